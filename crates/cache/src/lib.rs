@@ -1,0 +1,1 @@
+//! The member's page cache: immutable page images read without locks.

@@ -1,0 +1,1 @@
+//! The client library: sessions, transactions and typed objects.

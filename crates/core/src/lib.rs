@@ -1,0 +1,13 @@
+//! The protocol of Thorp: state machines of home, redirector and member,
+//! without I/O.
+//!
+//! No sockets, files, clocks, threads or random numbers are to be found here,
+//! and none can be: the crate is `no_std`. The same inputs give the same
+//! outputs. `docs/protocol.md` numbers the rules that the code cites.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod storage;

@@ -1,0 +1,1 @@
+//! The check that every room imports only from floors below it.

@@ -1,0 +1,1 @@
+//! Frames, TLS and the loop that drives any core.

@@ -1,0 +1,1 @@
+//! Homes and sites: storage, sockets, configuration and metrics joined.

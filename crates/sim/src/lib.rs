@@ -1,0 +1,1 @@
+//! Villages simulated from one seed, with faults and checkers.

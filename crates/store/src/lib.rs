@@ -1,0 +1,1 @@
+//! Durable storage behind the engine interface of the core.

@@ -1,0 +1,1 @@
+//! What the demo and the benchmarks run: OO7 and IFC building models.
