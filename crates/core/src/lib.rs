@@ -10,4 +10,13 @@
 
 extern crate alloc;
 
+pub mod change;
+pub mod codec;
+pub mod door;
+pub mod ids;
+pub mod image;
+pub mod limits;
+pub mod message;
+pub mod note;
+pub mod planted;
 pub mod storage;

@@ -130,7 +130,10 @@ impl fmt::Display for StorageError {
                 write!(f, ": {detail}")
             }
             StorageError::Broken { detail } => {
-                write!(f, "the storage engine failed and must be reopened: {detail}")
+                write!(
+                    f,
+                    "the storage engine failed and must be reopened: {detail}"
+                )
             }
         }
     }

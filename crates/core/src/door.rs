@@ -1,0 +1,235 @@
+//! The one door of every core, and the tray on which its results lie.
+
+use crate::change::SlotSet;
+use crate::ids::Millis;
+use crate::ids::{
+    CommitId, EdgeId, HomeId, Now, PageId, Peer, Place, Position, SegmentId, Stamp, Ticket,
+};
+use crate::image::Image;
+use crate::message::{
+    CallError, Down, FetchRefusal, Message, Outcome, Part, Request, Response, Up,
+};
+use crate::note::Note;
+use crate::storage::{Batch, Mark};
+use alloc::vec::Vec;
+
+/// A state machine: home, redirector or member. Nothing happens in it but in
+/// [`Core::handle`], and what happens depends on the inputs alone.
+pub trait Core {
+    /// Takes an input and puts what follows from it on the tray, in order.
+    fn handle(&mut self, now: Now, input: Input, out: &mut Out);
+
+    /// When [`Input::Tick`] is wanted next, on the monotone clock.
+    fn deadline(&self) -> Option<Millis>;
+}
+
+/// Which end of an edge a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// The peer is the parent.
+    Up,
+    /// The peer is a child.
+    Down,
+}
+
+/// What the world tells a core.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// An edge is there. Edge ids are never used twice.
+    Connected {
+        /// Its name.
+        edge: EdgeId,
+        /// Which end the peer is.
+        direction: Direction,
+        /// Who the peer is.
+        peer: Peer,
+    },
+    /// An edge is gone; nothing more comes from it.
+    Disconnected {
+        /// Which.
+        edge: EdgeId,
+    },
+    /// A message came.
+    Received {
+        /// From where.
+        edge: EdgeId,
+        /// What.
+        message: Message,
+    },
+    /// The deadline has come.
+    Tick,
+    /// All batches up to this one are in stable storage (home).
+    Durable(Mark),
+    /// The answer to [`Effect::Load`] (home).
+    Loaded {
+        /// Which page.
+        page: PageId,
+        /// What is stored for it.
+        result: LoadResult,
+    },
+    /// Whether the store has room for commits (home).
+    Room(bool),
+    /// The program asks its member.
+    Asked {
+        /// Names the answer.
+        ticket: Ticket,
+        /// What.
+        ask: Ask,
+    },
+    /// The page cache is to give up these pages (member).
+    Evict(Vec<Place>),
+}
+
+/// What was found for a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LoadResult {
+    /// Its installed image, or nothing was ever installed.
+    Found(Option<Image>),
+    /// What is stored is damaged.
+    Damaged,
+}
+
+/// What a program asks its member for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ask {
+    /// Have a page in the cache, without holes. Answer: [`Answer::Fetched`].
+    Fetch(Place),
+    /// Commit a transaction. Answer: [`Answer::Outcome`].
+    Commit {
+        /// What it did at each home; not empty.
+        parts: Vec<Part>,
+        /// The commits it builds on (rule 14).
+        builds_on: Vec<CommitId>,
+    },
+    /// Something else of a home. Answer: [`Answer::Called`].
+    Call {
+        /// Which home.
+        home: HomeId,
+        /// What.
+        request: Request,
+    },
+    /// Hear of all changes in a segment, or no longer. No answer: the changes
+    /// are in what is published.
+    Watch {
+        /// Whose segment.
+        home: HomeId,
+        /// The segment.
+        segment: SegmentId,
+        /// Whether to begin or to end.
+        on: bool,
+    },
+    /// The answer to this ticket is wanted no more. A commit goes on.
+    Forget(Ticket),
+}
+
+/// A member's answer to its program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// The page is in the cache.
+    Fetched,
+    /// The page cannot be had.
+    NotFetched(FetchRefusal),
+    /// How the commit ended.
+    Outcome(CommitId, Outcome),
+    /// What the home answered.
+    Called(Result<Response, CallError>),
+    /// Too much is under way: ask again a little later.
+    Busy,
+}
+
+/// What a core wants done. Drivers do it in the order of the tray.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Send a message on an edge; if the edge is gone, forget it.
+    Send(EdgeId, Message),
+    /// Close an edge; [`Input::Disconnected`] follows.
+    Close(EdgeId, &'static str),
+    /// Make a batch durable, after all earlier ones.
+    Append(Batch),
+    /// Read an installed page.
+    Load(PageId),
+    /// Change the member's page cache.
+    Publish(Publish),
+    /// Answer the program.
+    Answer(Ticket, Answer),
+    /// Count or log something.
+    Note(Note),
+}
+
+/// One change of a member's page cache. The cache takes it in this order:
+/// `reset`, `touched` and `evicted`, then `images`, then `position`; so a
+/// reader that saw the position finds all of the rest (rules 1 and 4).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Publish {
+    /// Whose pages.
+    pub home: HomeId,
+    /// All pages of the home are dropped and running transactions that read any are doomed.
+    pub reset: bool,
+    /// Slots changed by the commit at `position`, also of pages that are only watched.
+    pub touched: Vec<(PageId, SlotSet)>,
+    /// Pages given up at `position`: of what was read there, nothing later will be heard.
+    pub evicted: Vec<PageId>,
+    /// New images, or that a page is dropped.
+    pub images: Vec<(PageId, Option<Image>)>,
+    /// Where the member now stands.
+    pub position: Position,
+    /// What is promised there.
+    pub watermark: Stamp,
+    /// When the stream was last heard of, on the monotone clock.
+    pub heard: Millis,
+}
+
+/// The tray.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Out {
+    /// What is to be done, in order.
+    pub effects: Vec<Effect>,
+}
+
+impl Out {
+    /// An empty tray.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends to a child.
+    pub fn down(&mut self, edge: EdgeId, message: Down) {
+        self.effects
+            .push(Effect::Send(edge, Message::Down(message)));
+    }
+
+    /// Sends to a parent.
+    pub fn up(&mut self, edge: EdgeId, message: Up) {
+        self.effects.push(Effect::Send(edge, Message::Up(message)));
+    }
+
+    /// Closes an edge, and says why.
+    pub fn close(&mut self, edge: EdgeId, why: &'static str) {
+        self.effects.push(Effect::Close(edge, why));
+    }
+
+    /// Appends a batch.
+    pub fn append(&mut self, batch: Batch) {
+        self.effects.push(Effect::Append(batch));
+    }
+
+    /// Loads a page.
+    pub fn load(&mut self, page: PageId) {
+        self.effects.push(Effect::Load(page));
+    }
+
+    /// Changes the page cache.
+    pub fn publish(&mut self, publish: Publish) {
+        self.effects.push(Effect::Publish(publish));
+    }
+
+    /// Answers the program.
+    pub fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        self.effects.push(Effect::Answer(ticket, answer));
+    }
+
+    /// Notes something.
+    pub fn note(&mut self, note: Note) {
+        self.effects.push(Effect::Note(note));
+    }
+}

@@ -1,0 +1,125 @@
+//! Every limit of the protocol, in one place (rule 15).
+
+/// Bytes of an encoded page image. The home keeps pages within it (decision 1).
+pub const PAGE_BYTES: usize = 8192;
+
+/// Slots of a page. With each slot charged at least [`SLOT_CHARGE_MIN`], a
+/// page full of spilled objects still fits.
+pub const SLOTS_MAX: u16 = 240;
+
+/// Bytes before the slot table of an image.
+pub const IMAGE_HEADER_BYTES: usize = 24;
+
+/// Bytes of a slot's entry in the slot table.
+pub const SLOT_ENTRY_BYTES: usize = 8;
+
+/// Bytes of the head of an object that runs over overflow pages.
+pub const OVERFLOW_HEAD_BYTES: usize = 16;
+
+/// The least that a slot is charged, so that any object of a full page can be
+/// spilled in place.
+pub const SLOT_CHARGE_MIN: usize = SLOT_ENTRY_BYTES + OVERFLOW_HEAD_BYTES;
+
+/// Bytes of a value in one overflow page: its single slot.
+pub const OVERFLOW_CHUNK_BYTES: usize = PAGE_BYTES - IMAGE_HEADER_BYTES - SLOT_ENTRY_BYTES;
+
+/// Bytes of a value that a commit may carry itself; longer ones are staged (decision 3).
+pub const INLINE_VALUE_BYTES_MAX: usize = OVERFLOW_CHUNK_BYTES;
+
+/// Bytes of one object.
+pub const OBJECT_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes of a frame on the wire.
+pub const FRAME_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of a commit's reads and writes together.
+pub const COMMIT_BYTES_MAX: usize = 12 << 20;
+
+/// Bytes of a key in a home's store.
+pub const KEY_BYTES_MAX: usize = 64;
+
+/// Bytes of a segment's path.
+pub const SEGMENT_PATH_BYTES_MAX: usize = 512;
+
+/// Segments of one home.
+pub const SEGMENTS_MAX: usize = 65_536;
+
+/// Pages granted at a time to a creator (decision 2).
+pub const EXTENT_PAGES: u32 = 32;
+
+/// Overflow pages staged by one message.
+pub const STAGE_PAGES_MAX: usize = 64;
+
+/// Children of one parent.
+pub const CHILDREN_MAX: usize = 4096;
+
+/// Page requests of one child that a parent has not answered.
+pub const FETCHES_PER_CHILD_MAX: usize = 1024;
+
+/// Pages a child asks for at one time.
+pub const FETCHES_MAX: usize = 1024;
+
+/// Messages kept for a page that is on its way (rule 9).
+pub const KEPT_CHANGES_MAX: usize = 256;
+
+/// Helpers tried for one request before the parent answers in its stream (rule 9).
+pub const HELPER_TRIES_MAX: u32 = 2;
+
+/// How long a redirected request may take before the requester asks again,
+/// this time for an answer in the stream.
+pub const PEER_FETCH_MS_MAX: u64 = 500;
+
+/// How long a child waits for any page before it asks again.
+pub const FETCH_RETRY_MS: u64 = 5_000;
+
+/// Commits of one member that wait for their answers.
+pub const COMMITS_IN_FLIGHT_MAX: usize = 64;
+
+/// Outcomes remembered for each member: what it may still ask for (rule 11).
+pub const OUTCOMES_PER_MEMBER: u64 = 256;
+
+/// Members whose outcomes a home remembers; the longest silent is forgotten first.
+pub const REGISTRATIONS_MAX: usize = 16_384;
+
+/// Commits parked at a home until their pages are read from disk.
+pub const PARKED_MAX: usize = 4096;
+
+/// Bytes of commits accepted and not yet durable.
+pub const PENDING_BYTES_MAX: usize = 64 << 20;
+
+/// What a refusal *busy* asks the caller to wait.
+pub const BUSY_RETRY_MS: u32 = 50;
+
+/// Objects of which a home knows the last change; below that it goes by page
+/// versions. Sized so that refusals on page grounds vanish (rule 6).
+pub const CHANGES_KNOWN_MAX: usize = 1 << 20;
+
+/// Bytes of commits that a node keeps until their positions arrive (rule 8).
+pub const KEPT_COMMIT_BYTES_MAX: usize = 64 << 20;
+
+/// Calls of one child that wait for an answer.
+pub const CALLS_PER_CHILD_MAX: usize = 256;
+
+/// Between heartbeats down a stream, and between acknowledgements up.
+pub const HEARTBEAT_MS: u64 = 500;
+
+/// How far ahead a home reserves its clock (rule 12).
+pub const CLOCK_RESERVE_MS: u64 = 10_000;
+
+/// Bytes of modified objects before installation begins.
+pub const MOB_BYTES_HIGH: usize = 16 << 20;
+
+/// Pages installed by one batch.
+pub const INSTALL_PAGES_MAX: usize = 64;
+
+/// Bytes of page images that a home keeps in memory.
+pub const HOME_CACHE_BYTES: usize = 256 << 20;
+
+/// Bytes of page images that a redirector keeps in memory, if not told otherwise.
+pub const SITE_CACHE_BYTES: usize = 256 << 20;
+
+/// Bytes of page images that a member keeps in memory, if not told otherwise.
+pub const MEMBER_CACHE_BYTES: usize = 256 << 20;
+
+/// Segments that one child watches.
+pub const WATCHES_PER_CHILD_MAX: usize = 256;

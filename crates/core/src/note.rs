@@ -1,0 +1,123 @@
+//! What a core tells metrics, logs and the simulator's counts: one name for
+//! each branch of a rule.
+
+macro_rules! notes {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Something that happened. Each is a branch of a rule.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Note {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Note {
+            /// All of them.
+            pub const ALL: &[Note] = &[$(Note::$name,)*];
+
+            /// Its name, for counts.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Note::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+notes! {
+    /// Rule 1: a stream began.
+    StreamBegan,
+    /// Rule 1: a stream ended.
+    StreamEnded,
+    /// Rule 1: a message of another epoch was dropped.
+    OtherEpochDropped,
+    /// Rule 2: an eviction notice struck a page.
+    EvictionTaken,
+    /// Rule 2: an eviction notice was late and was ignored.
+    EvictionIgnored,
+    /// Rule 2: a whole page was invalidated.
+    WholePageInvalidated,
+    /// Rule 2: a redirector gave up a page of its whole subtree.
+    SubtreeEvicted,
+    /// Rule 3: a hole was made.
+    HoleMade,
+    /// Rule 6: a commit was accepted.
+    CommitAccepted,
+    /// Rule 5: a strict read-only transaction was validated at the home.
+    ReadOnlyValidated,
+    /// Rule 6: refused, because an object that was read changed.
+    RefusedConflict,
+    /// Rule 6: refused on page grounds, below the validation floor.
+    RefusedOnPageGrounds,
+    /// Rule 6: accepted below the validation floor, because the page is old enough.
+    AcceptedOnPageGrounds,
+    /// Rule 6: the validation floor rose.
+    FloorRose,
+    /// Rule 6: refused, because the home has too much to do.
+    RefusedBusy,
+    /// Rule 6: refused, because the store is full.
+    RefusedFull,
+    /// Rule 6: refused, because it builds on a refused one.
+    RefusedBuiltOn,
+    /// Rule 6: refused as unknown.
+    RefusedUnknown,
+    /// Rule 6: refused, because the request cannot be right.
+    RefusedInvalid,
+    /// Rule 6: a commit waited for its pages to be loaded.
+    CommitParked,
+    /// Rule 7: tables were trimmed to the acknowledged position.
+    TrimmedToAcknowledged,
+    /// Rule 8: kept values were delivered.
+    UpdateDelivered,
+    /// Rule 8: values that were not kept: an invalidation was delivered.
+    InvalidationDelivered,
+    /// Rule 8: kept values were dropped at their limit.
+    KeptDropped,
+    /// Rule 9: a page was served from a redirector's own memory.
+    ServedFromMemory,
+    /// Rule 9: a request was redirected to a helper.
+    Redirected,
+    /// Rule 9: a helper sent its image.
+    HelperAnswered,
+    /// Rule 9: a helper had no complete image.
+    HelperRefused,
+    /// Rule 9: a request joined one that was in flight.
+    FetchJoined,
+    /// Rule 9: a page was asked of the parent.
+    FetchSent,
+    /// Rule 9: an image came beside the stream and was brought to the position.
+    PeerImageTaken,
+    /// Rule 9: an image waited until the stream had come as far.
+    PeerImageWaited,
+    /// Rule 9: an image of another attempt was dropped.
+    OtherAttemptDropped,
+    /// Rule 9: a request was asked again, for an answer in the stream.
+    FetchAskedAgain,
+    /// Rule 9: kept messages overflowed.
+    KeptOverflowed,
+    /// A home loaded a page from disk.
+    PageLoaded,
+    /// Rule 11: a remembered outcome was told.
+    OutcomeRemembered,
+    /// Rule 11: an unknown id was refused for ever.
+    UnknownRecorded,
+    /// Rule 11: a request below the window was not executed.
+    BelowWindow,
+    /// Rule 11: a lost answer was asked for.
+    OutcomeAsked,
+    /// Rule 12: a clock reservation was made.
+    ClockReserved,
+    /// Decision 1: an object was spilled into an overflow page.
+    ObjectSpilled,
+    /// Decision 3: a large value was committed.
+    LargeCommitted,
+    /// Decision 6: pages were installed and the log trimmed.
+    Installed,
+    /// Rule 15: a child was cut off for breaking a limit or the protocol.
+    ChildCutOff,
+    /// Rule 15: a request of a child was refused at its limit.
+    ChildLimited,
+    /// Rule 11: a member was registered.
+    Registered,
+    /// Rule 11: a member was forgotten.
+    RegistrationForgotten,
+}

@@ -1,0 +1,102 @@
+//! Bugs that can be planted to show that the simulator's checkers catch them.
+//! Without the feature `planted-bugs` there are none: [`is`] is always false
+//! and the guards it switches off cost nothing.
+
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A guard that can be switched off.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum Bug {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Bug {
+            /// All of them.
+            pub const ALL: &[Bug] = &[$(Bug::$name,)*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Bug::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+bugs! {
+    /// Trap 1: a page is given up and running transactions are not told.
+    EvictionNotTold,
+    /// Trap 3: a helper's image is shown as it comes, without its label.
+    LabelIgnored,
+    /// Trap 3: an image of an abandoned attempt is taken.
+    LateAttemptTaken,
+    /// Trap 4: a late eviction notice strikes the new copy.
+    LateNoticeStrikes,
+    /// Trap 7: a patch is not a read of its slot.
+    PatchIsBlind,
+    /// Trap 7: a patch fills a hole.
+    PatchFillsHole,
+    /// Trap 10: a commit is told before it is durable.
+    ToldBeforeDurable,
+    /// Trap 10: a restarted home's clock forgets what it promised.
+    CeilingForgotten,
+    /// Trap 12: two members can create the same slot.
+    CreationNotChecked,
+    /// Trap 12: a scan misses a page that was added.
+    ExtentNotRaised,
+    /// Trap 12: generations are not checked: an old reference reaches a new object.
+    GenerationNotChecked,
+    /// Trap 17: values that were not kept are not invalidated either.
+    DroppedNotInvalidated,
+    /// Trap 18: requests of a child are never limited.
+    ChildNotLimited,
+    /// Trap 20: the changes of one position travel as several steps.
+    StepSplit,
+    /// Trap 21: a second request is joined onto a redirect.
+    JoinedOntoRedirect,
+    /// Trap 22: notices carry counts of images received, not numbers.
+    NoticesCount,
+    /// Trap 24: a redirector gives up a page that its members hold.
+    OwnCopyOnly,
+    /// An invalidation is lost.
+    InvalidationLost,
+    /// A page is sent before it is entered.
+    SentBeforeEntered,
+    /// An update is applied a second time, at a remembered answer.
+    AppliedTwice,
+    /// Evidence is rewritten on the way to the redirector's position.
+    EvidenceRewritten,
+    /// Outcomes are forgotten: a commit sent again runs again.
+    OutcomeForgotten,
+    /// The validation floor is ignored: what is not known counts as unchanged.
+    FloorIgnored,
+}
+
+#[cfg(feature = "planted-bugs")]
+mod switch {
+    use super::Bug;
+    use core::sync::atomic::{AtomicU8, Ordering};
+
+    static PLANTED: AtomicU8 = AtomicU8::new(u8::MAX);
+
+    /// Plants a bug in every core of this process, or none.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.store(bug.map_or(u8::MAX, |bug| bug as u8), Ordering::Relaxed);
+    }
+
+    /// Whether a bug is planted.
+    pub fn is(bug: Bug) -> bool {
+        PLANTED.load(Ordering::Relaxed) == bug as u8
+    }
+}
+
+#[cfg(feature = "planted-bugs")]
+pub use switch::{is, plant};
+
+/// Whether a bug is planted: never, in a build without the feature.
+#[cfg(not(feature = "planted-bugs"))]
+pub const fn is(_: Bug) -> bool {
+    false
+}
