@@ -1,1 +1,3 @@
 //! What the demo and the benchmarks run: OO7 and IFC building models.
+
+pub mod step;
