@@ -325,7 +325,8 @@ impl<R> Param<R> {
         }
     }
 
-    pub(super) fn for_each_ref<'a>(&'a self, visit: &mut impl FnMut(&'a R)) {
+    /// Calls `visit` for every reference in the parameter, in order.
+    pub fn for_each_ref<'a>(&'a self, visit: &mut impl FnMut(&'a R)) {
         match self {
             Self::Reference(reference) => visit(reference),
             Self::List(members) => members.iter().for_each(|member| member.for_each_ref(visit)),
