@@ -3,7 +3,7 @@
 //! Numbers, strings and enumerations keep the spelling they had in the file, because a model that went through the
 //! store and back must not differ from the one that went in. Comments and the layout of lines are not kept.
 //!
-//! [`parse`] reads a whole file and [`Reader`] one entity at a time; [`write`] is their inverse. In a store an entity
+//! [`parse`] reads a whole file and [`Reader`] one entity at a time; [`write()`] is their inverse. In a store an entity
 //! is a [`Stored`]: its number, its place in the file and its [`Body`], whose references may be of any type.
 
 mod cursor;

@@ -1,6 +1,6 @@
 //! A building made up: storeys of rooms on both sides of a corridor, with walls, slabs, doors, windows and properties.
 //!
-//! It is valid in its schema, depends on nothing but its plan, and is as large as wanted: about 200 entities a room.
+//! It is valid in its schema, depends on nothing but its plan, and is as large as wanted: about 110 entities a room.
 
 mod builder;
 mod parts;
