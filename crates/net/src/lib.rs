@@ -1,1 +1,51 @@
 //! Frames, TLS and the loop that drives any core.
+//!
+//! This is the transport half: it carries opaque frames between two nodes of one village and knows nothing of what is in
+//! them. A connection is TLS 1.3 with certificates on both ends, over TCP or over a Unix-domain socket (the same TLS
+//! there: one way of knowing who the peer is, whatever the road).
+//!
+//! The ways in:
+//!
+//! - [`Identity`]: a node's certificate and key, and the authority of its village.
+//! - [`Listener::bind`], then [`Listener::accept`] gives an [`Incoming`] caller to accept or to reject.
+//! - [`dial`] gives a [`Connection`]; [`Backoff`] says how long to wait before trying again.
+//! - [`Connection::split`] gives a [`FrameSender`] (never waits, never grows) and a [`FrameReceiver`].
+//!
+//! On the wire, after TLS: each side's greeting (magic, role, version, hello bytes), then frames, each a length (u32,
+//! little-endian) and that many bytes.
+//!
+//! Everything here must be called inside a tokio runtime with its I/O and time drivers; a current-thread runtime is
+//! enough.
+
+mod address;
+mod backoff;
+mod clock;
+mod config;
+mod connection;
+mod cut;
+mod dial;
+mod error;
+mod handshake;
+mod identity;
+mod listener;
+mod queue;
+mod receiver;
+mod socket;
+mod tls;
+mod traffic;
+mod writer;
+
+pub use address::{Address, AddressError};
+pub use backoff::Backoff;
+pub use config::{
+    ADDRESSES_MAX, BACKOFF_MAX, BACKOFF_MIN, CLOSE_LINGER_MAX, CONNECT_TIMEOUT, Config,
+    FRAME_BYTES_MAX, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX, HELLO_BYTES_MAX, Limits, LinkDelay,
+    PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
+};
+pub use connection::{Connection, FrameSender, Peer, Queued, SendError};
+pub use dial::{DialError, dial};
+pub use error::{Error, ErrorKind, Side};
+pub use identity::{Identity, IdentityError, issue};
+pub use listener::{AcceptError, Incoming, Listener};
+pub use receiver::FrameReceiver;
+pub use traffic::Traffic;

@@ -1,0 +1,151 @@
+//! Everything that can be set, and every limit of this crate, in one place.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What one end of a connection is and how it behaves. Built with [`Config::new`], then changed field by field.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What this node is; told to the peer in the handshake.
+    pub role: Role,
+    /// The protocol version this node speaks; both ends must speak the same.
+    pub version: u16,
+    /// Delay put on everything this end sends.
+    pub delay: LinkDelay,
+    /// Limits of every queue, frame and wait.
+    pub limits: Limits,
+}
+
+/// What a node is, as one byte on the wire. This crate gives it no meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Role(pub u8);
+
+/// A delay in user space, so that a wide-area link can be played on one machine without privileges.
+///
+/// A frame is written no earlier than `one_way` after it was submitted. Order is kept, and frames travel behind each other
+/// like on a real link: the delay costs no throughput. Each end delays what it sends, so a round trip takes the
+/// sum of both. The handshake is not delayed. Frames under way count against the sender's queue limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkDelay {
+    /// From submitting a frame to writing it. Zero (the default) switches the delay off.
+    pub one_way: Duration,
+}
+
+/// Limits of one connection or listener. The defaults are the constants of the same names.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Longest frame, without its length prefix, in bytes; for both directions.
+    pub frame_bytes_max: usize,
+    /// Most bytes (with length prefixes) that wait to be written to one peer.
+    pub queue_bytes_max: usize,
+    /// Most frames that wait to be written to one peer.
+    pub queue_frames_max: usize,
+    /// Longest time to connect to one address.
+    pub connect_timeout: Duration,
+    /// Longest time for TLS and greetings together.
+    pub handshake_timeout: Duration,
+    /// Most callers of one listener that are in handshake or not yet accepted; more wait in the system's backlog.
+    pub handshakes_max: usize,
+    /// Longest time a closed sender goes on writing what is queued (the link delay comes on top).
+    pub close_linger_max: Duration,
+}
+
+impl Config {
+    /// The defaults for a node of this role.
+    pub fn new(role: Role) -> Self {
+        Self {
+            role,
+            version: PROTOCOL_VERSION,
+            delay: LinkDelay::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Role {
+    /// A home.
+    pub const HOME: Self = Self(1);
+    /// A site's redirector.
+    pub const SITE: Self = Self(2);
+    /// A member.
+    pub const MEMBER: Self = Self(3);
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::HOME => f.write_str("home"),
+            Self::SITE => f.write_str("site"),
+            Self::MEMBER => f.write_str("member"),
+            Self(other) => write!(f, "node of role {other}"),
+        }
+    }
+}
+
+impl LinkDelay {
+    /// A delay of `one_way` on what this end sends.
+    pub fn new(one_way: Duration) -> Self {
+        Self { one_way }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame_bytes_max: FRAME_BYTES_MAX,
+            queue_bytes_max: QUEUE_BYTES_MAX,
+            queue_frames_max: QUEUE_FRAMES_MAX,
+            connect_timeout: CONNECT_TIMEOUT,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
+            handshakes_max: HANDSHAKES_MAX,
+            close_linger_max: CLOSE_LINGER_MAX,
+        }
+    }
+}
+
+/// The protocol version of this program.
+pub const PROTOCOL_VERSION: u16 = 1;
+/// Longest frame, without its length prefix.
+pub const FRAME_BYTES_MAX: usize = 16 << 20;
+/// Most bytes waiting for one peer: a few of the longest frames.
+pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+/// Most frames waiting for one peer: bounds what tiny frames cost beyond their bytes.
+pub const QUEUE_FRAMES_MAX: usize = 256 << 10;
+/// Longest hello, and longest reason of a rejection.
+pub const HELLO_BYTES_MAX: usize = 4 << 10;
+/// Longest time to connect to one address.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time for TLS and greetings together.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most callers of one listener not yet accepted.
+pub const HANDSHAKES_MAX: usize = 64;
+/// Longest time a closed sender goes on writing.
+pub const CLOSE_LINGER_MAX: Duration = Duration::from_secs(5);
+/// Most addresses tried by one dial, after names are resolved.
+pub const ADDRESSES_MAX: usize = 16;
+/// First wait of a [`Backoff`](crate::Backoff).
+pub const BACKOFF_MIN: Duration = Duration::from_millis(50);
+/// Longest wait of a [`Backoff`](crate::Backoff).
+pub const BACKOFF_MAX: Duration = Duration::from_secs(10);
+
+/// A peer whose machine is gone is noticed after this long without an answer to what was sent. A peer whose machine
+/// answers but whose program reads nothing for as long is taken for gone too.
+pub(crate) const UNANSWERED_MAX: Duration = Duration::from_secs(30);
+/// On an idle connection the system asks after this long whether the peer is still there.
+pub(crate) const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+/// And then asks this often.
+pub(crate) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// And gives up after so many questions.
+pub(crate) const KEEPALIVE_PROBES: u32 = 3;
+/// Frames are gathered into writes of about this many bytes: four full TLS records.
+pub(crate) const BATCH_BYTES_MAX: usize = 64 << 10;
+/// A frame longer than this is not copied into the batch but written from where it lies.
+pub(crate) const COPY_BYTES_MAX: usize = 16 << 10;
+/// What one read from the system may bring: the largest TLS record and then some.
+pub(crate) const READ_BYTES: usize = 32 << 10;
+/// After a failed handshake, how long and how much is still read, so that the peer gets to see why.
+pub(crate) const FAREWELL_TIME_MAX: Duration = Duration::from_secs(1);
+/// See [`FAREWELL_TIME_MAX`].
+pub(crate) const FAREWELL_BYTES_MAX: usize = 64 << 10;
+/// Pause after the system refused to accept (out of descriptors, say), so that the loop does not spin.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

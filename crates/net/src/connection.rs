@@ -1,0 +1,177 @@
+//! An open connection and its sending half.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::cut::Cut;
+use crate::receiver::{FrameReceiver, Partial};
+use crate::socket::Stream;
+use crate::traffic::{Counters, Traffic};
+use crate::writer::{Outgoing, Writer};
+use crate::{Config, LinkDelay, Role};
+
+/// An open connection to a node of the same village, after TLS and greetings.
+#[derive(Debug)]
+pub struct Connection {
+    sender: FrameSender,
+    receiver: FrameReceiver,
+    peer: Peer,
+}
+
+/// Who is at the other end. Its names are proven by its certificate; its role and hello are its own words.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Where it is, for people to read: `tcp://192.0.2.1:40312`, `unix:/run/thorp.sock`.
+    pub address: String,
+    /// The node names in its certificate; normally one.
+    pub names: Vec<String>,
+    /// What it says it is.
+    pub role: Role,
+    /// The bytes it greeted with, at most [`HELLO_BYTES_MAX`](crate::HELLO_BYTES_MAX).
+    pub hello: Vec<u8>,
+}
+
+/// Sends frames to the peer through a bounded queue. Never waits and never grows.
+///
+/// Dropping it says goodbye in an orderly way: what is queued is still written, for a named time at most.
+#[derive(Debug)]
+pub struct FrameSender {
+    outgoing: Arc<Outgoing>,
+    cut: Arc<Cut>,
+    counters: Arc<Counters>,
+}
+
+/// What waits to be written to one peer, including what is just being written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Queued {
+    /// Bytes, with length prefixes.
+    pub bytes: usize,
+    /// Frames.
+    pub frames: usize,
+}
+
+/// Why a frame was not taken. The queue is as it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendError {
+    /// The peer does not read fast enough: cut it off ([`FrameSender::abort`]).
+    Full(Queued),
+    /// The frame is above the limit; our own mistake.
+    TooLong {
+        /// Length of the frame in bytes.
+        bytes: usize,
+        /// The limit, in bytes.
+        bytes_max: usize,
+    },
+    /// The connection is over; [`FrameReceiver::recv`] tells why.
+    Closed,
+}
+
+impl Connection {
+    /// Who is at the other end.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// The two halves, to be used by different tasks.
+    pub fn split(self) -> (FrameSender, FrameReceiver) {
+        (self.sender, self.receiver)
+    }
+
+    /// Takes a stream that is past the greetings and starts its writer, which sends `first` before any frame.
+    pub(crate) fn start(stream: Stream, peer: Peer, config: &Config, first: Vec<u8>) -> Self {
+        let (read_half, write_half) = tokio::io::split(stream);
+        let outgoing = Arc::new(Outgoing::new(&config.limits, config.delay));
+        let (cut, counters) = (Arc::new(Cut::default()), Arc::new(Counters::default()));
+        let writer = Writer {
+            stream: write_half,
+            outgoing: Arc::clone(&outgoing),
+            cut: Arc::clone(&cut),
+            counters: Arc::clone(&counters),
+            limits: config.limits.clone(),
+        };
+        tokio::spawn(writer.run(first));
+        let receiver = FrameReceiver {
+            stream: read_half,
+            cut: Arc::clone(&cut),
+            counters: Arc::clone(&counters),
+            frame_bytes_max: config.limits.frame_bytes_max,
+            partial: Partial::default(),
+        };
+        Self {
+            sender: FrameSender {
+                outgoing,
+                cut,
+                counters,
+            },
+            receiver,
+            peer,
+        }
+    }
+}
+
+impl FrameSender {
+    /// Queues a frame. It goes out with the next write; frames of one turn of the runtime share writes.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]; nothing is queued then.
+    pub fn try_send(&self, frame: Vec<u8>) -> Result<(), SendError> {
+        self.outgoing.queue().push(Instant::now(), frame)?;
+        self.outgoing.pushed();
+        Ok(())
+    }
+
+    /// What waits to be written.
+    pub fn queued(&self) -> Queued {
+        self.outgoing.queue().held()
+    }
+
+    /// What has crossed this connection so far, both ways. Also told after the end.
+    pub fn traffic(&self) -> Traffic {
+        self.counters.snapshot()
+    }
+
+    /// Changes the delay for frames queued from now on; the order stays.
+    pub fn set_delay(&self, delay: LinkDelay) {
+        self.outgoing.queue().set_delay(delay);
+    }
+
+    /// Writes what is queued, then says goodbye; nothing more can be queued. The receiving half goes on.
+    pub fn close(&self) {
+        self.outgoing.close();
+    }
+
+    /// Cuts the peer off at once: what is queued is dropped, and [`FrameReceiver::recv`] gives
+    /// [`Error::CutOff`](crate::Error::CutOff). The socket closes when both halves are dropped.
+    pub fn abort(&self) {
+        self.outgoing.queue().discard();
+        self.cut.abort();
+    }
+}
+
+impl Drop for FrameSender {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(queued) => {
+                write!(
+                    f,
+                    "the peer does not read: {} frames, {} bytes wait for it",
+                    queued.frames, queued.bytes
+                )
+            }
+            Self::TooLong { bytes, bytes_max } => {
+                write!(f, "a frame of {bytes} bytes; the limit is {bytes_max}")
+            }
+            Self::Closed => f.write_str("the connection is closed"),
+        }
+    }
+}
+
+impl std::error::Error for SendError {}

@@ -1,0 +1,197 @@
+//! Calling another node.
+
+use std::fmt;
+
+use tokio_rustls::{TlsConnector, TlsStream};
+
+use crate::config::ADDRESSES_MAX;
+use crate::handshake::{self, within};
+use crate::listener::names_of;
+use crate::socket::{Socket, Stream};
+use crate::{Address, Config, Connection, Error, Identity, Peer};
+use rustls::pki_types::{DnsName, ServerName};
+
+/// No address led to the node. In the order they were tried.
+#[derive(Debug)]
+pub struct DialError {
+    /// What was tried, and what went wrong there.
+    pub attempts: Vec<(String, Error)>,
+}
+
+/// Calls a node: tries every address in turn (and every IP address of a name), [`ADDRESSES_MAX`] in all, until one answers
+/// and accepts. `expect_name` is the name the node must have in its certificate; without it any node of the village
+/// will do. `hello` goes with the greeting.
+///
+/// # Errors
+///
+/// [`DialError`], with the error of every attempt.
+pub async fn dial(
+    addresses: &[Address],
+    identity: &Identity,
+    expect_name: Option<&str>,
+    hello: &[u8],
+    config: &Config,
+) -> Result<Connection, DialError> {
+    let caller = Caller {
+        identity,
+        expect_name,
+        hello,
+        config,
+    };
+    let mut attempts = Vec::new();
+    for address in addresses {
+        let targets = match resolve(address, config).await {
+            Ok(targets) => targets,
+            Err(error) => {
+                attempts.push((address.to_string(), error));
+                continue;
+            }
+        };
+        for target in targets {
+            if attempts.len() >= ADDRESSES_MAX {
+                return Err(DialError { attempts });
+            }
+            match caller.call(&target).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) => attempts.push((target.to_string(), error)),
+            }
+        }
+    }
+    Err(DialError { attempts })
+}
+
+/// One place to connect to.
+enum Target {
+    Tcp(std::net::SocketAddr),
+    Unix(std::path::PathBuf),
+}
+
+struct Caller<'a> {
+    identity: &'a Identity,
+    expect_name: Option<&'a str>,
+    hello: &'a [u8],
+    config: &'a Config,
+}
+
+impl Caller<'_> {
+    async fn call(&self, target: &Target) -> Result<Connection, Error> {
+        let limits = &self.config.limits;
+        let socket = within(limits.connect_timeout, "connecting", connect(target)).await?;
+        let (stream, peer) = within(
+            limits.handshake_timeout,
+            "the handshake",
+            self.shake_hands(socket, target),
+        )
+        .await?;
+        Ok(Connection::start(stream, peer, self.config, Vec::new()))
+    }
+
+    async fn shake_hands(&self, socket: Socket, target: &Target) -> Result<(Stream, Peer), Error> {
+        let connector = TlsConnector::from(std::sync::Arc::clone(self.identity.client()));
+        let name = self.ticket_name(target)?;
+        let mut stream = match connector
+            .connect(name, socket.buffered())
+            .into_fallible()
+            .await
+        {
+            Ok(stream) => stream,
+            Err((error, socket)) => {
+                // In the background: the listener wants to see TLS's alert, the caller its error.
+                tokio::spawn(async move { handshake::farewell(socket, &[]).await });
+                return Err(Error::from_tls("TLS", error));
+            }
+        };
+        let names = names_of(stream.get_ref().1.peer_certificates())?;
+        self.check_name(&names)?;
+        let greeting = handshake::greet(&mut stream, self.config, self.hello).await?;
+        let peer = Peer {
+            address: target.to_string(),
+            names,
+            role: greeting.role,
+            hello: greeting.hello,
+        };
+        Ok((TlsStream::Client(stream), peer))
+    }
+
+    fn check_name(&self, names: &[String]) -> Result<(), Error> {
+        match self.expect_name {
+            Some(expected) if !names.iter().any(|name| name.eq_ignore_ascii_case(expected)) => {
+                Err(Error::WrongName {
+                    expected: expected.to_owned(),
+                    found: names.to_vec(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What TLS files its tickets for resumption under. It is neither sent nor checked; it only has to differ from node to
+    /// node.
+    fn ticket_name(&self, target: &Target) -> Result<ServerName<'static>, Error> {
+        let file = match (self.expect_name, target) {
+            (None, Target::Tcp(address)) => return Ok(ServerName::from(address.ip())),
+            (Some(name), _) => name.as_bytes().to_vec(),
+            (None, Target::Unix(path)) => path.as_os_str().as_encoded_bytes().to_vec(),
+        };
+        let digest = crate::tls::digest(&file).unwrap_or_default();
+        let label: String = digest
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let name = DnsName::try_from(format!("n{label}.thorp"));
+        name.map(ServerName::DnsName)
+            .map_err(|error| Error::Tls(rustls::Error::General(error.to_string())))
+    }
+}
+
+async fn connect(target: &Target) -> Result<Socket, Error> {
+    let socket = match target {
+        Target::Tcp(address) => Socket::connect_tcp(*address).await,
+        Target::Unix(path) => Socket::connect_unix(path).await,
+    };
+    socket.map_err(Error::io("connecting"))
+}
+
+async fn resolve(address: &Address, config: &Config) -> Result<Vec<Target>, Error> {
+    match address {
+        Address::Unix(path) => Ok(vec![Target::Unix(path.clone())]),
+        Address::Tcp { host, port } => {
+            let lookup = async {
+                let found = tokio::net::lookup_host((host.as_str(), *port)).await;
+                found.map_err(Error::io("looking up the name"))
+            };
+            let found =
+                within(config.limits.connect_timeout, "looking up the name", lookup).await?;
+            Ok(found.take(ADDRESSES_MAX).map(Target::Tcp).collect())
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "tcp://{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for DialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.attempts.is_empty() {
+            return f.write_str("no address to call");
+        }
+        for (number, (address, error)) in self.attempts.iter().enumerate() {
+            let separator = if number == 0 { "" } else { "; " };
+            write!(f, "{separator}{address}: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for DialError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.attempts.last().map(|(_, error)| error as _)
+    }
+}

@@ -1,0 +1,303 @@
+//! What can go wrong between two nodes, and what to do about it.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use crate::Role;
+
+/// What went wrong on a connection or while making one. [`Error::kind`] says what to do.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system reported an error.
+    Io {
+        /// What was being done.
+        during: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something took longer than its limit.
+    Timeout {
+        /// What was being done.
+        during: &'static str,
+        /// The limit.
+        after: Duration,
+    },
+    /// The peer went away without saying goodbye, between two frames.
+    Lost,
+    /// The connection ended in the middle of a frame or a greeting.
+    Truncated {
+        /// Bytes that had arrived.
+        bytes: usize,
+        /// Bytes that were due.
+        bytes_due: usize,
+    },
+    /// The peer announced a frame above the limit.
+    FrameTooLong {
+        /// Announced, in bytes.
+        bytes: usize,
+        /// The limit, in bytes.
+        bytes_max: usize,
+    },
+    /// This side cut the connection off ([`FrameSender::abort`](crate::FrameSender::abort)).
+    CutOff,
+    /// The peer speaks TLS but not this protocol.
+    NotThorp {
+        /// The first bytes it sent.
+        found: [u8; 5],
+    },
+    /// The peer speaks another version of the protocol.
+    Version {
+        /// What this program speaks.
+        ours: u16,
+        /// What the peer speaks.
+        theirs: u16,
+        /// What the peer is.
+        role: Role,
+    },
+    /// The peer would not have this node, and says why.
+    Rejected {
+        /// Its reason, fit for printing.
+        reason: String,
+    },
+    /// A hello above the limit: this side's, when dialing or accepting; else the peer's.
+    HelloTooLong {
+        /// Its length in bytes.
+        bytes: usize,
+        /// The limit, in bytes.
+        bytes_max: usize,
+    },
+    /// The peer's answer to the greeting has a form that does not exist.
+    BadAnswer {
+        /// The byte that should have said accepted or rejected.
+        verdict: u8,
+    },
+    /// What answered does not speak TLS.
+    NotTls,
+    /// A certificate was signed by the authority of another village.
+    OtherVillage {
+        /// Whose certificate was not accepted.
+        whose: Side,
+    },
+    /// A certificate is out of its time (or a clock is wrong).
+    Expired {
+        /// Whose certificate was not accepted.
+        whose: Side,
+    },
+    /// A certificate was needed and not shown.
+    NoCertificate {
+        /// Who did not show one.
+        whose: Side,
+    },
+    /// The peer is of this village but not the node that was wanted.
+    WrongName {
+        /// The node that was wanted.
+        expected: String,
+        /// The names in the peer's certificate.
+        found: Vec<String>,
+    },
+    /// Anything else that TLS refuses.
+    Tls(rustls::Error),
+}
+
+/// One of the two ends of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// This node.
+    Ours,
+    /// The node at the other end.
+    Theirs,
+}
+
+/// What an error asks of the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The network or the peer failed for now: try again after a while.
+    Retry,
+    /// The peer said no: what to do depends on its reason.
+    Refused,
+    /// Certificates, names, addresses or versions do not fit: a person has to mend it.
+    Misconfigured,
+    /// The peer broke the protocol: drop it, and suspect it.
+    PeerMisbehaved,
+    /// This side asked for it.
+    Ours,
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } | Self::Timeout { .. } | Self::Lost | Self::Truncated { .. } => {
+                ErrorKind::Retry
+            }
+            Self::Rejected { .. } => ErrorKind::Refused,
+            Self::Version { .. }
+            | Self::OtherVillage { .. }
+            | Self::Expired { .. }
+            | Self::NoCertificate { .. }
+            | Self::WrongName { .. }
+            | Self::NotThorp { .. }
+            | Self::NotTls => ErrorKind::Misconfigured,
+            Self::FrameTooLong { .. }
+            | Self::HelloTooLong { .. }
+            | Self::BadAnswer { .. }
+            | Self::Tls(_) => ErrorKind::PeerMisbehaved,
+            Self::CutOff => ErrorKind::Ours,
+        }
+    }
+
+    pub(crate) fn io(during: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Io { during, source }
+    }
+
+    /// Finds what TLS said inside an I/O error of the TLS stream; whatever else it is happened during `during`.
+    pub(crate) fn from_tls(during: &'static str, error: io::Error) -> Self {
+        match error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<rustls::Error>())
+        {
+            Some(inner) => from_rustls(inner.clone()),
+            None if error.kind() == io::ErrorKind::UnexpectedEof => Self::Lost,
+            None => Self::Io {
+                during,
+                source: error,
+            },
+        }
+    }
+}
+
+fn from_rustls(error: rustls::Error) -> Error {
+    use rustls::Error as E;
+    match error {
+        E::InvalidMessage(_) => Error::NotTls,
+        E::NoCertificatesPresented => Error::NoCertificate {
+            whose: Side::Theirs,
+        },
+        E::InvalidCertificate(why) => from_certificate_error(why),
+        E::AlertReceived(alert) => from_alert(alert),
+        other => Error::Tls(other),
+    }
+}
+
+fn from_certificate_error(why: rustls::CertificateError) -> Error {
+    use rustls::CertificateError as C;
+    match why {
+        C::UnknownIssuer | C::BadSignature => Error::OtherVillage {
+            whose: Side::Theirs,
+        },
+        C::Expired | C::ExpiredContext { .. } | C::NotValidYet | C::NotValidYetContext { .. } => {
+            Error::Expired {
+                whose: Side::Theirs,
+            }
+        }
+        other => Error::Tls(rustls::Error::InvalidCertificate(other)),
+    }
+}
+
+/// The peer tells in an alert what it thinks of this side's certificate.
+fn from_alert(alert: rustls::AlertDescription) -> Error {
+    use rustls::AlertDescription as A;
+    match alert {
+        A::UnknownCA => Error::OtherVillage { whose: Side::Ours },
+        A::CertificateExpired => Error::Expired { whose: Side::Ours },
+        A::CertificateRequired => Error::NoCertificate { whose: Side::Ours },
+        other => Error::Tls(rustls::Error::AlertReceived(other)),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { during, source } => write!(f, "{during}: {source}"),
+            Self::Timeout { during, after } => write!(f, "{during}: not done within {after:?}"),
+            Self::Lost => f.write_str("the peer went away without a goodbye"),
+            Self::Truncated { bytes, bytes_due } => {
+                write!(
+                    f,
+                    "the connection ended in the middle: {bytes} of {bytes_due} bytes had arrived"
+                )
+            }
+            Self::FrameTooLong { bytes, bytes_max } => {
+                write!(
+                    f,
+                    "the peer announced a frame of {bytes} bytes; the limit is {bytes_max}"
+                )
+            }
+            Self::CutOff => f.write_str("the connection was cut off by this side"),
+            Self::NotThorp { found } => {
+                write!(
+                    f,
+                    "the peer does not speak Thorp's protocol: it began with \"{}\"",
+                    found.escape_ascii()
+                )
+            }
+            Self::Version { ours, theirs, role } => version_text(f, *ours, *theirs, *role),
+            Self::Rejected { reason } => write!(f, "the peer refused this node: {reason}"),
+            Self::HelloTooLong { bytes, bytes_max } => {
+                write!(f, "a hello of {bytes} bytes; the limit is {bytes_max}")
+            }
+            Self::BadAnswer { verdict } => write!(
+                f,
+                "the peer answered the greeting with {verdict}, which means nothing"
+            ),
+            Self::NotTls => f.write_str("the peer does not speak TLS"),
+            Self::OtherVillage { whose } => {
+                write!(
+                    f,
+                    "the certificate of {} is signed by the authority of another village",
+                    whose.noun()
+                )
+            }
+            Self::Expired { whose } => {
+                write!(
+                    f,
+                    "the certificate of {} is out of its time (or a clock is wrong)",
+                    whose.noun()
+                )
+            }
+            Self::NoCertificate { whose } => write!(f, "{} showed no certificate", whose.noun()),
+            Self::WrongName { expected, found } => {
+                write!(
+                    f,
+                    "wanted the node {expected}, but what answered is {}",
+                    found.join(", ")
+                )
+            }
+            Self::Tls(error) => write!(f, "TLS: {error}"),
+        }
+    }
+}
+
+/// The side with the smaller number is the one to upgrade.
+fn version_text(f: &mut fmt::Formatter<'_>, ours: u16, theirs: u16, role: Role) -> fmt::Result {
+    let whom = if ours < theirs {
+        "this program"
+    } else {
+        "the peer"
+    };
+    write!(
+        f,
+        "the {role} speaks protocol {theirs}, this program speaks {ours}: upgrade {whom}"
+    )
+}
+
+impl Side {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Ours => "this node",
+            Self::Theirs => "the peer",
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Tls(error) => Some(error),
+            _ => None,
+        }
+    }
+}

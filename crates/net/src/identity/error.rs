@@ -1,0 +1,173 @@
+//! What can be wrong with a node's identity.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is wrong with a node's identity on disk. Nothing is overwritten when one of these is returned.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum IdentityError {
+    /// A file or directory could not be read or written.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A key does not belong to the certificate next to it.
+    KeyMismatch {
+        /// The key.
+        key: PathBuf,
+        /// The certificate.
+        certificate: PathBuf,
+    },
+    /// A node's certificate is not signed by the authority next to it.
+    OtherVillage {
+        /// The node's certificate.
+        certificate: PathBuf,
+        /// The authority's certificate.
+        authority: PathBuf,
+    },
+    /// A certificate is out of its time, or this machine's clock is wrong.
+    Expired {
+        /// The certificate.
+        certificate: PathBuf,
+    },
+    /// The directory holds the identity of a node of another name.
+    OtherName {
+        /// The directory.
+        dir: PathBuf,
+        /// The name asked for.
+        wanted: String,
+        /// The name in the certificate.
+        found: String,
+    },
+    /// Not a name a node can have.
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// A key or certificate could not be made.
+    Crypto {
+        /// What the library said.
+        why: String,
+    },
+}
+
+impl IdentityError {
+    pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn crypto(error: impl fmt::Display) -> Self {
+        Self::Crypto {
+            why: error.to_string(),
+        }
+    }
+
+    pub(crate) fn from_verification(
+        certificate: &Path,
+        authority: &Path,
+        error: rustls::Error,
+    ) -> Self {
+        use rustls::CertificateError as C;
+        match error {
+            rustls::Error::InvalidCertificate(C::UnknownIssuer | C::BadSignature) => {
+                Self::OtherVillage {
+                    certificate: certificate.to_owned(),
+                    authority: authority.to_owned(),
+                }
+            }
+            rustls::Error::InvalidCertificate(
+                C::Expired
+                | C::ExpiredContext { .. }
+                | C::NotValidYet
+                | C::NotValidYetContext { .. },
+            ) => Self::Expired {
+                certificate: certificate.to_owned(),
+            },
+            other => Self::Malformed {
+                path: certificate.to_owned(),
+                why: other.to_string(),
+            },
+        }
+    }
+
+    pub(crate) fn from_key(key: &Path, certificate: &Path, error: rustls::Error) -> Self {
+        match error {
+            rustls::Error::InconsistentKeys(_) => Self::KeyMismatch {
+                key: key.to_owned(),
+                certificate: certificate.to_owned(),
+            },
+            other => Self::Malformed {
+                path: key.to_owned(),
+                why: other.to_string(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Malformed { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::KeyMismatch { key, certificate } => {
+                write!(
+                    f,
+                    "the key {} does not belong to {}",
+                    key.display(),
+                    certificate.display()
+                )
+            }
+            Self::OtherVillage {
+                certificate,
+                authority,
+            } => write!(
+                f,
+                "{} is not signed by {}: it belongs to another village",
+                certificate.display(),
+                authority.display()
+            ),
+            Self::Expired { certificate } => {
+                write!(
+                    f,
+                    "{} is out of its time, or this machine's clock is wrong",
+                    certificate.display()
+                )
+            }
+            Self::OtherName { dir, wanted, found } => {
+                write!(
+                    f,
+                    "{} holds the identity of {found}, not of {wanted}",
+                    dir.display()
+                )
+            }
+            Self::BadName { name } => write!(
+                f,
+                "{name:?} is not a name: write labels of a-z, 0-9 and inner hyphens, at most 63 each, 200 in all, with dots between"
+            ),
+            Self::Crypto { why } => write!(f, "could not make a key or certificate: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for IdentityError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Hearing callers: the handshakes run side by side, and only so many at once.
+
+use std::fmt;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_rustls::server::TlsStream as ServerStream;
+use tokio_rustls::{TlsAcceptor, TlsStream};
+
+use crate::config::ACCEPT_PAUSE;
+use crate::handshake;
+use crate::socket::{Buffered, Socket, Stream};
+use crate::{Address, Config, Connection, Error, Identity, Peer};
+
+/// Hears callers on one address. Dropping it stops hearing; connections that were accepted live on.
+#[derive(Debug)]
+pub struct Listener {
+    address: Address,
+    arrivals: mpsc::Receiver<Result<Incoming, AcceptError>>,
+    hearing: AbortHandle,
+    /// The socket's file, taken away at the end.
+    file: Option<SocketFile>,
+}
+
+/// A caller past TLS and its greeting, waiting to be accepted or rejected. Dropping it hangs up. It holds one of the places of
+/// [`Limits::handshakes_max`](crate::Limits::handshakes_max) until it is decided on.
+#[derive(Debug)]
+pub struct Incoming {
+    stream: Stream,
+    peer: Peer,
+    config: Arc<Config>,
+    place: OwnedSemaphorePermit,
+}
+
+/// A caller that did not get through the handshake, or a refusal of the system to accept. The listener goes on.
+#[derive(Debug)]
+pub struct AcceptError {
+    /// Where the caller is; empty if nobody got as far.
+    pub address: String,
+    /// What went wrong.
+    pub error: Error,
+}
+
+impl Listener {
+    /// Listens on `address`. A Unix-domain socket's file gets permissions 0600; one that is left over from a dead process
+    /// is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the system refuses, among others because another process listens there.
+    pub async fn bind(
+        address: &Address,
+        identity: &Identity,
+        config: Config,
+    ) -> Result<Self, Error> {
+        let (bound, address) = bind(address).await.map_err(Error::io("listening"))?;
+        let file = match &bound {
+            Bound::Unix(_, file) => Some(file.clone()),
+            Bound::Tcp(_) => None,
+        };
+        let places_max = config
+            .limits
+            .handshakes_max
+            .clamp(1, Semaphore::MAX_PERMITS);
+        let (arrived, arrivals) = mpsc::channel(places_max);
+        let door = Door {
+            acceptor: TlsAcceptor::from(Arc::clone(identity.server())),
+            config: Arc::new(config),
+            arrived,
+            places: Arc::new(Semaphore::new(places_max)),
+        };
+        let hearing = tokio::spawn(door.keep(bound)).abort_handle();
+        Ok(Self {
+            address,
+            arrivals,
+            hearing,
+            file,
+        })
+    }
+
+    /// Where it listens, with the port that the system chose.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next caller. May be given up and called again without losing anybody.
+    ///
+    /// # Errors
+    ///
+    /// [`AcceptError`] concerns one caller (or one refusal of the system): note it, and call again.
+    pub async fn accept(&mut self) -> Result<Incoming, AcceptError> {
+        let ended = || AcceptError {
+            address: String::new(),
+            error: Error::CutOff,
+        };
+        self.arrivals.recv().await.unwrap_or_else(|| Err(ended()))
+    }
+}
+
+impl Incoming {
+    /// Who calls.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Lets the caller in. `hello` goes before the first frame. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::HelloTooLong`]; the caller is hung up on then.
+    pub fn accept(self, hello: &[u8]) -> Result<Connection, Error> {
+        let answer = handshake::acceptance(&self.config, hello)?;
+        Ok(Connection::start(
+            self.stream,
+            self.peer,
+            &self.config,
+            answer,
+        ))
+    }
+
+    /// Turns the caller away, telling it why (the first 4 KiB of it). Does not wait.
+    pub fn reject(self, reason: &str) {
+        let words = handshake::rejection(&self.config, reason);
+        let (stream, place) = (self.stream, self.place);
+        tokio::spawn(async move {
+            handshake::farewell(stream, &words).await;
+            drop(place);
+        });
+    }
+}
+
+/// What the hearing task and the handshakes share.
+#[derive(Clone)]
+struct Door {
+    acceptor: TlsAcceptor,
+    config: Arc<Config>,
+    arrived: mpsc::Sender<Result<Incoming, AcceptError>>,
+    places: Arc<Semaphore>,
+}
+
+/// A handshake that failed. The owner hears of it first; then the peer is let go gently.
+struct Failed {
+    error: Error,
+    farewell: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Door {
+    async fn keep(self, bound: Bound) {
+        // Ends with this task, so no handshake outlives the listener.
+        let mut handshakes = JoinSet::new();
+        while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
+            while handshakes.try_join_next().is_some() {}
+            match bound.accept().await {
+                Ok((socket, address)) => {
+                    handshakes.spawn(self.clone().receive(socket, address, place));
+                }
+                Err(error) => {
+                    let error = Error::Io {
+                        during: "accepting",
+                        source: error,
+                    };
+                    self.report(Err(AcceptError {
+                        address: String::new(),
+                        error,
+                    }))
+                    .await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn receive(self, socket: Socket, address: String, place: OwnedSemaphorePermit) {
+        let limit = self.config.limits.handshake_timeout;
+        let during = "the handshake";
+        let shaken = tokio::time::timeout(limit, self.shake_hands(socket, address.clone())).await;
+        let timeout = || Failed {
+            error: Error::Timeout {
+                during,
+                after: limit,
+            },
+            farewell: None,
+        };
+        match shaken.unwrap_or_else(|_| Err(timeout())) {
+            Ok((stream, peer)) => {
+                let config = Arc::clone(&self.config);
+                self.report(Ok(Incoming {
+                    stream,
+                    peer,
+                    config,
+                    place,
+                }))
+                .await;
+            }
+            Err(failed) => {
+                self.report(Err(AcceptError {
+                    address,
+                    error: failed.error,
+                }))
+                .await;
+                if let Some(farewell) = failed.farewell {
+                    farewell.await;
+                }
+                drop(place);
+            }
+        }
+    }
+
+    async fn shake_hands(&self, socket: Socket, address: String) -> Result<(Stream, Peer), Failed> {
+        let accepting = self.acceptor.accept(socket.buffered()).into_fallible();
+        let mut stream = accepting.await.map_err(|(error, socket)| Failed {
+            error: Error::from_tls("TLS", error),
+            farewell: Some(Box::pin(handshake::farewell(socket, &[]))),
+        })?;
+        match self.hear(&mut stream, address).await {
+            Ok(peer) => Ok((TlsStream::Server(stream), peer)),
+            Err(error) => Err(Failed {
+                error,
+                farewell: Some(Box::pin(handshake::farewell(stream, &[]))),
+            }),
+        }
+    }
+
+    async fn hear(
+        &self,
+        stream: &mut ServerStream<Buffered>,
+        address: String,
+    ) -> Result<Peer, Error> {
+        let names = names_of(stream.get_ref().1.peer_certificates())?;
+        let greeting = handshake::hear(stream, &self.config).await?;
+        Ok(Peer {
+            address,
+            names,
+            role: greeting.role,
+            hello: greeting.hello,
+        })
+    }
+
+    async fn report(&self, arrival: Result<Incoming, AcceptError>) {
+        // Fails only if the listener was dropped: then nobody wants to know.
+        let _ = self.arrived.send(arrival).await;
+    }
+}
+
+/// The node names in the certificate the peer has shown.
+pub(crate) fn names_of(
+    certificates: Option<&[rustls::pki_types::CertificateDer<'static>]>,
+) -> Result<Vec<String>, Error> {
+    let certificate = certificates
+        .and_then(<[_]>::first)
+        .ok_or(Error::NoCertificate {
+            whose: crate::Side::Theirs,
+        })?;
+    crate::identity::node_names(certificate).map_err(Error::Tls)
+}
+
+enum Bound {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
+}
+
+/// A socket's file, told apart from one that somebody else has put in its place since.
+#[derive(Debug, Clone)]
+struct SocketFile {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl Bound {
+    async fn accept(&self) -> io::Result<(Socket, String)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                Ok((Socket::from_tcp(stream)?, format!("tcp://{address}")))
+            }
+            Self::Unix(listener, file) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((
+                    Socket::Unix(stream),
+                    format!("unix:{}", file.path.display()),
+                ))
+            }
+        }
+    }
+}
+
+async fn bind(address: &Address) -> io::Result<(Bound, Address)> {
+    match address {
+        Address::Tcp { host, port } => {
+            let listener = TcpListener::bind((host.as_str(), *port)).await?;
+            let port = listener.local_addr()?.port();
+            Ok((
+                Bound::Tcp(listener),
+                Address::Tcp {
+                    host: host.clone(),
+                    port,
+                },
+            ))
+        }
+        Address::Unix(path) => {
+            let listener = bind_unix(path)?;
+            // Whoever connects before this line still has to show a certificate.
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+            let file = SocketFile {
+                path: path.clone(),
+                inode: inode(path)?,
+            };
+            Ok((Bound::Unix(listener, file), address.clone()))
+        }
+    }
+}
+
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_dead_socket(path) => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    }
+}
+
+/// Whether it is a socket that nobody listens on. Only then may it be taken away.
+fn is_dead_socket(path: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && std::os::unix::net::UnixStream::connect(path).is_err_and(refused)
+}
+
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
+    let file = std::fs::symlink_metadata(path)?;
+    Ok((file.dev(), file.ino()))
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.hearing.abort();
+        if let Some(file) = &self.file
+            && inode(&file.path).is_ok_and(|inode| inode == file.inode)
+        {
+            // A file that stays is replaced by the next listener.
+            let _ = std::fs::remove_file(&file.path);
+        }
+    }
+}
+
+impl fmt::Display for AcceptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = if self.address.is_empty() {
+            "a caller"
+        } else {
+            &self.address
+        };
+        write!(f, "{address}: {}", self.error)
+    }
+}
+
+impl std::error::Error for AcceptError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

@@ -1,0 +1,130 @@
+//! The receiving half of a connection.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, ReadHalf};
+
+use crate::Error;
+use crate::cut::Cut;
+use crate::queue::PREFIX_BYTES;
+use crate::socket::Stream;
+use crate::traffic::Counters;
+
+/// Takes frames from the peer, one at a time. Reads nothing while nobody calls [`FrameReceiver::recv`]: then the buffers of the two
+/// systems fill up, and the peer's queue after them.
+#[derive(Debug)]
+pub struct FrameReceiver {
+    pub(crate) stream: ReadHalf<Stream>,
+    pub(crate) cut: Arc<Cut>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) frame_bytes_max: usize,
+    pub(crate) partial: Partial,
+}
+
+/// The frame that is arriving. Kept outside of the future, so that giving up a `recv` loses nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Partial {
+    prefix: [u8; PREFIX_BYTES],
+    prefix_bytes: usize,
+    frame: Vec<u8>,
+}
+
+impl FrameReceiver {
+    /// The next frame; `None` when the peer has closed the connection properly between two frames.
+    ///
+    /// May be given up and called again (in `select!`, say) without losing anything. After `None` or an error the
+    /// connection is over.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FrameTooLong`], [`Error::Truncated`] (ended in the middle of a frame), [`Error::Lost`] (ended between two
+    /// frames without a goodbye: the peer's process or machine died), [`Error::CutOff`] (by this side), [`Error::Io`],
+    /// [`Error::Tls`].
+    pub async fn recv(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        if self.cut.is_aborted() {
+            return Err(self.cut.error());
+        }
+        let Self {
+            stream,
+            cut,
+            counters,
+            frame_bytes_max,
+            partial,
+        } = self;
+        tokio::select! {
+            // What has arrived comes before the news that the writer failed.
+            biased;
+            frame = partial.read(stream, *frame_bytes_max) => {
+                let frame = frame?;
+                if let Some(frame) = &frame {
+                    counters.received(PREFIX_BYTES + frame.len());
+                }
+                Ok(frame)
+            }
+            () = cut.pulled() => Err(cut.error()),
+        }
+    }
+}
+
+impl Partial {
+    async fn read(
+        &mut self,
+        stream: &mut ReadHalf<Stream>,
+        bytes_max: usize,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        while self.prefix_bytes < PREFIX_BYTES {
+            let read = stream.read(&mut self.prefix[self.prefix_bytes..]).await;
+            match read.map_err(|error| self.broken(error))? {
+                0 if self.prefix_bytes == 0 => return Ok(None),
+                0 => return Err(self.truncated()),
+                bytes => self.prefix_bytes += bytes,
+            }
+        }
+        self.read_frame(stream, bytes_max).await.map(Some)
+    }
+
+    async fn read_frame(
+        &mut self,
+        stream: &mut ReadHalf<Stream>,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, Error> {
+        let bytes = self.announced();
+        if bytes > bytes_max {
+            return Err(Error::FrameTooLong { bytes, bytes_max });
+        }
+        // Address space, not memory: the system gives pages only as they are filled.
+        self.frame.reserve_exact(bytes - self.frame.len());
+        while self.frame.len() < bytes {
+            let rest = (bytes - self.frame.len()) as u64;
+            let read = (&mut *stream).take(rest).read_buf(&mut self.frame).await;
+            if read.map_err(|error| self.broken(error))? == 0 {
+                return Err(self.truncated());
+            }
+        }
+        self.prefix_bytes = 0;
+        Ok(std::mem::take(&mut self.frame))
+    }
+
+    fn announced(&self) -> usize {
+        u32::from_le_bytes(self.prefix) as usize
+    }
+
+    fn broken(&self, error: std::io::Error) -> Error {
+        match Error::from_tls("receiving frames", error) {
+            Error::Lost if self.prefix_bytes > 0 => self.truncated(),
+            other => other,
+        }
+    }
+
+    fn truncated(&self) -> Error {
+        let frame_bytes = if self.prefix_bytes == PREFIX_BYTES {
+            self.announced()
+        } else {
+            0
+        };
+        Error::Truncated {
+            bytes: self.prefix_bytes + self.frame.len(),
+            bytes_due: PREFIX_BYTES + frame_bytes,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What really crossed a link.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What has crossed one connection so far, counting frames with their length prefixes (4 bytes each) but neither TLS's own bytes
+/// nor the handshake. A frame counts as sent when the system has taken it, as received when it is complete.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes sent, with length prefixes.
+    pub bytes_sent: u64,
+    /// Frames sent.
+    pub frames_sent: u64,
+    /// Bytes received, with length prefixes.
+    pub bytes_received: u64,
+    /// Frames received.
+    pub frames_received: u64,
+}
+
+/// The counters behind [`Traffic`]: plain sums that order nothing, hence relaxed.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    bytes_sent: AtomicU64,
+    frames_sent: AtomicU64,
+    bytes_received: AtomicU64,
+    frames_received: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn sent(&self, bytes: usize, frames: usize) {
+        self.bytes_sent.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.frames_sent.fetch_add(frames as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn received(&self, bytes: usize) {
+        self.bytes_received
+            .fetch_add(bytes as u64, Ordering::Relaxed);
+        self.frames_received.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn snapshot(&self) -> Traffic {
+        Traffic {
+            bytes_sent: self.bytes_sent.load(Ordering::Relaxed),
+            frames_sent: self.frames_sent.load(Ordering::Relaxed),
+            bytes_received: self.bytes_received.load(Ordering::Relaxed),
+            frames_received: self.frames_received.load(Ordering::Relaxed),
+        }
+    }
+}

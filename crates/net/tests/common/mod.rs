@@ -1,0 +1,150 @@
+//! A village in a temporary directory, and peers that behave badly.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses its own part"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustls::client::WantsClientCert;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
+use thorp_net::{
+    Address, Config, Connection, FrameReceiver, FrameSender, Identity, Listener, Role, dial, issue,
+};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// A directory that goes away with the test.
+pub struct Village {
+    pub dir: PathBuf,
+    pub home: Identity,
+    pub member: Identity,
+}
+
+impl Village {
+    pub fn new() -> Self {
+        static VILLAGES: AtomicU32 = AtomicU32::new(0);
+        let number = VILLAGES.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("thorp-net-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        let home = Identity::open_or_create(dir.join("home"), "alps").unwrap();
+        let member = issue(dir.join("home"), dir.join("member"), "anna").unwrap();
+        Self { dir, home, member }
+    }
+
+    pub fn unix(&self) -> Address {
+        Address::Unix(self.dir.join("home.sock"))
+    }
+
+    /// Two ends of one connection.
+    pub async fn connect(
+        &self,
+        address: &Address,
+        home: Config,
+        member: Config,
+    ) -> (Connection, Connection) {
+        let mut listener = Listener::bind(address, &self.home, home).await.unwrap();
+        let addresses = [listener.address().clone()];
+        let (dialed, accepted) = tokio::join!(
+            dial(
+                &addresses,
+                &self.member,
+                Some("alps"),
+                b"from anna",
+                &member
+            ),
+            async {
+                listener
+                    .accept()
+                    .await
+                    .unwrap()
+                    .accept(b"from alps")
+                    .unwrap()
+            }
+        );
+        (accepted, dialed.unwrap())
+    }
+
+    pub async fn pair(&self) -> [(FrameSender, FrameReceiver); 2] {
+        let (home, member) = self.connect(&any(), at_home(), at_member()).await;
+        [home.split(), member.split()]
+    }
+
+    /// A member that speaks TLS but none of our code.
+    pub async fn raw(&self, address: &Address) -> TlsStream<TcpStream> {
+        let dir = self.dir.join("member");
+        let certificate = CertificateDer::from_pem_slice(&read(&dir, "node.pem")).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(&read(&dir, "node.key")).unwrap();
+        let config = self
+            .raw_config()
+            .with_client_auth_cert(vec![certificate], key);
+        connect_raw(address, config.unwrap()).await
+    }
+
+    /// The same, but it shows no certificate.
+    pub async fn anonymous(&self, address: &Address) -> TlsStream<TcpStream> {
+        connect_raw(address, self.raw_config().with_no_client_auth()).await
+    }
+
+    fn raw_config(&self) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+        let authority = read(&self.dir.join("member"), "authority.pem");
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(&authority).unwrap())
+            .unwrap();
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(roots)
+    }
+}
+
+async fn connect_raw(address: &Address, config: ClientConfig) -> TlsStream<TcpStream> {
+    let name = ServerName::try_from("alps.thorp").unwrap();
+    let stream = tcp(address).await;
+    stream.set_nodelay(true).unwrap();
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .unwrap()
+}
+
+impl Drop for Village {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn read(dir: &Path, file: &str) -> Vec<u8> {
+    std::fs::read(dir.join(file)).unwrap()
+}
+
+pub fn any() -> Address {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+pub fn at_home() -> Config {
+    Config::new(Role::HOME)
+}
+
+pub fn at_member() -> Config {
+    Config::new(Role::MEMBER)
+}
+
+pub async fn tcp(address: &Address) -> TcpStream {
+    let Address::Tcp { host, port } = address else {
+        panic!("not TCP: {address}")
+    };
+    TcpStream::connect((host.as_str(), *port)).await.unwrap()
+}
+
+/// The greeting of a member, version 1, without a hello.
+pub const GREETING: &[u8] = b"THORP\x03\x01\x00\x00\x00";
+/// What a home of version 1 answers with an empty hello.
+pub const ANSWER: &[u8] = b"THORP\x01\x01\x00\x01\x00\x00";
