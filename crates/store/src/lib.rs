@@ -1,1 +1,96 @@
 //! Durable storage behind the engine interface of the core.
+//!
+//! [`Store`] keeps the tables of one home in a directory, on the embedded
+//! engine `fjall`, which nothing outside this crate gets to see. [`Committer`]
+//! is the one thread that commits. [`check`] walks a store without changing it.
+//!
+//! # What lies in the directory
+//!
+//! | name           | what it is                                                            |
+//! |----------------|-----------------------------------------------------------------------|
+//! | `thorp-store`  | the marker: one line with format version, engine and checksum         |
+//! | `thorp-lock`   | locked while a process has the store open                             |
+//! | `thorp-note`   | the number of the last acknowledged group, written but never synced   |
+//! | `thorp-engine` | the engine's files                                                    |
+//! | `thorp-making` | an engine that was not finished when its making was cut short         |
+//!
+//! # What makes a commit durable
+//!
+//! All batches that have gathered become one *group*: one batch of the engine,
+//! appended to its journal and synced with `fdatasync` before it becomes
+//! visible to readers. The journal's size is set when it is made and synced
+//! with the directory, and `fdatasync` also writes what is needed to find
+//! newly written blocks, so nothing more is needed. Every group carries its
+//! number and the store's usage as its first record.
+//!
+//! The engine gives all changes of a batch one sequence number, so two changes
+//! of one key in one batch would be in no order. A group is therefore folded
+//! to the last change of each key before it is written.
+//!
+//! # What happens when the disk is full
+//!
+//! Tried on a small volume that was filled by another program (the ignored
+//! test `full_disk` does it again):
+//!
+//! - The engine takes no writes after a failed one; it must be dropped and
+//!   opened again. Reads still work.
+//! - Every acknowledged commit survives.
+//! - The failed group **can reappear** after opening: the part that fitted is in
+//!   the journal, the rest in a buffer that is written when the engine is
+//!   dropped, which works if there is room again by then. It is whole or
+//!   absent, never a part.
+//! - If a background thread runs out of room while writing out a table, all
+//!   later commits are refused until the store is opened again.
+//!
+//! So an error of the engine while writing is always `Broken`, never `Full`. To
+//! make that rare, a group is refused as `Full` *before anything is written*
+//! when the volume has little room left (see [`Options::disk_reserve_bytes`])
+//! or the store would outgrow its limit (see [`Options::limit_bytes`]).
+//!
+//! # What the engine does with a damaged journal, and what is done about it
+//!
+//! Opening, the engine cuts a journal off at the first entry that it cannot
+//! read and says nothing, even if acknowledged commits follow; and it refuses
+//! to open when the last batch is there but does not have the right checksum, even
+//! though a power failure in the middle of a write leaves just that. Therefore
+//! the journals are read before the engine sees them. What ends in a group
+//! that was never acknowledged is cut off there; what lacks an acknowledged
+//! group is refused, unchanged. `thorp-note` tells the two apart. It survives
+//! the end of the process; after a power failure it may be some seconds old, and
+//! then damage to the last groups is taken for a write that was cut short.
+//!
+//! Nor does the engine compare its manifests with the checksums it keeps for them: a flipped
+//! bit there made it give out overwritten values. They are compared before each opening.
+//!
+//! # Settings
+//!
+//! - Values are not separated from keys. It would save rewriting pages in
+//!   compactions, but that part of the engine had errors lately that lost
+//!   values, and a page is read in one block either way.
+//! - One background thread: with more, the engine's first one spins while another
+//!   compacts, and lost inserts were reported for more than one.
+//! - Memory: the cache, and 4 to 16 MiB for each of six tables (a few times
+//!   that while the background thread lags behind). Journals take up to about
+//!   200 MiB on disk beside the tables.
+
+mod check;
+mod committer;
+mod dir;
+mod engine;
+mod error;
+mod journal;
+mod manifest;
+mod marker;
+mod note;
+mod options;
+mod record;
+mod room;
+mod store;
+mod usage;
+
+pub use check::{Damage, Report, TableReport, check};
+pub use committer::{Committer, CommitterLimits, Refused, Stats, Why};
+pub use error::OpenError;
+pub use options::Options;
+pub use store::Store;
+pub use usage::{TableUsage, Usage};

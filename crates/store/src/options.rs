@@ -1,0 +1,40 @@
+//! How a store is opened.
+
+/// How a store is opened. The defaults suit a home in a few hundred MiB of memory.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Make the store if the directory is missing or empty; otherwise that is
+    /// an error.
+    pub create: bool,
+    /// The most that the store may hold, in bytes of keys, values and
+    /// checksums; `None` for no limit. The files take more: the engine keeps
+    /// overwritten values for a while, and journals.
+    ///
+    /// What a commit brings (the tables *log* and *staged*) must fit in the
+    /// limit. All other growth may go beyond it by one part in
+    /// sixteen, because installing pages is what makes
+    /// room; and what makes the store no bigger is never refused by it.
+    pub limit_bytes: Option<u64>,
+    /// Memory for blocks read from disk, in bytes.
+    pub cache_bytes: u64,
+    /// Room on the volume that commits leave alone, in bytes, so that the engine can
+    /// finish its own work and never meets a full disk. `None`: an eighth of
+    /// the volume, but no more than 256 MiB. 0: the volume is not asked, and the engine
+    /// breaks when it is full.
+    pub disk_reserve_bytes: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            create: true,
+            limit_bytes: None,
+            cache_bytes: 64 << 20,
+            disk_reserve_bytes: None,
+        }
+    }
+}
+
+/// The most that is reserved on the volume unless told otherwise: enough for
+/// the memtables to be written out and for a compaction of the upper levels.
+pub(crate) const DISK_RESERVE_BYTES_MAX: u64 = 256 << 20;

@@ -1,0 +1,378 @@
+//! The store: an engine in a directory, behind the interface of the core.
+
+use crate::dir::Locked;
+use crate::engine::{self, Opened};
+use crate::error::OpenError;
+use crate::journal::{self, Verdict};
+use crate::manifest;
+use crate::note::{self, Note};
+use crate::options::Options;
+use crate::record;
+use crate::room::{Demand, Purpose, Room};
+use crate::usage::{self, Usage};
+use fjall::{OwnedWriteBatch, PersistMode, Readable as _};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use thorp_core::limits::KEY_BYTES_MAX;
+use thorp_core::storage::{Batch, Engine, Op, Reader, Scan, StorageError, Table};
+
+/// The durable tables of one home, in a directory that this process alone uses.
+///
+/// Reads may come from any thread at any time. They see what is durable, a
+/// scan as of one moment.
+pub struct Store {
+    pub(crate) opened: Opened,
+    writing: Mutex<Writing>,
+    room: Room,
+    // Last, so that the directory is free only when the engine is closed.
+    _locked: Locked,
+}
+
+impl Store {
+    /// Opens the store in a directory, or makes one there.
+    pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Store, OpenError> {
+        let dir = dir.as_ref();
+        let locked = match options.create {
+            true => Locked::existing_or_new(dir)?,
+            false => Locked::existing(dir)?,
+        };
+        let noted = note::read(dir).map_err(|error| OpenError::io(dir, error))?;
+        inspect_files(&locked, noted)?;
+        let opened = engine::open(&locked.engine_dir(), options.cache_bytes, WORKERS)?;
+        let usage = read_usage(&opened).map_err(|detail| OpenError::damaged(dir, detail))?;
+        ask_complete(usage, noted).map_err(|detail| OpenError::damaged(dir, detail))?;
+        let note = Note::open(dir).map_err(|error| OpenError::io(dir, error))?;
+        Ok(Store {
+            opened,
+            writing: Mutex::new(Writing {
+                usage,
+                note,
+                broken: None,
+            }),
+            room: Room::new(dir, &options),
+            _locked: locked,
+        })
+    }
+
+    /// What the store holds, as of the last commit.
+    pub fn usage(&self) -> Usage {
+        self.writing().usage
+    }
+
+    /// The most that the store may hold, in bytes, as in [`Options::limit_bytes`].
+    pub fn limit(&self) -> Option<u64> {
+        self.room.limit()
+    }
+
+    /// Changes the limit, from the next commit on. A limit below what the store
+    /// holds refuses what would make it bigger.
+    pub fn set_limit(&self, limit_bytes: Option<u64>) {
+        self.room.set_limit(limit_bytes);
+    }
+
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        // What a panic left behind is marked broken, not locked for ever.
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The usage after a group, and what must be written for it. Changes
+    /// that change nothing are left out.
+    fn plan<'a>(&self, before: Usage, group: &'a [Batch]) -> Result<Plan<'a>, StorageError> {
+        let mut plan = Plan {
+            after: before,
+            changes: Vec::new(),
+            written: 0,
+        };
+        for ((table, key), value) in last_changes(group) {
+            let old = match self.opened.table(table).size_of(key) {
+                Ok(old) => old,
+                Err(error) => return Err(engine::read_error(table, key, &error)),
+            };
+            if old.is_none() && value.is_none() {
+                continue;
+            }
+            if let Some(stored_bytes) = old {
+                let value_bytes = (stored_bytes as usize).saturating_sub(record::CHECKSUM_BYTES);
+                plan.after.remove(table, record::charge(key, value_bytes));
+            }
+            if let Some(value) = value {
+                let charge = record::charge(key, value.len());
+                plan.after.add(table, charge);
+                plan.written += charge;
+            }
+            plan.written += CHANGE_OVERHEAD_BYTES;
+            plan.changes.push((table, key, value));
+        }
+        plan.after.groups += 1;
+        Ok(plan)
+    }
+
+    fn demand(&self, before: Usage, plan: &Plan<'_>, group: &[Batch]) -> Demand {
+        let purpose = group
+            .iter()
+            .flat_map(|batch| &batch.ops)
+            .map(Purpose::of)
+            .min();
+        // Once for the journal, once for the tables, where what waits in
+        // memory must go as well.
+        let waiting = self.opened.database.write_buffer_size();
+        Demand {
+            purpose: purpose.unwrap_or(Purpose::Frees),
+            before: before.bytes(),
+            after: plan.after.bytes(),
+            written: plan.written.saturating_mul(2).saturating_add(waiting),
+        }
+    }
+
+    fn write(&self, plan: &Plan<'_>) -> Result<(), fjall::Error> {
+        let database = self.opened.database.clone();
+        let mut batch = OwnedWriteBatch::with_capacity(database, plan.changes.len() + 1)
+            .durability(Some(PersistMode::SyncData));
+        // First, so that a batch that was cut short can still say which it is.
+        batch.insert(&self.opened.own, usage::KEY, plan.after.encode());
+        for (table, key, value) in &plan.changes {
+            let keyspace = self.opened.table(*table);
+            match value {
+                Some(value) => batch.insert(keyspace, *key, record::seal(table.name(), key, value)),
+                None => batch.remove(keyspace, *key),
+            }
+        }
+        batch.commit()
+    }
+}
+
+impl Reader for Store {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        let read = engine::unpanicked(|| self.opened.table(table).get(key))
+            .map_err(|words| damaged(table, key, words))?
+            .map_err(|error| engine::read_error(table, key, &error))?;
+        read.map(|stored| value_of(table, key, &stored).map(<[u8]>::to_vec))
+            .transpose()
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Scan,
+    ) -> Result<(), StorageError> {
+        if !to.is_empty() && from >= to {
+            return Ok(());
+        }
+        let end = if to.is_empty() {
+            Bound::Unbounded
+        } else {
+            Bound::Excluded(to)
+        };
+        let range = (Bound::Included(from), end);
+        let mut records = self
+            .opened
+            .database
+            .snapshot()
+            .range::<&[u8], _>(self.opened.table(table), range);
+        // An error has no key: name where the scan had come.
+        let mut reached = from.to_vec();
+        loop {
+            let next = engine::unpanicked(|| records.next().map(fjall::Guard::into_inner))
+                .map_err(|words| damaged(table, &reached, words))?;
+            let Some(read) = next else {
+                return Ok(());
+            };
+            let (key, stored) =
+                read.map_err(|error| engine::read_error(table, &reached, &error))?;
+            if visit(&key, value_of(table, &key, &stored)?) == Scan::Stop {
+                return Ok(());
+            }
+            reached.clear();
+            reached.extend_from_slice(&key);
+        }
+    }
+}
+
+impl Engine for Store {
+    fn commit(&self, group: &[Batch]) -> Result<(), StorageError> {
+        let mut writing = self.writing();
+        if let Some(detail) = &writing.broken {
+            return Err(StorageError::Broken {
+                detail: detail.clone(),
+            });
+        }
+        let before = writing.usage;
+        let plan = self.plan(before, group)?;
+        if plan.changes.is_empty() {
+            return Ok(());
+        }
+        self.room.ask(self.demand(before, &plan, group))?;
+        // Until the engine says otherwise: it might panic.
+        writing.broken = Some("a commit did not end".to_string());
+        if let Err(error) = self.write(&plan) {
+            writing.broken = Some(error.to_string());
+            return Err(engine::broken(&error));
+        }
+        writing.broken = None;
+        writing.usage = plan.after;
+        // The group is durable. Without the note it is only guarded less well.
+        let _ = writing.note.write(plan.after.groups);
+        Ok(())
+    }
+}
+
+/// One worker: see the crate's documentation.
+const WORKERS: usize = 1;
+
+/// Bytes of the engine's frame around a change in its journal, at most.
+const CHANGE_OVERHEAD_BYTES: u64 = 64;
+
+struct Writing {
+    usage: Usage,
+    note: Note,
+    /// Why no more is written.
+    broken: Option<String>,
+}
+
+/// A table, a key, and its new value or none.
+type Change<'a> = (Table, &'a [u8], Option<&'a [u8]>);
+
+struct Plan<'a> {
+    after: Usage,
+    changes: Vec<Change<'a>>,
+    /// Bytes of the changes.
+    written: u64,
+}
+
+/// The last change of each key, in key order: the engine would not keep
+/// several changes of one key in order.
+fn last_changes(group: &[Batch]) -> BTreeMap<(Table, &[u8]), Option<&[u8]>> {
+    let mut last = BTreeMap::new();
+    for op in group.iter().flat_map(|batch| &batch.ops) {
+        let (table, key, value) = match op {
+            Op::Put { table, key, value } => (*table, key, Some(value.as_slice())),
+            Op::Delete { table, key } => (*table, key, None),
+        };
+        assert!(
+            (1..=KEY_BYTES_MAX).contains(&key.len()),
+            "a key of {} bytes was made",
+            key.len()
+        );
+        last.insert((table, key.as_slice()), value);
+    }
+    last
+}
+
+/// Cuts off what was never acknowledged, refuses what lacks something.
+fn inspect_files(locked: &Locked, noted: u64) -> Result<(), OpenError> {
+    let engine_dir = locked.engine_dir();
+    let failed = |error| OpenError::io(&engine_dir, error);
+    if !engine_dir.exists() {
+        return Err(OpenError::damaged(
+            locked.path(),
+            "the engine's directory is missing",
+        ));
+    }
+    manifest::inspect(&engine_dir)
+        .map_err(failed)?
+        .map_err(|detail| OpenError::damaged(locked.path(), detail))?;
+    match journal::inspect(&engine_dir, noted).map_err(failed)? {
+        Verdict::Whole => Ok(()),
+        Verdict::CutShort { file, at } => journal::cut(&file, at).map_err(failed),
+        Verdict::Lost(detail) => Err(OpenError::damaged(locked.path(), detail)),
+    }
+}
+
+/// The store's usage, or what is wrong with it.
+pub(crate) fn read_usage(opened: &Opened) -> Result<Usage, String> {
+    let stored = engine::unpanicked(|| opened.own.get(usage::KEY))?;
+    match stored.map_err(|error| error.to_string())? {
+        Some(stored) => {
+            Usage::decode(&stored).map_err(|detail| format!("the usage record: {detail}"))
+        }
+        None => Ok(Usage::default()),
+    }
+}
+
+/// Refuses a store that has not come as far as was acknowledged.
+pub(crate) fn ask_complete(usage: Usage, noted: u64) -> Result<(), String> {
+    if usage.groups >= noted {
+        return Ok(());
+    }
+    Err(format!(
+        "it ends with group {}, group {noted} was acknowledged",
+        usage.groups
+    ))
+}
+
+/// The value in a stored record.
+pub(crate) fn value_of<'a>(
+    table: Table,
+    key: &[u8],
+    stored: &'a [u8],
+) -> Result<&'a [u8], StorageError> {
+    record::open(table.name(), key, stored).map_err(|detail| damaged(table, key, detail))
+}
+
+fn damaged(table: Table, key: &[u8], detail: String) -> StorageError {
+    StorageError::Damaged {
+        table,
+        key: key.to_vec(),
+        detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Damage, check};
+    use thorp_core::storage::Mark;
+
+    fn put(key: &[u8], value: &[u8]) -> Batch {
+        let op = Op::Put {
+            table: Table::Pages,
+            key: key.to_vec(),
+            value: value.to_vec(),
+        };
+        Batch {
+            mark: Mark(1),
+            ops: vec![op],
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_not_what_was_written_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Options::default()).unwrap();
+        store
+            .commit(&[put(b"a", b"one"), put(b"b", b"two"), put(b"c", b"three")])
+            .unwrap();
+        // Past the engine's own checksums: a's record under the key b.
+        let pages = store.opened.table(Table::Pages);
+        let moved = pages.get(b"a").unwrap().unwrap();
+        pages.insert(b"b", moved).unwrap();
+        let is_b = |error: &StorageError| matches!(error, StorageError::Damaged { table: Table::Pages, key, .. } if key == b"b");
+        assert!(is_b(&store.get(Table::Pages, b"b").unwrap_err()));
+        assert_eq!(
+            store.get(Table::Pages, b"c").unwrap(),
+            Some(b"three".to_vec())
+        );
+        let mut seen = 0;
+        let mut visit = |_: &[u8], _: &[u8]| {
+            seen += 1;
+            Scan::Go
+        };
+        let error = store.scan(Table::Pages, b"", b"", &mut visit).unwrap_err();
+        assert!(is_b(&error) && seen == 1);
+        drop(store);
+        let report = check(dir.path()).unwrap();
+        assert_eq!(report.damage_count, 1, "{report}");
+        assert!(matches!(&report.damage[0], Damage::Record(error) if is_b(error)));
+        // It can be written over.
+        let store = Store::open(dir.path(), Options::default()).unwrap();
+        store.commit(&[put(b"b", b"2.0")]).unwrap();
+        assert_eq!(
+            store.get(Table::Pages, b"b").unwrap(),
+            Some(b"2.0".to_vec())
+        );
+    }
+}
