@@ -40,7 +40,9 @@
 //!   dropped, which works if there is room again by then. It is whole or
 //!   absent, never a part.
 //! - If a background thread runs out of room while writing out a table, all
-//!   later commits are refused until the store is opened again.
+//!   later commits are refused until the store is opened again. A commit that
+//!   the engine holds back at that moment, because too many tables wait to be written
+//!   or compacted, never returns: the process must be ended.
 //!
 //! So an error of the engine while writing is always `Broken`, never `Full`. To
 //! make that rare, a group is refused as `Full` *before anything is written*
@@ -69,6 +71,9 @@
 //!   values, and a page is read in one block either way.
 //! - One background thread: with more, the engine's first one spins while another
 //!   compacts, and lost inserts were reported for more than one.
+//! - A commit of two small records took 214 us where a bare append with `fdatasync`
+//!   took 187 us, a page read 4 to 12 us, and 160 MiB of memory were the most
+//!   (the example `cost`, on a small virtual machine with a busy neighbour).
 //! - Memory: the cache, and 4 to 16 MiB for each of six tables (a few times
 //!   that while the background thread lags behind). Journals take up to about
 //!   200 MiB on disk beside the tables.

@@ -103,7 +103,7 @@ fn run_and_kill(dir: &Path, wait_ms: u64) -> u64 {
 
 /// Five keys in three tables, one of them now and then a page's size.
 fn numbered(mark: u64) -> Batch {
-    let page = format!("{mark:016}").repeat(if mark % 8 == 0 { 512 } else { 16 });
+    let page = format!("{mark:016}").repeat(if mark.is_multiple_of(8) { 512 } else { 16 });
     let mut ops: Vec<_> = (1..KEYS)
         .map(|key| {
             let table = if key % 2 == 0 {

@@ -7,7 +7,7 @@ mod common;
 
 use common::{batch, delete, get, open, put, scan};
 use std::fs;
-use thorp_core::storage::{Batch, Engine, Mark, Reader as _, Scan, StorageError, Table};
+use thorp_core::storage::{Batch, Engine, Mark, Op, Reader as _, Scan, StorageError, Table};
 use thorp_store::{OpenError, Options, Store, check};
 
 #[test]
@@ -299,4 +299,35 @@ fn a_scan_sees_one_moment_while_commits_go_on() {
             assert_eq!(values.len(), 1, "a half of a batch was seen");
         }
     });
+}
+
+/// So much that journals are rotated, and tables written out and compacted.
+#[test]
+fn a_store_larger_than_its_journals_is_whole() {
+    const PAGES: u64 = 4000;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let page = |round: u64, number: u64| -> Vec<u8> {
+        let seed = (round * PAGES + number) as u8;
+        vec![seed; 8000 + usize::from(seed)]
+    };
+    for round in 0..4 {
+        for first in (0..PAGES).step_by(100) {
+            let puts = (first..first + 100).map(|number| Op::Put {
+                table: Table::Pages,
+                key: number.to_be_bytes().to_vec(),
+                value: page(round, number),
+            });
+            store.commit(&[batch(1, puts.collect())]).unwrap();
+        }
+    }
+    assert_eq!(store.usage().table(Table::Pages).records, PAGES);
+    drop(store);
+    let report = check(dir.path()).unwrap();
+    assert!(report.is_good(), "{report}");
+    let store = open(dir.path());
+    for number in 0..PAGES {
+        let found = store.get(Table::Pages, &number.to_be_bytes()).unwrap();
+        assert!(found == Some(page(3, number)), "page {number}");
+    }
 }
