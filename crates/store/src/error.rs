@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why a store could not be opened. The message says what to do about it.
-/// Whatever the error, nothing that was stored has been changed.
+/// Nothing that was stored has been changed, unless it is [`OpenError::Damaged`]
+/// and only the engine could find out, having cut off a journal by then.
 #[derive(Debug)]
 pub enum OpenError {
     /// There is no such directory, or it is empty, and it was not to be made.

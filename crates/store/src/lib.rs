@@ -40,9 +40,9 @@
 //!   dropped, which works if there is room again by then. It is whole or
 //!   absent, never a part.
 //! - If a background thread runs out of room while writing out a table, all
-//!   later commits are refused until the store is opened again. A commit that
-//!   the engine holds back at that moment, because too many tables wait to be written
-//!   or compacted, never returns: the process must be ended.
+//!   later commits are refused until the store is opened again. By
+//!   its source, a commit that the engine holds back at that moment, because too
+//!   many tables wait, would never return; it was not seen to happen.
 //!
 //! So an error of the engine while writing is always `Broken`, never `Full`. To
 //! make that rare, a group is refused as `Full` *before anything is written*

@@ -11,8 +11,13 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use thorp_core::storage::{Engine as _, StorageError, Table};
 use thorp_store::{Options, Store, check};
+
+/// So many records of 5 kB are more than the 16 MiB that the engine keeps of a
+/// table in memory.
+const MEMTABLE_IS_FULL: usize = 3500;
 
 #[test]
 #[ignore = "mounts a volume, which needs root"]
@@ -74,6 +79,24 @@ fn with_a_reserve_a_full_disk_is_only_full() {
     open(volume.path(), None);
 }
 
+#[test]
+#[ignore = "mounts a volume, which needs root"]
+fn a_background_thread_without_room_stops_commits_but_loses_none() {
+    // Room for the journal of what fills a memtable, not for its table too.
+    let volume = Volume::mount("28m");
+    let store = open(volume.path(), Some(0));
+    let (done, error) = write_until_refused(&store, 0);
+    println!("{done} done, {error}");
+    assert!(matches!(error, StorageError::Broken { .. }), "{error}");
+    assert!(error.to_string().contains("Poisoned"), "{error}");
+    drop(store);
+    volume.grow("200m");
+    let store = open(volume.path(), None);
+    let found = common::scan(&store, Table::Log, "", "").len();
+    assert_eq!(found, done);
+    write_until_refused(&store, done);
+}
+
 fn open(volume: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     let options = Options {
         disk_reserve_bytes,
@@ -94,6 +117,11 @@ fn write_until_refused(store: &Store, from: usize) -> (usize, StorageError) {
             put(Table::Log, &key, &value),
             put(Table::Outcomes, &key, "done"),
         ];
+        if number == MEMTABLE_IS_FULL {
+            // The engine writes it out now. Journal and table would race for
+            // the last room, and it is the table that is to meet the end.
+            std::thread::sleep(Duration::from_millis(500));
+        }
         if let Err(error) = store.commit(&[batch(1, ops)]) {
             return (number, error);
         }
@@ -132,6 +160,13 @@ impl Volume {
             .unwrap();
         assert!(status.success(), "this needs root");
         Volume { dir }
+    }
+
+    fn grow(&self, size: &str) {
+        let options = format!("remount,size={size}");
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &options]).arg(self.dir.path());
+        assert!(mount.status().unwrap().success());
     }
 
     fn path(&self) -> &Path {
