@@ -386,7 +386,7 @@ impl PageChange {
 }
 
 /// Applies what happened to a page at `position`: the image as of that position,
-/// or `None` if the page is no more.
+/// or `None` if the page is no more (or no page at all: drop it).
 ///
 /// A patch never fills a hole (rule 8); a patch that does not fit its base, which
 /// no right home sends, makes one. A value fills a hole: it is the committed
@@ -404,7 +404,9 @@ pub fn apply(
     for (slot, slot_change) in slots {
         apply_slot(&mut edit, *slot, slot_change);
     }
-    Some(edit.finish(position, stamp.max(image.stamp())))
+    // No right home lets a page outgrow its limit; a wrong one must not harm us.
+    edit.fits()
+        .then(|| edit.finish(position, stamp.max(image.stamp())))
 }
 
 /// Applies what happened to one slot.

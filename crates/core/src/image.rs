@@ -260,7 +260,7 @@ impl ImageEdit {
 
     /// Whether the page keeps within [`PAGE_BYTES`].
     pub fn fits(&self) -> bool {
-        self.charge() <= PAGE_BYTES || self.slots.len() == 1 && self.encoded_len() <= PAGE_BYTES
+        self.charge() <= PAGE_BYTES
     }
 
     fn encoded_len(&self) -> usize {

@@ -11,12 +11,19 @@
 extern crate alloc;
 
 pub mod change;
+pub mod children;
 pub mod codec;
+pub mod directory;
 pub mod door;
+pub mod home;
 pub mod ids;
 pub mod image;
+pub mod kept;
 pub mod limits;
+pub mod member;
 pub mod message;
 pub mod note;
 pub mod planted;
+pub mod redirector;
 pub mod storage;
+pub mod upstream;

@@ -123,3 +123,6 @@ pub const MEMBER_CACHE_BYTES: usize = 256 << 20;
 
 /// Segments that one child watches.
 pub const WATCHES_PER_CHILD_MAX: usize = 256;
+
+/// Values that one member has staged and not committed.
+pub const STAGED_PER_MEMBER_MAX: usize = 64;

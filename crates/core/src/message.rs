@@ -378,6 +378,8 @@ pub enum InvalidCommit {
     ReservedPage,
     /// Pages or slots out of order or twice, or a part of another home.
     Malformed,
+    /// A page that it needs is damaged on the home's disk.
+    Damaged,
     /// Several homes in one transaction are not supported yet.
     SeveralHomes,
 }
@@ -446,6 +448,10 @@ impl fmt::Display for InvalidCommit {
             InvalidCommit::NotStaged => write!(f, "a large value was not staged"),
             InvalidCommit::ReservedPage => write!(f, "a page that programs may not write to"),
             InvalidCommit::Malformed => write!(f, "the commit request is malformed"),
+            InvalidCommit::Damaged => write!(
+                f,
+                "a page is damaged on the home's disk: `thorp check` there tells which"
+            ),
             InvalidCommit::SeveralHomes => {
                 write!(f, "a transaction over several homes is not supported yet")
             }
@@ -521,6 +527,19 @@ pub enum Request {
         /// The member's registration.
         registration: Registration,
     },
+}
+
+impl Request {
+    /// The registration that the member fills in when it sends the request;
+    /// that of an outcome is the one its commit was sent under.
+    pub(crate) fn registration_mut(&mut self) -> Option<&mut Registration> {
+        match self {
+            Request::Stage { registration, .. } | Request::Unstage { registration, .. } => {
+                Some(registration)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A home's answer to a [`Request`].

@@ -1,0 +1,338 @@
+//! Which child may hold which page: always a superset of the truth (rule 2).
+//!
+//! Compact: at a million pages a holder costs at most 64, 32 and 24 bytes with
+//! 1, 4 and 16 holders a page. A page with one holder keeps it in its record;
+//! with more, the record names a list.
+
+use crate::ids::{EntryNo, PageId, SegmentId};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// A child's number in a directory, given anew when the child has gone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ChildNo(pub u16);
+
+/// A child that may hold a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// Which child.
+    pub child: ChildNo,
+    /// Whether its copy probably has no holes: it can help others.
+    pub complete: bool,
+    /// The number of its last entering.
+    pub entry: EntryNo,
+}
+
+/// What became of an eviction notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// The child was struck from the page.
+    Struck,
+    /// A later entering was given: the notice is late.
+    Late,
+    /// The child was not entered.
+    Absent,
+}
+
+/// The directory of one home's pages at one parent.
+#[derive(Debug, Default)]
+pub struct Directory {
+    pages: BTreeMap<Key, Record>,
+    lists: Vec<Vec<Holder>>,
+    free: Vec<u32>,
+}
+
+/// A page as two words, so that a record needs no padding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key(u32, u32);
+
+#[derive(Debug)]
+struct Record {
+    holders: Holders,
+    /// The entry number received from above for the whole subtree; zero if none.
+    above: EntryNo,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Holders {
+    None,
+    One(Holder),
+    List(u32),
+}
+
+impl Directory {
+    /// Enters a child for a page, or enters it again.
+    pub fn enter(&mut self, page: PageId, holder: Holder) {
+        let record = self.pages.entry(key(page)).or_insert(Record::EMPTY);
+        match record.holders {
+            Holders::None => record.holders = Holders::One(holder),
+            Holders::One(one) if one.child == holder.child => {
+                record.holders = Holders::One(holder);
+            }
+            Holders::One(one) => {
+                let list = new_list(&mut self.lists, &mut self.free, one, holder);
+                record.holders = Holders::List(list);
+            }
+            Holders::List(list) => enter_list(&mut self.lists[list as usize], holder),
+        }
+    }
+
+    /// Takes an eviction notice that carries an entry number.
+    pub fn strike(&mut self, page: PageId, child: ChildNo, entry: EntryNo) -> Notice {
+        match self.holder(page, child) {
+            None => Notice::Absent,
+            Some(holder) if holder.entry > entry => Notice::Late,
+            Some(_) => {
+                self.remove(page, child);
+                Notice::Struck
+            }
+        }
+    }
+
+    /// Strikes a child from a page, whatever its entry.
+    pub fn remove(&mut self, page: PageId, child: ChildNo) {
+        let Some(record) = self.pages.get_mut(&key(page)) else {
+            return;
+        };
+        match record.holders {
+            Holders::One(one) if one.child == child => record.holders = Holders::None,
+            Holders::List(list) => {
+                let holders = &mut self.lists[list as usize];
+                holders.retain(|holder| holder.child != child);
+                if let [one] = holders[..] {
+                    *holders = Vec::new();
+                    self.free.push(list);
+                    record.holders = Holders::One(one);
+                }
+            }
+            _ => {}
+        }
+        self.forget_if_empty(page);
+    }
+
+    /// Strikes all children from a page, and its entry above.
+    pub fn remove_page(&mut self, page: PageId) {
+        if let Some(record) = self.pages.remove(&key(page)) {
+            self.release(record.holders);
+        }
+    }
+
+    /// Strikes a child from all pages; tells the pages that nobody holds any more.
+    pub fn remove_child(&mut self, child: ChildNo) -> Vec<PageId> {
+        let held: Vec<PageId> = self
+            .pages
+            .keys()
+            .map(|key| PageId::new(key.0, key.1))
+            .filter(|page| self.holder(*page, child).is_some())
+            .collect();
+        for page in &held {
+            self.remove(*page, child);
+        }
+        held.into_iter()
+            .filter(|page| !self.is_held(*page))
+            .collect()
+    }
+
+    /// The children that may hold a page.
+    pub fn holders(&self, page: PageId) -> &[Holder] {
+        match self.pages.get(&key(page)).map(|record| &record.holders) {
+            Some(Holders::One(one)) => core::slice::from_ref(one),
+            Some(Holders::List(list)) => &self.lists[*list as usize],
+            Some(Holders::None) | None => &[],
+        }
+    }
+
+    /// A child's entry for a page.
+    pub fn holder(&self, page: PageId, child: ChildNo) -> Option<Holder> {
+        let holders = self.holders(page).iter();
+        holders.copied().find(|holder| holder.child == child)
+    }
+
+    /// Whether any child may hold the page.
+    pub fn is_held(&self, page: PageId) -> bool {
+        !self.holders(page).is_empty()
+    }
+
+    /// Notes whether a child's copy is complete.
+    pub fn set_complete(&mut self, page: PageId, child: ChildNo, complete: bool) {
+        if let Some(holder) = self.holder(page, child) {
+            self.enter(page, Holder { complete, ..holder });
+        }
+    }
+
+    /// Notes that no copy but that of `except` is complete any more.
+    pub fn set_incomplete(&mut self, page: PageId, except: Option<ChildNo>) {
+        let Some(record) = self.pages.get_mut(&key(page)) else {
+            return;
+        };
+        let clear = |holder: &mut Holder| {
+            if Some(holder.child) != except {
+                holder.complete = false;
+            }
+        };
+        match &mut record.holders {
+            Holders::None => {}
+            Holders::One(one) => clear(one),
+            Holders::List(list) => self.lists[*list as usize].iter_mut().for_each(clear),
+        }
+    }
+
+    /// The entry number received from above for a page, if the subtree is entered there.
+    pub fn above(&self, page: PageId) -> Option<EntryNo> {
+        let entry = self.pages.get(&key(page))?.above;
+        (entry != EntryNo(0)).then_some(entry)
+    }
+
+    /// Notes the entry number received from above.
+    pub fn set_above(&mut self, page: PageId, entry: EntryNo) {
+        self.pages.entry(key(page)).or_insert(Record::EMPTY).above = entry;
+    }
+
+    /// Notes that the subtree is no longer entered above.
+    pub fn clear_above(&mut self, page: PageId) {
+        if let Some(record) = self.pages.get_mut(&key(page)) {
+            record.above = EntryNo(0);
+        }
+        self.forget_if_empty(page);
+    }
+
+    /// The pages of a segment in the directory.
+    pub fn pages_of(&self, segment: SegmentId) -> Vec<PageId> {
+        let range = Key(segment.0, 0)..=Key(segment.0, u32::MAX);
+        let keys = self.pages.range(range).map(|(key, _)| key);
+        keys.map(|key| PageId::new(key.0, key.1)).collect()
+    }
+
+    /// Pages in the directory.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether no page is in the directory.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    fn forget_if_empty(&mut self, page: PageId) {
+        if let Some(record) = self.pages.get(&key(page))
+            && record.above == EntryNo(0)
+            && !self.is_held(page)
+        {
+            self.remove_page(page);
+        }
+    }
+
+    fn release(&mut self, holders: Holders) {
+        if let Holders::List(list) = holders {
+            self.lists[list as usize] = Vec::new();
+            self.free.push(list);
+        }
+    }
+}
+
+impl Record {
+    const EMPTY: Record = Record {
+        holders: Holders::None,
+        above: EntryNo(0),
+    };
+}
+
+fn key(page: PageId) -> Key {
+    Key(page.segment.0, page.page.0)
+}
+
+fn new_list(lists: &mut Vec<Vec<Holder>>, free: &mut Vec<u32>, a: Holder, b: Holder) -> u32 {
+    let mut list = Vec::with_capacity(4);
+    list.extend([a, b]);
+    match free.pop() {
+        Some(index) => {
+            lists[index as usize] = list;
+            index
+        }
+        None => {
+            lists.push(list);
+            (lists.len() - 1) as u32
+        }
+    }
+}
+
+fn enter_list(list: &mut Vec<Holder>, holder: Holder) {
+    match list.iter_mut().find(|h| h.child == holder.child) {
+        Some(known) => *known = holder,
+        None => {
+            if list.len() == list.capacity() {
+                // Small steps: what is not used is paid for at every page.
+                list.reserve_exact(4);
+            }
+            list.push(holder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder(child: u16, entry: u32) -> Holder {
+        Holder {
+            child: ChildNo(child),
+            complete: true,
+            entry: EntryNo(entry),
+        }
+    }
+
+    const PAGE: PageId = PageId::new(1, 7);
+
+    #[test]
+    fn a_late_notice_does_not_strike_the_new_copy() {
+        let mut directory = Directory::default();
+        directory.enter(PAGE, holder(1, 1));
+        directory.enter(PAGE, holder(1, 2));
+        assert_eq!(directory.strike(PAGE, ChildNo(1), EntryNo(1)), Notice::Late);
+        assert!(directory.is_held(PAGE));
+        assert_eq!(
+            directory.strike(PAGE, ChildNo(1), EntryNo(2)),
+            Notice::Struck
+        );
+        assert!(directory.is_empty());
+        assert_eq!(
+            directory.strike(PAGE, ChildNo(1), EntryNo(2)),
+            Notice::Absent
+        );
+    }
+
+    #[test]
+    fn many_holders_come_and_go() {
+        let mut directory = Directory::default();
+        for child in 0..20 {
+            directory.enter(PAGE, holder(child, 1));
+            directory.enter(PageId::new(1, 8), holder(child, 2));
+        }
+        assert_eq!(directory.holders(PAGE).len(), 20);
+        directory.set_incomplete(PAGE, Some(ChildNo(3)));
+        let complete = directory.holders(PAGE).iter().filter(|h| h.complete);
+        assert_eq!(complete.count(), 1);
+        for child in 0..19 {
+            assert!(directory.remove_child(ChildNo(child)).is_empty());
+        }
+        assert_eq!(directory.remove_child(ChildNo(19)).len(), 2);
+        assert!(directory.is_empty());
+    }
+
+    #[test]
+    fn an_entry_above_keeps_the_record() {
+        let mut directory = Directory::default();
+        directory.set_above(PAGE, EntryNo(5));
+        directory.enter(PAGE, holder(1, 1));
+        directory.remove(PAGE, ChildNo(1));
+        assert_eq!(directory.above(PAGE), Some(EntryNo(5)));
+        directory.clear_above(PAGE);
+        assert!(directory.is_empty());
+    }
+
+    #[test]
+    fn records_are_small() {
+        assert!(size_of::<Record>() <= 20);
+        assert!(size_of::<Holder>() <= 8);
+    }
+}

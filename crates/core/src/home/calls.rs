@@ -1,0 +1,334 @@
+//! What members ask of a home beside pages and commits.
+
+use super::commit::{Effects, extent_value};
+use super::outcomes::{self, Known};
+use super::records::{self, SegmentRecord, StagedRecord};
+use super::segments::is_path;
+use super::{Home, Then};
+use crate::change::{Blob, PageChange, PageSlots};
+use crate::door::Out;
+use crate::ids::{
+    CommitId, EdgeId, Generation, Now, PageId, PageNo, Position, Registration, SegmentId, Slot,
+    Stamp,
+};
+use crate::image::{Draft, ImageEdit};
+use crate::limits::{
+    OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, SEGMENTS_MAX, STAGE_PAGES_MAX, STAGED_PER_MEMBER_MAX,
+};
+use crate::message::{CallError, CallId, Request, Response};
+use crate::note::Note;
+use crate::storage::{Op, Table};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Segments told by one answer.
+const LIST_MAX: usize = 256;
+
+type Called = Result<Response, CallError>;
+
+/// One piece of a value to stage.
+struct Piece<'a> {
+    segment: SegmentId,
+    registration: Registration,
+    token: u64,
+    bytes: u64,
+    index: u32,
+    chunks: &'a [Blob],
+}
+
+impl Home {
+    pub(super) fn call(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        call: CallId,
+        request: Request,
+        out: &mut Out,
+    ) {
+        let result = match request {
+            Request::Register => self.register(call, out),
+            Request::Open { path, create } => self.open_segment(now, &path, create, out),
+            Request::List { prefix, after } => {
+                let (segments, more) = self.segments.list(&prefix, &after, LIST_MAX);
+                Ok(Response::Segments { segments, more })
+            }
+            Request::Remove { path } => self.remove_segment(now, &path, out),
+            Request::Reserve { segment } => self.reserve(segment, out),
+            Request::Stage {
+                segment,
+                registration,
+                token,
+                bytes,
+                index,
+                chunks,
+            } => {
+                let piece = Piece {
+                    segment,
+                    registration,
+                    token,
+                    bytes,
+                    index,
+                    chunks: &chunks,
+                };
+                self.stage(&piece, out)
+            }
+            Request::Unstage {
+                registration,
+                token,
+            } => self.unstage(registration, token, out),
+            Request::Outcome {
+                commit,
+                registration,
+            } => self.outcome(commit, registration, out),
+        };
+        // An answer is never ahead of what it rests on.
+        self.after_all(Then::Answer(edge, call, result), out);
+    }
+
+    fn writable(&self) -> Result<(), CallError> {
+        if !self.room {
+            return Err(CallError::Full);
+        }
+        if self.pending_bytes > self.config.pending_bytes_max {
+            return Err(CallError::Busy);
+        }
+        Ok(())
+    }
+
+    fn register(&mut self, call: CallId, out: &mut Out) -> Called {
+        if let Some(registration) = self.outcomes.registration(call.member) {
+            return Ok(Response::Registered(registration));
+        }
+        self.writable()?;
+        self.next.registration = self.next.registration.next();
+        let registration = self.next.registration;
+        let mut ops = alloc::vec![self.put_next()];
+        let forgotten = self.outcomes.register(registration, call.member, &mut ops);
+        if let Some(forgotten) = forgotten {
+            out.note(Note::RegistrationForgotten);
+            self.discard_staged(forgotten, &mut ops);
+        }
+        out.note(Note::Registered);
+        self.append_ops(ops, Then::Nothing, out);
+        Ok(Response::Registered(registration))
+    }
+
+    fn outcome(&mut self, id: CommitId, registration: Registration, out: &mut Out) -> Called {
+        let outcome = match self.outcomes.known(registration, id) {
+            Known::Ended(outcome) => {
+                out.note(Note::OutcomeRemembered);
+                outcome
+            }
+            Known::BelowWindow => {
+                out.note(Note::BelowWindow);
+                outcomes::unknown()
+            }
+            Known::New => {
+                self.writable()?;
+                out.note(Note::UnknownRecorded);
+                out.note(Note::RefusedUnknown);
+                let mut ops = Vec::new();
+                self.outcomes
+                    .record(registration, id, outcomes::unknown(), &mut ops);
+                self.append_ops(ops, Then::Nothing, out);
+                outcomes::unknown()
+            }
+        };
+        Ok(Response::Outcome(outcome))
+    }
+
+    // --- Segments ---
+
+    fn open_segment(&mut self, now: Now, path: &str, create: bool, out: &mut Out) -> Called {
+        if !is_path(path) {
+            return Err(CallError::BadPath);
+        }
+        let known = self.segments.find(path);
+        let id = match known {
+            Some(id) => id,
+            None if create => self.create_segment(now, path.to_string(), out)?,
+            None => return Err(CallError::NoSuchSegment),
+        };
+        let info = self.segments.info(id).ok_or(CallError::NoSuchSegment)?;
+        Ok(Response::Segment(info))
+    }
+
+    fn create_segment(
+        &mut self,
+        now: Now,
+        path: String,
+        out: &mut Out,
+    ) -> Result<SegmentId, CallError> {
+        self.writable()?;
+        if self.segments.len() >= SEGMENTS_MAX {
+            return Err(CallError::TooMany);
+        }
+        self.next.segment = self.next.segment.next();
+        let id = self.next.segment;
+        let record = SegmentRecord {
+            path,
+            granted: PageNo(1),
+            extent: PageNo(1),
+            overflow: PageNo::OVERFLOW_FIRST,
+            removing: false,
+        };
+        self.segments.insert(id, record);
+        let first = PageId {
+            segment: id,
+            page: PageNo(0),
+        };
+        self.pages.put_fresh(first);
+        let extent = alloc::vec![(Slot(0), extent_value(PageNo(1)))];
+        let mut effects = Effects::default();
+        effects.changes.insert(
+            first,
+            PageChange {
+                page: first,
+                slots: PageSlots::Some(extent),
+            },
+        );
+        effects.ops.push(self.put_next());
+        effects.ops.extend(self.segments.put(id));
+        self.accept(now, effects, None, None, out);
+        Ok(id)
+    }
+
+    fn remove_segment(&mut self, now: Now, path: &str, out: &mut Out) -> Called {
+        self.writable()?;
+        let Some(id) = self.segments.find(path) else {
+            return Ok(Response::Removed);
+        };
+        self.segments.begin_removal(id);
+        let mut effects = Effects::default();
+        effects.ops.extend(self.segments.put(id));
+        self.accept(now, effects, None, Some(id), out);
+        Ok(Response::Removed)
+    }
+
+    fn reserve(&mut self, segment: SegmentId, out: &mut Out) -> Called {
+        self.writable()?;
+        if self.segments.get(segment).is_none() {
+            return Err(CallError::NoSuchSegment);
+        }
+        let (first, pages) = self.segments.grant(segment).ok_or(CallError::TooMany)?;
+        let ops: Vec<Op> = self.segments.put(segment).into_iter().collect();
+        self.append_ops(ops, Then::Nothing, out);
+        Ok(Response::Extent { first, pages })
+    }
+
+    // --- Large values (decision 3) ---
+
+    fn stage(&mut self, piece: &Piece<'_>, out: &mut Out) -> Called {
+        self.writable()?;
+        let pages = check_piece(piece)?;
+        if !self.outcomes.is_known(piece.registration) {
+            return Err(CallError::NotRegistered);
+        }
+        let mut ops = Vec::new();
+        let mut staged = match self.staging.get(piece.registration, piece.token) {
+            Some(staged) => staged,
+            None => self.begin_stage(piece, pages, &mut ops)?,
+        };
+        let end = piece.index + piece.chunks.len() as u32;
+        if staged.overflow.bytes != piece.bytes || piece.index > staged.have {
+            return Err(CallError::Invalid);
+        }
+        if end > staged.have {
+            staged.have = end;
+            self.put_chunks(piece, &staged, &mut ops);
+            self.staging.insert(piece.registration, piece.token, staged);
+            self.append_ops(ops, Then::Nothing, out);
+        }
+        Ok(Response::Staged(staged.overflow))
+    }
+
+    fn begin_stage(
+        &mut self,
+        piece: &Piece<'_>,
+        pages: u32,
+        ops: &mut Vec<Op>,
+    ) -> Result<StagedRecord, CallError> {
+        if self.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
+            return Err(CallError::TooMany);
+        }
+        if self.segments.get(piece.segment).is_none() {
+            return Err(CallError::NoSuchSegment);
+        }
+        let overflow = self
+            .segments
+            .give_overflow(piece.segment, piece.bytes, pages)
+            .ok_or(CallError::TooMany)?;
+        ops.extend(self.segments.put(piece.segment));
+        Ok(StagedRecord {
+            segment: piece.segment,
+            overflow,
+            have: 0,
+        })
+    }
+
+    /// Staged pages go straight to their place: nobody can name them before the
+    /// commit does, whose version and stamp stand in the head.
+    fn put_chunks(&self, piece: &Piece<'_>, staged: &StagedRecord, ops: &mut Vec<Op>) {
+        for (chunk, number) in piece.chunks.iter().zip(piece.index..) {
+            let mut edit = ImageEdit::default();
+            let value = Draft::Value(chunk.bytes().to_vec());
+            edit.set(Slot(0), Generation(1), value);
+            let page = PageId {
+                segment: staged.segment,
+                page: PageNo(staged.overflow.first.0 + number),
+            };
+            let image = edit.finish(Position(0), Stamp::default());
+            ops.push(records::put_page(page, &image));
+        }
+        let key = records::pair_key(piece.registration, piece.token);
+        ops.push(records::put(Table::Staged, key, staged));
+    }
+
+    fn unstage(&mut self, registration: Registration, token: u64, out: &mut Out) -> Called {
+        self.writable()?;
+        let mut ops = Vec::new();
+        self.drop_staged(registration, token, &mut ops);
+        if !ops.is_empty() {
+            self.append_ops(ops, Then::Nothing, out);
+        }
+        Ok(Response::Unstaged)
+    }
+
+    fn discard_staged(&mut self, registration: Registration, ops: &mut Vec<Op>) {
+        for token in self.staging.of(registration) {
+            self.drop_staged(registration, token, ops);
+        }
+    }
+
+    fn drop_staged(&mut self, registration: Registration, token: u64, ops: &mut Vec<Op>) {
+        let Some(staged) = self.staging.remove(registration, token) else {
+            return;
+        };
+        for page in staged.overflow.page_numbers().take(staged.have as usize) {
+            let page = PageId {
+                segment: staged.segment,
+                page,
+            };
+            ops.push(records::delete(Table::Pages, records::page_key(page)));
+        }
+        let key = records::pair_key(registration, token);
+        ops.push(records::delete(Table::Staged, key));
+    }
+}
+
+/// Checks a piece's own numbers; tells how many pages the whole value takes.
+fn check_piece(piece: &Piece<'_>) -> Result<u32, CallError> {
+    if piece.bytes == 0 || piece.bytes > OBJECT_BYTES_MAX || piece.chunks.len() > STAGE_PAGES_MAX {
+        return Err(CallError::Invalid);
+    }
+    let pages = piece.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64) as u32;
+    for (chunk, number) in piece.chunks.iter().zip(u64::from(piece.index)..) {
+        let rest = piece
+            .bytes
+            .saturating_sub(number * OVERFLOW_CHUNK_BYTES as u64);
+        if chunk.bytes().len() as u64 != rest.min(OVERFLOW_CHUNK_BYTES as u64) || rest == 0 {
+            return Err(CallError::Invalid);
+        }
+    }
+    Ok(pages)
+}

@@ -1,0 +1,156 @@
+//! What changed lately, object by object, down to the validation floor (rule 6).
+
+use crate::change::SlotSet;
+use crate::ids::{ObjectId, PageId, Position, Slot};
+use alloc::collections::{BTreeMap, VecDeque};
+
+/// The last change of every object that changed above the floor.
+#[derive(Debug)]
+pub(super) struct Changes {
+    known: BTreeMap<ObjectId, Position>,
+    order: VecDeque<(Position, ObjectId)>,
+    floor: Position,
+    known_max: usize,
+}
+
+/// Stands for all slots of a page.
+const WHOLE: Slot = Slot(u16::MAX);
+
+/// What is known of an object that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Unchanged since the evidence.
+    Current,
+    /// Changed since.
+    Changed(ObjectId),
+    /// The evidence lies below the floor: the page's version must tell.
+    AskPage,
+}
+
+impl Changes {
+    /// Knows nothing up to the floor.
+    pub(super) fn new(floor: Position, known_max: usize) -> Self {
+        Changes {
+            known: BTreeMap::new(),
+            order: VecDeque::new(),
+            floor,
+            known_max: known_max.max(1),
+        }
+    }
+
+    /// The validation floor: everything above it is known for each object.
+    pub(super) fn floor(&self) -> Position {
+        self.floor
+    }
+
+    /// Objects known.
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Notes a change; true if the floor had to rise.
+    pub(super) fn note(&mut self, object: ObjectId, position: Position) -> bool {
+        self.known.insert(object, position);
+        self.order.push_back((position, object));
+        let full = self.order.len() > self.known_max;
+        if full {
+            self.forget_first();
+        }
+        full
+    }
+
+    /// Notes that a whole page is gone.
+    pub(super) fn note_page(&mut self, page: PageId, position: Position) -> bool {
+        self.note(ObjectId { page, slot: WHOLE }, position)
+    }
+
+    /// Forgets what everybody has acknowledged (rule 7), but not while there is
+    /// room: a slow request is then still judged by objects.
+    pub(super) fn trim(&mut self, acknowledged: Position) -> bool {
+        let keep = self.known_max / 2;
+        let mut trimmed = false;
+        while self.order.len() > keep && self.order.front().is_some_and(|(p, _)| *p <= acknowledged)
+        {
+            self.forget_first();
+            trimmed = true;
+        }
+        trimmed
+    }
+
+    fn forget_first(&mut self) {
+        let Some((position, object)) = self.order.pop_front() else {
+            return;
+        };
+        if self.known.get(&object) == Some(&position) {
+            self.known.remove(&object);
+        }
+        self.floor = self.floor.max(position);
+    }
+
+    /// Whether slots of a page are unchanged since the evidence.
+    pub(super) fn judge(&self, page: PageId, slots: &SlotSet, evidence: Position) -> Verdict {
+        let range = ObjectId {
+            page,
+            slot: Slot(0),
+        }..=ObjectId { page, slot: WHOLE };
+        for (object, position) in self.known.range(range) {
+            let read = object.slot == WHOLE || slots.contains(object.slot);
+            if read && *position > evidence {
+                return Verdict::Changed(*object);
+            }
+        }
+        if evidence < self.floor {
+            return Verdict::AskPage;
+        }
+        Verdict::Current
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(slot: u16) -> ObjectId {
+        ObjectId {
+            page: PageId::new(1, 1),
+            slot: Slot(slot),
+        }
+    }
+
+    #[test]
+    fn objects_above_the_floor_and_pages_below_it() {
+        let mut changes = Changes::new(Position(0), 2);
+        let page = PageId::new(1, 1);
+        assert!(!changes.note(object(1), Position(1)));
+        assert!(!changes.note(object(2), Position(2)));
+        assert_eq!(
+            changes.judge(page, &SlotSet::of(Slot(1)), Position(1)),
+            Verdict::Current
+        );
+        assert_eq!(
+            changes.judge(page, &SlotSet::of(Slot(2)), Position(1)),
+            Verdict::Changed(object(2))
+        );
+        assert!(
+            changes.note(object(3), Position(3)),
+            "the first is forgotten"
+        );
+        assert_eq!(changes.floor(), Position(1));
+        assert_eq!(
+            changes.judge(page, &SlotSet::of(Slot(1)), Position(0)),
+            Verdict::AskPage
+        );
+        assert_eq!(
+            changes.judge(page, &SlotSet::of(Slot(1)), Position(1)),
+            Verdict::Current
+        );
+    }
+
+    #[test]
+    fn a_whole_page_changes_every_slot() {
+        let mut changes = Changes::new(Position(0), 9);
+        changes.note_page(PageId::new(1, 1), Position(4));
+        let verdict = changes.judge(PageId::new(1, 1), &SlotSet::of(Slot(7)), Position(3));
+        assert!(matches!(verdict, Verdict::Changed(_)));
+    }
+}

@@ -1,0 +1,436 @@
+//! Validation of a commit and what it does to pages (rules 4 and 6).
+
+use super::changes::Verdict;
+use super::{Home, records};
+use crate::change::{
+    self, Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp, apply_slot,
+};
+use crate::door::Out;
+use crate::ids::{
+    CommitId, Generation, ObjectId, PageId, PageNo, Position, Registration, SegmentId, Slot,
+};
+use crate::image::{Draft, ImageEdit, Overflow};
+use crate::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, SLOTS_MAX};
+use crate::message::{InvalidCommit, Part, Refusal};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::storage::{Op, Table};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// What an accepted commit does, page by page.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    pub(super) changes: BTreeMap<PageId, PageChange>,
+    pub(super) ops: Vec<Op>,
+    /// Staged values that it names: no longer staged once it is accepted.
+    pub(super) staged: Vec<u64>,
+}
+
+impl Effects {
+    fn set(&mut self, page: PageId, slot: Slot, change: SlotChange) {
+        let entry = self.changes.entry(page).or_insert(PageChange {
+            page,
+            slots: PageSlots::Some(Vec::new()),
+        });
+        if let PageSlots::Some(slots) = &mut entry.slots {
+            match slots.binary_search_by_key(&slot, |(s, _)| *s) {
+                Ok(index) => slots[index].1 = change,
+                Err(index) => slots.insert(index, (slot, change)),
+            }
+        }
+    }
+
+    fn end_page(&mut self, page: PageId) {
+        let slots = PageSlots::Whole;
+        self.changes.insert(page, PageChange { page, slots });
+    }
+}
+
+/// Why a commit is not accepted now.
+#[derive(Debug)]
+pub(super) enum NotNow {
+    /// It is refused.
+    Refused(Refusal),
+    /// These pages have to be in memory first.
+    Needs(Vec<PageId>),
+}
+
+impl From<InvalidCommit> for NotNow {
+    fn from(reason: InvalidCommit) -> Self {
+        NotNow::Refused(Refusal::Invalid { reason })
+    }
+}
+
+fn conflict(object: ObjectId) -> NotNow {
+    NotNow::Refused(Refusal::Conflict { object })
+}
+
+impl Home {
+    /// Judges a transaction's reads: its own, and those that its writes imply.
+    pub(super) fn validate(&mut self, part: &Part, out: &mut Out) -> Result<(), NotNow> {
+        self.check_shape(part)?;
+        for (page, slots) in &part.reads {
+            self.validate_page(*page, slots, part.evidence, out)?;
+        }
+        for writes in &part.writes {
+            let reads = |(_, op): &&(Slot, WriteOp)| op.reads() && !is_blind(op);
+            let slots: SlotSet = writes.slots.iter().filter(reads).map(|(s, _)| *s).collect();
+            self.validate_page(writes.page, &slots, part.evidence, out)?;
+        }
+        Ok(())
+    }
+
+    fn check_shape(&self, part: &Part) -> Result<(), NotNow> {
+        let ascending = part.writes.windows(2).all(|w| w[0].page < w[1].page);
+        let slots_ascend = part
+            .writes
+            .iter()
+            .all(|page| page.slots.windows(2).all(|w| w[0].0 < w[1].0) && !page.slots.is_empty());
+        if !ascending || !slots_ascend || part.evidence > self.tip {
+            return Err(InvalidCommit::Malformed.into());
+        }
+        let pages = part.reads.iter().map(|(page, _)| *page);
+        for page in pages.chain(part.writes.iter().map(|w| w.page)) {
+            if self.segments.get(page.segment).is_none() {
+                return Err(InvalidCommit::NoSuchSegment.into());
+            }
+        }
+        part.writes.iter().try_for_each(|w| self.check_writes(w))
+    }
+
+    fn check_writes(&self, writes: &crate::message::PageWrites) -> Result<(), NotNow> {
+        let page = writes.page;
+        let granted = self.segments.get(page.segment).map(|s| s.granted);
+        if granted.is_none_or(|granted| page.page >= granted) {
+            return Err(InvalidCommit::ReservedPage.into());
+        }
+        for (slot, op) in &writes.slots {
+            // The extent object is the home's own.
+            if page.page == PageNo(0) && *slot == Slot(0) {
+                return Err(InvalidCommit::ReservedPage.into());
+            }
+            if slot.0 >= SLOTS_MAX || op.generation() == Generation(0) {
+                return Err(InvalidCommit::Malformed.into());
+            }
+            if op.bytes() > INLINE_VALUE_BYTES_MAX {
+                return Err(InvalidCommit::TooLarge.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_page(
+        &mut self,
+        page: PageId,
+        slots: &SlotSet,
+        evidence: Position,
+        out: &mut Out,
+    ) -> Result<(), NotNow> {
+        if slots.is_empty() {
+            return Ok(());
+        }
+        match self.changes.judge(page, slots, evidence) {
+            Verdict::Current => Ok(()),
+            Verdict::Changed(object) => Err(conflict(object)),
+            Verdict::AskPage if planted::is(Bug::FloorIgnored) => Ok(()),
+            Verdict::AskPage => self.validate_by_version(page, slots, evidence, out),
+        }
+    }
+
+    fn validate_by_version(
+        &mut self,
+        page: PageId,
+        slots: &SlotSet,
+        evidence: Position,
+        out: &mut Out,
+    ) -> Result<(), NotNow> {
+        let image = self.tip_of(page)?;
+        if image.version() <= evidence {
+            out.note(Note::AcceptedOnPageGrounds);
+            return Ok(());
+        }
+        out.note(Note::RefusedOnPageGrounds);
+        let slot = slots.iter().next().unwrap_or_default();
+        Err(conflict(ObjectId { page, slot }))
+    }
+
+    /// A page's newest accepted image, or what it takes to have it.
+    fn tip_of(&mut self, page: PageId) -> Result<crate::image::Image, NotNow> {
+        let extent = self.segments.get(page.segment).map(|s| s.extent);
+        if !page.page.is_overflow() && extent.is_some_and(|extent| page.page >= extent) {
+            self.pages.put_fresh(page);
+        }
+        if self.pages.is_damaged(page) {
+            return Err(InvalidCommit::Damaged.into());
+        }
+        match self.pages.tip(page) {
+            Some(image) => Ok(image),
+            None => Err(NotNow::Needs(alloc::vec![page])),
+        }
+    }
+
+    /// Works out what a valid commit does. Changes nothing but the overflow
+    /// pages given, which are never given again.
+    pub(super) fn effects(
+        &mut self,
+        part: &Part,
+        registration: Registration,
+        out: &mut Out,
+    ) -> Result<Effects, NotNow> {
+        self.require(part)?;
+        let mut effects = Effects::default();
+        for writes in &part.writes {
+            let mut edit = ImageEdit::of(&self.tip_of(writes.page)?);
+            for (slot, op) in &writes.slots {
+                let object = ObjectId {
+                    page: writes.page,
+                    slot: *slot,
+                };
+                self.write(object, op, registration, &mut edit, &mut effects, out)?;
+            }
+            self.spill(writes.page, &mut edit, &mut effects, out)?;
+        }
+        self.raise_extents(part, &mut effects)?;
+        Ok(effects)
+    }
+
+    /// All pages that a commit writes to, loaded at once rather than one by one.
+    fn require(&mut self, part: &Part) -> Result<(), NotNow> {
+        let mut needs = Vec::new();
+        for writes in &part.writes {
+            match self.tip_of(writes.page) {
+                Ok(_) => {}
+                Err(NotNow::Needs(pages)) => needs.extend(pages),
+                Err(refused) => return Err(refused),
+            }
+        }
+        if needs.is_empty() {
+            Ok(())
+        } else {
+            Err(NotNow::Needs(needs))
+        }
+    }
+
+    fn write(
+        &mut self,
+        object: ObjectId,
+        op: &WriteOp,
+        registration: Registration,
+        edit: &mut ImageEdit,
+        effects: &mut Effects,
+        out: &mut Out,
+    ) -> Result<(), NotNow> {
+        let (found, draft) = edit.get(object.slot);
+        check_generation(object, op, found, draft)?;
+        let old = match draft {
+            Draft::Overflow(overflow) => Some(*overflow),
+            _ => None,
+        };
+        let change = match op {
+            WriteOp::Patch {
+                generation,
+                offset,
+                bytes,
+            } => self.patched(object, *generation, draft.clone(), *offset, bytes)?,
+            WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => {
+                self.check_staged(object, value, registration, effects, out)?;
+                op.effect()
+            }
+            WriteOp::Delete { .. } => op.effect(),
+        };
+        for page in old.into_iter().flat_map(Overflow::page_numbers) {
+            effects.end_page(PageId {
+                segment: object.page.segment,
+                page,
+            });
+        }
+        apply_slot(edit, object.slot, &change);
+        effects.set(object.page, object.slot, change);
+        Ok(())
+    }
+
+    /// A patch of an inline value stays a patch; one that the home had spilled
+    /// becomes a new value.
+    fn patched(
+        &mut self,
+        object: ObjectId,
+        generation: Generation,
+        draft: Draft,
+        offset: u32,
+        bytes: &Blob,
+    ) -> Result<SlotChange, NotNow> {
+        let wrong = InvalidCommit::Patch { object };
+        match draft {
+            Draft::Value(base) => {
+                change::patch(&base, offset, bytes.bytes()).ok_or(wrong)?;
+                Ok(SlotChange::Patch {
+                    generation,
+                    offset,
+                    bytes: bytes.clone(),
+                })
+            }
+            Draft::Overflow(overflow) if overflow.pages == 1 => {
+                let page = PageId {
+                    segment: object.page.segment,
+                    page: overflow.first,
+                };
+                let image = self.tip_of(page)?;
+                let crate::image::Content::Value(base) = image.content(Slot(0)) else {
+                    return Err(InvalidCommit::Damaged.into());
+                };
+                let value = change::patch(base, offset, bytes.bytes()).ok_or(wrong)?;
+                Ok(SlotChange::Value {
+                    generation,
+                    bytes: value.into(),
+                })
+            }
+            _ => Err(wrong.into()),
+        }
+    }
+
+    fn check_staged(
+        &mut self,
+        object: ObjectId,
+        value: &NewValue,
+        registration: Registration,
+        effects: &mut Effects,
+        out: &mut Out,
+    ) -> Result<(), NotNow> {
+        let NewValue::Staged(overflow) = value else {
+            return Ok(());
+        };
+        let token = self.staging.find(registration, *overflow);
+        let staged = token.and_then(|token| self.staging.get(registration, token));
+        let right = staged.is_some_and(|s| s.segment == object.page.segment);
+        let (Some(token), true) = (token, right && overflow.bytes <= OBJECT_BYTES_MAX) else {
+            return Err(InvalidCommit::NotStaged.into());
+        };
+        out.note(Note::LargeCommitted);
+        let key = records::pair_key(registration, token);
+        effects.ops.push(records::delete(Table::Staged, key));
+        effects.staged.push(token);
+        Ok(())
+    }
+
+    /// Moves objects to overflow pages until the page fits: those that the
+    /// commit changed first, the largest first (decision 1).
+    fn spill(
+        &mut self,
+        page: PageId,
+        edit: &mut ImageEdit,
+        effects: &mut Effects,
+        out: &mut Out,
+    ) -> Result<(), NotNow> {
+        while !edit.fits() {
+            let changed = match effects.changes.get(&page) {
+                Some(change) => change.slot_set(),
+                None => SlotSet::default(),
+            };
+            let Some((slot, generation, value)) = largest(edit, &changed) else {
+                return Err(InvalidCommit::TooLarge.into());
+            };
+            let overflow = self
+                .segments
+                .give_overflow(page.segment, value.len() as u64, 1)
+                .ok_or(InvalidCommit::TooLarge)?;
+            out.note(Note::ObjectSpilled);
+            let spilled = SlotChange::Overflow {
+                generation,
+                overflow,
+            };
+            apply_slot(edit, slot, &spilled);
+            effects.set(page, slot, spilled);
+            let home_page = PageId {
+                segment: page.segment,
+                page: overflow.first,
+            };
+            let value = SlotChange::Value {
+                generation,
+                bytes: value.into(),
+            };
+            effects.set(home_page, Slot(0), value);
+            self.pages.put_fresh(home_page);
+            effects.ops.extend(self.segments.put(page.segment));
+        }
+        Ok(())
+    }
+
+    /// Objects in pages beyond the extent raise it, in the same commit: a scan
+    /// that read it is then refused (trap 12).
+    fn raise_extents(&mut self, part: &Part, effects: &mut Effects) -> Result<(), NotNow> {
+        let mut extents: BTreeMap<SegmentId, PageNo> = BTreeMap::new();
+        for writes in &part.writes {
+            let extent = extents.entry(writes.page.segment).or_default();
+            *extent = (*extent).max(writes.page.page.next());
+        }
+        for (segment, extent) in extents {
+            let known = self.segments.get(segment).map(|s| s.extent);
+            if known.is_none_or(|known| extent <= known) || planted::is(Bug::ExtentNotRaised) {
+                continue;
+            }
+            let first = PageId {
+                segment,
+                page: PageNo(0),
+            };
+            self.tip_of(first)?;
+            effects.set(first, Slot(0), extent_value(extent));
+        }
+        Ok(())
+    }
+}
+
+/// The extent object's new value.
+pub(super) fn extent_value(extent: PageNo) -> SlotChange {
+    SlotChange::Value {
+        generation: Generation(1),
+        bytes: Blob::from(&extent.0.to_le_bytes()[..]),
+    }
+}
+
+fn is_blind(op: &WriteOp) -> bool {
+    (planted::is(Bug::PatchIsBlind) && matches!(op, WriteOp::Patch { .. }))
+        || (planted::is(Bug::CreationNotChecked) && matches!(op, WriteOp::Create { .. }))
+}
+
+fn check_generation(
+    object: ObjectId,
+    op: &WriteOp,
+    found: Generation,
+    draft: &Draft,
+) -> Result<(), NotNow> {
+    let exists = *draft != Draft::Free;
+    match op {
+        WriteOp::Create { .. } if planted::is(Bug::CreationNotChecked) => Ok(()),
+        WriteOp::Create { generation, .. } => {
+            if exists || *generation != found.next() {
+                return Err(conflict(object));
+            }
+            Ok(())
+        }
+        _ if planted::is(Bug::GenerationNotChecked) && exists => Ok(()),
+        _ if exists && op.generation() == found => Ok(()),
+        _ => Err(InvalidCommit::Generation { object, found }.into()),
+    }
+}
+
+/// The object to spill next: of those that changed, else of all, the largest.
+fn largest(edit: &ImageEdit, changed: &SlotSet) -> Option<(Slot, Generation, Vec<u8>)> {
+    let values = (0..SLOTS_MAX).map(Slot).filter_map(|slot| {
+        let (generation, draft) = edit.get(slot);
+        match draft {
+            Draft::Value(value) => Some((slot, generation, value)),
+            _ => None,
+        }
+    });
+    let (slot, generation, value) =
+        values.max_by_key(|(slot, _, value)| (changed.contains(*slot), value.len()))?;
+    Some((slot, generation, value.clone()))
+}
+
+/// One commit's identity on its way through a home.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whose {
+    pub(super) id: CommitId,
+    pub(super) registration: Registration,
+}

@@ -1,0 +1,164 @@
+//! Background work of a home: folding the MOB into page images, trimming the
+//! log (decision 6), and removing the pages of removed segments.
+
+use super::pages::Installable;
+use super::records;
+use super::{Home, Then};
+use crate::change::{PageChange, PageSlots};
+use crate::door::Out;
+use crate::ids::{PageId, PageNo, Position, SegmentId};
+use crate::limits::INSTALL_PAGES_MAX;
+use crate::note::Note;
+use crate::storage::{Mark, Op, Table};
+use alloc::vec::Vec;
+
+/// Log records trimmed by one batch.
+const TRIM_MAX: u64 = 4096;
+
+/// Pages of a removed segment deleted by one batch.
+const REMOVE_MAX: u32 = 1024;
+
+/// An installation that is on its way to the disk.
+#[derive(Debug)]
+pub(super) struct Installing {
+    mark: Mark,
+    pages: Vec<PageId>,
+    /// The pages are installed as of here.
+    position: Position,
+    /// The log is trimmed to here.
+    installed: Position,
+}
+
+/// A removal that is on its way to the disk.
+#[derive(Debug)]
+pub(super) struct Removing {
+    mark: Mark,
+    segment: SegmentId,
+    /// The next page to remove; none if this was the last batch.
+    next: Option<PageNo>,
+}
+
+impl Home {
+    pub(super) fn housekeep(&mut self, out: &mut Out) {
+        self.pages.shrink();
+        if self.room || self.pages.mob_bytes() > 0 {
+            self.install(out);
+            self.remove_pages(out);
+        }
+    }
+
+    /// Installs the pages that were modified first, one batch at a time.
+    fn install(&mut self, out: &mut Out) {
+        if self.installing.is_some() || self.pages.mob_bytes() < self.config.mob_bytes_high {
+            return;
+        }
+        let position = self.durable;
+        let wanted = self.pages.oldest_modified(INSTALL_PAGES_MAX, position);
+        let mut pages = Vec::new();
+        let mut ops = Vec::new();
+        for page in wanted {
+            match self.pages.installable(page) {
+                Some(installable) => {
+                    ops.push(install_op(&installable));
+                    pages.push(page);
+                }
+                None => self.load(page, out),
+            }
+        }
+        if pages.is_empty() {
+            return;
+        }
+        let installed = self
+            .pages
+            .installed_without(&pages, position)
+            .min(Position(self.installed.0 + TRIM_MAX))
+            .max(self.installed);
+        for trimmed in self.installed.0 + 1..=installed.0 {
+            let key = records::log_key(Position(trimmed));
+            ops.push(records::delete(Table::Log, key));
+        }
+        let key = records::INSTALLED_KEY.to_vec();
+        ops.push(records::put(Table::Meta, key, &installed));
+        out.note(Note::Installed);
+        self.append_ops(ops, Then::Nothing, out);
+        self.installing = Some(Installing {
+            mark: self.mark,
+            pages,
+            position,
+            installed,
+        });
+    }
+
+    /// What was written is durable: its changes leave the MOB.
+    pub(super) fn end_install(&mut self, _out: &mut Out) {
+        let durable = self.durable_mark;
+        if let Some(done) = self.installing.take_if(|i| i.mark <= durable) {
+            for page in &done.pages {
+                self.pages.installed(*page, done.position);
+            }
+            self.installed = done.installed;
+        }
+        if let Some(removing) = self.removing.as_ref()
+            && removing.mark <= durable
+            && removing.next.is_none()
+        {
+            self.segments.end_removal(removing.segment);
+            self.removing = None;
+        }
+    }
+
+    /// The invalidations that tell the end of a segment to those who hold its pages.
+    pub(super) fn whole_segment(&mut self, segment: SegmentId) -> Vec<PageChange> {
+        self.pages.forget_segment(segment);
+        let held = self.children.directory.pages_of(segment).into_iter();
+        held.map(|page| PageChange {
+            page,
+            slots: PageSlots::Whole,
+        })
+        .collect()
+    }
+
+    fn remove_pages(&mut self, out: &mut Out) {
+        let from = match &self.removing {
+            None => PageNo(0),
+            Some(r) if r.mark <= self.durable_mark => match r.next {
+                Some(next) => next,
+                None => return,
+            },
+            Some(_) => return,
+        };
+        let Some((segment, pages)) = self.segments.removing(from, REMOVE_MAX) else {
+            return;
+        };
+        let mut ops: Vec<Op> = pages
+            .iter()
+            .map(|page| {
+                let page = PageId {
+                    segment,
+                    page: *page,
+                };
+                records::delete(Table::Pages, records::page_key(page))
+            })
+            .collect();
+        let last = pages.len() < REMOVE_MAX as usize;
+        if last {
+            ops.push(records::delete(Table::Meta, records::segment_key(segment)));
+        }
+        self.append_ops(ops, Then::Nothing, out);
+        self.removing = Some(Removing {
+            mark: self.mark,
+            segment,
+            next: (!last).then(|| pages.last().map_or(PageNo(0), |page| page.next())),
+        });
+    }
+}
+
+fn install_op(installable: &Installable) -> Op {
+    match &installable.image {
+        Some(image) => records::put_page(installable.page, image),
+        None => {
+            let key = records::page_key(installable.page);
+            records::delete(Table::Pages, key)
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! How a home starts: from nothing, or from what its store holds.
+
+use super::changes::Changes;
+use super::clock::Clock;
+use super::outcomes::Outcomes;
+use super::pages::Pages;
+use super::records::{
+    self, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
+    SegmentRecord, StagedRecord,
+};
+use super::segments::{Segments, Staging};
+use super::{Home, Then};
+use crate::children::Children;
+use crate::door::Out;
+use crate::ids::{Epoch, HomeId, MemberId, Millis, Now, Position, Stamp};
+use crate::limits;
+use crate::planted::{self, Bug};
+use crate::storage::{Mark, Op, Reader, Scan, StorageError, Table};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::de::DeserializeOwned;
+
+/// What a home is told when it starts.
+#[derive(Clone, Debug)]
+pub struct HomeConfig {
+    /// Its id, fixed when its store is made.
+    pub home: HomeId,
+    /// Its name.
+    pub name: String,
+    /// This process start.
+    pub node: MemberId,
+    /// Objects of which the last change is known.
+    pub changes_known_max: usize,
+    /// Bytes of modified objects before installation begins.
+    pub mob_bytes_high: usize,
+    /// Bytes of page images in memory.
+    pub cache_bytes: usize,
+    /// Bytes of commits accepted and not yet durable.
+    pub pending_bytes_max: usize,
+    /// Commits that wait for pages from disk.
+    pub parked_max: usize,
+    /// Members whose outcomes are remembered.
+    pub registrations_max: usize,
+    /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
+    pub outcomes_per_member: u64,
+}
+
+impl HomeConfig {
+    /// The usual limits.
+    pub fn new(home: HomeId, name: String, node: MemberId) -> Self {
+        HomeConfig {
+            home,
+            name,
+            node,
+            changes_known_max: limits::CHANGES_KNOWN_MAX,
+            mob_bytes_high: limits::MOB_BYTES_HIGH,
+            cache_bytes: limits::HOME_CACHE_BYTES,
+            pending_bytes_max: limits::PENDING_BYTES_MAX,
+            parked_max: limits::PARKED_MAX,
+            registrations_max: limits::REGISTRATIONS_MAX,
+            outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+        }
+    }
+}
+
+impl Home {
+    /// Starts a home from its store, empty or not. The first batch, which marks
+    /// this life, lies on the tray.
+    pub fn open(
+        config: HomeConfig,
+        store: &dyn Reader,
+        now: Now,
+        out: &mut Out,
+    ) -> Result<Home, StorageError> {
+        let known = read::<HomeRecord>(store, records::HOME_KEY)?;
+        check_identity(known.as_ref(), &config)?;
+        let mut next = read::<NextRecord>(store, records::NEXT_KEY)?.unwrap_or_default();
+        next.life += 1;
+        let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
+        let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
+        let mut home = Home {
+            clock: Clock::new(config.home, ceiling),
+            pages: Pages::new(config.cache_bytes),
+            changes: Changes::new(installed, config.changes_known_max),
+            outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
+            segments: Segments::default(),
+            staging: Staging::default(),
+            children: Children::new(config.home, Epoch(u64::from(next.life) << 32)),
+            next,
+            tip: installed,
+            durable: installed,
+            mark: Mark(0),
+            durable_mark: Mark(0),
+            pending: VecDeque::new(),
+            pending_bytes: 0,
+            parked: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            installed,
+            installing: None,
+            removing: None,
+            room: true,
+            next_beat: Millis(0),
+            config,
+        };
+        home.recover_tables(store)?;
+        let last_stamp = home.recover_log(store)?;
+        home.start_clock(ceiling, last_stamp, now);
+        home.append(now, home.first_ops(known.is_none()), Then::Nothing, out);
+        Ok(home)
+    }
+
+    /// Rule 12: the clock starts above all that was promised or given.
+    fn start_clock(&mut self, ceiling: u64, last_stamp: Stamp, now: Now) {
+        let from = if planted::is(Bug::CeilingForgotten) {
+            Stamp::clock_of(now.wall)
+        } else {
+            ceiling.max(last_stamp.clock)
+        };
+        self.clock = Clock::new(self.config.home, from);
+        self.changes = Changes::new(self.tip, self.config.changes_known_max);
+    }
+
+    fn first_ops(&self, is_new: bool) -> Vec<Op> {
+        let mut ops = Vec::new();
+        if is_new {
+            let record = HomeRecord {
+                format: FORMAT_VERSION,
+                home: self.config.home,
+                name: self.config.name.clone(),
+            };
+            ops.push(records::put(
+                Table::Meta,
+                records::HOME_KEY.to_vec(),
+                &record,
+            ));
+        }
+        ops.push(self.put_next());
+        ops
+    }
+
+    /// The operation that stores the numbers that are never given twice.
+    pub(super) fn put_next(&self) -> Op {
+        records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
+    }
+
+    fn recover_tables(&mut self, store: &dyn Reader) -> Result<(), StorageError> {
+        let (from, to) = records::segment_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: SegmentRecord| {
+                if let Some(id) = records::segment_of(key) {
+                    self.segments.insert(id, record);
+                }
+            },
+        )?;
+        let (from, to) = records::member_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: MemberRecord| {
+                if let Some(registration) = records::member_of(key) {
+                    self.outcomes.recover(registration, record.member);
+                }
+            },
+        )?;
+        scan(store, Table::Outcomes, &[], &[], |key, r: OutcomeRecord| {
+            if let Some((registration, sequence)) = records::pair_of(key) {
+                self.outcomes
+                    .recover_outcome(registration, sequence, r.outcome);
+            }
+        })?;
+        scan(store, Table::Staged, &[], &[], |key, r: StagedRecord| {
+            if let Some((registration, token)) = records::pair_of(key) {
+                self.staging.insert(registration, token, r);
+            }
+        })
+    }
+
+    fn recover_log(&mut self, store: &dyn Reader) -> Result<Stamp, StorageError> {
+        let from = records::log_key(self.installed.next());
+        let mut last_stamp = Stamp::default();
+        let mut gap = None;
+        scan(store, Table::Log, &from, &[], |key, record: LogRecord| {
+            if record.position != self.tip.next() && gap.is_none() {
+                gap = Some(key.to_vec());
+            }
+            self.tip = record.position;
+            last_stamp = last_stamp.max(record.stamp);
+            for change in record.changes {
+                if self.segments.get(change.page.segment).is_some() {
+                    self.pages.recover(change, record.position, record.stamp);
+                }
+            }
+        })?;
+        if let Some(key) = gap {
+            return Err(records::damaged(
+                Table::Log,
+                &key,
+                "the log has a gap before it",
+            ));
+        }
+        self.durable = self.tip;
+        Ok(last_stamp)
+    }
+}
+
+fn check_identity(known: Option<&HomeRecord>, config: &HomeConfig) -> Result<(), StorageError> {
+    let Some(known) = known else {
+        return Ok(());
+    };
+    let wrong = |detail: String| records::damaged(Table::Meta, records::HOME_KEY, &detail);
+    if known.format != FORMAT_VERSION {
+        return Err(wrong(format!(
+            "records of format {}, this program knows {FORMAT_VERSION}",
+            known.format
+        )));
+    }
+    if known.home != config.home || known.name != config.name {
+        return Err(wrong(format!(
+            "the store of home \"{}\" (id {}), not of \"{}\" (id {})",
+            known.name, known.home, config.name, config.home
+        )));
+    }
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(store: &dyn Reader, key: &[u8]) -> Result<Option<T>, StorageError> {
+    match store.get(Table::Meta, key)? {
+        Some(value) => records::decode(Table::Meta, key, &value).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn scan<T: DeserializeOwned>(
+    store: &dyn Reader,
+    table: Table,
+    from: &[u8],
+    to: &[u8],
+    mut take: impl FnMut(&[u8], T),
+) -> Result<(), StorageError> {
+    let mut failure = None;
+    store.scan(
+        table,
+        from,
+        to,
+        &mut |key, value| match records::decode(table, key, value) {
+            Ok(record) => {
+                take(key, record);
+                Scan::Go
+            }
+            Err(error) => {
+                failure = Some(error);
+                Scan::Stop
+            }
+        },
+    )?;
+    failure.map_or(Ok(()), Err)
+}

@@ -1,0 +1,355 @@
+//! A home's pages: installed images in memory, the modified-object buffer (MOB)
+//! above them, and what is accepted but not yet durable above that.
+//!
+//! ```text
+//! store: installed image      version i
+//! MOB:   changes above i      (also in the log; replayed when the page is loaded)
+//! memory: [durable image, image after the next accepted commit, ..., tip]
+//! ```
+
+use crate::change::{self, PageChange, PageSlots};
+use crate::ids::{PageId, Position, SegmentId, Stamp};
+use crate::image::Image;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+/// One change in the MOB.
+#[derive(Clone, Debug)]
+struct Modified {
+    position: Position,
+    stamp: Stamp,
+    change: PageChange,
+}
+
+#[derive(Debug, Default)]
+struct HomePage {
+    /// The durable image, then one for each accepted commit that changed the
+    /// page. Empty if the page is not in memory; an image is `None` if the page is gone.
+    versions: VecDeque<(Position, Option<Image>)>,
+    /// Changes above the installed image.
+    mob: Vec<Modified>,
+    loading: bool,
+    /// Something was installed while the page was being loaded: what comes may be older.
+    load_again: bool,
+    damaged: bool,
+    used: u64,
+}
+
+/// All pages of a home that are in memory or modified.
+#[derive(Debug)]
+pub(super) struct Pages {
+    pages: BTreeMap<PageId, HomePage>,
+    by_use: BTreeSet<(u64, PageId)>,
+    by_first_change: BTreeSet<(Position, PageId)>,
+    uses: u64,
+    image_bytes: usize,
+    mob_bytes: usize,
+    cache_bytes: usize,
+}
+
+/// What is to be written when a page is installed.
+#[derive(Debug)]
+pub(super) struct Installable {
+    /// The page.
+    pub(super) page: PageId,
+    /// Its durable image; `None` if it is gone.
+    pub(super) image: Option<Image>,
+}
+
+const CHANGE_BYTES: usize = 64;
+
+impl Pages {
+    /// Keeps images up to a number of bytes, beside those that must be kept.
+    pub(super) fn new(cache_bytes: usize) -> Self {
+        Pages {
+            pages: BTreeMap::new(),
+            by_use: BTreeSet::new(),
+            by_first_change: BTreeSet::new(),
+            uses: 0,
+            image_bytes: 0,
+            mob_bytes: 0,
+            cache_bytes,
+        }
+    }
+
+    /// Whether a page's image is in memory.
+    pub(super) fn is_loaded(&self, page: PageId) -> bool {
+        self.pages
+            .get(&page)
+            .is_some_and(|p| !p.versions.is_empty())
+    }
+
+    /// Whether what is stored for the page is damaged.
+    pub(super) fn is_damaged(&self, page: PageId) -> bool {
+        self.pages.get(&page).is_some_and(|p| p.damaged)
+    }
+
+    /// The image with every accepted commit; an empty one for a page that is gone.
+    pub(super) fn tip(&mut self, page: PageId) -> Option<Image> {
+        self.touch(page);
+        let versions = &self.pages.get(&page)?.versions;
+        Some(versions.back()?.1.clone().unwrap_or_else(Image::empty))
+    }
+
+    /// The image with every durable commit.
+    pub(super) fn durable(&mut self, page: PageId) -> Option<Image> {
+        self.touch(page);
+        let versions = &self.pages.get(&page)?.versions;
+        Some(versions.front()?.1.clone().unwrap_or_else(Image::empty))
+    }
+
+    /// Whether a page has to be asked of the store; true only once.
+    pub(super) fn begin_load(&mut self, page: PageId) -> bool {
+        let entry = self.pages.entry(page).or_default();
+        let begin = entry.versions.is_empty() && !entry.loading;
+        entry.loading |= begin;
+        begin
+    }
+
+    /// A page that was never written: nothing is to be loaded for it.
+    pub(super) fn put_fresh(&mut self, page: PageId) {
+        if !self.is_loaded(page) {
+            self.put_base(page, None, Position(0));
+        }
+    }
+
+    /// The store's answer. False if it must be asked again.
+    pub(super) fn loaded(&mut self, page: PageId, base: Option<Image>, durable: Position) -> bool {
+        let Some(entry) = self.pages.get_mut(&page) else {
+            return true;
+        };
+        if core::mem::take(&mut entry.load_again) {
+            return false;
+        }
+        entry.loading = false;
+        if entry.versions.is_empty() {
+            self.put_base(page, base, durable);
+        }
+        true
+    }
+
+    /// The store's answer was damaged.
+    pub(super) fn load_failed(&mut self, page: PageId) {
+        let entry = self.pages.entry(page).or_default();
+        entry.loading = false;
+        entry.damaged = true;
+    }
+
+    fn put_base(&mut self, page: PageId, base: Option<Image>, durable: Position) {
+        let entry = self.pages.entry(page).or_default();
+        let floor = base.as_ref().map_or(Position(0), Image::version);
+        let (mut position, mut image) = (floor, base);
+        let mut versions = VecDeque::new();
+        for modified in entry.mob.iter().filter(|m| m.position > floor) {
+            if modified.position > durable {
+                versions.push_back((position, image.clone()));
+            }
+            image = after(image.as_ref(), modified);
+            position = modified.position;
+        }
+        versions.push_back((position, image));
+        self.image_bytes += bytes_of(&versions);
+        entry.versions = versions;
+        self.touch(page);
+    }
+
+    /// Takes an accepted change; the page is loaded, or it is gone as a whole.
+    pub(super) fn accept(&mut self, change: PageChange, position: Position, stamp: Stamp) {
+        let page = change.page;
+        let modified = Modified {
+            position,
+            stamp,
+            change,
+        };
+        let entry = self.pages.entry(page).or_default();
+        if let Some((_, tip)) = entry.versions.back() {
+            let image = after(tip.as_ref(), &modified);
+            self.image_bytes += image.as_ref().map_or(0, |i| i.bytes().len());
+            entry.versions.push_back((position, image));
+        }
+        self.push_mob(page, modified);
+    }
+
+    /// Takes a change from the log when the home starts.
+    pub(super) fn recover(&mut self, change: PageChange, position: Position, stamp: Stamp) {
+        let page = change.page;
+        self.push_mob(
+            page,
+            Modified {
+                position,
+                stamp,
+                change,
+            },
+        );
+    }
+
+    fn push_mob(&mut self, page: PageId, modified: Modified) {
+        let entry = self.pages.entry(page).or_default();
+        self.mob_bytes += modified.change.bytes() + CHANGE_BYTES;
+        if entry.mob.is_empty() {
+            self.by_first_change.insert((modified.position, page));
+        }
+        entry.mob.push(modified);
+    }
+
+    /// A commit became durable: older images of its pages are not needed.
+    pub(super) fn made_durable(&mut self, page: PageId, position: Position) {
+        let Some(entry) = self.pages.get_mut(&page) else {
+            return;
+        };
+        while entry.versions.get(1).is_some_and(|(p, _)| *p <= position) {
+            if let Some((_, Some(image))) = entry.versions.pop_front() {
+                self.image_bytes -= image.bytes().len();
+            }
+        }
+    }
+
+    /// Bytes of modified objects.
+    pub(super) fn mob_bytes(&self) -> usize {
+        self.mob_bytes
+    }
+
+    /// Bytes of images in memory.
+    pub(super) fn image_bytes(&self) -> usize {
+        self.image_bytes
+    }
+
+    /// Pages known.
+    pub(super) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The pages that were modified first, up to `durable`.
+    pub(super) fn oldest_modified(&self, count: usize, durable: Position) -> Vec<PageId> {
+        self.by_first_change
+            .iter()
+            .take_while(|(first, _)| *first <= durable)
+            .take(count)
+            .map(|(_, page)| *page)
+            .collect()
+    }
+
+    /// The position below which everything would be installed if these pages were.
+    pub(super) fn installed_without(&self, pages: &[PageId], durable: Position) -> Position {
+        let rest = self
+            .by_first_change
+            .iter()
+            .find(|(_, page)| !pages.contains(page));
+        let first = rest.map_or(Position(u64::MAX), |(first, _)| *first);
+        durable.min(Position(first.0 - 1))
+    }
+
+    /// What to write for a page; `None` if it has to be loaded first.
+    pub(super) fn installable(&self, page: PageId) -> Option<Installable> {
+        let entry = self.pages.get(&page)?;
+        if let Some((_, image)) = entry.versions.front() {
+            return Some(Installable {
+                page,
+                image: image.clone(),
+            });
+        }
+        // A page that ended needs no image: it goes whatever it was.
+        let last = entry.mob.last()?;
+        (last.change.slots == PageSlots::Whole).then_some(Installable { page, image: None })
+    }
+
+    /// A page was installed as of a position: its changes up to there are done.
+    pub(super) fn installed(&mut self, page: PageId, position: Position) {
+        let Some(entry) = self.pages.get_mut(&page) else {
+            return;
+        };
+        let first = entry.mob.first().map(|m| m.position);
+        let (done, rest): (Vec<_>, Vec<_>) = core::mem::take(&mut entry.mob)
+            .into_iter()
+            .partition(|m| m.position <= position);
+        entry.mob = rest;
+        entry.load_again |= entry.loading;
+        let next = entry.mob.first().map(|m| m.position);
+        self.mob_bytes -= done
+            .iter()
+            .map(|m| m.change.bytes() + CHANGE_BYTES)
+            .sum::<usize>();
+        if let Some(first) = first {
+            self.by_first_change.remove(&(first, page));
+        }
+        if let Some(next) = next {
+            self.by_first_change.insert((next, page));
+        }
+        self.forget_if_empty(page);
+    }
+
+    /// Drops everything of a segment that was removed.
+    pub(super) fn forget_segment(&mut self, segment: SegmentId) {
+        let range = PageId::new(segment.0, 0)..=PageId::new(segment.0, u32::MAX);
+        let pages: Vec<PageId> = self.pages.range(range).map(|(page, _)| *page).collect();
+        for page in pages {
+            self.installed(page, Position(u64::MAX));
+            self.unload(page);
+        }
+    }
+
+    /// Gives up images that were not used for long, until they keep within the limit.
+    pub(super) fn shrink(&mut self) {
+        let mut kept = Vec::new();
+        while self.image_bytes > self.cache_bytes {
+            let Some((used, page)) = self.by_use.pop_first() else {
+                break;
+            };
+            let pinned = self.pages.get(&page).is_some_and(|p| p.versions.len() > 1);
+            if pinned {
+                kept.push((used, page));
+            } else {
+                self.unload(page);
+            }
+        }
+        self.by_use.extend(kept);
+    }
+
+    fn unload(&mut self, page: PageId) {
+        let Some(entry) = self.pages.get_mut(&page) else {
+            return;
+        };
+        self.image_bytes -= bytes_of(&entry.versions);
+        self.by_use.remove(&(entry.used, page));
+        entry.versions.clear();
+        self.forget_if_empty(page);
+    }
+
+    fn forget_if_empty(&mut self, page: PageId) {
+        let empty = self
+            .pages
+            .get(&page)
+            .is_some_and(|p| p.versions.is_empty() && p.mob.is_empty() && !p.loading && !p.damaged);
+        if empty {
+            self.pages.remove(&page);
+        }
+    }
+
+    fn touch(&mut self, page: PageId) {
+        if let Some(entry) = self.pages.get_mut(&page)
+            && !entry.versions.is_empty()
+        {
+            self.by_use.remove(&(entry.used, page));
+            self.uses += 1;
+            entry.used = self.uses;
+            self.by_use.insert((entry.used, page));
+        }
+    }
+}
+
+fn bytes_of(versions: &VecDeque<(Position, Option<Image>)>) -> usize {
+    let images = versions.iter().filter_map(|(_, image)| image.as_ref());
+    images.map(|image| image.bytes().len()).sum()
+}
+
+fn after(image: Option<&Image>, modified: &Modified) -> Option<Image> {
+    let empty;
+    let base = match image {
+        Some(image) => image,
+        None => {
+            empty = Image::empty();
+            &empty
+        }
+    };
+    change::apply(base, &modified.change, modified.position, modified.stamp)
+}

@@ -1,0 +1,208 @@
+//! A home's records: keys and values in each table. Numbers in keys are
+//! big-endian, so that they sort.
+
+use crate::change::PageChange;
+use crate::ids::{
+    CommitId, HomeId, MemberId, PageId, PageNo, Position, Registration, SegmentId, Stamp,
+};
+use crate::image::{Image, Overflow};
+use crate::message::Outcome;
+use crate::storage::{Op, StorageError, Table};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of these records. A home refuses to open others.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Who the home is: `meta/home`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HomeRecord {
+    /// The version of the records.
+    pub format: u32,
+    /// The home's id.
+    pub home: HomeId,
+    /// Its name.
+    pub name: String,
+}
+
+/// Numbers that are never given twice: `meta/next`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct NextRecord {
+    /// The last segment id given.
+    pub segment: SegmentId,
+    /// The last registration given.
+    pub registration: Registration,
+    /// How often the home was opened: streams of different lives differ.
+    pub life: u32,
+}
+
+/// One segment: `meta/segment/ID`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SegmentRecord {
+    /// Its path.
+    pub path: String,
+    /// Pages below this were granted to creators.
+    pub granted: PageNo,
+    /// Pages below this may hold objects: the value of the extent object.
+    pub extent: PageNo,
+    /// Overflow pages below this were given.
+    pub overflow: PageNo,
+    /// Whether it is being removed: its pages go bit by bit.
+    pub removing: bool,
+}
+
+/// One commit: `log/POSITION`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LogRecord {
+    /// Its place in the home's order.
+    pub position: Position,
+    /// Its stamp.
+    pub stamp: Stamp,
+    /// Whose it is; none for the home's own.
+    pub commit: Option<CommitId>,
+    /// What it did, with all values.
+    pub changes: Vec<PageChange>,
+}
+
+/// One outcome: `outcomes/REGISTRATION/SEQUENCE`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OutcomeRecord {
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// One registered member: `meta/member/REGISTRATION`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MemberRecord {
+    /// The member.
+    pub member: MemberId,
+}
+
+/// One staged value: `staged/REGISTRATION/TOKEN`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StagedRecord {
+    /// Where.
+    pub segment: SegmentId,
+    /// Its pages.
+    pub overflow: Overflow,
+    /// How many of them are there.
+    pub have: u32,
+}
+
+/// `meta/home`.
+pub const HOME_KEY: &[u8] = b"home";
+/// `meta/next`.
+pub const NEXT_KEY: &[u8] = b"next";
+/// `meta/clock`: the reserved ceiling of the clock (rule 12).
+pub const CLOCK_KEY: &[u8] = b"clock";
+/// `meta/installed`: the log up to here is in the page images.
+pub const INSTALLED_KEY: &[u8] = b"installed";
+const SEGMENT_PREFIX: &[u8] = b"segment/";
+const MEMBER_PREFIX: &[u8] = b"member/";
+
+/// The key of a segment's record.
+pub fn segment_key(segment: SegmentId) -> Vec<u8> {
+    [SEGMENT_PREFIX, &segment.0.to_be_bytes()].concat()
+}
+
+/// The range of all segments' records.
+pub fn segment_range() -> (Vec<u8>, Vec<u8>) {
+    (SEGMENT_PREFIX.to_vec(), b"segment0".to_vec())
+}
+
+/// The segment of a key.
+pub fn segment_of(key: &[u8]) -> Option<SegmentId> {
+    let id = key.strip_prefix(SEGMENT_PREFIX)?;
+    Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of a member's record.
+pub fn member_key(registration: Registration) -> Vec<u8> {
+    [MEMBER_PREFIX, &registration.0.to_be_bytes()].concat()
+}
+
+/// The range of all members' records.
+pub fn member_range() -> (Vec<u8>, Vec<u8>) {
+    (MEMBER_PREFIX.to_vec(), b"member0".to_vec())
+}
+
+/// The registration of a key.
+pub fn member_of(key: &[u8]) -> Option<Registration> {
+    let id = key.strip_prefix(MEMBER_PREFIX)?;
+    Some(Registration(u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of a commit's log record.
+pub fn log_key(position: Position) -> Vec<u8> {
+    position.0.to_be_bytes().to_vec()
+}
+
+/// The key of a page.
+pub fn page_key(page: PageId) -> Vec<u8> {
+    page.key().to_be_bytes().to_vec()
+}
+
+/// The key of an outcome or of a staged value.
+pub fn pair_key(registration: Registration, number: u64) -> Vec<u8> {
+    [registration.0.to_be_bytes(), number.to_be_bytes()].concat()
+}
+
+/// The two numbers of a [`pair_key`].
+pub fn pair_of(key: &[u8]) -> Option<(Registration, u64)> {
+    let (first, second) = key.split_at_checked(8)?;
+    Some((
+        Registration(u64::from_be_bytes(first.try_into().ok()?)),
+        u64::from_be_bytes(second.try_into().ok()?),
+    ))
+}
+
+/// A record as a change of a table. Our own records always encode.
+pub fn put<T: Serialize>(table: Table, key: Vec<u8>, record: &T) -> Op {
+    let value = postcard::to_allocvec(record).unwrap_or_default();
+    debug_assert!(!value.is_empty());
+    Op::Put { table, key, value }
+}
+
+/// A page image as a change of its table.
+pub fn put_page(page: PageId, image: &Image) -> Op {
+    Op::Put {
+        table: Table::Pages,
+        key: page_key(page),
+        value: image.bytes().to_vec(),
+    }
+}
+
+/// The removal of a record.
+pub fn delete(table: Table, key: Vec<u8>) -> Op {
+    Op::Delete { table, key }
+}
+
+/// Reads a record.
+pub fn decode<T: DeserializeOwned>(
+    table: Table,
+    key: &[u8],
+    value: &[u8],
+) -> Result<T, StorageError> {
+    postcard::from_bytes(value).map_err(|error| damaged(table, key, &error.to_string()))
+}
+
+/// Reads a log record.
+pub fn decode_log(key: &[u8], value: &[u8]) -> Result<LogRecord, StorageError> {
+    postcard::from_bytes(value).map_err(|error| damaged(Table::Log, key, &error.to_string()))
+}
+
+/// Reads an installed page.
+pub fn decode_page(key: &[u8], value: &[u8]) -> Result<Image, StorageError> {
+    Image::parse(value).map_err(|error| damaged(Table::Pages, key, &error.to_string()))
+}
+
+/// A record that is not what was written.
+pub fn damaged(table: Table, key: &[u8], detail: &str) -> StorageError {
+    StorageError::Damaged {
+        table,
+        key: key.to_vec(),
+        detail: detail.to_string(),
+    }
+}

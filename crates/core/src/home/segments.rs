@@ -1,0 +1,187 @@
+//! A home's segments and the values staged for them.
+
+use super::records::{self, SegmentRecord, StagedRecord};
+use crate::ids::{PageNo, Registration, SegmentId};
+use crate::image::Overflow;
+use crate::limits::{EXTENT_PAGES, SEGMENT_PATH_BYTES_MAX};
+use crate::message::SegmentInfo;
+use crate::storage::{Op, Table};
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Bound;
+
+/// All segments of a home, also those that are being removed.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    by_id: BTreeMap<SegmentId, SegmentRecord>,
+    by_path: BTreeMap<String, SegmentId>,
+}
+
+/// Whether a path may name a segment.
+pub(super) fn is_path(path: &str) -> bool {
+    (1..=SEGMENT_PATH_BYTES_MAX).contains(&path.len())
+        && !path.chars().any(|c| c.is_control() || c == '#')
+}
+
+impl Segments {
+    /// Takes a segment in: a new one, or one from the store.
+    pub(super) fn insert(&mut self, id: SegmentId, record: SegmentRecord) {
+        if !record.removing {
+            self.by_path.insert(record.path.clone(), id);
+        }
+        self.by_id.insert(id, record);
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// A segment that is not being removed.
+    pub(super) fn get(&self, id: SegmentId) -> Option<&SegmentRecord> {
+        self.by_id.get(&id).filter(|record| !record.removing)
+    }
+
+    /// A segment by its path.
+    pub(super) fn find(&self, path: &str) -> Option<SegmentId> {
+        self.by_path.get(path).copied()
+    }
+
+    /// What is told of a segment.
+    pub(super) fn info(&self, id: SegmentId) -> Option<SegmentInfo> {
+        let record = self.get(id)?;
+        Some(SegmentInfo {
+            id,
+            path: record.path.clone(),
+            extent: record.extent,
+        })
+    }
+
+    /// Up to `count` segments whose paths begin so and come after `after`.
+    pub(super) fn list(&self, prefix: &str, after: &str, count: usize) -> (Vec<SegmentInfo>, bool) {
+        let from = if after >= prefix { after } else { prefix };
+        let mut found = self
+            .by_path
+            .range::<str, _>((Bound::Included(from), Bound::Unbounded))
+            .filter(|(path, _)| path.as_str() != after)
+            .take_while(|(path, _)| path.starts_with(prefix))
+            .filter_map(|(_, id)| self.info(*id));
+        let segments: Vec<SegmentInfo> = found.by_ref().take(count).collect();
+        let more = found.next().is_some();
+        (segments, more)
+    }
+
+    /// The operation that stores a segment's record.
+    pub(super) fn put(&self, id: SegmentId) -> Option<Op> {
+        let record = self.by_id.get(&id)?;
+        Some(records::put(Table::Meta, records::segment_key(id), record))
+    }
+
+    /// Grants fresh pages (decision 2).
+    pub(super) fn grant(&mut self, id: SegmentId) -> Option<(PageNo, u32)> {
+        let record = self.by_id.get_mut(&id).filter(|record| !record.removing)?;
+        let first = record.granted;
+        if first.0 + EXTENT_PAGES >= PageNo::OVERFLOW_FIRST.0 {
+            return None;
+        }
+        record.granted = PageNo(first.0 + EXTENT_PAGES);
+        Some((first, EXTENT_PAGES))
+    }
+
+    /// Gives overflow pages, never given before.
+    pub(super) fn give_overflow(
+        &mut self,
+        id: SegmentId,
+        bytes: u64,
+        pages: u32,
+    ) -> Option<Overflow> {
+        let record = self.by_id.get_mut(&id).filter(|record| !record.removing)?;
+        let first = record.overflow;
+        record.overflow = PageNo(first.0.checked_add(pages)?);
+        Some(Overflow {
+            bytes,
+            first,
+            pages,
+        })
+    }
+
+    /// Raises the extent.
+    pub(super) fn raise_extent(&mut self, id: SegmentId, extent: PageNo) {
+        if let Some(record) = self.by_id.get_mut(&id) {
+            record.extent = record.extent.max(extent);
+        }
+    }
+
+    /// Begins a removal: from now on nobody finds the segment.
+    pub(super) fn begin_removal(&mut self, id: SegmentId) {
+        if let Some(record) = self.by_id.get_mut(&id) {
+            record.removing = true;
+            self.by_path.remove(&record.path);
+        }
+    }
+
+    /// A segment whose pages have to go, and the next of them from `from`.
+    pub(super) fn removing(&self, from: PageNo, count: u32) -> Option<(SegmentId, Vec<PageNo>)> {
+        let (id, record) = self.by_id.iter().find(|(_, r)| r.removing)?;
+        let objects = from.0.min(record.granted.0)..record.granted.0;
+        let overflow = from.0.max(PageNo::OVERFLOW_FIRST.0)..record.overflow.0;
+        let pages = objects.chain(overflow).take(count as usize);
+        Some((*id, pages.map(PageNo).collect()))
+    }
+
+    /// The last page of a removed segment is gone.
+    pub(super) fn end_removal(&mut self, id: SegmentId) {
+        self.by_id.remove(&id);
+    }
+}
+
+/// Values staged ahead of their commits (decision 3).
+#[derive(Debug, Default)]
+pub(super) struct Staging {
+    values: BTreeMap<(Registration, u64), StagedRecord>,
+}
+
+impl Staging {
+    /// Takes a staged value in.
+    pub(super) fn insert(&mut self, registration: Registration, token: u64, record: StagedRecord) {
+        self.values.insert((registration, token), record);
+    }
+
+    /// A staged value by its token.
+    pub(super) fn get(&self, registration: Registration, token: u64) -> Option<StagedRecord> {
+        self.values.get(&(registration, token)).copied()
+    }
+
+    /// A wholly staged value by its pages; tells its token.
+    pub(super) fn find(&self, registration: Registration, overflow: Overflow) -> Option<u64> {
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values
+            .range(all)
+            .find(|(_, staged)| staged.overflow == overflow && staged.have == overflow.pages)
+            .map(|((_, token), _)| *token)
+    }
+
+    /// Forgets a value.
+    pub(super) fn remove(
+        &mut self,
+        registration: Registration,
+        token: u64,
+    ) -> Option<StagedRecord> {
+        self.values.remove(&(registration, token))
+    }
+
+    /// The values of a member.
+    pub(super) fn of(&self, registration: Registration) -> Vec<u64> {
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values
+            .range(all)
+            .map(|((_, token), _)| *token)
+            .collect()
+    }
+
+    /// Values staged.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+}

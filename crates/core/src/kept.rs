@@ -1,0 +1,111 @@
+//! New values of commits on their way, kept until their positions arrive (rule 8).
+
+use crate::change::{PageChange, PageSlots, SlotChange, WriteOp};
+use crate::door::Out;
+use crate::ids::{CommitId, PageId, Slot};
+use crate::message::PageWrites;
+use crate::note::Note;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+/// The commits that passed through a node, up to a number of bytes.
+#[derive(Debug)]
+pub struct Kept {
+    commits: BTreeMap<CommitId, Vec<PageWrites>>,
+    order: VecDeque<CommitId>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Kept {
+    /// Keeps up to `bytes_max` bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Kept {
+            commits: BTreeMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    /// Keeps what a commit writes; the oldest are dropped at the limit: their
+    /// objects will be invalidated instead (trap 17).
+    pub fn put(&mut self, id: CommitId, writes: &[PageWrites], out: &mut Out) {
+        self.drop_commit(id);
+        let bytes = bytes_of(writes);
+        if writes.is_empty() {
+            return;
+        }
+        self.bytes += bytes;
+        self.commits.insert(id, writes.to_vec());
+        self.order.push_back(id);
+        while self.bytes > self.bytes_max {
+            let Some(oldest) = self.order.front().copied() else {
+                break;
+            };
+            self.drop_commit(oldest);
+            out.note(Note::KeptDropped);
+        }
+    }
+
+    /// Forgets a commit: it was refused, or is delivered.
+    pub fn drop_commit(&mut self, id: CommitId) {
+        if let Some(writes) = self.commits.remove(&id) {
+            self.bytes -= bytes_of(&writes);
+            self.order.retain(|other| *other != id);
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Kept::new(self.bytes_max);
+    }
+
+    /// Puts the values that were kept of a commit into what the stream says of
+    /// it. The stream lists the changed objects and has the last word on where
+    /// they are: what it says to be spilled or gone, is.
+    pub fn fill(&mut self, id: CommitId, changes: &mut [PageChange]) {
+        if let Some(writes) = self.commits.get(&id) {
+            for change in changes {
+                fill_page(change, writes);
+            }
+        }
+        self.drop_commit(id);
+    }
+
+    /// Commits kept.
+    pub fn len(&self) -> usize {
+        self.commits.len()
+    }
+
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.commits.is_empty()
+    }
+}
+
+fn bytes_of(writes: &[PageWrites]) -> usize {
+    let slots = writes.iter().flat_map(|page| &page.slots);
+    slots.map(|(_, op)| 64 + op.bytes()).sum()
+}
+
+fn fill_page(change: &mut PageChange, writes: &[PageWrites]) {
+    let page = change.page;
+    let PageSlots::Some(slots) = &mut change.slots else {
+        return;
+    };
+    for (slot, slot_change) in slots {
+        if *slot_change == SlotChange::Invalid
+            && let Some(op) = find(writes, page, *slot)
+        {
+            *slot_change = op.effect();
+        }
+    }
+}
+
+fn find(writes: &[PageWrites], page: PageId, slot: Slot) -> Option<&WriteOp> {
+    let index = writes.binary_search_by_key(&page, |w| w.page).ok()?;
+    let slots = &writes[index].slots;
+    let index = slots.binary_search_by_key(&slot, |(s, _)| *s).ok()?;
+    Some(&slots[index].1)
+}

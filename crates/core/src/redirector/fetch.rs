@@ -1,0 +1,335 @@
+//! How a redirector gets pages for its children (rule 9): from its own memory,
+//! by a neighbour with a complete copy, or from above.
+
+use super::Proxy;
+use crate::change::PageChange;
+use crate::door::Out;
+use crate::ids::{Attempt, EdgeId, EntryNo, MemberId, Millis, PageId};
+use crate::limits::{FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX, PEER_FETCH_MS_MAX};
+use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Up};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::upstream::Fetched;
+use alloc::vec::Vec;
+
+/// A child that waits for a page from above.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    pub(super) edge: EdgeId,
+    pub(super) attempt: Attempt,
+    /// Whether a neighbour may answer, beside the stream.
+    pub(super) peers: bool,
+}
+
+/// A request that was passed to a helper.
+#[derive(Debug)]
+pub(super) struct Redirecting {
+    requester: EdgeId,
+    /// The helpers that were asked, and the requester: not to be asked again.
+    asked: Vec<EdgeId>,
+    entry: EntryNo,
+    since: Millis,
+    /// A planted bug only: requests joined onto this one.
+    joined: Vec<(EdgeId, Waiter)>,
+}
+
+impl Proxy {
+    pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Out) {
+        let own = self.images.peek(page).is_some_and(|i| i.is_complete());
+        if own && let Some(image) = self.images.get(page) {
+            out.note(Note::ServedFromMemory);
+            return self.answer(page, waiter, Ok(image), out);
+        }
+        if planted::is(Bug::JoinedOntoRedirect) && self.join_redirect(page, waiter, out) {
+            return;
+        }
+        if waiter.peers && !self.up.is_fetching(page) {
+            let asked = alloc::vec![waiter.edge];
+            if self.redirect(now, page, waiter, asked, out) {
+                return;
+            }
+        }
+        self.ask_above(now, page, waiter, out);
+    }
+
+    /// Asks above; requests for one page in flight upward are joined.
+    fn ask_above(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Out) {
+        let waiting = self.waiting_of(waiter.edge);
+        if waiting >= FETCHES_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited) {
+            out.note(Note::ChildLimited);
+            return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
+        }
+        self.up.ask(page, waiter, now, out);
+    }
+
+    fn waiting_of(&self, edge: EdgeId) -> usize {
+        self.up
+            .waiting()
+            .filter(|waiter| waiter.edge == edge)
+            .count()
+    }
+
+    /// Passes a request to a helper, in the helper's ordered stream. The
+    /// requester is entered first, at every try: from here on it hears of the page.
+    fn redirect(
+        &mut self,
+        now: Millis,
+        page: PageId,
+        waiter: Waiter,
+        mut asked: Vec<EdgeId>,
+        out: &mut Out,
+    ) -> bool {
+        let tries = asked.len() as u32;
+        let helper = self.children.helper(page, &asked);
+        let child = self.children.get(waiter.edge);
+        let (Some(helper), Some(child)) = (helper, child) else {
+            return false;
+        };
+        if tries > HELPER_TRIES_MAX {
+            return false;
+        }
+        let (requester, epoch) = (child.node, child.epoch);
+        let entry = self.children.enter(waiter.edge, page, false);
+        asked.push(helper);
+        out.note(Note::Redirected);
+        out.down(
+            helper,
+            Down::Redirect {
+                home: self.up.home,
+                page,
+                requester,
+                epoch,
+                attempt: waiter.attempt,
+                entry,
+            },
+        );
+        let redirecting = Redirecting {
+            requester: waiter.edge,
+            asked,
+            entry,
+            since: now,
+            joined: Vec::new(),
+        };
+        self.redirecting
+            .insert((page, requester, waiter.attempt), redirecting);
+        true
+    }
+
+    /// A helper's answer: passed on to the requester, or another try.
+    pub(super) fn helper_answered(
+        &mut self,
+        now: Millis,
+        helper: EdgeId,
+        peer: PeerImage,
+        out: &mut Out,
+    ) {
+        let key = (peer.page, peer.requester, peer.attempt);
+        let answers = |r: &Redirecting| r.entry == peer.entry && r.asked.last() == Some(&helper);
+        if !self.redirecting.get(&key).is_some_and(answers) {
+            out.note(Note::OtherAttemptDropped);
+            return;
+        }
+        let Some(redirecting) = self.redirecting.remove(&key) else {
+            return;
+        };
+        if peer.image.is_none() {
+            self.children.set_complete(helper, peer.page, false);
+            return self.next_try(now, key, redirecting, out);
+        }
+        self.children
+            .set_complete(redirecting.requester, peer.page, true);
+        for (edge, waiter) in &redirecting.joined {
+            self.pass_joined(*edge, *waiter, &peer, out);
+        }
+        out.down(redirecting.requester, Down::Peer(peer));
+    }
+
+    fn next_try(
+        &mut self,
+        now: Millis,
+        key: (PageId, MemberId, Attempt),
+        redirecting: Redirecting,
+        out: &mut Out,
+    ) {
+        let waiter = Waiter {
+            edge: redirecting.requester,
+            attempt: key.2,
+            peers: true,
+        };
+        let own = self.images.peek(key.0).is_some_and(|i| i.is_complete());
+        if own || !self.redirect(now, key.0, waiter, redirecting.asked, out) {
+            let waiter = Waiter {
+                peers: false,
+                ..waiter
+            };
+            self.fetch(now, key.0, waiter, out);
+        }
+    }
+
+    /// A child went: what it was to help with goes to another, what it asked for is forgotten.
+    pub(super) fn helper_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
+        self.redirecting.retain(|_, r| r.requester != edge);
+        let orphans: Vec<_> = self
+            .redirecting
+            .iter()
+            .filter(|(_, r)| r.asked.last() == Some(&edge))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in orphans {
+            if let Some(redirecting) = self.redirecting.remove(&key) {
+                self.next_try(now, key, redirecting, out);
+            }
+        }
+    }
+
+    /// Requests that a silent helper left unanswered: by now their requesters
+    /// have asked again, for an answer in the stream.
+    pub(super) fn expire_redirects(&mut self, now: Millis) {
+        self.redirecting
+            .retain(|_, r| now.since(r.since) <= 2 * PEER_FETCH_MS_MAX);
+    }
+
+    /// A page came from above, as of this redirector's position.
+    pub(super) fn arrived(&mut self, fetched: Fetched<Waiter>, out: &mut Out) {
+        let page = fetched.page;
+        if let Ok(image) = &fetched.result {
+            self.children.directory.set_above(page, fetched.entry);
+            self.images.put(page, image.clone());
+        }
+        for waiter in fetched.waiting {
+            self.answer(page, waiter, fetched.result.clone(), out);
+        }
+        self.shrink(out);
+        self.give_up_if_unused(page, out);
+    }
+
+    /// Answers in the child's stream: the child is entered, then the image is
+    /// taken (rule 2). It is as of this position, to which the stream was told.
+    fn answer(
+        &mut self,
+        page: PageId,
+        waiter: Waiter,
+        result: Result<crate::image::Image, FetchRefusal>,
+        out: &mut Out,
+    ) {
+        if self.children.get(waiter.edge).is_none() {
+            return;
+        }
+        let (entry, answer) = match result {
+            Ok(image) => {
+                let entry = self.children.enter(waiter.edge, page, image.is_complete());
+                (entry, FetchAnswer::Image(image))
+            }
+            Err(refusal) => (EntryNo(0), FetchAnswer::Refused(refusal)),
+        };
+        out.down(
+            waiter.edge,
+            Down::Image {
+                home: self.up.home,
+                page,
+                attempt: waiter.attempt,
+                entry,
+                position: self.up.position,
+                answer,
+            },
+        );
+    }
+
+    /// This node as a helper of its parent: only its own memory is looked at.
+    pub(super) fn help(&mut self, edge: EdgeId, mut answer: PeerImage, out: &mut Out) {
+        let own = self.images.peek(answer.page);
+        answer.image = own.filter(|image| image.is_complete()).cloned();
+        answer.position = self.up.position;
+        out.note(if answer.image.is_some() {
+            Note::HelperAnswered
+        } else {
+            Note::HelperRefused
+        });
+        out.up(edge, Up::Peer(answer));
+    }
+
+    /// Keeps within the memory given.
+    pub(super) fn shrink(&mut self, out: &mut Out) {
+        for page in self.images.shrink() {
+            if planted::is(Bug::OwnCopyOnly) {
+                self.give_up(page, out);
+            }
+            self.give_up_if_unused(page, out);
+        }
+    }
+
+    /// Tells above that a page is held no more, once nobody in the whole
+    /// subtree holds it or has asked for it (rule 2, trap 24).
+    pub(super) fn give_up_if_unused(&mut self, page: PageId, out: &mut Out) {
+        let used = self.children.directory.is_held(page)
+            || self.images.has(page)
+            || self.up.is_fetching(page);
+        if !used {
+            self.give_up(page, out);
+        }
+    }
+
+    fn give_up(&mut self, page: PageId, out: &mut Out) {
+        let Some(entry) = self.children.directory.above(page) else {
+            return;
+        };
+        self.children.directory.clear_above(page);
+        let Some(edge) = self.up.edge else {
+            return;
+        };
+        out.note(Note::SubtreeEvicted);
+        out.up(
+            edge,
+            Up::Evict {
+                home: self.up.home,
+                epoch: self.up.epoch,
+                page,
+                entry,
+            },
+        );
+    }
+
+    /// What the stream says of pages in this redirector's own memory.
+    pub(super) fn apply_own(
+        &mut self,
+        change: &PageChange,
+        at: (crate::ids::Position, crate::ids::Stamp),
+    ) {
+        let Some(image) = self.images.peek(change.page) else {
+            return;
+        };
+        match crate::change::apply(image, change, at.0, at.1) {
+            Some(image) => self.images.replace(change.page, image),
+            None => self.images.remove(change.page),
+        }
+    }
+
+    /// A planted bug: a second request waits for the first one's helper.
+    fn join_redirect(&mut self, page: PageId, waiter: Waiter, out: &mut Out) -> bool {
+        let Some(redirecting) = self
+            .redirecting
+            .iter_mut()
+            .find(|((p, _, _), r)| *p == page && r.requester != waiter.edge)
+            .map(|(_, r)| r)
+        else {
+            return false;
+        };
+        out.note(Note::FetchJoined);
+        redirecting.joined.push((waiter.edge, waiter));
+        self.children.enter(waiter.edge, page, false);
+        true
+    }
+
+    fn pass_joined(&mut self, edge: EdgeId, waiter: Waiter, peer: &PeerImage, out: &mut Out) {
+        let Some(child) = self.children.get(edge) else {
+            return;
+        };
+        let peer = PeerImage {
+            requester: child.node,
+            epoch: child.epoch,
+            attempt: waiter.attempt,
+            ..peer.clone()
+        };
+        out.down(edge, Down::Peer(peer));
+    }
+}

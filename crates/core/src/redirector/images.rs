@@ -1,0 +1,95 @@
+//! The pages in a redirector's own memory: the standby cache, last used last to go.
+
+use crate::ids::PageId;
+use crate::image::Image;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// Page images up to a number of bytes.
+#[derive(Debug)]
+pub(super) struct Images {
+    pages: BTreeMap<PageId, (u64, Image)>,
+    by_use: BTreeSet<(u64, PageId)>,
+    uses: u64,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Images {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Images {
+            pages: BTreeMap::new(),
+            by_use: BTreeSet::new(),
+            uses: 0,
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    pub(super) fn get(&mut self, page: PageId) -> Option<Image> {
+        let image = self.peek(page)?.clone();
+        self.put(page, image.clone());
+        Some(image)
+    }
+
+    pub(super) fn peek(&self, page: PageId) -> Option<&Image> {
+        self.pages.get(&page).map(|(_, image)| image)
+    }
+
+    pub(super) fn has(&self, page: PageId) -> bool {
+        self.pages.contains_key(&page)
+    }
+
+    /// Keeps an image, and marks it as used.
+    pub(super) fn put(&mut self, page: PageId, image: Image) {
+        self.remove(page);
+        self.uses += 1;
+        self.bytes += image.bytes().len();
+        self.by_use.insert((self.uses, page));
+        self.pages.insert(page, (self.uses, image));
+    }
+
+    /// Replaces an image that is kept.
+    pub(super) fn replace(&mut self, page: PageId, image: Image) {
+        if let Some((_, old)) = self.pages.get_mut(&page) {
+            self.bytes -= old.bytes().len();
+            self.bytes += image.bytes().len();
+            *old = image;
+        }
+    }
+
+    pub(super) fn remove(&mut self, page: PageId) {
+        if let Some((used, image)) = self.pages.remove(&page) {
+            self.by_use.remove(&(used, page));
+            self.bytes -= image.bytes().len();
+        }
+    }
+
+    /// Gives up what was not used for long, and tells which pages.
+    pub(super) fn shrink(&mut self) -> Vec<PageId> {
+        let mut gone = Vec::new();
+        while self.bytes > self.bytes_max {
+            let Some((_, page)) = self.by_use.first().copied() else {
+                break;
+            };
+            self.remove(page);
+            gone.push(page);
+        }
+        gone
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Images::new(self.bytes_max);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn all(&self) -> Vec<(PageId, Image)> {
+        let pages = self.pages.iter();
+        pages
+            .map(|(page, (_, image))| (*page, image.clone()))
+            .collect()
+    }
+}

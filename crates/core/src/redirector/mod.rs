@@ -1,0 +1,462 @@
+//! The redirector: a site's directory, proxy to the homes and, where it has the
+//! memory, a standby cache. To those below it is a parent, to the one above a
+//! child; nothing in it assumes how deep the tree is.
+
+mod fetch;
+mod images;
+mod stream;
+
+use crate::children::Children;
+use crate::door::{Core, Direction, Input, Out};
+use crate::ids::{
+    Attempt, CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer,
+    Position, SegmentId,
+};
+use crate::image::Image;
+use crate::kept::Kept;
+use crate::limits::{
+    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, KEPT_COMMIT_BYTES_MAX,
+    SITE_CACHE_BYTES,
+};
+use crate::message::{
+    CallError, CallId, CommitRequest, Down, Message, Outcome, Refusal, Request, Up,
+};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::upstream::Upstream;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use fetch::{Redirecting, Waiter};
+use images::Images;
+
+/// What a redirector is told when it starts.
+#[derive(Clone, Debug)]
+pub struct RedirectorConfig {
+    /// This process start.
+    pub node: MemberId,
+    /// Its name, for people.
+    pub name: String,
+    /// Bytes of page images that it keeps itself; zero keeps none.
+    pub cache_bytes: usize,
+    /// Bytes of commits kept until they are delivered (rule 8).
+    pub kept_bytes_max: usize,
+}
+
+impl RedirectorConfig {
+    /// The usual limits.
+    pub fn new(node: MemberId, name: String) -> Self {
+        RedirectorConfig {
+            node,
+            name,
+            cache_bytes: SITE_CACHE_BYTES,
+            kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+        }
+    }
+}
+
+/// The state machine of a redirector.
+#[derive(Debug)]
+pub struct Redirector {
+    config: RedirectorConfig,
+    below: BTreeMap<EdgeId, Peer>,
+    above: BTreeMap<EdgeId, NodeKind>,
+    homes: BTreeMap<HomeId, Proxy>,
+    /// Which child a commit came from, until it is answered.
+    commits: BTreeMap<CommitId, Origin>,
+    /// Which child a call came from, until it is answered.
+    calls: BTreeMap<CallId, Origin>,
+    kept: Kept,
+    next_beat: Millis,
+}
+
+/// Where an answer has to go.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    home: HomeId,
+    edge: EdgeId,
+}
+
+/// What a redirector knows of one home.
+#[derive(Debug)]
+struct Proxy {
+    up: Upstream<Waiter>,
+    children: Children,
+    images: Images,
+    redirecting: BTreeMap<(PageId, MemberId, Attempt), Redirecting>,
+    watched: BTreeSet<SegmentId>,
+}
+
+impl Core for Redirector {
+    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        let now = now.mono;
+        match input {
+            Input::Connected {
+                edge,
+                direction: Direction::Down,
+                peer,
+            } => self.child_came(edge, peer, out),
+            Input::Disconnected { edge } => self.disconnected(now, edge, out),
+            Input::Received {
+                edge,
+                message: Message::Down(message),
+            } => self.received_down(now, edge, message, out),
+            Input::Received {
+                edge,
+                message: Message::Up(message),
+            } => self.received_up(now, edge, message, out),
+            Input::Tick => self.tick(now, out),
+            Input::Connected { edge, peer, .. } => {
+                self.above.insert(edge, peer.kind);
+            }
+            Input::Durable(_)
+            | Input::Loaded { .. }
+            | Input::Room(_)
+            | Input::Asked { .. }
+            | Input::Evict(_) => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        let fetches = self.homes.values().filter_map(|p| p.up.deadline());
+        fetches.chain([self.next_beat]).min()
+    }
+}
+
+impl Redirector {
+    /// A redirector that knows no home yet.
+    pub fn new(config: RedirectorConfig) -> Self {
+        Redirector {
+            kept: Kept::new(config.kept_bytes_max),
+            config,
+            below: BTreeMap::new(),
+            above: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            commits: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            next_beat: Millis(0),
+        }
+    }
+
+    /// How far a home's stream was applied.
+    pub fn position(&self, home: HomeId) -> Option<Position> {
+        self.homes.get(&home).map(|proxy| proxy.up.position)
+    }
+
+    /// The homes known, their names, and how far the streams were applied.
+    pub fn homes(&self) -> Vec<(HomeId, String, Position, bool)> {
+        let homes = self.homes.iter();
+        homes
+            .map(|(home, proxy)| {
+                let up = &proxy.up;
+                (*home, up.name.clone(), up.position, up.edge.is_some())
+            })
+            .collect()
+    }
+
+    /// How far each child has acknowledged, for people.
+    pub fn children(&self, home: HomeId) -> Vec<(EdgeId, Position)> {
+        let Some(proxy) = self.homes.get(&home) else {
+            return Vec::new();
+        };
+        let edges = proxy.children.edges();
+        edges
+            .filter_map(|edge| Some((edge, proxy.children.get(edge)?.acked)))
+            .collect()
+    }
+
+    /// The pages in its own memory.
+    pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        let proxy = self.homes.get(&home);
+        proxy.map_or_else(Vec::new, |proxy| proxy.images.all())
+    }
+
+    /// Whether a child is entered for a page (rule 2).
+    pub fn holds(&self, home: HomeId, edge: EdgeId, page: PageId) -> bool {
+        let proxy = self.homes.get(&home);
+        proxy.is_some_and(|proxy| proxy.children.holds(edge, page))
+    }
+
+    /// The sizes of all tables, by name.
+    pub fn sizes(&self) -> Vec<(&'static str, usize)> {
+        let homes = self.homes.values();
+        alloc::vec![
+            ("children", self.below.len()),
+            (
+                "directory",
+                homes.clone().map(|p| p.children.directory.len()).sum()
+            ),
+            ("image_bytes", homes.clone().map(|p| p.images.bytes()).sum()),
+            ("fetches", homes.clone().map(|p| p.up.fetches()).sum()),
+            ("redirecting", homes.map(|p| p.redirecting.len()).sum()),
+            ("commits", self.commits.len()),
+            ("calls", self.calls.len()),
+            ("kept", self.kept.len()),
+        ]
+    }
+
+    // --- Edges ---
+
+    fn child_came(&mut self, edge: EdgeId, peer: Peer, out: &mut Out) {
+        if peer.kind == NodeKind::Home {
+            return out.close(edge, "a home is no child of a site");
+        }
+        if self.below.len() >= crate::limits::CHILDREN_MAX {
+            out.note(Note::ChildLimited);
+            return out.close(edge, "too many children");
+        }
+        self.below.insert(edge, peer);
+        let live: Vec<HomeId> = self
+            .homes
+            .iter()
+            .filter(|(_, proxy)| proxy.up.edge.is_some())
+            .map(|(home, _)| *home)
+            .collect();
+        for home in live {
+            self.begin_child(home, edge, out);
+        }
+    }
+
+    fn begin_child(&mut self, home: HomeId, edge: EdgeId, out: &mut Out) {
+        let (Some(proxy), Some(peer)) = (self.homes.get_mut(&home), self.below.get(&edge)) else {
+            return;
+        };
+        let at = (proxy.up.position, proxy.up.watermark);
+        let name = proxy.up.name.clone();
+        // The number of children was checked when the child came.
+        let _ = proxy.children.begin(edge, peer.node, at, &name, out);
+    }
+
+    fn disconnected(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
+        if self.below.remove(&edge).is_some() {
+            return self.child_went(now, edge, out);
+        }
+        self.above.remove(&edge);
+        let lost: Vec<HomeId> = self
+            .homes
+            .iter()
+            .filter(|(_, proxy)| proxy.up.edge == Some(edge))
+            .map(|(home, _)| *home)
+            .collect();
+        for home in lost {
+            self.end(home, out);
+        }
+    }
+
+    fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
+        self.commits.retain(|_, origin| origin.edge != edge);
+        self.calls.retain(|_, origin| origin.edge != edge);
+        let homes: Vec<HomeId> = self.homes.keys().copied().collect();
+        for home in homes {
+            let Some(proxy) = self.homes.get_mut(&home) else {
+                continue;
+            };
+            for page in proxy.children.end(edge) {
+                proxy.give_up_if_unused(page, out);
+            }
+            proxy.up.retain_waiting(|waiter| waiter.edge != edge);
+            proxy.helper_went(now, edge, out);
+            proxy.follow_watches(out);
+        }
+    }
+
+    fn cut_off(&mut self, edge: EdgeId, why: &'static str, out: &mut Out) {
+        out.note(Note::ChildCutOff);
+        out.close(edge, why);
+    }
+
+    // --- Up ---
+
+    fn received_up(&mut self, now: Millis, edge: EdgeId, message: Up, out: &mut Out) {
+        if !self.below.contains_key(&edge) {
+            return out.close(edge, "a parent sent up");
+        }
+        match message {
+            Up::Fetch {
+                home,
+                epoch,
+                page,
+                attempt,
+                peers,
+            } => {
+                let waiter = Waiter {
+                    edge,
+                    attempt,
+                    peers,
+                };
+                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                    proxy.fetch(now, page, waiter, out);
+                }
+            }
+            Up::Evict {
+                home,
+                epoch,
+                page,
+                entry,
+            } => {
+                if let Some(proxy) = self.proxy(home, edge, epoch, out)
+                    && proxy.children.evict(edge, page, entry, out)
+                {
+                    proxy.give_up_if_unused(page, out);
+                }
+            }
+            Up::Ack {
+                home,
+                epoch,
+                position,
+            } => {
+                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                    proxy.children.ack(edge, position);
+                }
+            }
+            Up::Watch {
+                home,
+                epoch,
+                segment,
+                on,
+            } => {
+                let Some(proxy) = self.proxy(home, edge, epoch, out) else {
+                    return;
+                };
+                if proxy.children.watch(edge, segment, on) {
+                    proxy.follow_watches(out);
+                } else {
+                    self.cut_off(edge, "it watches too many segments", out);
+                }
+            }
+            Up::Peer(peer) => {
+                if let Some(proxy) = self.homes.get_mut(&peer.home) {
+                    proxy.helper_answered(now, edge, peer, out);
+                }
+            }
+            Up::Commit(request) => self.commit(edge, request, out),
+            Up::Call {
+                call,
+                home,
+                request,
+            } => self.call(edge, home, call, request, out),
+        }
+    }
+
+    /// The proxy of a home, if the child's message is of its epoch (rule 1).
+    fn proxy(
+        &mut self,
+        home: HomeId,
+        edge: EdgeId,
+        epoch: Epoch,
+        out: &mut Out,
+    ) -> Option<&mut Proxy> {
+        let proxy = self.homes.get_mut(&home)?;
+        proxy.children.in_epoch(edge, epoch, out)?;
+        Some(proxy)
+    }
+
+    /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
+    /// the member's own: nobody on the way rewrites it (rule 4).
+    fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, out: &mut Out) {
+        let id = request.id;
+        let Some(home) = request.coordinator() else {
+            return self.cut_off(edge, "a commit without a home", out);
+        };
+        let in_flight = self.commits.values().filter(|o| o.edge == edge).count();
+        let member = self
+            .below
+            .get(&edge)
+            .is_some_and(|p| p.kind == NodeKind::Member);
+        if member && in_flight >= COMMITS_IN_FLIGHT_MAX && !planted::is(Bug::ChildNotLimited) {
+            out.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, out);
+        }
+        let Some(proxy) = self.homes.get(&home) else {
+            return refuse_busy(edge, home, id, out);
+        };
+        // Without the home the commit is lost, as if it had been lost on the
+        // way: the member asks for its outcome when the stream begins again.
+        let Some(up) = proxy.up.edge else {
+            return;
+        };
+        if planted::is(Bug::EvidenceRewritten) {
+            let position = proxy.up.position;
+            for part in &mut request.parts {
+                part.evidence = position;
+            }
+        }
+        for part in &request.parts {
+            self.kept.put(id, &part.writes, out);
+        }
+        self.commits.insert(id, Origin { home, edge });
+        out.up(up, Up::Commit(request));
+    }
+
+    fn call(&mut self, edge: EdgeId, home: HomeId, call: CallId, request: Request, out: &mut Out) {
+        let waiting = self.calls.values().filter(|o| o.edge == edge).count();
+        if waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited) {
+            out.note(Note::ChildLimited);
+            let result = Err(CallError::Busy);
+            return out.down(edge, Down::Answer { home, call, result });
+        }
+        // Without the home the call is lost; it is made again when the stream begins.
+        let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
+        if let Some(up) = up {
+            self.calls.insert(call, Origin { home, edge });
+            out.up(
+                up,
+                Up::Call {
+                    call,
+                    home,
+                    request,
+                },
+            );
+        }
+    }
+
+    // --- Time ---
+
+    fn tick(&mut self, now: Millis, out: &mut Out) {
+        for proxy in self.homes.values_mut() {
+            proxy.up.tick(now, out);
+        }
+        if now >= self.next_beat {
+            self.next_beat = now.plus(HEARTBEAT_MS);
+            for proxy in self.homes.values_mut() {
+                proxy.expire_redirects(now);
+                proxy.acknowledge(out);
+            }
+        }
+    }
+}
+
+fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, out: &mut Out) {
+    let refusal = Refusal::Busy {
+        retry_after_ms: BUSY_RETRY_MS,
+    };
+    out.note(Note::RefusedBusy);
+    out.down(
+        edge,
+        Down::Refused {
+            home,
+            commit,
+            refusal,
+        },
+    );
+}
+
+/// Passes an outcome on to a child.
+fn tell(edge: EdgeId, home: HomeId, commit: CommitId, outcome: Outcome, out: &mut Out) {
+    out.down(
+        edge,
+        match outcome {
+            Outcome::Committed { position, stamp } => Down::Told {
+                home,
+                commit,
+                position,
+                stamp,
+            },
+            Outcome::Refused(refusal) => Down::Refused {
+                home,
+                commit,
+                refusal,
+            },
+        },
+    );
+}

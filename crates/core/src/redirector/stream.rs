@@ -1,0 +1,346 @@
+//! A home's stream through a redirector: applied here, then told below in the
+//! same order (rules 1, 7 and 8).
+
+use super::{Proxy, Redirector, tell};
+use crate::change::{PageChange, PageSlots, SlotChange};
+use crate::children::{Children, News};
+use crate::door::Out;
+use crate::ids::{CommitId, EdgeId, Epoch, HomeId, Millis, NodeKind, Position, Stamp};
+use crate::message::{Down, Outcome, PeerImage, Step, Up};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::upstream::Upstream;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+impl Redirector {
+    pub(super) fn received_down(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        message: Down,
+        out: &mut Out,
+    ) {
+        if self.below.contains_key(&edge) {
+            return self.cut_off(edge, "a child sent down", out);
+        }
+        match message {
+            Down::Begin {
+                home,
+                name,
+                epoch,
+                position,
+                watermark,
+            } => self.begin(now, home, name, edge, epoch, (position, watermark), out),
+            Down::End { home } => self.end(home, out),
+            Down::Step(step) => self.step(now, step, out),
+            Down::Image {
+                home,
+                page,
+                attempt,
+                entry,
+                position,
+                answer,
+            } => {
+                let Some(proxy) = self.homes.get_mut(&home) else {
+                    return;
+                };
+                proxy.up.advance(position, now);
+                if let Some(fetched) = proxy.up.take_in_stream(page, attempt, entry, answer, out) {
+                    proxy.arrived(fetched, out);
+                }
+                proxy.caught_up(now, out);
+            }
+            Down::Peer(peer) => {
+                let Some(proxy) = self.homes.get_mut(&peer.home) else {
+                    return;
+                };
+                if let Some(fetched) = proxy.up.take_peer(peer, now, out) {
+                    proxy.arrived(fetched, out);
+                }
+            }
+            Down::Redirect {
+                home,
+                page,
+                requester,
+                epoch,
+                attempt,
+                entry,
+            } => {
+                let answer = PeerImage {
+                    home,
+                    page,
+                    requester,
+                    epoch,
+                    attempt,
+                    entry,
+                    position: Position(0),
+                    image: None,
+                };
+                if let Some(proxy) = self.homes.get_mut(&home) {
+                    proxy.help(edge, answer, out);
+                }
+            }
+            Down::Refused {
+                home,
+                commit,
+                refusal,
+            } => self.told(now, home, commit, Outcome::Refused(refusal), out),
+            Down::Told {
+                home,
+                commit,
+                position,
+                stamp,
+            } => self.told(
+                now,
+                home,
+                commit,
+                Outcome::Committed { position, stamp },
+                out,
+            ),
+            Down::Heartbeat {
+                home,
+                position,
+                watermark,
+            } => {
+                if let Some(proxy) = self.homes.get_mut(&home) {
+                    proxy.heartbeat(now, position, watermark, out);
+                }
+            }
+            Down::Answer { home, call, result } => {
+                if let Some(origin) = self.calls.remove(&call) {
+                    out.down(origin.edge, Down::Answer { home, call, result });
+                }
+            }
+        }
+    }
+
+    /// A stream begins: whatever is cached here or below under the old one goes,
+    /// and the streams below begin anew (rule 1).
+    #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
+    fn begin(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        name: String,
+        edge: EdgeId,
+        epoch: Epoch,
+        at: (Position, Stamp),
+        out: &mut Out,
+    ) {
+        out.note(Note::StreamBegan);
+        let cache_bytes = self.config.cache_bytes;
+        let proxy = self
+            .homes
+            .entry(home)
+            .or_insert_with(|| Proxy::new(home, cache_bytes));
+        proxy.up.name = name;
+        proxy.children.end_all();
+        proxy.images.clear();
+        proxy.redirecting.clear();
+        proxy.watched.clear();
+        proxy.up.retain_waiting(|_| false);
+        proxy.up.helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
+        proxy.up.begin(edge, epoch, at, now, out);
+        let children: Vec<EdgeId> = self.below.keys().copied().collect();
+        for child in children {
+            self.begin_child(home, child, out);
+        }
+    }
+
+    /// The home is out of reach: those below are told, and keep what they have
+    /// as of where the stream ended.
+    pub(super) fn end(&mut self, home: HomeId, out: &mut Out) {
+        let Some(proxy) = self.homes.get_mut(&home) else {
+            return;
+        };
+        if proxy.up.edge.is_none() {
+            return;
+        }
+        out.note(Note::StreamEnded);
+        proxy.up.end();
+        for edge in proxy.children.edges() {
+            out.down(edge, Down::End { home });
+        }
+        proxy.children.end_all();
+        proxy.redirecting.clear();
+        self.forget_requests(home);
+    }
+
+    /// Answers that are lost with the stream are asked for again by the members.
+    fn forget_requests(&mut self, home: HomeId) {
+        let lost = self.commits.extract_if(.., |_, origin| origin.home == home);
+        for (commit, _) in lost {
+            self.kept.drop_commit(commit);
+        }
+        self.calls.retain(|_, origin| origin.home != home);
+    }
+
+    /// One position: applied here, then told below as one step. The values
+    /// that were kept of the commit are put in here and nowhere else (rule 8).
+    fn step(&mut self, now: Millis, step: Step, out: &mut Out) {
+        let Step {
+            home,
+            position,
+            stamp,
+            commit,
+            mut changes,
+        } = step;
+        let origin = commit.and_then(|id| Some((self.commits.remove(&id)?.edge, id)));
+        if let Some(commit) = commit {
+            self.kept.fill(commit, &mut changes);
+        }
+        note_delivery(&changes, out);
+        let Some(proxy) = self.homes.get_mut(&home) else {
+            return;
+        };
+        proxy.up.advance(position, now);
+        proxy.up.keep(position, stamp, &changes, now, out);
+        for change in &changes {
+            proxy.apply_own(change, (position, stamp));
+            if change.slots == PageSlots::Whole {
+                proxy.children.directory.clear_above(change.page);
+            }
+        }
+        proxy.deliver(position, stamp, changes, origin, out);
+        proxy.caught_up(now, out);
+    }
+
+    /// An outcome that has no delivery: forwarded, never applied (rule 11).
+    fn told(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        commit: CommitId,
+        outcome: Outcome,
+        out: &mut Out,
+    ) {
+        if let (Outcome::Committed { position, .. }, Some(proxy)) =
+            (&outcome, self.homes.get_mut(&home))
+        {
+            proxy.up.advance(*position, now);
+            proxy.caught_up(now, out);
+        }
+        self.kept.drop_commit(commit);
+        if let Some(origin) = self.commits.remove(&commit) {
+            tell(origin.edge, home, commit, outcome, out);
+        }
+    }
+}
+
+impl Proxy {
+    fn new(home: HomeId, cache_bytes: usize) -> Self {
+        Proxy {
+            up: Upstream::new(home),
+            children: Children::new(home, Epoch(0)),
+            images: super::images::Images::new(cache_bytes),
+            redirecting: BTreeMap::new(),
+            watched: BTreeSet::new(),
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        position: Position,
+        stamp: Stamp,
+        mut changes: Vec<PageChange>,
+        origin: Option<(EdgeId, CommitId)>,
+        out: &mut Out,
+    ) {
+        if planted::is(Bug::DroppedNotInvalidated) {
+            changes.iter_mut().for_each(drop_invalid);
+        }
+        let news = News {
+            position,
+            stamp,
+            changes,
+            origin,
+        };
+        self.children.deliver(news, out);
+    }
+
+    fn heartbeat(&mut self, now: Millis, position: Position, watermark: Stamp, out: &mut Out) {
+        self.up.advance(position, now);
+        self.up.watermark = self.up.watermark.max(watermark);
+        self.children
+            .heartbeat(self.up.position, self.up.watermark, out);
+        self.caught_up(now, out);
+    }
+
+    fn caught_up(&mut self, now: Millis, out: &mut Out) {
+        for fetched in self.up.caught_up(now, out) {
+            self.arrived(fetched, out);
+        }
+    }
+
+    /// The group acknowledgement: what every child has acknowledged, and this
+    /// node has applied (rule 7).
+    pub(super) fn acknowledge(&mut self, out: &mut Out) {
+        let below = self.children.acknowledged();
+        let position = below.map_or(self.up.position, |below| below.min(self.up.position));
+        let Some(edge) = self.up.edge else {
+            return;
+        };
+        if position > self.up.acked {
+            self.up.acked = position;
+            let (home, epoch) = (self.up.home, self.up.epoch);
+            out.up(
+                edge,
+                Up::Ack {
+                    home,
+                    epoch,
+                    position,
+                },
+            );
+        }
+    }
+
+    /// Watches above what is watched below.
+    pub(super) fn follow_watches(&mut self, out: &mut Out) {
+        let wanted = self.children.watched();
+        let Some(edge) = self.up.edge else {
+            return;
+        };
+        let changed: Vec<_> = wanted
+            .symmetric_difference(&self.watched)
+            .copied()
+            .collect();
+        for segment in changed {
+            out.up(
+                edge,
+                Up::Watch {
+                    home: self.up.home,
+                    epoch: self.up.epoch,
+                    segment,
+                    on: wanted.contains(&segment),
+                },
+            );
+        }
+        self.watched = wanted;
+    }
+}
+
+fn note_delivery(changes: &[PageChange], out: &mut Out) {
+    for change in changes {
+        let PageSlots::Some(slots) = &change.slots else {
+            continue;
+        };
+        for (_, slot_change) in slots {
+            match slot_change {
+                SlotChange::Invalid => out.note(Note::InvalidationDelivered),
+                SlotChange::Value { .. } | SlotChange::Patch { .. } => {
+                    out.note(Note::UpdateDelivered);
+                }
+                SlotChange::Overflow { .. } | SlotChange::Deleted { .. } => {}
+            }
+        }
+    }
+}
+
+/// A planted bug: what was not kept is not told.
+fn drop_invalid(change: &mut PageChange) {
+    if let PageSlots::Some(slots) = &mut change.slots {
+        slots.retain(|(_, slot_change)| *slot_change != SlotChange::Invalid);
+    }
+}

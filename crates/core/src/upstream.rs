@@ -1,0 +1,356 @@
+//! A child's side of an edge, for one home: where it stands in the stream, and
+//! the pages that are on their way (rules 1 and 9).
+
+use crate::change::{self, PageChange, PageSlots};
+use crate::door::Out;
+use crate::ids::{Attempt, EdgeId, EntryNo, Epoch, HomeId, Millis, PageId, Position, Stamp};
+use crate::image::Image;
+use crate::limits::{FETCH_RETRY_MS, KEPT_CHANGES_MAX, PEER_FETCH_MS_MAX};
+use crate::message::{FetchAnswer, FetchRefusal, PeerImage, Up};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// One home's stream as a child sees it. `W` is who waits for a page.
+#[derive(Debug)]
+pub struct Upstream<W> {
+    /// Whose stream.
+    pub home: HomeId,
+    /// The home's name.
+    pub name: String,
+    /// The edge it comes down on, while it is live.
+    pub edge: Option<EdgeId>,
+    /// Whether the parent has children that can help (it is a redirector).
+    pub helpers: bool,
+    /// Which life of the stream.
+    pub epoch: Epoch,
+    /// How far it was applied.
+    pub position: Position,
+    /// What was promised.
+    pub watermark: Stamp,
+    /// When it was last heard of.
+    pub heard: Millis,
+    /// The position that was last acknowledged.
+    pub acked: Position,
+    fetching: BTreeMap<PageId, Fetching<W>>,
+    attempts: Attempt,
+}
+
+#[derive(Debug)]
+struct Fetching<W> {
+    attempt: Attempt,
+    asked: Millis,
+    peers: bool,
+    waiting: Vec<W>,
+    /// Stream messages of the page since it was asked for.
+    kept: Vec<(Position, Stamp, PageChange)>,
+    /// An image that came beside the stream and lies ahead of it.
+    arrived: Option<PeerImage>,
+}
+
+/// A request for a page that has ended.
+#[derive(Debug)]
+pub struct Fetched<W> {
+    /// The page.
+    pub page: PageId,
+    /// The entering that its image carried.
+    pub entry: EntryNo,
+    /// The image as of the child's position, or why there is none.
+    pub result: Result<Image, FetchRefusal>,
+    /// Who waited for it.
+    pub waiting: Vec<W>,
+}
+
+impl<W> Upstream<W> {
+    /// A stream that has not begun.
+    pub fn new(home: HomeId) -> Self {
+        Upstream {
+            home,
+            name: String::new(),
+            edge: None,
+            helpers: false,
+            epoch: Epoch(0),
+            position: Position(0),
+            watermark: Stamp::default(),
+            heard: Millis(0),
+            acked: Position(0),
+            fetching: BTreeMap::new(),
+            attempts: Attempt(0),
+        }
+    }
+
+    /// The stream begins: what was on its way under another epoch is asked anew.
+    pub fn begin(
+        &mut self,
+        edge: EdgeId,
+        epoch: Epoch,
+        at: (Position, Stamp),
+        now: Millis,
+        out: &mut Out,
+    ) {
+        self.edge = Some(edge);
+        self.epoch = epoch;
+        self.position = self.position.max(at.0);
+        self.acked = at.0;
+        self.watermark = self.watermark.max(at.1);
+        self.heard = now;
+        let pages: Vec<PageId> = self.fetching.keys().copied().collect();
+        for page in pages {
+            self.ask_again(page, self.helpers, now, out);
+        }
+    }
+
+    /// The stream is gone for now.
+    pub fn end(&mut self) {
+        self.edge = None;
+    }
+
+    /// The stream was heard of at a position.
+    pub fn advance(&mut self, position: Position, now: Millis) {
+        self.position = self.position.max(position);
+        self.heard = now;
+    }
+
+    /// Whether a page is on its way.
+    pub fn is_fetching(&self, page: PageId) -> bool {
+        self.fetching.contains_key(&page)
+    }
+
+    /// Pages on their way.
+    pub fn fetches(&self) -> usize {
+        self.fetching.len()
+    }
+
+    /// Who waits for pages.
+    pub fn waiting(&self) -> impl Iterator<Item = &W> {
+        self.fetching
+            .values()
+            .flat_map(|fetching| &fetching.waiting)
+    }
+
+    /// Forgets those who wait no more.
+    pub fn retain_waiting(&mut self, mut keep: impl FnMut(&W) -> bool) {
+        for fetching in self.fetching.values_mut() {
+            fetching.waiting.retain(&mut keep);
+        }
+    }
+
+    /// Asks for a page, or joins a request that is in flight.
+    pub fn ask(&mut self, page: PageId, waiter: W, now: Millis, out: &mut Out) {
+        let peers = self.helpers;
+        if let Some(fetching) = self.fetching.get_mut(&page) {
+            fetching.waiting.push(waiter);
+            out.note(Note::FetchJoined);
+            return;
+        }
+        let mut waiting = Vec::with_capacity(1);
+        waiting.push(waiter);
+        self.fetching.insert(
+            page,
+            Fetching {
+                attempt: Attempt(0),
+                asked: now,
+                peers,
+                waiting,
+                kept: Vec::new(),
+                arrived: None,
+            },
+        );
+        out.note(Note::FetchSent);
+        self.ask_again(page, peers, now, out);
+    }
+
+    /// Begins a new attempt; what belongs to an older one is dropped when it comes.
+    fn ask_again(&mut self, page: PageId, peers: bool, now: Millis, out: &mut Out) {
+        self.attempts = self.attempts.next();
+        let Some(fetching) = self.fetching.get_mut(&page) else {
+            return;
+        };
+        fetching.attempt = self.attempts;
+        fetching.asked = now;
+        fetching.peers = peers;
+        fetching.kept.clear();
+        fetching.arrived = None;
+        if let Some(edge) = self.edge {
+            out.up(
+                edge,
+                Up::Fetch {
+                    home: self.home,
+                    epoch: self.epoch,
+                    page,
+                    attempt: self.attempts,
+                    peers,
+                },
+            );
+        }
+    }
+
+    /// Keeps what the stream says of pages that are on their way (bounded).
+    pub fn keep(
+        &mut self,
+        position: Position,
+        stamp: Stamp,
+        changes: &[PageChange],
+        now: Millis,
+        out: &mut Out,
+    ) {
+        let mut overflowed = Vec::new();
+        for change in changes {
+            let Some(fetching) = self.fetching.get_mut(&change.page) else {
+                continue;
+            };
+            if !fetching.peers {
+                continue;
+            }
+            if fetching.kept.len() >= KEPT_CHANGES_MAX {
+                overflowed.push(change.page);
+                continue;
+            }
+            fetching.kept.push((position, stamp, change.clone()));
+        }
+        for page in overflowed {
+            out.note(Note::KeptOverflowed);
+            self.ask_again(page, false, now, out);
+        }
+    }
+
+    /// Takes an answer that came in the stream: it is as of the stream's place.
+    pub fn take_in_stream(
+        &mut self,
+        page: PageId,
+        attempt: Attempt,
+        entry: EntryNo,
+        answer: FetchAnswer,
+        out: &mut Out,
+    ) -> Option<Fetched<W>> {
+        let fetching = self.fetching.get(&page);
+        if fetching.is_none_or(|fetching| fetching.attempt != attempt) {
+            out.note(Note::OtherAttemptDropped);
+            return None;
+        }
+        let fetching = self.fetching.remove(&page)?;
+        Some(Fetched {
+            page,
+            entry,
+            result: match answer {
+                FetchAnswer::Image(image) => Ok(image),
+                FetchAnswer::Refused(refusal) => Err(refusal),
+            },
+            waiting: fetching.waiting,
+        })
+    }
+
+    /// Takes a helper's image, which came beside the stream. It is shown when
+    /// the stream has come as far as its label (rule 9).
+    pub fn take_peer(&mut self, peer: PeerImage, now: Millis, out: &mut Out) -> Option<Fetched<W>> {
+        if peer.epoch != self.epoch || self.edge.is_none() {
+            out.note(Note::OtherEpochDropped);
+            return None;
+        }
+        let page = peer.page;
+        let late = planted::is(Bug::LateAttemptTaken);
+        let known = self.fetching.get_mut(&page);
+        let Some(fetching) = known.filter(|f| f.attempt == peer.attempt || late) else {
+            out.note(Note::OtherAttemptDropped);
+            return None;
+        };
+        if peer.image.is_none() {
+            self.ask_again(page, false, now, out);
+            return None;
+        }
+        if peer.position > self.position {
+            out.note(Note::PeerImageWaited);
+        }
+        fetching.arrived = Some(peer);
+        self.take_arrived(page, now, out)
+    }
+
+    /// The images that the stream has caught up with.
+    pub fn caught_up(&mut self, now: Millis, out: &mut Out) -> Vec<Fetched<W>> {
+        let waiting: Vec<PageId> = self
+            .fetching
+            .iter()
+            .filter(|(_, fetching)| fetching.arrived.is_some())
+            .map(|(page, _)| *page)
+            .collect();
+        let taken = waiting.into_iter();
+        taken
+            .filter_map(|page| self.take_arrived(page, now, out))
+            .collect()
+    }
+
+    fn take_arrived(&mut self, page: PageId, now: Millis, out: &mut Out) -> Option<Fetched<W>> {
+        let fetching = self.fetching.get(&page)?;
+        let peer = fetching.arrived.as_ref()?;
+        if peer.position > self.position && !planted::is(Bug::LabelIgnored) {
+            return None;
+        }
+        let entry = peer.entry;
+        let Some(image) = brought_up(peer, &fetching.kept) else {
+            // The page was invalidated as a whole meanwhile: nobody is entered for it now.
+            self.ask_again(page, false, now, out);
+            return None;
+        };
+        out.note(Note::PeerImageTaken);
+        let fetching = self.fetching.remove(&page)?;
+        Some(Fetched {
+            page,
+            entry,
+            result: Ok(image),
+            waiting: fetching.waiting,
+        })
+    }
+
+    /// Asks again for what takes too long: a lost helper costs one try.
+    pub fn tick(&mut self, now: Millis, out: &mut Out) {
+        if self.edge.is_none() {
+            return;
+        }
+        let late: Vec<PageId> = self
+            .fetching
+            .iter()
+            .filter(|(_, fetching)| now >= fetching.retry_at())
+            .map(|(page, _)| *page)
+            .collect();
+        for page in late {
+            out.note(Note::FetchAskedAgain);
+            self.ask_again(page, false, now, out);
+        }
+    }
+
+    /// When [`Upstream::tick`] is wanted.
+    pub fn deadline(&self) -> Option<Millis> {
+        self.edge?;
+        self.fetching.values().map(Fetching::retry_at).min()
+    }
+}
+
+impl<W> Fetching<W> {
+    fn retry_at(&self) -> Millis {
+        self.asked.plus(if self.peers {
+            PEER_FETCH_MS_MAX
+        } else {
+            FETCH_RETRY_MS
+        })
+    }
+}
+
+/// A helper's image with the kept messages above its label applied.
+fn brought_up(peer: &PeerImage, kept: &[(Position, Stamp, PageChange)]) -> Option<Image> {
+    let mut image = peer.image.clone()?;
+    if planted::is(Bug::LabelIgnored) {
+        return Some(image);
+    }
+    for (position, stamp, change) in kept {
+        if *position <= peer.position {
+            continue;
+        }
+        if change.slots == PageSlots::Whole {
+            return None;
+        }
+        image = change::apply(&image, change, *position, *stamp)?;
+    }
+    Some(image)
+}
