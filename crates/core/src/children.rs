@@ -65,7 +65,7 @@ impl Children {
         }
     }
 
-    /// Begins a child's stream. Fails at the limit of children.
+    /// Begins a child's stream. False at the limit of children.
     pub fn begin(
         &mut self,
         edge: EdgeId,
@@ -73,10 +73,10 @@ impl Children {
         at: (Position, Stamp),
         name: &str,
         out: &mut Out,
-    ) -> Result<(), ()> {
+    ) -> bool {
         if self.by_edge.len() >= CHILDREN_MAX {
             out.note(Note::ChildLimited);
-            return Err(());
+            return false;
         }
         let no = self.free_no();
         self.next_epoch = self.next_epoch.next();
@@ -103,7 +103,7 @@ impl Children {
                 watermark: at.1,
             },
         );
-        Ok(())
+        true
     }
 
     /// Ends a child's stream; tells the pages that no child holds any more.

@@ -145,15 +145,13 @@ impl<W> Upstream<W> {
             out.note(Note::FetchJoined);
             return;
         }
-        let mut waiting = Vec::with_capacity(1);
-        waiting.push(waiter);
         self.fetching.insert(
             page,
             Fetching {
                 attempt: Attempt(0),
                 asked: now,
                 peers,
-                waiting,
+                waiting: alloc::vec![waiter],
                 kept: Vec::new(),
                 arrived: None,
             },

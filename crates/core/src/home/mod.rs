@@ -187,11 +187,7 @@ impl Home {
         }
         let at = (self.durable, self.watermark(now));
         let name = self.config.name.clone();
-        if self
-            .children
-            .begin(edge, peer.node, at, &name, out)
-            .is_err()
-        {
+        if !self.children.begin(edge, peer.node, at, &name, out) {
             out.close(edge, "too many children");
         }
     }

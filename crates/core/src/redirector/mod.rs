@@ -224,7 +224,7 @@ impl Redirector {
         let at = (proxy.up.position, proxy.up.watermark);
         let name = proxy.up.name.clone();
         // The number of children was checked when the child came.
-        let _ = proxy.children.begin(edge, peer.node, at, &name, out);
+        proxy.children.begin(edge, peer.node, at, &name, out);
     }
 
     fn disconnected(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
