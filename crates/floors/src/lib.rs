@@ -1,1 +1,0 @@
-//! The check that every room imports only from floors below it.
