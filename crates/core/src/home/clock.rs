@@ -12,7 +12,7 @@ pub(super) struct Clock {
     last: u64,
     /// Reserved in stable storage: watermarks stay below it.
     ceiling: u64,
-    /// Reserved by a batch that is not durable yet.
+    /// Reserved by the last such batch that is not durable yet.
     reserving: Option<(Mark, u64)>,
 }
 
@@ -39,8 +39,8 @@ impl Clock {
     /// Whether more has to be reserved, seen from this time.
     pub(super) fn wants_reserve(&self, wall: Millis) -> bool {
         let ahead = self.last.max(Stamp::clock_of(wall));
-        self.reserving.is_none()
-            && ahead + Stamp::clock_of(Millis(CLOCK_RESERVE_MS / 2)) > self.ceiling
+        let reserved = self.reserving.map_or(self.ceiling, |(_, ceiling)| ceiling);
+        ahead + Stamp::clock_of(Millis(CLOCK_RESERVE_MS / 2)) > reserved
     }
 
     /// Reserves; the operation goes into the batch with this mark.
