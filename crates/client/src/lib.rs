@@ -1,1 +1,55 @@
 //! The client library: sessions, transactions and typed objects.
+//!
+//! A program [joins](Member::join) a village and becomes a *member*. It opens segments by their names and reads and
+//! writes the objects in them in transactions, which are serializable and atomic. What is cached is read in this process,
+//! without a lock and without a message; committing a transaction that only read costs no message either.
+//!
+//! ```no_run
+//! use thorp_client::{JoinConfig, Member};
+//!
+//! let member = Member::join(JoinConfig::new("unix:/run/thorp/site.sock").identity("me"))?;
+//! let shop = member.open_or_create("thorp://alps/shop")?;
+//! let sold = member.transact(|tx| {
+//!     let Some(counter) = tx.root(&shop, "sold")? else {
+//!         let counter = tx.create_typed(&shop, &1u64)?;
+//!         tx.set_root(&shop, "sold", Some(counter.reference()))?;
+//!         return Ok(1);
+//!     };
+//!     let sold = tx.get::<u64>(&counter.into())? + 1;
+//!     tx.put(&counter.into(), &sold)?;
+//!     Ok(sold)
+//! })?;
+//! println!("{sold} sold");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Every call that may wait has a blocking and an `_async` form. Neither needs a tokio runtime at the caller: the member
+//! runs its own, in a thread of its own. What each call does while the home is unreachable is told in
+//! `docs/unreachable.md`.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod error;
+mod member;
+mod outcome;
+mod segment;
+mod stats;
+mod transaction;
+mod typed;
+mod watch;
+
+pub use config::{
+    ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_TIMEOUT, JOIN_TIMEOUT, JoinConfig,
+    MAX_STALENESS, Session,
+};
+pub use error::{Error, ErrorKind, JoinError, Result};
+pub use member::{HomeStatus, Member};
+pub use outcome::{Committed, Outcome};
+pub use segment::{Segment, SegmentEntry};
+pub use stats::{Stats, Waits};
+pub use thorp_core::ids::{CommitId, HomeId, ObjectId, PageId, Position, Reference, Stamp};
+pub use thorp_net::Traffic;
+pub use transaction::Transaction;
+pub use typed::Ref;
+pub use watch::{Change, Changed, Watch};

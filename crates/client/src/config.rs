@@ -1,0 +1,196 @@
+//! How a program joins, and how its transactions behave.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thorp_core::limits::MEMBER_CACHE_BYTES;
+
+/// How a program joins a village: where its site (or home) is, who it is, and its limits.
+///
+/// ```no_run
+/// use thorp_client::{JoinConfig, Member};
+/// use std::time::Duration;
+///
+/// let member = Member::join(
+///     JoinConfig::new("unix:/run/thorp/site.sock")
+///         .identity("/var/lib/myprogram/thorp")
+///         .name("myprogram")
+///         .cache_bytes(64 << 20),
+/// )?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct JoinConfig {
+    pub(crate) parents: Vec<Vec<String>>,
+    pub(crate) identity: Option<PathBuf>,
+    pub(crate) name: String,
+    pub(crate) cache_bytes: usize,
+    pub(crate) link_delay: Duration,
+    pub(crate) join_timeout: Duration,
+    pub(crate) session: Session,
+}
+
+impl JoinConfig {
+    /// Joins at a site, or at a home directly: `tcp://host:port`, `host:port` or `unix:/path.sock`.
+    pub fn new(address: impl Into<String>) -> Self {
+        JoinConfig {
+            parents: vec![vec![address.into()]],
+            identity: None,
+            name: format!("member-{}", std::process::id()),
+            cache_bytes: MEMBER_CACHE_BYTES,
+            link_delay: Duration::ZERO,
+            join_timeout: JOIN_TIMEOUT,
+            session: Session::default(),
+        }
+    }
+
+    /// Another address of the same site or home, tried when the ones before do not answer.
+    pub fn or_at(mut self, address: impl Into<String>) -> Self {
+        if let Some(addresses) = self.parents.last_mut() {
+            addresses.push(address.into());
+        }
+        self
+    }
+
+    /// One more home, for a member that has no site and knows several homes.
+    pub fn and_home(mut self, address: impl Into<String>) -> Self {
+        self.parents.push(vec![address.into()]);
+        self
+    }
+
+    /// The directory of this node's certificate and key (`thorp` makes one; where the directory holds the village's
+    /// authority, a missing certificate is made here).
+    pub fn identity(mut self, dir: impl AsRef<Path>) -> Self {
+        self.identity = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// The program's name, for people and in its certificate.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Bytes of pages to keep in memory.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Delays everything this member sends, one way: plays a wide-area link on one machine.
+    pub fn link_delay(mut self, one_way: Duration) -> Self {
+        self.link_delay = one_way;
+        self
+    }
+
+    /// How long [`Member::join`](crate::Member::join) waits for a site or home to answer.
+    pub fn join_timeout(mut self, timeout: Duration) -> Self {
+        self.join_timeout = timeout;
+        self
+    }
+
+    /// How this member's transactions behave if they do not say otherwise.
+    pub fn session(mut self, session: Session) -> Self {
+        self.session = session;
+        self
+    }
+}
+
+/// How a transaction behaves: consistency, staleness, patience.
+///
+/// ```
+/// use thorp_client::Session;
+/// use std::time::Duration;
+///
+/// let careful = Session::new().strict(true);
+/// let patient = Session::new().attempts_max(100).commit_timeout(Duration::from_secs(60));
+/// # let _ = (careful, patient);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub struct Session {
+    pub(crate) strict: bool,
+    pub(crate) max_staleness: Duration,
+    pub(crate) optimistic_reads: bool,
+    pub(crate) fetch_timeout: Duration,
+    pub(crate) commit_timeout: Duration,
+    pub(crate) attempts_max: u32,
+    pub(crate) backoff_max: Duration,
+}
+
+impl Session {
+    /// The usual: serializable; reading costs no message; 10 s of staleness at most.
+    pub fn new() -> Self {
+        Session {
+            strict: false,
+            max_staleness: MAX_STALENESS,
+            optimistic_reads: false,
+            fetch_timeout: FETCH_TIMEOUT,
+            commit_timeout: COMMIT_TIMEOUT,
+            attempts_max: ATTEMPTS_MAX,
+            backoff_max: BACKOFF_MAX,
+        }
+    }
+
+    /// Validates at the home also what was only read: the newest committed state, for one round trip.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Past this time without a word from the home, transactions that only read fail with
+    /// [`HomeUnreachable`](crate::ErrorKind::HomeUnreachable).
+    pub fn max_staleness(mut self, staleness: Duration) -> Self {
+        self.max_staleness = staleness;
+        self
+    }
+
+    /// Transactions that only read go on with what is cached, however old.
+    pub fn optimistic_reads(mut self, optimistic: bool) -> Self {
+        self.optimistic_reads = optimistic;
+        self
+    }
+
+    /// How long a read may wait for a page, a creation for room, a call for its answer.
+    pub fn fetch_timeout(mut self, timeout: Duration) -> Self {
+        self.fetch_timeout = timeout;
+        self
+    }
+
+    /// How long a commit may wait for its outcome.
+    pub fn commit_timeout(mut self, timeout: Duration) -> Self {
+        self.commit_timeout = timeout;
+        self
+    }
+
+    /// How often [`Member::transact`](crate::Member::transact) runs a transaction before it gives up; at least once.
+    pub fn attempts_max(mut self, attempts: u32) -> Self {
+        self.attempts_max = attempts.max(1);
+        self
+    }
+
+    /// The longest pause between two attempts. Pauses double from a millisecond and vary at random.
+    pub fn backoff_max(mut self, pause: Duration) -> Self {
+        self.backoff_max = pause;
+        self
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How long joining waits, if not told otherwise.
+pub const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How stale a free read may be, if not told otherwise.
+pub const MAX_STALENESS: Duration = Duration::from_secs(10);
+/// How long a fetch waits, if not told otherwise.
+pub const FETCH_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a commit waits, if not told otherwise.
+pub const COMMIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Attempts of a transaction, if not told otherwise.
+pub const ATTEMPTS_MAX: u32 = 50;
+/// The longest pause between attempts, if not told otherwise.
+pub const BACKOFF_MAX: Duration = Duration::from_millis(250);

@@ -1,0 +1,261 @@
+//! What can go wrong, told by what the caller should do about it.
+
+use std::fmt;
+use std::time::Duration;
+use thorp_cache::Doomed;
+use thorp_core::ids::{CommitId, ObjectId};
+use thorp_core::message::{CallError, FetchRefusal, InvalidCommit, Refusal};
+
+/// What calls of this crate give.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call failed: a [kind](ErrorKind) for programs, words for people.
+///
+/// ```
+/// use thorp_client::{Error, ErrorKind};
+///
+/// fn advice(error: &Error) -> &'static str {
+///     match error.kind() {
+///         ErrorKind::Conflict => "run the transaction again",
+///         ErrorKind::Busy { .. } => "wait a little, then run it again",
+///         ErrorKind::OutcomeUnknown(_) => "ask for the outcome later",
+///         _ => "tell a person",
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    words: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What the caller of a failed call should DO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What was read has changed: run the transaction again ([`Member::transact`](crate::Member::transact) does).
+    Conflict,
+    /// Too much is under way: run it again after a while.
+    Busy {
+        /// How long to wait.
+        retry_after: Duration,
+    },
+    /// The home's store is full. Reads go on; free some room there.
+    Full,
+    /// The home could not be reached in time, and nothing was changed there. Try later.
+    HomeUnreachable,
+    /// The commit was sent and its answer did not come in time: ask
+    /// [`Member::outcome`](crate::Member::outcome) later; do not run it again before that.
+    OutcomeUnknown(CommitId),
+    /// The object was deleted, or its slot now holds another one: forget the reference.
+    Gone,
+    /// No such segment, root or home: create it, or mend the name.
+    NotFound,
+    /// There is one of that name already: open it.
+    AlreadyExists,
+    /// More than one object, commit or transaction may have: make it smaller.
+    TooLarge,
+    /// The call cannot be right: mend the program.
+    Invalid,
+    /// The member may not write there.
+    NoRight,
+    /// The member was closed: join again.
+    Closed,
+    /// What is stored is damaged, or is not of the type asked for: tell a person.
+    DataDamaged,
+    /// The program itself gave up ([`Error::aborted`]).
+    Aborted,
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Whether running the whole transaction again may help.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Conflict | ErrorKind::Busy { .. })
+    }
+
+    /// For programs: ends a transaction from inside [`Member::transact`](crate::Member::transact).
+    ///
+    /// ```
+    /// # use thorp_client::{Error, ErrorKind};
+    /// let error = Error::aborted("no money on the account");
+    /// assert_eq!(error.kind(), ErrorKind::Aborted);
+    /// assert_eq!(error.to_string(), "no money on the account");
+    /// ```
+    pub fn aborted(words: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Aborted, words)
+    }
+
+    /// As [`Error::aborted`], because of an error of the program's own, which becomes the source.
+    pub fn aborted_by(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let mut this = Self::new(ErrorKind::Aborted, error.to_string());
+        this.0.source = Some(Box::new(error));
+        this
+    }
+
+    pub(crate) fn new(kind: ErrorKind, words: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            kind,
+            words: words.into(),
+            source: None,
+        }))
+    }
+
+    pub(crate) fn invalid(words: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, words)
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(ErrorKind::Closed, "the member is closed: join again")
+    }
+
+    pub(crate) fn unreachable(words: impl Into<String>) -> Self {
+        Self::new(ErrorKind::HomeUnreachable, words)
+    }
+
+    pub(crate) fn damaged(words: impl Into<String>) -> Self {
+        Self::new(ErrorKind::DataDamaged, words)
+    }
+
+    pub(crate) fn gone(object: ObjectId) -> Self {
+        Self::new(
+            ErrorKind::Gone,
+            format!("object {object} was deleted: forget the reference"),
+        )
+    }
+
+    pub(crate) fn busy(retry_after: Duration) -> Self {
+        Self::new(
+            ErrorKind::Busy { retry_after },
+            format!("too much is under way: try again after {retry_after:?}"),
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.words)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let source = self.0.source.as_deref()?;
+        Some(source)
+    }
+}
+
+impl From<Doomed> for Error {
+    fn from(doomed: Doomed) -> Self {
+        Self::new(ErrorKind::Conflict, format!("{doomed}: run it again"))
+    }
+}
+
+impl From<FetchRefusal> for Error {
+    fn from(refusal: FetchRefusal) -> Self {
+        match refusal {
+            FetchRefusal::NoSuchSegment => {
+                Self::new(ErrorKind::NotFound, "the segment does not exist (any more)")
+            }
+            FetchRefusal::Damaged => Self::damaged(
+                "a page is damaged on the home's disk: `thorp check` there tells which",
+            ),
+            FetchRefusal::Busy => Self::busy(BUSY_RETRY),
+        }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        let kind = match error {
+            CallError::NoSuchSegment => ErrorKind::NotFound,
+            CallError::BadPath | CallError::Invalid => ErrorKind::Invalid,
+            CallError::TooMany => ErrorKind::TooLarge,
+            CallError::Busy => ErrorKind::Busy {
+                retry_after: BUSY_RETRY,
+            },
+            CallError::Full => ErrorKind::Full,
+            CallError::NotRegistered => ErrorKind::Closed,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        let kind = match &refusal {
+            // What the home never got, and now never will execute, is to be run again.
+            Refusal::Conflict { .. }
+            | Refusal::InDoubt
+            | Refusal::BuiltOnRefused
+            | Refusal::Unknown => ErrorKind::Conflict,
+            Refusal::Busy { retry_after_ms } => ErrorKind::Busy {
+                retry_after: Duration::from_millis(u64::from(*retry_after_ms)),
+            },
+            Refusal::Full => ErrorKind::Full,
+            Refusal::NoRight => ErrorKind::NoRight,
+            Refusal::Invalid { reason } => kind_of_invalid(*reason),
+        };
+        Self::new(kind, refusal.to_string())
+    }
+}
+
+fn kind_of_invalid(reason: InvalidCommit) -> ErrorKind {
+    match reason {
+        InvalidCommit::NoSuchSegment => ErrorKind::NotFound,
+        InvalidCommit::Generation { .. } => ErrorKind::Gone,
+        InvalidCommit::TooLarge => ErrorKind::TooLarge,
+        InvalidCommit::Damaged => ErrorKind::DataDamaged,
+        // Staged values go when the home has forgotten the member, or with another try.
+        InvalidCommit::NotStaged => ErrorKind::Conflict,
+        InvalidCommit::Patch { .. }
+        | InvalidCommit::ReservedPage
+        | InvalidCommit::Malformed
+        | InvalidCommit::SeveralHomes => ErrorKind::Invalid,
+    }
+}
+
+/// Why a program could not become a member.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// An address, or the lack of any.
+    Address(String),
+    /// The identity in the directory given, or the lack of one.
+    Identity(thorp_net::IdentityError),
+    /// No site or home answered in time; what went wrong at the last try.
+    Unreachable(String),
+    /// The system refused a thread or a timer.
+    System(std::io::Error),
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinError::Address(words) => write!(f, "{words}"),
+            JoinError::Identity(error) => write!(f, "{error}"),
+            JoinError::Unreachable(words) => write!(f, "no site or home answered: {words}"),
+            JoinError::System(error) => write!(f, "the system refused to start a member: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for JoinError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            JoinError::Identity(error) => Some(error),
+            JoinError::System(error) => Some(error),
+            JoinError::Address(_) | JoinError::Unreachable(_) => None,
+        }
+    }
+}
+
+const BUSY_RETRY: Duration = Duration::from_millis(50);
