@@ -169,6 +169,13 @@ impl Member {
             .collect()
     }
 
+    /// The id of a commit that was asked for under this ticket and is not answered.
+    pub fn commit_of(&self, ticket: Ticket) -> Option<CommitId> {
+        let mut commits = self.commits.iter();
+        let found = commits.find(|(_, commit)| commit.ticket == ticket);
+        found.map(|(id, _)| *id)
+    }
+
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let homes = self.homes.values();
