@@ -1,0 +1,40 @@
+# Thorp. `make` alone lists what there is.
+
+CARGO ?= cargo
+SEEDS ?= 20000
+FIRST ?= 1
+FUZZ_SECONDS ?= 600
+MODEL ?=
+
+.PHONY: help build demo test lint floors unit sim bugs fuzz bench clean
+
+help: ## This list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+build: ## The thorp command, optimised
+	$(CARGO) build --release -p thorp-cli
+
+test: lint floors unit ## Everything that CI runs
+
+lint: ## Format, and lints as errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+floors: ## Every room imports only from floors below it
+	$(CARGO) run -q -p thorp-floors
+
+unit: ## Unit, story, simulation and process tests
+	$(CARGO) test --workspace
+
+sim: ## The simulator: make sim SEEDS=20000 FIRST=1
+	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS)
+
+bugs: ## Every planted bug is caught, and after how many seeds
+	$(CARGO) run --profile sim -p thorp-sim -- bugs
+
+fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz and a nightly toolchain)
+	cd fuzz && $(CARGO) +nightly fuzz run codec -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
+	cd fuzz && $(CARGO) +nightly fuzz run machines -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
+
+clean: ## What was built
+	$(CARGO) clean
