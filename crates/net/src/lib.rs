@@ -24,6 +24,7 @@ mod config;
 mod connection;
 mod cut;
 mod dial;
+pub mod driver;
 mod error;
 mod handshake;
 mod identity;

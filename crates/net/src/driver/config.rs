@@ -1,0 +1,144 @@
+//! What a driver is told, and its limits (rule 15).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use thorp_core::codec;
+use thorp_core::ids::{NodeKind, Peer};
+use thorp_core::limits::CHILDREN_MAX;
+
+use crate::{Address, Config, Identity, Limits, LinkDelay, Listener, Role};
+
+/// What a driver is told when it is made.
+#[derive(Debug)]
+pub struct DriverConfig {
+    /// Proves who this node is.
+    pub identity: Identity,
+    /// What this node tells its peers about itself.
+    pub hello: Peer,
+    /// Where children come in; bound with [`net_config`] of this node's kind.
+    pub listeners: Vec<Listener>,
+    /// Whom to dial, and to dial again for ever when lost.
+    pub parents: Vec<ParentConfig>,
+    /// Delays towards children, by the name they tell; others have that of their listener. Plays wide-area links.
+    pub child_delays: BTreeMap<String, LinkDelay>,
+    /// Limits of this driver.
+    pub limits: DriverLimits,
+    /// Limits of each connection to a parent.
+    pub net_limits: Limits,
+}
+
+/// One parent: a home, or a redirector.
+#[derive(Clone, Debug)]
+pub struct ParentConfig {
+    /// Its addresses, tried in turn.
+    pub addresses: Vec<Address>,
+    /// The name it must have in its certificate; without it any node of the village will do.
+    pub expect_name: Option<String>,
+    /// Delay on what goes up to it. What comes down is delayed at the other end.
+    pub delay: LinkDelay,
+}
+
+/// Limits of a driver. The defaults are the constants of the same names.
+#[derive(Clone, Debug)]
+pub struct DriverLimits {
+    /// Edges at one time, both ways.
+    pub edges_max: usize,
+    /// Received frames that wait for the loop.
+    pub inbox_frames_max: usize,
+    /// Their bytes.
+    pub inbox_bytes_max: usize,
+    /// Asks of the program that wait for the loop.
+    pub asks_waiting_max: usize,
+    /// Longest time that a clean shutdown goes on writing.
+    pub flush_time_max: Duration,
+}
+
+impl DriverConfig {
+    /// A node without listeners and parents.
+    pub fn new(identity: Identity, hello: Peer) -> Self {
+        Self {
+            identity,
+            hello,
+            listeners: Vec::new(),
+            parents: Vec::new(),
+            child_delays: BTreeMap::new(),
+            limits: DriverLimits::default(),
+            net_limits: Limits::default(),
+        }
+    }
+}
+
+impl ParentConfig {
+    /// A parent of any name, without delay.
+    pub fn new(addresses: Vec<Address>) -> Self {
+        Self {
+            addresses,
+            expect_name: None,
+            delay: LinkDelay::default(),
+        }
+    }
+
+    /// It must have this name in its certificate.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.expect_name = Some(name.into());
+        self
+    }
+
+    /// What goes up to it is delayed.
+    #[must_use]
+    pub fn delayed(mut self, one_way: Duration) -> Self {
+        self.delay = LinkDelay::new(one_way);
+        self
+    }
+}
+
+impl Default for DriverLimits {
+    fn default() -> Self {
+        Self {
+            edges_max: EDGES_MAX,
+            inbox_frames_max: INBOX_FRAMES_MAX,
+            inbox_bytes_max: INBOX_BYTES_MAX,
+            asks_waiting_max: ASKS_WAITING_MAX,
+            flush_time_max: FLUSH_TIME_MAX,
+        }
+    }
+}
+
+/// The transport's settings for a node of this kind, with the version of the core's protocol.
+pub fn net_config(kind: NodeKind) -> Config {
+    let role = match kind {
+        NodeKind::Home => Role::HOME,
+        NodeKind::Redirector => Role::SITE,
+        NodeKind::Member => Role::MEMBER,
+    };
+    Config {
+        version: codec::PROTOCOL_VERSION,
+        ..Config::new(role)
+    }
+}
+
+/// Edges at one time: all the children a core may have, and a few parents.
+pub const EDGES_MAX: usize = CHILDREN_MAX + 64;
+/// Received frames that wait for the loop.
+pub const INBOX_FRAMES_MAX: usize = 1024;
+/// Bytes of received frames that wait for the loop.
+pub const INBOX_BYTES_MAX: usize = 64 << 20;
+/// Asks of the program that wait for the loop.
+pub const ASKS_WAITING_MAX: usize = 16 << 10;
+/// Longest time that a clean shutdown goes on writing.
+pub const FLUSH_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// Inputs of one source that are handled before the others and the writers have their turn.
+pub(super) const ROUND_INPUTS_MAX: usize = 64;
+/// Connections that wait for the loop to take them.
+pub(super) const ARRIVALS_MAX: usize = 16;
+/// A connection to a parent that stood as long counts as a success: the next dialing begins without a long wait.
+pub(super) const STOOD_MIN: Duration = Duration::from_secs(5);
+/// Edges that are closed and still write what was queued.
+pub(super) const LEAVING_MAX: usize = 1024;
+/// Between looks at whether everything is written, during a shutdown.
+pub(super) const FLUSH_LOOK: Duration = Duration::from_millis(2);
+/// The time that goodbyes get after everything is written.
+pub(super) const GOODBYE_TIME: Duration = Duration::from_millis(20);

@@ -1,0 +1,309 @@
+//! The edges of a node, as the loop uses them and as others see them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thorp_core::door::Direction;
+use thorp_core::ids::{EdgeId, Millis, Peer};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use super::config::LEAVING_MAX;
+use super::counts::NoteCounts;
+use crate::{FrameSender, LinkDelay, Queued, Traffic};
+
+/// One edge, as others see it.
+#[derive(Clone, Debug)]
+pub struct EdgeStatus {
+    /// Its name.
+    pub edge: EdgeId,
+    /// Who the peer says it is.
+    pub peer: Peer,
+    /// The names in the peer's certificate.
+    pub names: Vec<String>,
+    /// Where the peer is.
+    pub address: String,
+    /// Which end the peer is.
+    pub direction: Direction,
+    /// What has crossed it, both ways.
+    pub traffic: Traffic,
+    /// What waits to be written to the peer.
+    pub queued: Queued,
+    /// When it began, on the monotone clock of [`now`](super::now).
+    pub since: Millis,
+}
+
+/// A parent, as others see it.
+#[derive(Clone, Debug)]
+pub struct ParentStatus {
+    /// The name it must have; empty if any will do.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<String>,
+    /// Whether it is reached.
+    pub state: ParentState,
+}
+
+/// Whether a parent is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParentState {
+    /// Being dialed for the first time.
+    Dialing,
+    /// By this edge.
+    Connected(EdgeId),
+    /// Not since then; with what went wrong last.
+    Lost {
+        /// On the monotone clock of [`now`](super::now).
+        since: Millis,
+        /// For people.
+        why: String,
+    },
+}
+
+/// What has crossed all edges of a direction.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Totals {
+    /// To and from parents.
+    pub up: Traffic,
+    /// To and from children.
+    pub down: Traffic,
+    /// Edges that have begun.
+    pub begun: u64,
+}
+
+/// What the loop and the handles share. Locked when an edge comes or goes, or somebody looks; never for a message.
+#[derive(Default)]
+pub(super) struct Shared {
+    pub(super) notes: NoteCounts,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    edges: BTreeMap<EdgeId, Seen>,
+    /// Closed, and perhaps still writing.
+    leaving: Vec<(Arc<FrameSender>, Direction)>,
+    parents: Vec<ParentStatus>,
+    gone: Totals,
+}
+
+struct Seen {
+    sender: Arc<FrameSender>,
+    peer: Peer,
+    names: Vec<String>,
+    address: String,
+    direction: Direction,
+    since: Millis,
+}
+
+/// The edges as the loop uses them.
+pub(super) struct Edges {
+    shared: Arc<Shared>,
+    open: HashMap<EdgeId, Edge>,
+    last: EdgeId,
+}
+
+pub(super) struct Edge {
+    sender: Arc<FrameSender>,
+    reader: AbortHandle,
+    pub(super) name: String,
+    /// Dropped with the edge: then the parent is dialed again.
+    _held: Option<oneshot::Sender<()>>,
+}
+
+/// What is needed to open an edge.
+pub(super) struct Opening {
+    pub(super) sender: FrameSender,
+    pub(super) reader: AbortHandle,
+    pub(super) held: Option<oneshot::Sender<()>>,
+    pub(super) peer: Peer,
+    pub(super) names: Vec<String>,
+    pub(super) address: String,
+    pub(super) direction: Direction,
+    pub(super) since: Millis,
+}
+
+impl Edges {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            open: HashMap::new(),
+            last: EdgeId(0),
+        }
+    }
+
+    /// An id that was never used.
+    pub(super) fn fresh(&mut self) -> EdgeId {
+        self.last = self.last.next();
+        self.last
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn get(&self, edge: EdgeId) -> Option<&Edge> {
+        self.open.get(&edge)
+    }
+
+    pub(super) fn ids(&self) -> Vec<EdgeId> {
+        self.open.keys().copied().collect()
+    }
+
+    pub(super) fn insert(&mut self, id: EdgeId, opening: Opening) {
+        let sender = Arc::new(opening.sender);
+        let edge = Edge {
+            sender: Arc::clone(&sender),
+            reader: opening.reader,
+            name: format!("{} ({})", opening.peer.name, opening.address),
+            _held: opening.held,
+        };
+        let seen = Seen {
+            sender,
+            peer: opening.peer,
+            names: opening.names,
+            address: opening.address,
+            direction: opening.direction,
+            since: opening.since,
+        };
+        self.open.insert(id, edge);
+        self.shared.insert(id, seen);
+    }
+
+    /// Ends an edge: what is queued is still written, for the time that the transport allows; nothing more is read.
+    pub(super) fn close(&mut self, id: EdgeId) -> Option<Edge> {
+        let edge = self.open.remove(&id)?;
+        edge.reader.abort();
+        edge.sender.close();
+        self.shared.remove(id);
+        Some(edge)
+    }
+
+    /// Ends an edge at once.
+    pub(super) fn abort(&mut self, id: EdgeId) -> Option<Edge> {
+        self.open.get(&id)?.sender.abort();
+        self.close(id)
+    }
+}
+
+impl Edge {
+    pub(super) fn sender(&self) -> &FrameSender {
+        &self.sender
+    }
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing panics half-way through a change of the table.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn insert(&self, id: EdgeId, seen: Seen) {
+        let mut table = self.table();
+        table.gone.begun += 1;
+        table.edges.insert(id, seen);
+        table.sweep();
+    }
+
+    fn remove(&self, id: EdgeId) {
+        let mut table = self.table();
+        if let Some(seen) = table.edges.remove(&id) {
+            table.leaving.push((seen.sender, seen.direction));
+        }
+        table.sweep();
+    }
+
+    /// Whether closed edges still write, and open ones have something to write.
+    pub(super) fn is_writing(&self) -> bool {
+        let mut table = self.table();
+        table.sweep();
+        let open = table.edges.values();
+        !table.leaving.is_empty() || open.into_iter().any(|seen| seen.sender.queued().frames > 0)
+    }
+
+    pub(super) fn edges(&self) -> Vec<EdgeStatus> {
+        let table = self.table();
+        table
+            .edges
+            .iter()
+            .map(|(id, seen)| seen.status(*id))
+            .collect()
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        let table = self.table();
+        let mut totals = table.gone;
+        for seen in table.edges.values() {
+            totals.add(seen.direction, seen.sender.traffic());
+        }
+        for (sender, direction) in &table.leaving {
+            totals.add(*direction, sender.traffic());
+        }
+        totals
+    }
+
+    pub(super) fn set_delay(&self, edge: EdgeId, delay: LinkDelay) -> bool {
+        let table = self.table();
+        let seen = table.edges.get(&edge);
+        seen.map(|seen| seen.sender.set_delay(delay)).is_some()
+    }
+
+    pub(super) fn parents(&self) -> Vec<ParentStatus> {
+        self.table().parents.clone()
+    }
+
+    pub(super) fn add_parent(&self, parent: ParentStatus) {
+        self.table().parents.push(parent);
+    }
+
+    pub(super) fn set_parent(&self, index: usize, state: ParentState) {
+        if let Some(parent) = self.table().parents.get_mut(index) {
+            parent.state = state;
+        }
+    }
+}
+
+impl Table {
+    /// Counts out whoever has written everything.
+    fn sweep(&mut self) {
+        let too_many = self.leaving.len().saturating_sub(LEAVING_MAX);
+        let mut index = 0;
+        let gone = &mut self.gone;
+        self.leaving.retain(|(sender, direction)| {
+            index += 1;
+            let stays = index > too_many && sender.queued().frames > 0;
+            if !stays {
+                gone.add(*direction, sender.traffic());
+            }
+            stays
+        });
+    }
+}
+
+impl Seen {
+    fn status(&self, edge: EdgeId) -> EdgeStatus {
+        EdgeStatus {
+            edge,
+            peer: self.peer.clone(),
+            names: self.names.clone(),
+            address: self.address.clone(),
+            direction: self.direction,
+            traffic: self.sender.traffic(),
+            queued: self.sender.queued(),
+            since: self.since,
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, direction: Direction, traffic: Traffic) {
+        let total = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        };
+        total.bytes_sent += traffic.bytes_sent;
+        total.frames_sent += traffic.frames_sent;
+        total.bytes_received += traffic.bytes_received;
+        total.frames_received += traffic.frames_received;
+    }
+}

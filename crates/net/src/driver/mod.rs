@@ -1,0 +1,66 @@
+//! The one loop that drives any core: home, redirector or member.
+//!
+//! ```text
+//!  listeners ─┐                       ┌─> try_send ─> writer task of each edge
+//!  parents   ─┼─> arrivals ─┐         │
+//!  readers   ─┴─> events ───┼─> loop ─┼─> World: disk, page cache, program
+//!  Handle    ─────> inputs ─┘    │    │
+//!  deadline  ────────────────────┘    └─> counts of notes
+//! ```
+//!
+//! [`Driver::run`] is one task on a current-thread runtime ([`runtime`]); a process may run several drivers beside each
+//! other, a member and a redirector for one. Everything that a core wants done is done in the order of its tray. What is
+//! neither a message nor the closing of an edge goes to the [`World`]; what comes back from there, and what the program
+//! asks, goes through the [`Handle`].
+//!
+//! Nothing waits for a slow peer: a message is queued or, if the queue is full, the edge is cut off (rule 15). Frames
+//! wait in one channel, bounded in number and in bytes; a peer whose frames wait is not read from.
+
+mod arrivals;
+mod config;
+mod counts;
+mod edges;
+mod handle;
+mod reader;
+mod run;
+mod time;
+mod turn;
+
+pub use config::{
+    ASKS_WAITING_MAX, DriverConfig, DriverLimits, EDGES_MAX, FLUSH_TIME_MAX, INBOX_BYTES_MAX,
+    INBOX_FRAMES_MAX, ParentConfig, net_config,
+};
+pub use counts::NoteCounts;
+pub use edges::{EdgeStatus, ParentState, ParentStatus, Totals};
+pub use handle::{Handle, Inspection, NotTaken};
+pub use run::{Driver, Ended};
+pub use time::{now, runtime};
+
+use thorp_core::door::Effect;
+use thorp_core::ids::Now;
+use thorp_core::note::Note;
+
+/// What a node has beside its edges: a disk, a page cache, a program. Called by the loop alone, so nothing here may wait.
+pub trait World {
+    /// Does what is neither a message, nor the closing of an edge, nor a note: [`Effect::Append`], [`Effect::Load`],
+    /// [`Effect::Publish`], [`Effect::Answer`]. In the order of the tray. What comes of it comes back through the
+    /// [`Handle`].
+    fn effect(&mut self, effect: Effect);
+
+    /// Hears of a note, after it was counted.
+    fn note(&mut self, _note: Note) {}
+
+    /// Everything that was ready is handled, and the loop is about to wait: what was gathered can go out together.
+    fn flush(&mut self) {}
+
+    /// Whether something is under way that will still come back, as a batch on its way to the disk. A clean shutdown
+    /// waits for it, for a bounded time.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// The time. Of one process start: the monotone part is the same for all that ask [`now`].
+    fn now(&self) -> Now {
+        now()
+    }
+}

@@ -1,0 +1,288 @@
+//! The loop itself.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use thorp_core::door::{Core, Input, Out};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use super::World;
+use super::arrivals::{self, Arrival, Dialer};
+use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
+use super::edges::{Edges, ParentState, ParentStatus, Shared};
+use super::handle::{Command, Handle};
+use super::reader::{Event, Inbox};
+use super::time::{Alarm, now};
+use super::turn::Turn;
+
+/// Joins a core to sockets, time, and the rest of its world.
+///
+/// Outlives its core: after [`Ended::Halted`] it can [run](Driver::run) another one, with the same listeners and the
+/// same [`Handle`]s.
+pub struct Driver<C> {
+    config: DriverConfig,
+    hello: Vec<u8>,
+    shared: Arc<Shared>,
+    edges: Edges,
+    commands: mpsc::UnboundedReceiver<Command<C>>,
+    /// Keeps the channel open when nobody has a handle any more: the edges go on.
+    _inputs: mpsc::UnboundedSender<Command<C>>,
+    asks: Arc<AtomicUsize>,
+    inbox: Inbox,
+    events: mpsc::Receiver<Event>,
+    arrived: mpsc::Sender<Arrival>,
+    arrivals: mpsc::Receiver<Arrival>,
+    /// Listeners and dialers; ended with the driver.
+    bringing: JoinSet<()>,
+}
+
+/// Why [`Driver::run`] came to an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// It was told to shut down: queues are flushed, edges closed.
+    Shutdown,
+    /// [`Handle::halt`]: edges are closed, listeners wait.
+    Halted,
+}
+
+impl<C: Core> Driver<C> {
+    /// A driver, and the way into it. Nothing happens before [`Driver::run`], but inputs are already taken.
+    pub fn new(config: DriverConfig) -> (Self, Handle<C>) {
+        let limits = &config.limits;
+        let (inputs, commands) = mpsc::unbounded_channel();
+        let (events_in, events) = mpsc::channel(limits.inbox_frames_max.max(1));
+        let (arrived, arrivals) = mpsc::channel(ARRIVALS_MAX);
+        let (shared, asks) = (Arc::<Shared>::default(), Arc::<AtomicUsize>::default());
+        let bytes_max = limits.inbox_bytes_max.min(Semaphore::MAX_PERMITS);
+        let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
+        let handle = Handle::new(
+            inputs.clone(),
+            Arc::clone(&asks),
+            limits.asks_waiting_max,
+            Arc::clone(&shared),
+        );
+        let driver = Self {
+            hello: arrivals::encode_hello(&config.hello),
+            config,
+            edges: Edges::new(Arc::clone(&shared)),
+            shared,
+            commands,
+            _inputs: inputs,
+            asks,
+            inbox: Inbox {
+                events: events_in,
+                room: Arc::new(Semaphore::new(bytes_max as usize)),
+                bytes_max,
+            },
+            events,
+            arrived,
+            arrivals,
+            bringing: JoinSet::new(),
+        };
+        (driver, handle)
+    }
+
+    /// Drives a core until `shutdown` is ready or somebody halts it. `first` is a tray with which the core already came.
+    ///
+    /// A shutdown reads nothing more, waits until the world is no longer busy and the queues are written, for a bounded
+    /// time ([`DriverLimits::flush_time_max`](super::DriverLimits::flush_time_max)), and closes the edges.
+    pub async fn run<W: World>(
+        &mut self,
+        core: &mut C,
+        world: &mut W,
+        first: Out,
+        shutdown: impl Future<Output = ()>,
+    ) -> Ended {
+        self.bring();
+        let mut turn = Turn::new(
+            (core, world),
+            &mut self.edges,
+            (&self.shared, &self.config),
+            (&self.hello, &self.inbox),
+            first,
+        );
+        turn.carry_out();
+        let mut sources = Sources {
+            commands: &mut self.commands,
+            asks: &self.asks,
+            events: &mut self.events,
+            arrivals: &mut self.arrivals,
+        };
+        let ended = sources.drive(&mut turn, shutdown).await;
+        if ended == Ended::Shutdown {
+            self.bringing.shutdown().await;
+            flush(&mut sources, &mut turn).await;
+        }
+        for edge in turn.edges.ids() {
+            turn.edges.abort(edge);
+        }
+        ended
+    }
+
+    /// Drops every input that waits: it was meant for a core that is gone.
+    pub fn forget_inputs(&mut self) {
+        while let Ok(command) = self.commands.try_recv() {
+            if let Command::Input(Input::Asked { .. }) = command {
+                self.asks.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Starts the tasks that bring connections, the first time.
+    fn bring(&mut self) {
+        for listener in self.config.listeners.drain(..) {
+            self.bringing
+                .spawn(arrivals::hear(listener, self.arrived.clone()));
+        }
+        for (index, parent) in self.config.parents.drain(..).enumerate() {
+            self.shared.add_parent(ParentStatus {
+                name: parent.expect_name.clone().unwrap_or_default(),
+                addresses: parent.addresses.iter().map(ToString::to_string).collect(),
+                state: ParentState::Dialing,
+            });
+            let dialer = Dialer {
+                index,
+                parent,
+                identity: self.config.identity.clone(),
+                hello: self.config.hello.clone(),
+                limits: self.config.net_limits.clone(),
+                arrivals: self.arrived.clone(),
+                shared: Arc::clone(&self.shared),
+            };
+            self.bringing.spawn(dialer.run());
+        }
+    }
+}
+
+/// Where inputs come from.
+struct Sources<'a, C> {
+    commands: &'a mut mpsc::UnboundedReceiver<Command<C>>,
+    asks: &'a AtomicUsize,
+    events: &'a mut mpsc::Receiver<Event>,
+    arrivals: &'a mut mpsc::Receiver<Arrival>,
+}
+
+/// What woke the loop.
+enum Woken<C> {
+    Shutdown,
+    Command(Option<Command<C>>),
+    Event(Option<Event>),
+    Arrival(Option<Arrival>),
+    Deadline,
+}
+
+impl<C: Core> Sources<'_, C> {
+    async fn drive<W: World>(
+        &mut self,
+        turn: &mut Turn<'_, C, W>,
+        shutdown: impl Future<Output = ()>,
+    ) -> Ended {
+        let mut shutdown = pin!(shutdown);
+        let mut alarm = Alarm::new();
+        loop {
+            turn.tick();
+            turn.world.flush();
+            let (deadline, now) = (turn.core.deadline(), turn.world.now().mono);
+            // In this order, which is no injustice: each round takes from every source.
+            let woken = tokio::select! {
+                biased;
+                () = &mut shutdown => Woken::Shutdown,
+                command = self.commands.recv() => Woken::Command(command),
+                event = self.events.recv() => Woken::Event(event),
+                arrival = self.arrivals.recv() => Woken::Arrival(arrival),
+                () = alarm.wait(deadline, now) => Woken::Deadline,
+            };
+            let halted = match woken {
+                Woken::Shutdown => return Ended::Shutdown,
+                Woken::Command(Some(command)) => self.command(command, turn),
+                Woken::Event(Some(event)) => {
+                    turn.event(event);
+                    false
+                }
+                Woken::Arrival(Some(arrival)) => {
+                    turn.arrival(arrival);
+                    false
+                }
+                // None: of no channel, for the driver holds a sending end of each.
+                Woken::Deadline
+                | Woken::Command(None)
+                | Woken::Event(None)
+                | Woken::Arrival(None) => false,
+            };
+            if halted || self.round(turn) {
+                return Ended::Halted;
+            }
+            if !self.commands.is_empty() || !self.events.is_empty() {
+                // The writers and readers have their turn, too.
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Takes what is ready, so much of each source. Tells whether to halt.
+    fn round<W: World>(&mut self, turn: &mut Turn<'_, C, W>) -> bool {
+        for _ in 0..ROUND_INPUTS_MAX {
+            let Ok(command) = self.commands.try_recv() else {
+                break;
+            };
+            if self.command(command, turn) {
+                return true;
+            }
+        }
+        for _ in 0..ROUND_INPUTS_MAX {
+            match self.events.try_recv() {
+                Ok(event) => turn.event(event),
+                Err(_) => break,
+            }
+        }
+        if let Ok(arrival) = self.arrivals.try_recv() {
+            turn.arrival(arrival);
+        }
+        false
+    }
+
+    /// Does one command. Tells whether to halt.
+    fn command<W: World>(&mut self, command: Command<C>, turn: &mut Turn<'_, C, W>) -> bool {
+        match command {
+            Command::Input(input) => {
+                if let Input::Asked { .. } = input {
+                    self.asks.fetch_sub(1, Ordering::Relaxed);
+                }
+                turn.input(input);
+            }
+            Command::Inspect(look) => look(turn.core),
+            Command::Halt => return true,
+        }
+        false
+    }
+}
+
+/// Lets what is under way come to its end, for a bounded time.
+async fn flush<C: Core, W: World>(sources: &mut Sources<'_, C>, turn: &mut Turn<'_, C, W>) {
+    let until = Instant::now() + turn.config.limits.flush_time_max;
+    turn.world.flush();
+    while turn.world.is_busy() && Instant::now() < until {
+        let waited = tokio::time::timeout(FLUSH_LOOK, sources.commands.recv());
+        match waited.await {
+            Ok(Some(command)) => {
+                if sources.command(command, turn) {
+                    break;
+                }
+            }
+            Ok(None) => break,
+            Err(_) => {}
+        }
+        turn.world.flush();
+    }
+    for edge in turn.edges.ids() {
+        turn.edges.close(edge);
+    }
+    while turn.shared.is_writing() && Instant::now() < until {
+        tokio::time::sleep(FLUSH_LOOK).await;
+    }
+    tokio::time::sleep(GOODBYE_TIME).await;
+    tracing::debug!(at = ?now().mono, "flushed");
+}

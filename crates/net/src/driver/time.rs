@@ -1,0 +1,71 @@
+//! The clock and the runtime of drivers.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use thorp_core::ids::{Millis, Now};
+use tokio::time::Sleep;
+
+/// The time as cores want it. The monotone part counts from the first call in this process, so all drivers and page caches
+/// of a process mean the same by it.
+pub fn now() -> Now {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+    Now {
+        mono: Millis(millis(start().elapsed())),
+        // A clock set before 1970 is as good as none: stamps do not rely on it (rule 12).
+        wall: Millis(millis(wall.unwrap_or_default())),
+    }
+}
+
+/// The runtime that a driver wants: one thread, with I/O and timers.
+///
+/// # Errors
+///
+/// The system refuses what a runtime needs.
+pub fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
+
+/// A core's deadline as a timer that is set again only when it changes.
+pub(super) struct Alarm {
+    sleep: Pin<Box<Sleep>>,
+    set_to: Option<Millis>,
+}
+
+impl Alarm {
+    pub(super) fn new() -> Self {
+        Self {
+            sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            set_to: None,
+        }
+    }
+
+    /// Waits for the deadline; for ever if there is none. May be given up and called again.
+    pub(super) async fn wait(&mut self, deadline: Option<Millis>, now: Millis) {
+        let Some(deadline) = deadline else {
+            return std::future::pending().await;
+        };
+        // A core that wants a tick at once, again and again, still lets the others have their turn.
+        let due = deadline.max(now.plus(1));
+        if self.set_to != Some(deadline) || deadline <= now {
+            self.set_to = Some(deadline);
+            let due = start() + Duration::from_millis(due.0);
+            self.sleep.as_mut().reset(due.into());
+        }
+        self.sleep.as_mut().await;
+        self.set_to = None;
+    }
+}
+
+fn start() -> Instant {
+    static START: OnceLock<Instant> = OnceLock::new();
+    *START.get_or_init(Instant::now)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

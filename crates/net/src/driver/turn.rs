@@ -1,0 +1,241 @@
+//! One input after the other: through the core, and its tray out into the world.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use thorp_core::codec;
+use thorp_core::door::{Core, Direction, Effect, Input, Out};
+use thorp_core::ids::{EdgeId, Peer};
+use thorp_core::message::Message;
+use thorp_core::note::Note;
+use tracing::{debug, info, warn};
+
+use super::World;
+use super::arrivals::Arrival;
+use super::config::DriverConfig;
+use super::edges::{Edges, Opening, ParentState, Shared};
+use super::reader::{Event, Gone, Inbox, What};
+use crate::{Connection, LinkDelay, SendError};
+
+/// The core, its world and its edges, while a driver runs.
+pub(super) struct Turn<'a, C, W> {
+    pub(super) core: &'a mut C,
+    pub(super) world: &'a mut W,
+    pub(super) edges: &'a mut Edges,
+    pub(super) shared: &'a Shared,
+    pub(super) config: &'a DriverConfig,
+    pub(super) hello: &'a [u8],
+    pub(super) inbox: &'a Inbox,
+    pub(super) out: Out,
+    /// Edges that ended while a tray was carried out: the core hears of them next.
+    ended: VecDeque<EdgeId>,
+}
+
+impl<'a, C: Core, W: World> Turn<'a, C, W> {
+    pub(super) fn new(
+        (core, world): (&'a mut C, &'a mut W),
+        edges: &'a mut Edges,
+        (shared, config): (&'a Shared, &'a DriverConfig),
+        (hello, inbox): (&'a [u8], &'a Inbox),
+        first: Out,
+    ) -> Self {
+        Self {
+            core,
+            world,
+            edges,
+            shared,
+            config,
+            hello,
+            inbox,
+            out: first,
+            ended: VecDeque::new(),
+        }
+    }
+
+    /// Gives the core an input and does what follows.
+    pub(super) fn input(&mut self, input: Input) {
+        self.core.handle(self.world.now(), input, &mut self.out);
+        self.carry_out();
+    }
+
+    /// Gives the core a tick if it is time.
+    pub(super) fn tick(&mut self) {
+        let now = self.world.now();
+        if self.core.deadline().is_some_and(|due| due <= now.mono) {
+            self.input(Input::Tick);
+        }
+    }
+
+    /// Does what lies on the tray, and what follows from that.
+    pub(super) fn carry_out(&mut self) {
+        loop {
+            let mut effects = mem::take(&mut self.out.effects);
+            for effect in effects.drain(..) {
+                self.effect(effect);
+            }
+            // The tray keeps its room.
+            self.out.effects = effects;
+            let Some(edge) = self.ended.pop_front() else {
+                return;
+            };
+            let input = Input::Disconnected { edge };
+            self.core.handle(self.world.now(), input, &mut self.out);
+        }
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send(edge, message) => self.send(edge, &message),
+            Effect::Close(edge, why) => self.close(edge, why),
+            Effect::Note(note) => self.note(note),
+            other => self.world.effect(other),
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        self.shared.notes.add(note);
+        self.world.note(note);
+    }
+
+    fn send(&mut self, id: EdgeId, message: &Message) {
+        let Some(edge) = self.edges.get(id) else {
+            return;
+        };
+        let frame = match codec::encode(message) {
+            Ok(frame) => frame,
+            Err(error) => {
+                // Our own mistake; a stream with a hole in it would be worse.
+                warn!(
+                    peer = edge.name,
+                    "cut off, a message cannot be sent: {error}"
+                );
+                return self.cut_off(id);
+            }
+        };
+        match edge.sender().try_send(frame) {
+            Ok(()) => {}
+            // The reader tells why.
+            Err(SendError::Closed) => {}
+            Err(error @ (SendError::Full(_) | SendError::TooLong { .. })) => {
+                warn!(peer = edge.name, "cut off: {error}");
+                self.cut_off(id);
+            }
+        }
+    }
+
+    /// Nobody makes a parent grow (rule 15).
+    fn cut_off(&mut self, id: EdgeId) {
+        if self.edges.abort(id).is_some() {
+            self.note(Note::ChildCutOff);
+            self.ended.push_back(id);
+        }
+    }
+
+    fn close(&mut self, id: EdgeId, why: &'static str) {
+        if let Some(edge) = self.edges.close(id) {
+            info!(peer = edge.name, "closed: {why}");
+            self.ended.push_back(id);
+        }
+    }
+
+    /// Takes what an edge brings. What comes from an edge that has ended is dropped.
+    pub(super) fn event(&mut self, event: Event) {
+        let Event { edge, what } = event;
+        if self.edges.get(edge).is_none() {
+            return;
+        }
+        match what {
+            What::Message(message, _permit) => self.input(Input::Received { edge, message }),
+            What::Gone(gone) => self.gone(edge, &gone),
+        }
+    }
+
+    fn gone(&mut self, id: EdgeId, gone: &Gone) {
+        let Some(edge) = self.edges.close(id) else {
+            return;
+        };
+        match gone {
+            Gone::Goodbye => debug!(peer = edge.name, "gone: {gone}"),
+            Gone::Failed(_) => info!(peer = edge.name, "gone: {gone}"),
+            Gone::NoMessage(_) => {
+                warn!(peer = edge.name, "cut off: {gone}");
+                self.note(Note::ChildCutOff);
+            }
+        }
+        self.input(Input::Disconnected { edge: id });
+    }
+
+    /// Takes a new connection.
+    pub(super) fn arrival(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Child(incoming, peer) => {
+                if self.edges.len() >= self.config.limits.edges_max {
+                    warn!(peer = peer.name, "turned away: too many connections");
+                    return incoming.reject("too many connections, try again later");
+                }
+                match incoming.accept(self.hello) {
+                    Ok(connection) => {
+                        let delay = self.config.child_delays.get(&peer.name).copied();
+                        self.open(connection, peer, Direction::Down, delay, None);
+                    }
+                    Err(error) => warn!(peer = peer.name, "not accepted: {error}"),
+                }
+            }
+            Arrival::Parent {
+                index,
+                connection,
+                peer,
+                held,
+            } => {
+                let edge = self.open(connection, peer, Direction::Up, None, Some(held));
+                self.shared.set_parent(index, ParentState::Connected(edge));
+            }
+        }
+        self.carry_out();
+    }
+
+    fn open(
+        &mut self,
+        connection: Connection,
+        peer: Peer,
+        direction: Direction,
+        delay: Option<LinkDelay>,
+        held: Option<tokio::sync::oneshot::Sender<()>>,
+    ) -> EdgeId {
+        let id = self.edges.fresh();
+        let (names, address) = (
+            connection.peer().names.clone(),
+            connection.peer().address.clone(),
+        );
+        let (sender, receiver) = connection.split();
+        if let Some(delay) = delay {
+            sender.set_delay(delay);
+        }
+        debug!(
+            edge = id.0,
+            peer = peer.name,
+            address,
+            ?direction,
+            "connected"
+        );
+        let reader = tokio::spawn(self.inbox.clone().read(id, receiver)).abort_handle();
+        let opening = Opening {
+            sender,
+            reader,
+            held,
+            peer: peer.clone(),
+            names,
+            address,
+            direction,
+            since: self.world.now().mono,
+        };
+        self.edges.insert(id, opening);
+        let input = Input::Connected {
+            edge: id,
+            direction,
+            peer,
+        };
+        self.core.handle(self.world.now(), input, &mut self.out);
+        id
+    }
+}
