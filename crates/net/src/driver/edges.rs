@@ -186,6 +186,15 @@ impl Edges {
     }
 }
 
+impl Drop for Edges {
+    /// Handles outlive a driver; its edges must not.
+    fn drop(&mut self) {
+        for id in self.ids() {
+            self.abort(id);
+        }
+    }
+}
+
 impl Edge {
     pub(super) fn sender(&self) -> &FrameSender {
         &self.sender

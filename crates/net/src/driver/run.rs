@@ -15,7 +15,7 @@ use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
 use super::handle::{Command, Handle};
 use super::reader::{Event, Inbox};
-use super::time::{Alarm, now};
+use super::time::Alarm;
 use super::turn::Turn;
 
 /// Joins a core to sockets, time, and the rest of its world.
@@ -284,5 +284,4 @@ async fn flush<C: Core, W: World>(sources: &mut Sources<'_, C>, turn: &mut Turn<
         tokio::time::sleep(FLUSH_LOOK).await;
     }
     tokio::time::sleep(GOODBYE_TIME).await;
-    tracing::debug!(at = ?now().mono, "flushed");
 }

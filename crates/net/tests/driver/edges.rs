@@ -1,0 +1,244 @@
+//! Edges come, go, are cut off and come back.
+
+use std::time::{Duration, Instant};
+
+use thorp_core::codec;
+use thorp_core::door::{Direction, Effect, Input, Out};
+use thorp_core::ids::{EdgeId, NodeKind};
+use thorp_core::message::{Message, Up};
+use thorp_core::note::Note;
+use thorp_net::driver::{ParentState, net_config};
+use thorp_net::{Config, LinkDelay, dial};
+
+use crate::common::Village;
+use crate::toy::{self, ack, child, end_of, parent, parent_at, peer, silent, start};
+
+/// Answers every acknowledgement.
+fn echo() -> toy::Act {
+    Box::new(|_, input, out| {
+        if let Input::Received {
+            edge,
+            message: Message::Up(Up::Ack { position, .. }),
+        } = input
+        {
+            let answer = end_of(position.0 as u32);
+            out.effects.push(Effect::Send(*edge, answer));
+        }
+    })
+}
+
+/// Says hello up.
+fn greets() -> toy::Act {
+    Box::new(|_, input, out| {
+        if let Input::Connected { edge, .. } = input {
+            out.effects.push(Effect::Send(*edge, ack(5)));
+        }
+    })
+}
+
+fn connected(input: &Input) -> EdgeId {
+    match input {
+        Input::Connected { edge, .. } => *edge,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn both_ends_hear_who_is_there_and_messages_cross() {
+    let village = Village::new();
+    let (config, address) = parent(&village).await;
+    let mut home = start(config, echo());
+    let mut member = start(child(&village, &address), greets());
+    let Input::Connected {
+        edge,
+        direction: Direction::Down,
+        peer: who,
+    } = home.next().await
+    else {
+        panic!("no child came");
+    };
+    assert_eq!(who, peer(NodeKind::Member, "anna"));
+    let message = ack(5);
+    assert_eq!(home.next().await, Input::Received { edge, message });
+    let up = connected(&member.next().await);
+    let message = end_of(5);
+    assert_eq!(member.next().await, Input::Received { edge: up, message });
+
+    let seen = &member.handle.edges()[0];
+    assert_eq!(
+        (seen.direction, &seen.peer.name[..]),
+        (Direction::Up, "alps")
+    );
+    assert_eq!(seen.traffic.frames_sent, 1);
+    assert_eq!(seen.traffic, member.handle.totals().up);
+    assert_eq!(seen.queued.frames, 0);
+    let parents = member.handle.parents();
+    assert_eq!(parents[0].state, ParentState::Connected(up));
+    assert_eq!(home.handle.edges()[0].names, ["anna"]);
+}
+
+#[tokio::test]
+async fn a_lost_parent_is_dialed_again_and_the_edge_is_a_new_one() {
+    let village = Village::new();
+    let address = village.unix();
+    let (config, _) = parent_at(&village, &address).await;
+    let home = start(config, silent());
+    let mut member = start(child(&village, &address), silent());
+    let first = connected(&member.next().await);
+    home.task.abort();
+    assert_eq!(member.next().await, Input::Disconnected { edge: first });
+    assert!(home.task.await.unwrap_err().is_cancelled());
+    while !matches!(member.handle.parents()[0].state, ParentState::Lost { .. }) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (config, _) = parent_at(&village, &address).await;
+    let _home = start(config, silent());
+    let second = connected(&member.next().await);
+    assert!(second > first);
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_message_end_that_edge_and_nothing_else() {
+    let village = Village::new();
+    let (config, address) = parent(&village).await;
+    let mut home = start(config, echo());
+    let mut member = start(child(&village, &address), greets());
+    let good = connected(&home.next().await);
+    member.next().await;
+    member.next().await;
+    home.next().await;
+
+    let hello = postcard::to_allocvec(&peer(NodeKind::Member, "mallory")).unwrap();
+    let config = net_config(NodeKind::Member);
+    let addresses = [address.clone()];
+    let mallory = dial(&addresses, &village.member, None, &hello, &config).await;
+    let (sender, mut receiver) = mallory.unwrap().split();
+    let bad = connected(&home.next().await);
+    sender.try_send(vec![0xff; 50]).unwrap();
+    assert_eq!(home.next().await, Input::Disconnected { edge: bad });
+    assert!(matches!(receiver.recv().await, Ok(None) | Err(_)));
+    assert_eq!(home.handle.notes().get(Note::ChildCutOff), 1);
+    assert_eq!(home.handle.edges()[0].edge, good);
+    assert_eq!(home.handle.edges().len(), 1);
+}
+
+#[tokio::test]
+async fn a_hello_that_says_nothing_is_turned_away_with_a_reason() {
+    let village = Village::new();
+    let (config, address) = parent(&village).await;
+    let _home = start(config, silent());
+    let config = net_config(NodeKind::Member);
+    let caller = dial(&[address], &village.member, None, b"?", &config).await;
+    let words = caller.unwrap_err().to_string();
+    assert!(words.contains("does not say who calls"), "{words}");
+}
+
+#[tokio::test]
+async fn another_version_is_told_to_whoever_looks() {
+    let village = Village::new();
+    let kind = NodeKind::Home;
+    let config = Config {
+        version: codec::PROTOCOL_VERSION + 1,
+        ..net_config(kind)
+    };
+    let listener = thorp_net::Listener::bind(&crate::common::any(), &village.home, config).await;
+    let listener = listener.unwrap();
+    let member = start(child(&village, listener.address()), silent());
+    loop {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        if let ParentState::Lost { why, .. } = &member.handle.parents()[0].state {
+            assert!(why.contains("upgrade this program"), "{why}");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
+    let village = Village::new();
+    let kind = NodeKind::Home;
+    let mut net = net_config(kind);
+    net.limits.queue_frames_max = 100;
+    let listener = thorp_net::Listener::bind(&crate::common::any(), &village.home, net).await;
+    let listener = listener.unwrap();
+    let address = listener.address().clone();
+    let mut config = thorp_net::driver::DriverConfig::new(village.home.clone(), peer(kind, "alps"));
+    config.listeners.push(listener);
+    // An acknowledgement asks for so many answers: more than its queue holds are sent in one turn.
+    let mut home = start(
+        config,
+        Box::new(|_, input, out| {
+            if let Input::Received {
+                edge,
+                message: Message::Up(Up::Ack { position, .. }),
+            } = input
+            {
+                for number in 0..position.0 {
+                    let answer = end_of(number as u32);
+                    out.effects.push(Effect::Send(*edge, answer));
+                }
+            }
+        }),
+    );
+    let mut good = start(child(&village, &address), greets());
+    good.next().await;
+    let first = connected(&home.next().await);
+    home.next().await;
+    for _ in 0..5 {
+        good.next().await;
+    }
+    let greedy = Box::new(|_, input: &Input, out: &mut Out| {
+        if let Input::Connected { edge, .. } = input {
+            out.effects.push(Effect::Send(*edge, ack(1_000)));
+        }
+    });
+    let _greedy = start(child(&village, &address), greedy);
+    let second = connected(&home.next().await);
+    home.next().await;
+    assert_eq!(home.next().await, Input::Disconnected { edge: second });
+    assert!(home.handle.notes().get(Note::ChildCutOff) >= 1);
+    assert!(home.handle.edges().iter().any(|edge| edge.edge == first));
+}
+
+#[tokio::test]
+async fn what_a_core_closes_is_closed_after_what_it_said() {
+    let village = Village::new();
+    let (config, address) = parent(&village).await;
+    let mut home = start(
+        config,
+        Box::new(|_, input, out| {
+            if let Input::Connected { edge, .. } = input {
+                out.effects.push(Effect::Send(*edge, end_of(9)));
+                out.close(*edge, "a test");
+                out.effects.push(Effect::Send(*edge, end_of(10)));
+            }
+        }),
+    );
+    let mut member = start(child(&village, &address), silent());
+    let edge = connected(&home.next().await);
+    assert_eq!(home.next().await, Input::Disconnected { edge });
+    let edge = connected(&member.next().await);
+    let message = end_of(9);
+    assert_eq!(member.next().await, Input::Received { edge, message });
+    assert_eq!(member.next().await, Input::Disconnected { edge });
+}
+
+#[tokio::test]
+async fn a_wide_area_link_is_played_for_one_child_by_name() {
+    let village = Village::new();
+    let (mut config, address) = parent(&village).await;
+    let delay = LinkDelay::new(Duration::from_millis(40));
+    config.child_delays.insert("anna".to_owned(), delay);
+    let _home = start(config, echo());
+    let mut config = child(&village, &address);
+    config.parents[0].delay = delay;
+    let mut member = start(config, greets());
+    connected(&member.next().await);
+    let begin = Instant::now();
+    assert!(matches!(member.next().await, Input::Received { .. }));
+    assert!(
+        begin.elapsed() >= Duration::from_millis(70),
+        "{:?}",
+        begin.elapsed()
+    );
+}

@@ -1,0 +1,13 @@
+//! The loop over real sockets: with a toy core, then with a home, a site and members.
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy knows tests by their attribute, not their helpers"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod edges;
+mod life;
+mod memory;
+mod toy;
+mod village;

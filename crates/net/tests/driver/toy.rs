@@ -1,0 +1,139 @@
+//! A core that does what a test says, and a world that remembers.
+
+use std::future::pending;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use thorp_core::door::{Core, Effect, Input, Out};
+use thorp_core::ids::{Epoch, HomeId, MemberId, Millis, NodeKind, Now, Peer, Position};
+use thorp_core::message::{Down, Message, Up};
+use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
+use thorp_net::{Address, Listener};
+use tokio::task::JoinHandle;
+
+use crate::common::{Village, any};
+
+/// What a toy does with an input.
+pub(crate) type Act = Box<dyn FnMut(Now, &Input, &mut Out) + Send>;
+
+/// Tells every input to the test.
+pub(crate) struct Toy {
+    pub(crate) heard: mpsc::Sender<Input>,
+    pub(crate) act: Act,
+    pub(crate) deadline: Option<Millis>,
+}
+
+impl Core for Toy {
+    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        (self.act)(now, &input, out);
+        if input == Input::Tick {
+            self.deadline = self.deadline.map(|deadline| deadline.plus(10));
+        }
+        // The test may have heard enough.
+        let _ = self.heard.send(input);
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        self.deadline
+    }
+}
+
+/// A world without anything.
+pub(crate) struct Nothing;
+
+impl World for Nothing {
+    fn effect(&mut self, effect: Effect) {
+        panic!("a toy wants {effect:?}");
+    }
+}
+
+/// A toy that runs.
+pub(crate) struct Running {
+    pub(crate) handle: Handle<Toy>,
+    pub(crate) heard: mpsc::Receiver<Input>,
+    pub(crate) task: JoinHandle<()>,
+}
+
+pub(crate) fn peer(kind: NodeKind, name: &str) -> Peer {
+    Peer {
+        kind,
+        node: MemberId(7),
+        name: name.to_owned(),
+    }
+}
+
+pub(crate) fn silent() -> Act {
+    Box::new(|_, _, _| {})
+}
+
+pub(crate) fn toy(act: Act) -> (Toy, mpsc::Receiver<Input>) {
+    let (heard, hearing) = mpsc::channel();
+    let toy = Toy {
+        heard,
+        act,
+        deadline: None,
+    };
+    (toy, hearing)
+}
+
+pub(crate) fn start(config: DriverConfig, act: Act) -> Running {
+    let (mut driver, handle) = Driver::new(config);
+    let (mut toy, heard) = toy(act);
+    let task = tokio::spawn(async move {
+        driver
+            .run(&mut toy, &mut Nothing, Out::new(), pending())
+            .await;
+    });
+    Running {
+        handle,
+        heard,
+        task,
+    }
+}
+
+pub(crate) async fn parent_at(village: &Village, address: &Address) -> (DriverConfig, Address) {
+    let kind = NodeKind::Home;
+    let listener = Listener::bind(address, &village.home, net_config(kind)).await;
+    let listener = listener.unwrap();
+    let address = listener.address().clone();
+    let mut config = DriverConfig::new(village.home.clone(), peer(kind, "alps"));
+    config.listeners.push(listener);
+    (config, address)
+}
+
+pub(crate) async fn parent(village: &Village) -> (DriverConfig, Address) {
+    parent_at(village, &any()).await
+}
+
+pub(crate) fn child(village: &Village, parent: &Address) -> DriverConfig {
+    let mut config = DriverConfig::new(village.member.clone(), peer(NodeKind::Member, "anna"));
+    let parent = ParentConfig::new(vec![parent.clone()]).named("alps");
+    config.parents.push(parent);
+    config
+}
+
+impl Running {
+    /// The next input; other tasks go on meanwhile.
+    pub(crate) async fn next(&mut self) -> Input {
+        for _ in 0..10_000 {
+            if let Ok(input) = self.heard.try_recv() {
+                return input;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("nothing was heard in ten seconds");
+    }
+}
+
+pub(crate) fn end_of(home: u32) -> Message {
+    let home = HomeId(home);
+    Message::Down(Down::End { home })
+}
+
+pub(crate) fn ack(position: u64) -> Message {
+    Message::Up(Up::Ack {
+        home: HomeId(1),
+        epoch: Epoch(1),
+        position: Position(position),
+    })
+}
