@@ -1,8 +1,9 @@
 //! What commits write and what streams deliver, and how a page takes it in.
 
 use crate::ids::{Generation, PageId, Position, Slot, Stamp};
-use crate::image::{Draft, Image, ImageEdit, Overflow};
+use crate::image::{Content, Draft, Image, ImageEdit, Overflow};
 use crate::limits::SLOTS_MAX;
+use crate::planted::{self, Bug};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -434,14 +435,23 @@ pub fn apply_slot(edit: &mut ImageEdit, slot: Slot, change: &SlotChange) {
     edit.set(slot, generation, draft);
 }
 
-fn patched(same_object: bool, base: &Draft, offset: u32, bytes: &[u8]) -> Draft {
-    let Draft::Value(base) = base else {
+fn patched(same_object: bool, base: Content<'_>, offset: u32, bytes: &[u8]) -> Draft {
+    let Content::Value(base) = base else {
         return Draft::Hole;
     };
     match patch(base, offset, bytes) {
         Some(value) if same_object => Draft::Value(value),
         _ => Draft::Hole,
     }
+}
+
+/// What a patch makes of what is no value: a hole, but for a planted bug.
+fn filled(base: &Draft, offset: u32, bytes: &[u8]) -> Draft {
+    if *base == Draft::Hole && planted::is(Bug::PatchFillsHole) {
+        let zeros = core::iter::repeat_n(0, offset as usize);
+        return Draft::Value(zeros.chain(bytes.iter().copied()).collect());
+    }
+    Draft::Hole
 }
 
 /// A value with new bytes at an offset; `None` if they lie beyond its end.

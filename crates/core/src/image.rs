@@ -15,6 +15,7 @@ use crate::limits::{
     IMAGE_HEADER_BYTES, OVERFLOW_HEAD_BYTES, PAGE_BYTES, SLOT_CHARGE_MIN, SLOT_ENTRY_BYTES,
     SLOTS_MAX,
 };
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -35,6 +36,25 @@ pub enum Content<'a> {
     Overflow(Overflow),
     /// An object that was invalidated in this cached page.
     Hole,
+}
+
+impl Content<'_> {
+    fn bytes(&self) -> usize {
+        match self {
+            Content::Free | Content::Hole => 0,
+            Content::Value(value) => value.len(),
+            Content::Overflow(_) => OVERFLOW_HEAD_BYTES,
+        }
+    }
+
+    fn kind(&self) -> u32 {
+        match self {
+            Content::Free => FREE,
+            Content::Value(_) => VALUE,
+            Content::Overflow(_) => OVERFLOW,
+            Content::Hole => HOLE,
+        }
+    }
 }
 
 /// Where an object that runs over overflow pages lies.
@@ -77,7 +97,7 @@ const HOLE: u32 = 3;
 impl Image {
     /// The image of a page that nothing was ever written to.
     pub fn empty() -> Self {
-        ImageEdit::default().finish(Position(0), Stamp::default())
+        Image(Arc::from([0; IMAGE_HEADER_BYTES]))
     }
 
     /// Checks bytes off a wire or a disk.
@@ -182,78 +202,59 @@ pub enum Draft {
 }
 
 impl Draft {
-    fn bytes(&self) -> usize {
+    fn content(&self) -> Content<'_> {
         match self {
-            Draft::Free | Draft::Hole => 0,
-            Draft::Value(value) => value.len(),
-            Draft::Overflow(_) => OVERFLOW_HEAD_BYTES,
-        }
-    }
-
-    fn kind(&self) -> u32 {
-        match self {
-            Draft::Free => FREE,
-            Draft::Value(_) => VALUE,
-            Draft::Overflow(_) => OVERFLOW,
-            Draft::Hole => HOLE,
+            Draft::Free => Content::Free,
+            Draft::Value(value) => Content::Value(value),
+            Draft::Overflow(overflow) => Content::Overflow(*overflow),
+            Draft::Hole => Content::Hole,
         }
     }
 }
 
-impl From<Content<'_>> for Draft {
-    fn from(content: Content<'_>) -> Self {
-        match content {
-            Content::Free => Draft::Free,
-            Content::Value(value) => Draft::Value(value.to_vec()),
-            Content::Overflow(overflow) => Draft::Overflow(overflow),
-            Content::Hole => Draft::Hole,
-        }
-    }
-}
-
-/// A page taken apart in order to change it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// A page that is being changed: an image and what differs from it, so that
+/// changing one object copies the page once and takes nothing apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImageEdit {
-    slots: Vec<(Generation, Draft)>,
+    base: Image,
+    changed: BTreeMap<Slot, (Generation, Draft)>,
+}
+
+impl Default for ImageEdit {
+    fn default() -> Self {
+        ImageEdit::of(&Image::empty())
+    }
 }
 
 impl ImageEdit {
-    /// Takes an image apart.
+    /// Begins with an image.
     pub fn of(image: &Image) -> Self {
         ImageEdit {
-            slots: image
-                .iter()
-                .map(|(_, generation, content)| (generation, content.into()))
-                .collect(),
+            base: image.clone(),
+            changed: BTreeMap::new(),
         }
     }
 
     /// What a slot holds now.
-    pub fn get(&self, slot: Slot) -> (Generation, &Draft) {
-        match self.slots.get(usize::from(slot.0)) {
-            Some((generation, draft)) => (*generation, draft),
-            None => (Generation(0), &Draft::Free),
+    pub fn get(&self, slot: Slot) -> (Generation, Content<'_>) {
+        match self.changed.get(&slot) {
+            Some((generation, draft)) => (*generation, draft.content()),
+            None => self.base.slot(slot),
         }
     }
 
     /// Sets a slot. The slot is below [`SLOTS_MAX`]: codecs and homes check it.
     pub fn set(&mut self, slot: Slot, generation: Generation, draft: Draft) {
-        let index = usize::from(slot.0);
         debug_assert!(slot.0 < SLOTS_MAX);
-        if index >= self.slots.len() {
-            self.slots
-                .resize(index + 1, (Generation(0), Draft::default()));
-        }
-        self.slots[index] = (generation, draft);
+        self.changed.insert(slot, (generation, draft));
     }
 
     /// Bytes that the home counts against [`PAGE_BYTES`]: every slot pays for
     /// its entry and at least for the head of an overflow.
     pub fn charge(&self) -> usize {
         let slots: usize = self
-            .slots
             .iter()
-            .map(|(_, draft)| (SLOT_ENTRY_BYTES + draft.bytes()).max(SLOT_CHARGE_MIN))
+            .map(|(_, content)| (SLOT_ENTRY_BYTES + content.bytes()).max(SLOT_CHARGE_MIN))
             .sum();
         IMAGE_HEADER_BYTES + slots
     }
@@ -263,41 +264,55 @@ impl ImageEdit {
         self.charge() <= PAGE_BYTES
     }
 
-    fn encoded_len(&self) -> usize {
-        let values: usize = self.slots.iter().map(|(_, draft)| draft.bytes()).sum();
-        IMAGE_HEADER_BYTES + self.slots.len() * SLOT_ENTRY_BYTES + values
+    fn slots(&self) -> u16 {
+        let last = self.changed.last_key_value();
+        let changed = last.map_or(0, |(slot, _)| slot.0 + 1);
+        self.base.slots().max(changed)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Generation, Content<'_>)> {
+        let mut changed = self.changed.iter().peekable();
+        (0..self.slots()).map(move |slot| {
+            match changed.next_if(|(changed, _)| changed.0 == slot) {
+                Some((_, (generation, draft))) => (*generation, draft.content()),
+                None => self.base.slot(Slot(slot)),
+            }
+        })
     }
 
     /// Encodes the page as of a position.
     pub fn finish(&self, version: Position, stamp: Stamp) -> Image {
-        let mut bytes = Vec::with_capacity(self.encoded_len());
-        let holes = self.slots.iter().filter(|(_, d)| *d == Draft::Hole).count();
+        let slots = self.slots();
+        let holes = self.iter().filter(|(_, c)| *c == Content::Hole).count();
+        let table_end = IMAGE_HEADER_BYTES + usize::from(slots) * SLOT_ENTRY_BYTES;
+        let values: usize = self.iter().map(|(_, content)| content.bytes()).sum();
+        let mut bytes = Vec::with_capacity(table_end + values);
         bytes.extend_from_slice(&version.0.to_le_bytes());
         bytes.extend_from_slice(&stamp.clock.to_le_bytes());
         bytes.extend_from_slice(&stamp.home.0.to_le_bytes());
-        bytes.extend_from_slice(&(self.slots.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(&slots.to_le_bytes());
         bytes.extend_from_slice(&(holes as u16).to_le_bytes());
-        let mut offset = IMAGE_HEADER_BYTES + self.slots.len() * SLOT_ENTRY_BYTES;
-        for (generation, draft) in &self.slots {
-            let length = draft.bytes();
-            let word = (draft.kind() << KIND_SHIFT) | (generation.0 & GENERATION_MASK);
+        let mut offset = table_end;
+        for (generation, content) in self.iter() {
+            let length = content.bytes();
+            let word = (content.kind() << KIND_SHIFT) | (generation.0 & GENERATION_MASK);
             bytes.extend_from_slice(&(offset as u16).to_le_bytes());
             bytes.extend_from_slice(&(length as u16).to_le_bytes());
             bytes.extend_from_slice(&word.to_le_bytes());
             offset += length;
         }
-        for (_, draft) in &self.slots {
-            write_draft(&mut bytes, draft);
+        for (_, content) in self.iter() {
+            write_content(&mut bytes, content);
         }
         Image(Arc::from(bytes))
     }
 }
 
-fn write_draft(bytes: &mut Vec<u8>, draft: &Draft) {
-    match draft {
-        Draft::Free | Draft::Hole => {}
-        Draft::Value(value) => bytes.extend_from_slice(value),
-        Draft::Overflow(overflow) => {
+fn write_content(bytes: &mut Vec<u8>, content: Content<'_>) {
+    match content {
+        Content::Free | Content::Hole => {}
+        Content::Value(value) => bytes.extend_from_slice(value),
+        Content::Overflow(overflow) => {
             bytes.extend_from_slice(&overflow.bytes.to_le_bytes());
             bytes.extend_from_slice(&overflow.first.0.to_le_bytes());
             bytes.extend_from_slice(&overflow.pages.to_le_bytes());
@@ -373,8 +388,9 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "v{}{{", self.version())?;
-        for (slot, generation, content) in self.iter() {
-            if slot.0 > 0 {
+        let used = self.iter().filter(|(_, generation, _)| generation.0 > 0);
+        for (index, (slot, generation, content)) in used.enumerate() {
+            if index > 0 {
                 write!(f, " ")?;
             }
             write!(f, "{slot}.{generation}=")?;

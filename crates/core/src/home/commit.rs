@@ -9,7 +9,7 @@ use crate::door::Out;
 use crate::ids::{
     CommitId, Generation, ObjectId, PageId, PageNo, Position, Registration, SegmentId, Slot,
 };
-use crate::image::{Draft, ImageEdit, Overflow};
+use crate::image::{Content, ImageEdit, Overflow};
 use crate::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, SLOTS_MAX};
 use crate::message::{InvalidCommit, Part, Refusal};
 use crate::note::Note;
@@ -221,10 +221,10 @@ impl Home {
         effects: &mut Effects,
         out: &mut Out,
     ) -> Result<(), NotNow> {
-        let (found, draft) = edit.get(object.slot);
-        check_generation(object, op, found, draft)?;
-        let old = match draft {
-            Draft::Overflow(overflow) => Some(*overflow),
+        let (found, content) = edit.get(object.slot);
+        check_generation(object, op, found, content)?;
+        let old = match content {
+            Content::Overflow(overflow) => Some(overflow),
             _ => None,
         };
         let change = match op {
@@ -232,7 +232,7 @@ impl Home {
                 generation,
                 offset,
                 bytes,
-            } => self.patched(object, *generation, draft.clone(), *offset, bytes)?,
+            } => self.patched(object, *generation, content, *offset, bytes)?,
             WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => {
                 self.check_staged(object, value, registration, effects, out)?;
                 op.effect()
@@ -256,27 +256,27 @@ impl Home {
         &mut self,
         object: ObjectId,
         generation: Generation,
-        draft: Draft,
+        content: Content<'_>,
         offset: u32,
         bytes: &Blob,
     ) -> Result<SlotChange, NotNow> {
         let wrong = InvalidCommit::Patch { object };
-        match draft {
-            Draft::Value(base) => {
-                change::patch(&base, offset, bytes.bytes()).ok_or(wrong)?;
+        match content {
+            Content::Value(base) => {
+                change::patch(base, offset, bytes.bytes()).ok_or(wrong)?;
                 Ok(SlotChange::Patch {
                     generation,
                     offset,
                     bytes: bytes.clone(),
                 })
             }
-            Draft::Overflow(overflow) if overflow.pages == 1 => {
+            Content::Overflow(overflow) if overflow.pages == 1 => {
                 let page = PageId {
                     segment: object.page.segment,
                     page: overflow.first,
                 };
                 let image = self.tip_of(page)?;
-                let crate::image::Content::Value(base) = image.content(Slot(0)) else {
+                let Content::Value(base) = image.content(Slot(0)) else {
                     return Err(InvalidCommit::Damaged.into());
                 };
                 let value = change::patch(base, offset, bytes.bytes()).ok_or(wrong)?;
@@ -397,9 +397,9 @@ fn check_generation(
     object: ObjectId,
     op: &WriteOp,
     found: Generation,
-    draft: &Draft,
+    content: Content<'_>,
 ) -> Result<(), NotNow> {
-    let exists = *draft != Draft::Free;
+    let exists = content != Content::Free;
     match op {
         WriteOp::Create { .. } if planted::is(Bug::CreationNotChecked) => Ok(()),
         WriteOp::Create { generation, .. } => {
@@ -417,15 +417,15 @@ fn check_generation(
 /// The object to spill next: of those that changed, else of all, the largest.
 fn largest(edit: &ImageEdit, changed: &SlotSet) -> Option<(Slot, Generation, Vec<u8>)> {
     let values = (0..SLOTS_MAX).map(Slot).filter_map(|slot| {
-        let (generation, draft) = edit.get(slot);
-        match draft {
-            Draft::Value(value) => Some((slot, generation, value)),
+        let (generation, content) = edit.get(slot);
+        match content {
+            Content::Value(value) => Some((slot, generation, value)),
             _ => None,
         }
     });
     let (slot, generation, value) =
         values.max_by_key(|(slot, _, value)| (changed.contains(*slot), value.len()))?;
-    Some((slot, generation, value.clone()))
+    Some((slot, generation, value.to_vec()))
 }
 
 /// One commit's identity on its way through a home.
