@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thorp_core::limits::MEMBER_CACHE_BYTES;
+use thorp_net::Identity;
 
 /// How a program joins a village: where its site (or home) is, who it is, and its limits.
 ///
@@ -23,6 +24,7 @@ use thorp_core::limits::MEMBER_CACHE_BYTES;
 pub struct JoinConfig {
     pub(crate) parents: Vec<Vec<String>>,
     pub(crate) identity: Option<PathBuf>,
+    pub(crate) ready_identity: Option<Identity>,
     pub(crate) name: String,
     pub(crate) cache_bytes: usize,
     pub(crate) link_delay: Duration,
@@ -36,6 +38,7 @@ impl JoinConfig {
         JoinConfig {
             parents: vec![vec![address.into()]],
             identity: None,
+            ready_identity: None,
             name: format!("member-{}", std::process::id()),
             cache_bytes: MEMBER_CACHE_BYTES,
             link_delay: Duration::ZERO,
@@ -62,6 +65,12 @@ impl JoinConfig {
     /// authority, a missing certificate is made here).
     pub fn identity(mut self, dir: impl AsRef<Path>) -> Self {
         self.identity = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// An identity that is loaded already, for several members of one process.
+    pub fn identity_of(mut self, identity: Identity) -> Self {
+        self.ready_identity = Some(identity);
         self
     }
 

@@ -31,8 +31,13 @@
 
 mod config;
 mod error;
+mod limits;
+mod link;
 mod member;
+mod name;
 mod outcome;
+mod retry;
+mod room;
 mod segment;
 mod stats;
 mod transaction;
@@ -48,8 +53,10 @@ pub use member::{HomeStatus, Member};
 pub use outcome::{Committed, Outcome};
 pub use segment::{Segment, SegmentEntry};
 pub use stats::{Stats, Waits};
-pub use thorp_core::ids::{CommitId, HomeId, ObjectId, PageId, Position, Reference, Stamp};
-pub use thorp_net::Traffic;
+pub use thorp_core::ids::{
+    CommitId, HomeId, ObjectId, PageId, Position, Reference, SegmentId, Stamp,
+};
+pub use thorp_net::{Identity, Traffic};
 pub use transaction::Transaction;
 pub use typed::Ref;
 pub use watch::{Change, Changed, Watch};

@@ -1,16 +1,37 @@
 //! The member: a program's way in.
 
+use crate::link::{Late, Link, Running, block_on};
+use crate::name::{SegmentName, Spot};
+use crate::retry::Pauses;
 use crate::{
-    CommitId, Error, JoinConfig, JoinError, Outcome, Reference, Result, Segment, SegmentEntry,
-    Session, Stats, Transaction,
+    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, Outcome, Reference, Result,
+    Segment, SegmentEntry, Session, Stats, Transaction,
 };
-use std::time::Duration;
-use thorp_core::ids::{HomeId, Position};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thorp_core::ids::{HomeId, Place, Position, SegmentId};
+use thorp_core::message::{self, Refusal, Request, Response, SegmentInfo};
+use thorp_core::note::Note;
+use thorp_net::driver::now;
 
 /// A program that has joined. Cheap to clone, usable from any thread; when the last clone (and the last segment,
 /// transaction and watch) is dropped, it leaves.
-#[derive(Clone, Debug)]
-pub struct Member {}
+///
+/// ```no_run
+/// use thorp_client::{JoinConfig, Member};
+///
+/// let member = Member::join(JoinConfig::new("tcp://localhost:7070").identity("me"))?;
+/// let notes = member.open_or_create("thorp://alps/notes")?;
+/// let note = member.transact(|tx| tx.create(&notes, "buy cheese"))?;
+/// println!("{}", member.format(&note)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Member {
+    running: Arc<Running>,
+    session: Session,
+}
 
 /// A home as this member sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,67 +51,156 @@ pub struct HomeStatus {
 impl Member {
     /// Joins, and waits until the site or home has answered.
     pub fn join(config: JoinConfig) -> Result<Member, JoinError> {
-        let _ = config;
-        Err(JoinError::Unreachable(String::new()))
+        block_on(Self::join_async(config))
     }
 
     /// As [`Member::join`].
     pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
-        let _ = config;
-        Err(JoinError::Unreachable(String::new()))
+        let running = Running::start(&config)?;
+        running.joined(config.join_timeout).await?;
+        Ok(Member {
+            running: Arc::new(running),
+            session: config.session,
+        })
     }
+
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.running.link
+    }
+
+    // --- Segments ---
 
     /// Opens a segment: `thorp://HOME/path`.
     pub fn open(&self, name: &str) -> Result<Segment> {
-        let _ = name;
-        Err(Error::closed())
+        block_on(self.open_async(name))
     }
 
-    /// Makes a segment; fails with [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if there is one.
+    /// As [`Member::open`].
+    pub async fn open_async(&self, name: &str) -> Result<Segment> {
+        let name = SegmentName::parse(name)?;
+        let home = self.home(name.home).await?;
+        self.open_at(home, name.path, false).await
+    }
+
+    /// Makes a segment; fails with [`AlreadyExists`](ErrorKind::AlreadyExists) if there is one. (Two members that make it at
+    /// the same moment may both get it.)
     pub fn create(&self, name: &str) -> Result<Segment> {
-        let _ = name;
-        Err(Error::closed())
+        block_on(self.create_async(name))
+    }
+
+    /// As [`Member::create`].
+    pub async fn create_async(&self, name: &str) -> Result<Segment> {
+        let parsed = SegmentName::parse(name)?;
+        let home = self.home(parsed.home).await?;
+        match self.open_at(home, parsed.path, false).await {
+            Ok(_) => Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("there is a segment {name} already"),
+            )),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.open_at(home, parsed.path, true).await
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens a segment, and makes it if there is none.
     pub fn open_or_create(&self, name: &str) -> Result<Segment> {
-        let _ = name;
-        Err(Error::closed())
+        block_on(self.open_or_create_async(name))
+    }
+
+    /// As [`Member::open_or_create`].
+    pub async fn open_or_create_async(&self, name: &str) -> Result<Segment> {
+        let name = SegmentName::parse(name)?;
+        let home = self.home(name.home).await?;
+        self.open_at(home, name.path, true).await
     }
 
     /// The segments whose names begin so: `thorp://HOME/beginning-of-path`.
     pub fn list(&self, prefix: &str) -> Result<Vec<SegmentEntry>> {
-        let _ = prefix;
-        Err(Error::closed())
+        block_on(self.list_async(prefix))
+    }
+
+    /// As [`Member::list`].
+    pub async fn list_async(&self, prefix: &str) -> Result<Vec<SegmentEntry>> {
+        let name = SegmentName::parse_prefix(prefix)?;
+        let home = self.home(name.home).await?;
+        let infos = self.infos(home, name.path).await?;
+        let entry = |info: SegmentInfo| SegmentEntry {
+            name: SegmentName::format(name.home, &info.path),
+            pages: info.extent.0,
+        };
+        Ok(infos.into_iter().map(entry).collect())
     }
 
     /// Removes a segment with all its objects. Removing what is not there is no error.
     pub fn remove(&self, name: &str) -> Result<()> {
-        let _ = name;
-        Err(Error::closed())
+        block_on(self.remove_async(name))
     }
 
-    /// Begins a transaction.
+    /// As [`Member::remove`].
+    pub async fn remove_async(&self, name: &str) -> Result<()> {
+        let name = SegmentName::parse(name)?;
+        let home = self.home(name.home).await?;
+        let path = name.path.to_owned();
+        let answer = self.call(home, Request::Remove { path }).await?;
+        self.link().grounds.forget_path(home, name.path);
+        match answer {
+            Response::Removed => Ok(()),
+            _ => Err(other_answer()),
+        }
+    }
+
+    // --- Transactions ---
+
+    /// Begins a transaction in a session of its own. [`Session::default`] is not what the member was joined with:
+    /// [`Member::session`] is.
     pub fn begin(&self, session: Session) -> Transaction {
-        let _ = session;
-        Transaction::new()
+        Transaction::begin(self.clone(), session)
     }
 
-    /// Runs a transaction, and again when it conflicts with others, and commits it. What `work` does besides, it may do
+    /// How transactions of [`Member::transact`] behave: as the member was told when it joined.
+    pub fn session(&self) -> Session {
+        self.session
+    }
+
+    /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it may do
     /// several times. An error that `work` returns ends the transaction without effect.
+    ///
+    /// ```no_run
+    /// # use thorp_client::{Error, Member, Ref, Result};
+    /// fn pay(member: &Member, from: &Ref<u64>, to: &Ref<u64>, sum: u64) -> Result<()> {
+    ///     member.transact(|tx| {
+    ///         let rest = tx.get(from)?.checked_sub(sum);
+    ///         let rest = rest.ok_or_else(|| Error::aborted("not enough money"))?;
+    ///         tx.put(from, &rest)?;
+    ///         let sum = tx.get(to)? + sum;
+    ///         tx.put(to, &sum)
+    ///     })
+    /// }
+    /// ```
     pub fn transact<T>(&self, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
-        let _ = work;
-        Err(Error::closed())
+        self.transact_with(self.session, work)
     }
 
     /// As [`Member::transact`], in a session of its own.
     pub fn transact_with<T>(
         &self,
         session: Session,
-        work: impl FnMut(&mut Transaction) -> Result<T>,
+        mut work: impl FnMut(&mut Transaction) -> Result<T>,
     ) -> Result<T> {
-        let _ = (session, work);
-        Err(Error::closed())
+        let mut tx = self.begin(session);
+        let mut pauses = Pauses::new(session.backoff_max);
+        loop {
+            let result = match work(&mut tx) {
+                Ok(value) => tx.finish_blocking().map(|_| value),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(value) => return Ok(value),
+                Err(error) => block_on(self.again(&mut tx, error, &mut pauses))?,
+            }
+        }
     }
 
     /// As [`Member::transact`]: `member.transact_async(async |tx| { .. }).await`.
@@ -98,43 +208,289 @@ impl Member {
         &self,
         work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
     ) -> Result<T> {
-        let _ = work;
-        Err(Error::closed())
+        self.transact_with_async(self.session, work).await
     }
 
-    /// What became of a commit that ended with [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
-    pub fn outcome(&self, id: CommitId) -> Result<Outcome> {
-        let _ = id;
-        Err(Error::closed())
+    /// As [`Member::transact_with`].
+    pub async fn transact_with_async<T>(
+        &self,
+        session: Session,
+        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let mut tx = self.begin(session);
+        let mut pauses = Pauses::new(session.backoff_max);
+        loop {
+            let result = match work(&mut tx).await {
+                Ok(value) => tx.finish().await.map(|_| value),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(value) => return Ok(value),
+                Err(error) => self.again(&mut tx, error, &mut pauses).await?,
+            }
+        }
     }
+
+    /// Makes a failed transaction ready for another attempt, or gives the error back.
+    async fn again(&self, tx: &mut Transaction, error: Error, pauses: &mut Pauses) -> Result<()> {
+        // What a program concluded from what is no longer so, it may conclude differently now.
+        let is_hopeful = error.is_retryable() || is_conclusion(&error) && tx.is_doomed();
+        if !is_hopeful || pauses.taken() + 1 >= tx.session().attempts_max {
+            return Err(error);
+        }
+        tx.restart();
+        let asked = match error.kind() {
+            ErrorKind::Busy { retry_after } => retry_after,
+            _ => Duration::ZERO,
+        };
+        let pause = pauses.next(asked);
+        self.link().sleep_until(Instant::now() + pause).await
+    }
+
+    /// What became of a commit that ended with [`OutcomeUnknown`](ErrorKind::OutcomeUnknown). Waits for it as long as a commit
+    /// would; then the outcome is unknown still. Outcomes are remembered for a while (the last 256 of this kind).
+    pub fn outcome(&self, id: CommitId) -> Result<Outcome> {
+        block_on(self.outcome_async(id))
+    }
+
+    /// As [`Member::outcome`].
+    pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
+        let due = Instant::now() + self.session.commit_timeout;
+        let mut outcomes = self.link().waits.outcomes();
+        loop {
+            outcomes.mark_unchanged();
+            match self.link().waits.late(id) {
+                Some(Late::Ended(outcome)) => return Ok(told(id, outcome)),
+                Some(Late::Pending) => {}
+                None => {
+                    let words = format!("commit {id} is none that this member waits for");
+                    return Err(Error::new(ErrorKind::NotFound, words));
+                }
+            }
+            if self.link().is_closed() {
+                return Err(Error::closed());
+            }
+            if !self.link().changed(&mut outcomes, due).await? {
+                let words = format!("the outcome of commit {id} is not known yet: ask again later");
+                return Err(Error::new(ErrorKind::OutcomeUnknown(id), words));
+            }
+        }
+    }
+
+    // --- Besides ---
 
     /// Asks for the pages of these objects, and does not wait.
     pub fn prefetch(&self, references: &[Reference]) {
-        let _ = references;
+        let mut last = None;
+        for reference in references {
+            let place = Place {
+                home: reference.home,
+                page: reference.object.page,
+            };
+            // References that are neighbours are often of one page.
+            if last != Some(place) {
+                self.link().prefetch(place);
+                last = Some(place);
+            }
+        }
     }
 
     /// What was counted so far.
     pub fn stats(&self) -> Stats {
-        Stats::default()
+        let link = self.link();
+        let (totals, mut stats) = (link.cache.totals(), Stats::default());
+        link.counters.fill(&mut stats);
+        stats.cached_reads = totals.reads;
+        stats.misses = totals.misses;
+        stats.cached_pages = link.cache.pages() as u64;
+        stats.cached_bytes = link.cache.bytes() as u64;
+        if let Some(handle) = link.handle() {
+            stats.traffic = handle.totals().up;
+            stats.fetches = handle.notes().get(Note::FetchSent);
+        }
+        stats
     }
 
     /// The homes this member has heard of.
     pub fn homes(&self) -> Vec<HomeStatus> {
-        Vec::new()
+        let cache = &self.link().cache;
+        let homes = self.link().homes.all().into_iter();
+        let status = |home: crate::link::KnownHome| HomeStatus {
+            id: home.id,
+            reachable: home.edge.is_some(),
+            position: cache.position(home.id),
+            silent: Duration::from_millis(
+                now().mono.since(cache.heard(home.id).unwrap_or_default()),
+            ),
+            name: home.name,
+        };
+        homes.map(status).collect()
     }
 
-    /// A reference as text: `thorp://HOME/path#PAGE.SLOT.GENERATION[+OFFSET]`.
+    /// A reference as text: `thorp://HOME/path#PAGE.SLOT.GENERATION[+OFFSET]`. Asks the home, if this member has not met the
+    /// segment yet.
     pub fn format(&self, reference: &Reference) -> Result<String> {
-        let _ = reference;
-        Err(Error::closed())
+        block_on(self.format_async(reference))
     }
 
-    /// The reference that a text names.
+    /// As [`Member::format`].
+    pub async fn format_async(&self, reference: &Reference) -> Result<String> {
+        let id = reference.object.page.segment;
+        let home = self.link().homes.name(reference.home).ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("home {} was never heard of", reference.home),
+            )
+        })?;
+        let path = self.path(reference.home, id).await?;
+        Ok(Spot::format(&SegmentName::format(&home, &path), reference))
+    }
+
+    /// The reference that a text names. Whether there is such an object, reading it tells.
     pub fn parse(&self, text: &str) -> Result<Reference> {
-        let _ = text;
-        Err(Error::closed())
+        block_on(self.parse_async(text))
     }
 
-    /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](crate::ErrorKind::Closed).
-    pub fn close(&self) {}
+    /// As [`Member::parse`].
+    pub async fn parse_async(&self, text: &str) -> Result<Reference> {
+        let (name, spot) = Spot::parse(text)?;
+        let home = self.home(name.home).await?;
+        let ground = match self.link().grounds.by_path(home, name.path) {
+            Some(ground) => ground,
+            None => Arc::clone(self.open_at(home, name.path, false).await?.ground()),
+        };
+        Ok(spot.reference(home, ground.segment))
+    }
+
+    /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](ErrorKind::Closed). What was sent and
+    /// not answered goes on at the home. Not to be called from async code: drop the member there.
+    pub fn close(&self) {
+        self.running.stop();
+    }
+
+    // --- How ---
+
+    async fn call(&self, home: HomeId, request: Request) -> Result<Response> {
+        let due = Instant::now() + self.session.fetch_timeout;
+        self.link().call(home, request, due).await
+    }
+
+    /// A home by its name. It is waited for: perhaps its stream has not begun.
+    async fn home(&self, name: &str) -> Result<HomeId> {
+        let link = self.link();
+        let mut changes = link.homes.changes();
+        let begun = Instant::now();
+        loop {
+            changes.mark_unchanged();
+            if let Some(home) = link.homes.by_name(name) {
+                return Ok(home);
+            }
+            let is_any_live = link.homes.is_any_live();
+            let patience = match is_any_live {
+                true => UNKNOWN_HOME_PATIENCE.min(self.session.fetch_timeout),
+                false => self.session.fetch_timeout,
+            };
+            if !link.changed(&mut changes, begun + patience).await? {
+                return Err(match is_any_live {
+                    true => Error::new(ErrorKind::NotFound, self.no_such_home(name)),
+                    false => Error::unreachable(format!("home {name} cannot be reached")),
+                });
+            }
+        }
+    }
+
+    fn no_such_home(&self, name: &str) -> String {
+        let known = self.link().homes.all().into_iter().map(|home| home.name);
+        let known = known.collect::<Vec<_>>().join(", ");
+        format!("there is no home called {name}; known are: {known}")
+    }
+
+    async fn open_at(&self, home: HomeId, path: &str, create: bool) -> Result<Segment> {
+        let path = path.to_owned();
+        let answer = self.call(home, Request::Open { path, create }).await;
+        match answer {
+            Ok(Response::Segment(info)) => {
+                let ground = self.link().grounds.named(home, info.id, &info.path);
+                Ok(Segment::new(self.clone(), ground))
+            }
+            Ok(_) => Err(other_answer()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The path of a segment that only a reference told of.
+    async fn path(&self, home: HomeId, id: SegmentId) -> Result<String> {
+        if let Some(path) = self.link().grounds.get(home, id).path() {
+            return Ok(path.to_owned());
+        }
+        for info in self.infos(home, "").await? {
+            self.link().grounds.named(home, info.id, &info.path);
+        }
+        let ground = self.link().grounds.get(home, id);
+        let path = ground.path().map(str::to_owned);
+        path.ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("segment {id} does not exist (any more)"),
+            )
+        })
+    }
+
+    async fn infos(&self, home: HomeId, prefix: &str) -> Result<Vec<SegmentInfo>> {
+        let (mut infos, mut after) = (Vec::<SegmentInfo>::new(), String::new());
+        loop {
+            let prefix = prefix.to_owned();
+            match self.call(home, Request::List { prefix, after }).await? {
+                Response::Segments { segments, more } => {
+                    infos.extend(segments);
+                    after = infos.last().map(|info| info.path.clone()).unwrap_or_default();
+                    if !more {
+                        return Ok(infos);
+                    }
+                }
+                _ => return Err(other_answer()),
+            }
+        }
+    }
 }
+
+/// Whether a program may have concluded this from what it read.
+fn is_conclusion(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Aborted
+            | ErrorKind::Gone
+            | ErrorKind::NotFound
+            | ErrorKind::Invalid
+            | ErrorKind::DataDamaged
+    )
+}
+
+fn told(id: CommitId, outcome: message::Outcome) -> Outcome {
+    match outcome {
+        message::Outcome::Committed { position, stamp } => Outcome::Committed(Committed {
+            id: Some(id),
+            position: Some(position),
+            stamp: Some(stamp),
+        }),
+        message::Outcome::Refused(refusal @ Refusal::Busy { .. }) => {
+            Outcome::Refused(Error::new(ErrorKind::Conflict, refusal.to_string()))
+        }
+        message::Outcome::Refused(refusal) => Outcome::Refused(refusal.into()),
+    }
+}
+
+fn other_answer() -> Error {
+    Error::invalid("the home answered something else")
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member")
+            .field("homes", &self.homes())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long a home that nobody has told of is waited for, while another one is there.
+const UNKNOWN_HOME_PATIENCE: Duration = Duration::from_secs(2);

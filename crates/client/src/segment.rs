@@ -1,12 +1,20 @@
 //! Segments: where objects live.
 
+use crate::link::block_on;
+use crate::member::Member;
+use crate::name::SegmentName;
+use crate::room::Ground;
 use crate::{Reference, Result, Watch};
 use std::fmt;
+use std::sync::Arc;
 use thorp_core::ids::{HomeId, SegmentId};
 
 /// A named, growable set of pages of one home. Cheap to clone.
 #[derive(Clone)]
-pub struct Segment {}
+pub struct Segment {
+    member: Member,
+    ground: Arc<Ground>,
+}
 
 /// A segment as [`Member::list`](crate::Member::list) tells it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,48 +26,97 @@ pub struct SegmentEntry {
 }
 
 impl Segment {
+    pub(crate) fn new(member: Member, ground: Arc<Ground>) -> Self {
+        Segment { member, ground }
+    }
+
+    pub(crate) fn ground(&self) -> &Arc<Ground> {
+        &self.ground
+    }
+
     /// Its name: `thorp://HOME/path`.
     pub fn name(&self) -> String {
-        String::new()
+        let home = self.member.link().homes.name(self.ground.home);
+        let path = self.ground.path().unwrap_or_default();
+        SegmentName::format(&home.unwrap_or_default(), path)
     }
 
     /// Its home.
     pub fn home(&self) -> HomeId {
-        HomeId(0)
+        self.ground.home
     }
 
     /// Its id at the home.
     pub fn id(&self) -> SegmentId {
-        SegmentId(0)
+        self.ground.segment
+    }
+
+    /// The member that opened it.
+    pub fn member(&self) -> &Member {
+        &self.member
     }
 
     /// A named root: in a transaction of its own. In a transaction, use [`Transaction::root`](crate::Transaction::root).
     pub fn root(&self, name: &str) -> Result<Option<Reference>> {
-        let _ = name;
-        Err(crate::Error::closed())
+        self.member.transact(|tx| tx.root(self, name))
+    }
+
+    /// As [`Segment::root`].
+    pub async fn root_async(&self, name: &str) -> Result<Option<Reference>> {
+        self.member
+            .transact_async(async |tx| tx.root_async(self, name).await)
+            .await
     }
 
     /// Sets a named root, or takes it away: in a transaction of its own.
     pub fn set_root(&self, name: &str, reference: Option<Reference>) -> Result<()> {
-        let _ = (name, reference);
-        Err(crate::Error::closed())
+        self.member.transact(|tx| tx.set_root(self, name, reference))
     }
 
-    /// All named roots, in the order of their names.
+    /// As [`Segment::set_root`].
+    pub async fn set_root_async(&self, name: &str, reference: Option<Reference>) -> Result<()> {
+        self.member
+            .transact_async(async |tx| tx.set_root_async(self, name, reference).await)
+            .await
+    }
+
+    /// All named roots, in the order of their names: in a transaction of its own.
     pub fn roots(&self) -> Result<Vec<(String, Reference)>> {
-        Err(crate::Error::closed())
+        self.member.transact(|tx| tx.roots(self))
     }
 
     /// Hears of every change in the segment that is committed from now on.
+    ///
+    /// ```no_run
+    /// # use thorp_client::{Result, Segment};
+    /// # use std::time::Duration;
+    /// # fn example(segment: &Segment) -> Result<()> {
+    /// let mut watch = segment.watch()?;
+    /// while let Some(changed) = watch.next(Duration::from_secs(60))? {
+    ///     for change in changed.changes {
+    ///         println!("object {} at position {}", change.object, change.position);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn watch(&self) -> Result<Watch> {
-        Err(crate::Error::closed())
+        block_on(self.watch_async())
     }
 
     /// As [`Segment::watch`].
     pub async fn watch_async(&self) -> Result<Watch> {
-        Err(crate::Error::closed())
+        Watch::begin(self.clone()).await
     }
 }
+
+impl PartialEq for Segment {
+    fn eq(&self, other: &Self) -> bool {
+        self.home() == other.home() && self.id() == other.id()
+    }
+}
+
+impl Eq for Segment {}
 
 impl fmt::Debug for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

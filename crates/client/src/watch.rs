@@ -1,12 +1,24 @@
 //! Hearing of changes.
 
-use crate::Result;
-use std::time::Duration;
+use crate::limits::WATCHED_MAX;
+use crate::link::{Link, block_on, lock};
+use crate::{Error, ErrorKind, Result, Segment};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thorp_cache::Cursor;
+use thorp_core::door::Ask;
 use thorp_core::ids::{ObjectId, Position};
+use thorp_core::message::Request;
+use tokio::sync::watch;
 
-/// Tells what changes in a segment: see [`Segment::watch`](crate::Segment::watch).
-#[derive(Debug)]
-pub struct Watch {}
+/// Tells what changes in a segment: see [`Segment::watch`](crate::Segment::watch). Also what this member itself commits.
+pub struct Watch {
+    segment: Segment,
+    cursor: Cursor,
+    changes: watch::Receiver<u64>,
+    session: crate::Session,
+}
 
 /// Some commits' changes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,26 +32,150 @@ pub struct Changed {
 /// One changed object: written, created or deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// Which object.
+    /// Which object. Slot 0 of page 0 is the segment's extent, slot 1 its roots.
     pub object: ObjectId,
     /// By the commit at this place in the home's order.
     pub position: Position,
 }
 
 impl Watch {
-    /// The next changes; `None` if there are none within the time.
+    pub(crate) async fn begin(segment: Segment) -> Result<Self> {
+        let link = Arc::clone(segment.member().link());
+        begin_watching(&link, &segment)?;
+        let mut watch = Watch {
+            session: segment.member().session(),
+            cursor: Cursor::default(),
+            changes: link.changes.subscribe(),
+            segment,
+        };
+        watch.fence(&link).await?;
+        Ok(watch)
+    }
+
+    /// The segment that is watched.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// The next changes; `None` if there are none within the time. While the home is unreachable there are none; what was
+    /// missed meanwhile is told as [`lost`](Changed::lost).
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Changed>> {
-        let _ = timeout;
-        Err(crate::Error::closed())
+        block_on(self.next_until(Instant::now() + timeout))
     }
 
     /// The next changes, as soon as there are any.
     pub async fn next_async(&mut self) -> Result<Changed> {
-        Err(crate::Error::closed())
+        loop {
+            let due = Instant::now() + LOOK_AGAIN;
+            if let Some(changed) = self.next_until(due).await? {
+                return Ok(changed);
+            }
+        }
     }
 
-    /// The changes that are there, without waiting.
-    pub fn take(&mut self) -> Changed {
-        Changed::default()
+    async fn next_until(&mut self, due: Instant) -> Result<Option<Changed>> {
+        let link = Arc::clone(self.segment.member().link());
+        loop {
+            self.changes.mark_unchanged();
+            let changed = self.take(&link);
+            if changed.lost {
+                // The parent was told anew to tell changes, but what was committed before it heard that is not told: only
+                // now is it certain that nothing is missing after what the program looks at next.
+                self.fence(&link).await?;
+                return Ok(Some(changed));
+            }
+            if !changed.changes.is_empty() {
+                return Ok(Some(changed));
+            }
+            if link.is_closed() {
+                return Err(Error::closed());
+            }
+            if !link.changed(&mut self.changes, due).await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The changes that are there.
+    fn take(&mut self, link: &Link) -> Changed {
+        let told = link.cache.changes_since(self.segment.home(), self.cursor);
+        self.cursor = told.cursor;
+        let mut changes = Vec::new();
+        for (position, page, slots) in told.touched {
+            if page.segment != self.segment.id() || page.page.is_overflow() {
+                continue;
+            }
+            changes.extend(slots.iter().map(|slot| Change {
+                object: ObjectId { page, slot },
+                position,
+            }));
+        }
+        Changed {
+            changes,
+            lost: told.lost,
+        }
+    }
+
+    /// Waits until the parent has heard what is watched: a call's answer comes down the same stream, after that. What is
+    /// committed from then on is told.
+    async fn fence(&mut self, link: &Arc<Link>) -> Result<()> {
+        let request = Request::Open {
+            path: self.segment.ground().path().unwrap_or_default().to_owned(),
+            create: false,
+        };
+        let due = Instant::now() + self.session.fetch_timeout;
+        match link.call(self.segment.home(), request, due).await {
+            // That it is gone is told by reading.
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound) => return Err(error),
+            _ => {}
+        }
+        self.cursor = link.cache.now(self.segment.home());
+        Ok(())
     }
 }
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let ground = self.segment.ground();
+        let mut watches = lock(&ground.watches);
+        *watches = watches.saturating_sub(1);
+        if *watches == 0 {
+            tell(self.segment.member().link(), &self.segment, false);
+        }
+    }
+}
+
+fn begin_watching(link: &Link, segment: &Segment) -> Result<()> {
+    if link.grounds.watched() >= WATCHED_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!("a member watches at most {WATCHED_MAX} segments"),
+        ));
+    }
+    let mut watches = lock(&segment.ground().watches);
+    *watches += 1;
+    // Told under the lock, so that beginnings and ends are told in their order.
+    if *watches == 1 {
+        tell(link, segment, true);
+    }
+    Ok(())
+}
+
+fn tell(link: &Link, segment: &Segment, on: bool) {
+    link.tell(Ask::Watch {
+        home: segment.home(),
+        segment: segment.id(),
+        on,
+    });
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("segment", &self.segment)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long one wait for changes lasts before the next: only so that no wait is for ever.
+const LOOK_AGAIN: Duration = Duration::from_secs(3600);

@@ -1,0 +1,25 @@
+//! The limits of this crate, in one place (rule 15).
+
+/// Outcomes kept of commits whose answers came too late.
+pub(crate) const OUTCOMES_KEPT_MAX: usize = 256;
+
+/// Pages of one large object that are asked for at a time.
+pub(crate) const LARGE_WINDOW: usize = 64;
+
+/// Pieces of one large value that are on their way to the home at a time.
+pub(crate) const STAGE_WINDOW: usize = 4;
+
+/// Pages that a scan asks for ahead of reading.
+pub(crate) const SCAN_AHEAD: u32 = 32;
+
+/// Pages with room that a creator remembers in one segment.
+pub(crate) const OPEN_PAGES_MAX: usize = 1024;
+
+/// Places that a creator remembers for what is near something, in one segment.
+pub(crate) const NEAR_MAX: usize = 1024;
+
+/// Read sets kept for the next transactions.
+pub(crate) const IDLE_READ_SETS_MAX: usize = 16;
+
+/// Segments that one member may watch; the parent would cut it off beyond its own limit.
+pub(crate) const WATCHED_MAX: usize = thorp_core::limits::WATCHES_PER_CHILD_MAX;

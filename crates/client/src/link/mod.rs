@@ -1,0 +1,311 @@
+//! Between the program's threads and the member's own: what both share, and the asking.
+
+mod block_on;
+mod counters;
+mod homes;
+mod tap;
+mod thread;
+mod waits;
+
+pub(crate) use block_on::block_on;
+pub(crate) use counters::{Counters, Ending};
+pub(crate) use homes::Known as KnownHome;
+pub(crate) use thread::Running;
+pub(crate) use waits::{Kind, Late, Source, Told};
+
+use crate::limits::IDLE_READ_SETS_MAX;
+use crate::room::Grounds;
+use crate::{Error, Result};
+use homes::Homes;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tap::Tap;
+use thorp_cache::{Cache, ReadSet};
+use thorp_core::door::{Answer, Ask, Input};
+use thorp_core::ids::{CommitId, HomeId, PageId, Place, Ticket};
+use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
+use thorp_net::driver::{Handle, NotTaken};
+use tokio::sync::{oneshot, watch};
+use waits::Waits;
+
+/// What the program's threads and the member's own share.
+pub(crate) struct Link {
+    pub(crate) cache: Cache,
+    pub(crate) homes: Homes,
+    pub(crate) waits: Waits,
+    pub(crate) counters: Counters,
+    pub(crate) grounds: Grounds,
+    /// Counts publications that changed something.
+    pub(crate) changes: watch::Sender<u64>,
+    handle: OnceLock<Handle<Tap>>,
+    idle: Mutex<Vec<ReadSet>>,
+}
+
+/// An ask under way. Dropped, it is given up; a commit goes on.
+pub(crate) struct Wait {
+    link: Arc<Link>,
+    ticket: Ticket,
+    told: oneshot::Receiver<Told>,
+    ended: bool,
+}
+
+/// Locks what no panic leaves half-changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    fn new(cache_bytes: usize) -> Self {
+        Link {
+            cache: Cache::new(cache_bytes),
+            homes: Homes::new(),
+            waits: Waits::new(),
+            counters: Counters::default(),
+            grounds: Grounds::default(),
+            changes: watch::Sender::new(0),
+            handle: OnceLock::new(),
+            idle: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn handle(&self) -> Option<&Handle<Tap>> {
+        self.handle.get()
+    }
+
+    // --- Asking ---
+
+    /// Asks the member. The answer is waited for until `due`.
+    pub(crate) fn ask(self: &Arc<Self>, kind: Kind, due: Instant, ask: Ask) -> Result<Wait> {
+        let wait = self.wait(kind, due);
+        match self.input(wait.ticket, ask) {
+            Ok(()) => Ok(wait),
+            Err(NotTaken::TooMany) => {
+                self.waits.forget(wait.ticket);
+                Err(Error::busy(PAUSE))
+            }
+            Err(NotTaken::Gone) => Err(Error::closed()),
+        }
+    }
+
+    fn wait(self: &Arc<Self>, kind: Kind, due: Instant) -> Wait {
+        let (ticket, told) = self.waits.begin(kind, due);
+        Wait {
+            link: Arc::clone(self),
+            ticket,
+            told,
+            ended: false,
+        }
+    }
+
+    fn input(&self, ticket: Ticket, ask: Ask) -> Result<(), NotTaken> {
+        let handle = self.handle.get().ok_or(NotTaken::Gone)?;
+        handle.input(Input::Asked { ticket, ask })
+    }
+
+    /// Asks something to which there is no answer, or none is wanted.
+    pub(crate) fn tell(&self, ask: Ask) {
+        // If too much is asked, what nobody waits for is what to leave out.
+        let _ = self.input(self.waits.ticket(), ask);
+    }
+
+    /// Asks for a page that nobody waits for, unless it is there.
+    pub(crate) fn prefetch(&self, place: Place) {
+        if self.cache.image(place).is_none_or(|image| !image.is_complete()) {
+            self.tell(Ask::Fetch(place));
+        }
+    }
+
+    /// Asks for a page.
+    pub(crate) fn ask_page(self: &Arc<Self>, place: Place, due: Instant) -> Result<Wait> {
+        self.ask(Kind::Answer, due, Ask::Fetch(place))
+    }
+
+    /// Has a page in the cache, without holes.
+    pub(crate) async fn fetch(self: &Arc<Self>, place: Place, due: Instant) -> Result<Source> {
+        loop {
+            let wait = match self.ask_page(place, due) {
+                Ok(wait) => wait,
+                Err(error) if error.is_retryable() => {
+                    self.pause(PAUSE, due).await?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            match fetched(wait.await, place.page)? {
+                Some(source) => return Ok(source),
+                None => self.pause(PAUSE, due).await?,
+            }
+        }
+    }
+
+    /// Asks something else of a home; what is busy is asked again.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        home: HomeId,
+        request: Request,
+        due: Instant,
+    ) -> Result<Response> {
+        loop {
+            let wait = self.ask_call(home, request.clone(), due)?;
+            match called(wait.await)? {
+                Some(response) => return Ok(response),
+                None => self.pause(PAUSE, due).await?,
+            }
+        }
+    }
+
+    /// Begins to ask something else of a home.
+    pub(crate) fn ask_call(
+        self: &Arc<Self>,
+        home: HomeId,
+        request: Request,
+        due: Instant,
+    ) -> Result<Wait> {
+        self.ask(Kind::Answer, due, Ask::Call { home, request })
+    }
+
+    /// Sends a commit and waits for its outcome.
+    pub(crate) async fn commit(
+        self: &Arc<Self>,
+        parts: Vec<Part>,
+        due: Instant,
+    ) -> Result<(CommitId, Outcome)> {
+        let builds_on = Vec::new();
+        let ask = Ask::Commit { parts, builds_on };
+        let wait = self.ask(Kind::Commit(None), due, ask)?;
+        match wait.await {
+            Told::Answer(Answer::Outcome(id, outcome), _) => Ok((id, outcome)),
+            Told::Answer(..) => Err(Error::busy(PAUSE)),
+            Told::TimedOut(Some(id)) => Err(unknown(id)),
+            // A commit times out only after it was given its id.
+            Told::TimedOut(None) | Told::Closed => Err(Error::closed()),
+        }
+    }
+
+    // --- Waiting ---
+
+    /// Waits for a time. Fails if it would end after `due`, or the member is closed.
+    pub(crate) async fn pause(self: &Arc<Self>, pause: Duration, due: Instant) -> Result<()> {
+        let until = Instant::now() + pause;
+        if until > due {
+            return Err(late());
+        }
+        self.sleep_until(until).await
+    }
+
+    /// Waits until a time.
+    pub(crate) async fn sleep_until(self: &Arc<Self>, until: Instant) -> Result<()> {
+        match self.wait(Kind::Time, until).await {
+            Told::Closed => Err(Error::closed()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until something changes. False: it was `due` before.
+    pub(crate) async fn changed(
+        self: &Arc<Self>,
+        changes: &mut watch::Receiver<u64>,
+        due: Instant,
+    ) -> Result<bool> {
+        tokio::select! {
+            // The sending end is in this link: it is there.
+            _ = changes.changed() => Ok(true),
+            slept = self.sleep_until(due) => slept.map(|()| false),
+        }
+    }
+
+    /// Waits until a home's stream is live.
+    pub(crate) async fn reach(self: &Arc<Self>, home: HomeId, due: Instant) -> Result<()> {
+        let mut changes = self.homes.changes();
+        loop {
+            changes.mark_unchanged();
+            if self.homes.is_live(home) {
+                return Ok(());
+            }
+            if !self.changed(&mut changes, due).await? {
+                let name = self.homes.name(home).unwrap_or_else(|| format!("#{home}"));
+                return Err(Error::unreachable(format!("home {name} cannot be reached")));
+            }
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.waits.is_closed()
+    }
+
+    // --- Read sets ---
+
+    pub(crate) fn take_reads(&self) -> ReadSet {
+        lock(&self.idle).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give_reads(&self, mut reads: ReadSet) {
+        reads.finish(&self.cache);
+        let mut idle = lock(&self.idle);
+        if idle.len() < IDLE_READ_SETS_MAX {
+            idle.push(reads);
+        }
+    }
+}
+
+/// How a fetch ended; none: ask again a little later.
+pub(crate) fn fetched(told: Told, page: PageId) -> Result<Option<Source>> {
+    match told {
+        Told::Answer(Answer::Fetched, source) => Ok(Some(source)),
+        Told::Answer(Answer::NotFetched(FetchRefusal::Busy) | Answer::Busy, _) => Ok(None),
+        Told::Answer(Answer::NotFetched(refusal), _) => Err(refusal.into()),
+        Told::Answer(..) => Err(Error::invalid("the member answered something else")),
+        Told::TimedOut(_) => Err(Error::unreachable(format!(
+            "page {page} did not come in time"
+        ))),
+        Told::Closed => Err(Error::closed()),
+    }
+}
+
+/// How a call ended; none: ask again a little later.
+pub(crate) fn called(told: Told) -> Result<Option<Response>> {
+    match told {
+        Told::Answer(Answer::Called(Ok(response)), _) => Ok(Some(response)),
+        Told::Answer(Answer::Called(Err(CallError::Busy)) | Answer::Busy, _) => Ok(None),
+        Told::Answer(Answer::Called(Err(error)), _) => Err(error.into()),
+        Told::Answer(..) => Err(Error::invalid("the member answered something else")),
+        Told::TimedOut(_) => Err(late()),
+        Told::Closed => Err(Error::closed()),
+    }
+}
+
+fn late() -> Error {
+    Error::unreachable("the home did not answer in time")
+}
+
+fn unknown(id: CommitId) -> Error {
+    Error::new(
+        crate::ErrorKind::OutcomeUnknown(id),
+        format!("the outcome of commit {id} did not come in time: ask for it later"),
+    )
+}
+
+impl Future for Wait {
+    type Output = Told;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Told> {
+        let told = std::task::ready!(Pin::new(&mut self.told).poll(context));
+        self.ended = true;
+        // A sender is dropped unused only with the table it is in.
+        Poll::Ready(told.unwrap_or(Told::Closed))
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        if !self.ended && self.link.waits.forget(self.ticket) {
+            self.link.tell(Ask::Forget(self.ticket));
+        }
+    }
+}
+
+/// Between two tries of what was busy.
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);

@@ -1,0 +1,247 @@
+//! The member's own thread: the loop that drives its state machine.
+
+use super::tap::Tap;
+use super::{Link, PAUSE, lock};
+use crate::{Error, JoinConfig, JoinError, Result};
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use thorp_core::door::{Ask, Effect, Input, Out};
+use thorp_core::ids::{MemberId, NodeKind, Peer};
+use thorp_core::member::{Member, MemberConfig};
+use thorp_net::driver::{Driver, DriverConfig, ParentConfig, ParentState, World, runtime};
+use thorp_net::{Address, Identity};
+use tokio::sync::oneshot;
+
+/// A member that runs; dropped, it leaves.
+pub(crate) struct Running {
+    pub(crate) link: Arc<Link>,
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Running {
+    /// Starts a member.
+    pub(crate) fn start(config: &JoinConfig) -> Result<Running, JoinError> {
+        let identity = identity(config)?;
+        let node = random_id();
+        let hello = Peer {
+            kind: NodeKind::Member,
+            node,
+            name: config.name.clone(),
+        };
+        let mut driver_config = DriverConfig::new(identity, hello);
+        driver_config.parents = parents(config)?;
+        let (driver, handle) = Driver::new(driver_config);
+        let link = Arc::new(Link::new(config.cache_bytes));
+        // Set once, here.
+        let _ = link.handle.set(handle);
+        let member = Member::new(MemberConfig::new(node, config.name.clone()));
+        let (stop, stopped) = oneshot::channel();
+        let thread = spawn(driver, member, Arc::clone(&link), stopped)?;
+        Ok(Running {
+            link,
+            stop: Mutex::new(Some(stop)),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Waits until the parents have answered.
+    pub(crate) async fn joined(&self, timeout: Duration) -> Result<(), JoinError> {
+        let due = Instant::now() + timeout;
+        let mut connected = None;
+        let mut changes = self.link.homes.changes();
+        loop {
+            let states: Vec<ParentState> = self.parent_states();
+            let answered = |state: &&ParentState| matches!(state, ParentState::Connected(_));
+            let answers = states.iter().filter(answered).count();
+            if answers == states.len() && self.link.homes.is_any_live() {
+                return Ok(());
+            }
+            if answers == states.len() {
+                // A site that reaches no home yet has nothing to tell.
+                let since = *connected.get_or_insert_with(Instant::now);
+                if since.elapsed() >= SILENT_PARENT_MAX {
+                    return Ok(());
+                }
+            }
+            if Instant::now() >= due {
+                return match answers {
+                    0 => Err(JoinError::Unreachable(why(&states))),
+                    _ => Ok(()),
+                };
+            }
+            let next = due.min(Instant::now() + PAUSE);
+            let told = self.link.changed(&mut changes, next).await;
+            told.map_err(|error: Error| JoinError::Unreachable(error.to_string()))?;
+        }
+    }
+
+    fn parent_states(&self) -> Vec<ParentState> {
+        let handle = self.link.handle();
+        let parents = handle.map(|handle| handle.parents()).unwrap_or_default();
+        if parents.is_empty() {
+            // The loop has not begun.
+            return vec![ParentState::Dialing];
+        }
+        parents.into_iter().map(|parent| parent.state).collect()
+    }
+
+    /// Leaves, and waits for that.
+    pub(crate) fn stop(&self) {
+        if let Some(stop) = lock(&self.stop).take() {
+            // A loop that has ended hears nothing.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = lock(&self.thread).take() {
+            // If it panicked, it has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What the member's state machine has beside its edges: the page cache and the program.
+struct Inside {
+    link: Arc<Link>,
+    /// Nothing could be evicted a moment ago: it is not looked for at every turn.
+    quiet_until: Option<Instant>,
+}
+
+impl World for Inside {
+    fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Publish(publish) => {
+                self.link.cache.publish(&publish);
+                if publish.reset || !publish.touched.is_empty() {
+                    self.link.changes.send_modify(|count| *count += 1);
+                }
+            }
+            Effect::Answer(ticket, answer) => self.link.waits.answer(ticket, answer),
+            // A member has no disk, and the loop does the rest.
+            _ => debug_assert!(false, "not for a member's world: {effect:?}"),
+        }
+    }
+
+    /// All trays are done with: what is over the limit goes.
+    fn flush(&mut self) {
+        let cache = &self.link.cache;
+        let excess = cache.excess();
+        if excess == 0 || self.quiet_until.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
+        let mut victims = cache.victims(excess, false);
+        // Pages that transactions read are spared up to a limit, then their evidence freezes (rule 2).
+        if victims.is_empty() && excess > cache.bytes_max() / OVERDRAFT {
+            victims = cache.victims(excess, true);
+        }
+        self.quiet_until = victims.is_empty().then(|| Instant::now() + PAUSE);
+        if let Some(handle) = self.link.handle()
+            && !victims.is_empty()
+        {
+            // A loop that is gone holds no pages.
+            let _ = handle.input(Input::Evict(victims));
+        }
+    }
+}
+
+/// Whatever ends the thread, nobody waits for it in vain.
+struct Closing(Arc<Link>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.waits.close();
+        self.0.changes.send_modify(|count| *count += 1);
+    }
+}
+
+fn spawn(
+    mut driver: Driver<Tap>,
+    member: Member,
+    link: Arc<Link>,
+    stopped: oneshot::Receiver<()>,
+) -> Result<JoinHandle<()>, JoinError> {
+    let runtime = runtime().map_err(JoinError::System)?;
+    let run = move || {
+        let closing = Closing(Arc::clone(&link));
+        let mut tap = Tap::new(member, Arc::clone(&link));
+        let mut inside = Inside {
+            link: Arc::clone(&link),
+            quiet_until: None,
+        };
+        runtime.block_on(async move {
+            let clock = tokio::spawn(async move {
+                let forget = |ticket| link.tell(Ask::Forget(ticket));
+                link.waits.watch_the_clock(forget).await;
+            });
+            // Dropped unsent is as good as sent: nobody is left.
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            driver
+                .run(&mut tap, &mut inside, Out::new(), stopped)
+                .await;
+            clock.abort();
+        });
+        drop(closing);
+    };
+    let builder = std::thread::Builder::new().name("thorp-member".to_owned());
+    builder.spawn(run).map_err(JoinError::System)
+}
+
+fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
+    if let Some(identity) = &config.ready_identity {
+        return Ok(identity.clone());
+    }
+    let Some(dir) = &config.identity else {
+        return Err(JoinError::Address(
+            "no identity was given: JoinConfig::identity names its directory".to_owned(),
+        ));
+    };
+    // Several programs may share a directory: the node's certificate counts, whatever they call themselves.
+    let known = Path::new(dir).join("node.pem").exists();
+    let identity = if known {
+        Identity::load(dir)
+    } else {
+        Identity::open_or_create(dir, &config.name)
+    };
+    identity.map_err(JoinError::Identity)
+}
+
+fn parents(config: &JoinConfig) -> Result<Vec<ParentConfig>, JoinError> {
+    let parents = config.parents.iter().map(|addresses| {
+        let parsed: Result<Vec<Address>, _> = addresses.iter().map(|text| text.parse()).collect();
+        let parsed = parsed.map_err(|error| JoinError::Address(error.to_string()))?;
+        Ok(ParentConfig::new(parsed).delayed(config.link_delay))
+    });
+    parents.collect()
+}
+
+fn why(states: &[ParentState]) -> String {
+    let words = states.iter().map(|state| match state {
+        ParentState::Lost { why, .. } => why.clone(),
+        ParentState::Dialing => "no answer yet".to_owned(),
+        ParentState::Connected(_) => "connected".to_owned(),
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// 128 bits from the system's randomness, by which std seeds its hashers.
+fn random_id() -> MemberId {
+    let (high, low) = (RandomState::new(), RandomState::new());
+    let process = std::process::id();
+    let high = u128::from(high.hash_one(("thorp", process)));
+    MemberId((high << 64) | u128::from(low.hash_one(("member", process))))
+}
+
+/// How long a parent that has no home to tell of is waited for.
+const SILENT_PARENT_MAX: Duration = Duration::from_secs(2);
+/// The part of the cache's limit by which pages in use may exceed it.
+const OVERDRAFT: usize = 4;

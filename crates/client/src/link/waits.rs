@@ -1,0 +1,366 @@
+//! Who waits for what: asks of the program that the member has not answered, and when their patience ends.
+//!
+//! Timers live here and not at the caller, so that neither the blocking nor the async face needs a runtime there.
+
+use super::lock;
+use crate::limits::OUTCOMES_KEPT_MAX;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use thorp_core::door::Answer;
+use thorp_core::ids::{CommitId, Ticket};
+use thorp_core::message::Outcome;
+use tokio::sync::{Notify, oneshot, watch};
+
+/// Where a page came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// The home that this member is joined to.
+    Home,
+    /// The site: its memory, or the home behind it.
+    Site,
+    /// A neighbour.
+    Peer,
+    /// It was there already.
+    Cache,
+}
+
+/// How a wait ended.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The member answered.
+    Answer(Answer, Source),
+    /// It did not in time. A commit goes on: its id.
+    TimedOut(Option<CommitId>),
+    /// The member is closed.
+    Closed,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Only for the time.
+    Time,
+    /// A page or a call: given up when nobody waits any more.
+    Answer,
+    /// A commit: goes on whoever waits.
+    Commit(Option<CommitId>),
+}
+
+/// What became of a commit whose answer nobody waited for.
+#[derive(Clone, Debug)]
+pub(crate) enum Late {
+    /// Not answered yet.
+    Pending,
+    /// Answered.
+    Ended(Outcome),
+}
+
+#[derive(Debug)]
+pub(crate) struct Waits {
+    table: Mutex<Table>,
+    /// An earlier time is waited for than the alarm is set to.
+    earlier: Notify,
+    /// Counts late outcomes.
+    outcomes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    tickets: u64,
+    entries: HashMap<Ticket, Entry>,
+    alarms: BTreeSet<(Instant, Ticket)>,
+    alarm: Option<Instant>,
+    late: HashMap<CommitId, Option<Outcome>>,
+    /// Ended late commits, the oldest first.
+    ended: VecDeque<CommitId>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// None: nobody waits any more, and the commit goes on.
+    tell: Option<oneshot::Sender<Told>>,
+    due: Instant,
+    kind: Kind,
+    source: Source,
+}
+
+impl Waits {
+    pub(crate) fn new() -> Self {
+        Waits {
+            table: Mutex::default(),
+            earlier: Notify::new(),
+            outcomes: watch::Sender::new(0),
+        }
+    }
+
+    /// A ticket for which nobody waits.
+    pub(crate) fn ticket(&self) -> Ticket {
+        lock(&self.table).ticket()
+    }
+
+    /// A ticket and what tells how it ended. Closed: told at once.
+    pub(crate) fn begin(&self, kind: Kind, due: Instant) -> (Ticket, oneshot::Receiver<Told>) {
+        let (tell, told) = oneshot::channel();
+        let mut table = lock(&self.table);
+        let ticket = table.ticket();
+        if table.closed {
+            // Nobody hears it but the receiver below.
+            let _ = tell.send(Told::Closed);
+            return (ticket, told);
+        }
+        table.alarms.insert((due, ticket));
+        let source = Source::Cache;
+        let tell = Some(tell);
+        let entry = Entry {
+            tell,
+            due,
+            kind,
+            source,
+        };
+        table.entries.insert(ticket, entry);
+        if table.alarm.is_none_or(|alarm| due < alarm) {
+            self.earlier.notify_one();
+        }
+        (ticket, told)
+    }
+
+    /// The core has given a commit its id.
+    pub(crate) fn named(&self, ticket: Ticket, id: CommitId) {
+        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
+            entry.kind = Kind::Commit(Some(id));
+        }
+    }
+
+    /// Where the page that a ticket waits for came from.
+    pub(crate) fn came_from(&self, ticket: Ticket, source: Source) {
+        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
+            entry.source = source;
+        }
+    }
+
+    /// The member answered.
+    pub(crate) fn answer(&self, ticket: Ticket, answer: Answer) {
+        let mut table = lock(&self.table);
+        let Some(entry) = table.take(ticket) else {
+            return;
+        };
+        let unheard = match entry.tell {
+            Some(tell) => tell.send(Told::Answer(answer, entry.source)).err(),
+            None => Some(Told::Answer(answer, entry.source)),
+        };
+        if let Some(Told::Answer(Answer::Outcome(id, outcome), _)) = unheard {
+            table.end_late(id, outcome);
+            drop(table);
+            self.outcomes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Nobody waits any more. True if the core should be told.
+    pub(crate) fn forget(&self, ticket: Ticket) -> bool {
+        let mut table = lock(&self.table);
+        let Some(entry) = table.entries.get_mut(&ticket) else {
+            return false;
+        };
+        match entry.kind {
+            Kind::Commit(id) => {
+                entry.tell = None;
+                let due = entry.due;
+                table.alarms.remove(&(due, ticket));
+                if let Some(id) = id {
+                    table.late.insert(id, None);
+                }
+                false
+            }
+            Kind::Time | Kind::Answer => {
+                let kind = table.take(ticket).map(|entry| entry.kind);
+                kind == Some(Kind::Answer)
+            }
+        }
+    }
+
+    /// What became of a late commit; `None` if it is not known here.
+    pub(crate) fn late(&self, id: CommitId) -> Option<Late> {
+        let late = lock(&self.table).late.get(&id).cloned()?;
+        Some(late.map_or(Late::Pending, Late::Ended))
+    }
+
+    /// Tells when another late outcome is known.
+    pub(crate) fn outcomes(&self) -> watch::Receiver<u64> {
+        self.outcomes.subscribe()
+    }
+
+    /// Everybody is told that it is over, now and later.
+    pub(crate) fn close(&self) {
+        let entries = {
+            let mut table = lock(&self.table);
+            table.closed = true;
+            table.alarms.clear();
+            std::mem::take(&mut table.entries)
+        };
+        for entry in entries.into_values() {
+            if let Some(tell) = entry.tell {
+                let _ = tell.send(Told::Closed);
+            }
+        }
+        self.outcomes.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        lock(&self.table).closed
+    }
+
+    /// Ends the waits whose time has come, for ever. `forget` tells the core of each.
+    pub(crate) async fn watch_the_clock(&self, mut forget: impl FnMut(Ticket)) {
+        loop {
+            let (next, forgotten) = lock(&self.table).fire(Instant::now());
+            forgotten.into_iter().for_each(&mut forget);
+            let earlier = self.earlier.notified();
+            match next {
+                Some(next) => tokio::select! {
+                    () = earlier => {}
+                    () = tokio::time::sleep_until(next.into()) => {}
+                },
+                None => earlier.await,
+            }
+        }
+    }
+}
+
+impl Table {
+    fn ticket(&mut self) -> Ticket {
+        self.tickets += 1;
+        Ticket(self.tickets)
+    }
+
+    fn take(&mut self, ticket: Ticket) -> Option<Entry> {
+        let entry = self.entries.remove(&ticket)?;
+        self.alarms.remove(&(entry.due, ticket));
+        Some(entry)
+    }
+
+    fn end_late(&mut self, id: CommitId, outcome: Outcome) {
+        self.late.insert(id, Some(outcome));
+        self.ended.push_back(id);
+        while self.ended.len() > OUTCOMES_KEPT_MAX {
+            if let Some(oldest) = self.ended.pop_front() {
+                self.late.remove(&oldest);
+            }
+        }
+    }
+
+    /// Ends what is due. The next alarm, and what the core may forget.
+    fn fire(&mut self, now: Instant) -> (Option<Instant>, Vec<Ticket>) {
+        let mut forgotten = Vec::new();
+        while let Some((due, ticket)) = self.alarms.first().copied().filter(|(due, _)| *due <= now)
+        {
+            self.alarms.remove(&(due, ticket));
+            self.expire(now, ticket, &mut forgotten);
+        }
+        self.alarm = self.alarms.first().map(|(due, _)| *due);
+        (self.alarm, forgotten)
+    }
+
+    fn expire(&mut self, now: Instant, ticket: Ticket, forgotten: &mut Vec<Ticket>) {
+        let Some(entry) = self.entries.get_mut(&ticket) else {
+            return;
+        };
+        match entry.kind {
+            // Without its id nobody could ask for the outcome: the core is about to give it.
+            Kind::Commit(None) => {
+                entry.due = now + ID_PATIENCE;
+                self.alarms.insert((entry.due, ticket));
+            }
+            Kind::Commit(Some(id)) => {
+                self.late.insert(id, None);
+                tell(entry.tell.take(), Told::TimedOut(Some(id)));
+            }
+            kind => {
+                let entry = self.entries.remove(&ticket);
+                tell(entry.and_then(|e| e.tell), Told::TimedOut(None));
+                if kind == Kind::Answer {
+                    forgotten.push(ticket);
+                }
+            }
+        }
+    }
+}
+
+fn tell(to: Option<oneshot::Sender<Told>>, told: Told) {
+    if let Some(to) = to {
+        // Whoever went away does not want to know.
+        let _ = to.send(told);
+    }
+}
+
+const ID_PATIENCE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_core::ids::MemberId;
+    use thorp_core::message::Refusal;
+
+    fn id(sequence: u64) -> CommitId {
+        CommitId {
+            member: MemberId(1),
+            sequence,
+        }
+    }
+
+    fn outcome(id: CommitId) -> Answer {
+        Answer::Outcome(id, Outcome::Refused(Refusal::Full))
+    }
+
+    #[tokio::test]
+    async fn patience_ends_and_the_core_is_told() {
+        let waits = Waits::new();
+        let soon = Instant::now() + Duration::from_millis(5);
+        let (ticket, told) = waits.begin(Kind::Answer, soon);
+        let (late, _later) = waits.begin(Kind::Answer, soon + Duration::from_secs(60));
+        let mut forgotten = Vec::new();
+        tokio::select! {
+            () = waits.watch_the_clock(|ticket| forgotten.push(ticket)) => {}
+            told = told => assert!(matches!(told, Ok(Told::TimedOut(None)))),
+        }
+        assert_eq!(forgotten, [ticket]);
+        waits.answer(ticket, Answer::Fetched);
+        assert!(waits.forget(late) && !waits.forget(late));
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_timed_out_can_be_asked_for() {
+        let waits = Waits::new();
+        let (ticket, told) = waits.begin(Kind::Commit(None), Instant::now());
+        waits.named(ticket, id(1));
+        tokio::select! {
+            () = waits.watch_the_clock(|_| ()) => {}
+            told = told => assert!(matches!(told, Ok(Told::TimedOut(Some(late))) if late == id(1))),
+        }
+        assert!(matches!(waits.late(id(1)), Some(Late::Pending)));
+        waits.answer(ticket, outcome(id(1)));
+        assert!(matches!(waits.late(id(1)), Some(Late::Ended(_))));
+        assert!(waits.late(id(2)).is_none());
+    }
+
+    #[test]
+    fn late_outcomes_are_bounded() {
+        let waits = Waits::new();
+        for sequence in 0..2 * OUTCOMES_KEPT_MAX as u64 {
+            let (ticket, _) = waits.begin(Kind::Commit(Some(id(sequence))), Instant::now());
+            waits.answer(ticket, outcome(id(sequence)));
+        }
+        assert_eq!(lock(&waits.table).late.len(), OUTCOMES_KEPT_MAX);
+    }
+
+    #[test]
+    fn closing_ends_every_wait_now_and_later() {
+        let waits = Waits::new();
+        let (_, mut before) = waits.begin(Kind::Answer, Instant::now());
+        waits.close();
+        let (_, mut after) = waits.begin(Kind::Time, Instant::now());
+        assert!(matches!(before.try_recv(), Ok(Told::Closed)));
+        assert!(matches!(after.try_recv(), Ok(Told::Closed)));
+    }
+}

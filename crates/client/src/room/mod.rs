@@ -1,0 +1,168 @@
+//! Room to create objects in: extents of fresh pages, granted by the home, and where in them the next object goes
+//! (decision 2). Creators never compete for a slot, and references are final before the commit.
+
+mod pages;
+
+use crate::link::{Link, Wait, called, lock};
+use crate::{Error, ErrorKind, Result};
+pub(crate) use pages::Taken;
+use pages::Pages;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
+use thorp_core::message::{Request, Response};
+
+/// The segments that this member has to do with.
+#[derive(Default)]
+pub(crate) struct Grounds(Mutex<HashMap<(HomeId, SegmentId), Arc<Ground>>>);
+
+/// A segment, as this member knows it, and its room there.
+pub(crate) struct Ground {
+    pub(crate) home: HomeId,
+    pub(crate) segment: SegmentId,
+    /// Not known of a segment that only references told of.
+    path: OnceLock<String>,
+    pages: Mutex<Pages>,
+    /// The next extent, when it is asked for ahead. Whoever needs it holds this lock, the others queue for it.
+    next: tokio::sync::Mutex<Option<Wait>>,
+    /// Watches on it.
+    pub(crate) watches: Mutex<usize>,
+}
+
+impl Grounds {
+    /// A segment; made known if it was not.
+    pub(crate) fn get(&self, home: HomeId, segment: SegmentId) -> Arc<Ground> {
+        let mut grounds = lock(&self.0);
+        let ground = grounds
+            .entry((home, segment))
+            .or_insert_with(|| Arc::new(Ground::new(home, segment)));
+        Arc::clone(ground)
+    }
+
+    /// A segment whose path is known.
+    pub(crate) fn named(&self, home: HomeId, segment: SegmentId, path: &str) -> Arc<Ground> {
+        let ground = self.get(home, segment);
+        // A segment keeps its path.
+        let _ = ground.path.set(path.to_owned());
+        ground
+    }
+
+    /// The segment of a path, if this member knows it already.
+    pub(crate) fn by_path(&self, home: HomeId, path: &str) -> Option<Arc<Ground>> {
+        let grounds = lock(&self.0);
+        let mut grounds = grounds.values();
+        let found = grounds.find(|g| g.home == home && g.path() == Some(path));
+        found.cloned()
+    }
+
+    /// A segment was removed: its path may name another one from now on.
+    pub(crate) fn forget_path(&self, home: HomeId, path: &str) {
+        lock(&self.0).retain(|_, g| g.home != home || g.path() != Some(path));
+    }
+
+    /// Segments that are watched.
+    pub(crate) fn watched(&self) -> usize {
+        let grounds = lock(&self.0);
+        grounds.values().filter(|g| *lock(&g.watches) > 0).count()
+    }
+}
+
+impl Ground {
+    fn new(home: HomeId, segment: SegmentId) -> Self {
+        Ground {
+            home,
+            segment,
+            path: OnceLock::new(),
+            pages: Mutex::default(),
+            next: tokio::sync::Mutex::default(),
+            watches: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.path.get().map(String::as_str)
+    }
+
+    /// A page of the segment.
+    pub(crate) fn place(&self, page: PageNo) -> Place {
+        Place {
+            home: self.home,
+            page: PageId {
+                segment: self.segment,
+                page,
+            },
+        }
+    }
+
+    /// A slot for an object of so many bytes in its page, near another one if that is given; `None` if the home has to
+    /// grant room first.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        link: &Arc<Link>,
+        near: Option<PageNo>,
+        bytes: usize,
+        due: Instant,
+    ) -> Option<Taken> {
+        let (taken, is_short) = {
+            let mut pages = lock(&self.pages);
+            (pages.take(near, bytes), pages.is_short())
+        };
+        if is_short {
+            self.ask_ahead(link, due);
+        }
+        let taken = taken?;
+        if taken.begins_page {
+            // A copy of a page that is being filled is kept up to date, so what was made there is read without asking.
+            link.prefetch(self.place(taken.page));
+        }
+        Some(taken)
+    }
+
+    /// Waits until the home has granted room.
+    pub(crate) async fn refill(self: &Arc<Self>, link: &Arc<Link>, due: Instant) -> Result<()> {
+        let mut next = self.next.lock().await;
+        if lock(&self.pages).has_fresh() {
+            return Ok(());
+        }
+        loop {
+            let ahead = next.is_some();
+            let wait = match next.as_mut() {
+                Some(wait) => wait,
+                None => next.insert(self.ask(link, due)?),
+            };
+            let told = called(wait.await);
+            *next = None;
+            match told {
+                Ok(Some(Response::Extent { first, pages })) => {
+                    lock(&self.pages).grant(first, pages);
+                    return Ok(());
+                }
+                Ok(Some(_)) => return Err(Error::invalid("the home granted something else")),
+                Ok(None) => link.pause(crate::link::PAUSE, due).await?,
+                // It was asked for ahead, with less patience than this caller has.
+                Err(error) if ahead && error.kind() == ErrorKind::HomeUnreachable => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives back a slot in which nothing was made.
+    pub(crate) fn give_back(&self, taken: Taken) {
+        lock(&self.pages).give_back(taken);
+    }
+
+    fn ask(&self, link: &Arc<Link>, due: Instant) -> Result<Wait> {
+        let segment = self.segment;
+        link.ask_call(self.home, Request::Reserve { segment }, due)
+    }
+
+    fn ask_ahead(&self, link: &Arc<Link>, due: Instant) {
+        if let Ok(mut next) = self.next.try_lock()
+            && next.is_none()
+        {
+            // If it cannot be asked now, whoever needs it asks.
+            *next = self.ask(link, due).ok();
+        }
+    }
+}

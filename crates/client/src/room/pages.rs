@@ -1,0 +1,276 @@
+//! Which slot the next object gets.
+
+use crate::limits::{NEAR_MAX, OPEN_PAGES_MAX};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use thorp_core::ids::{PageNo, Slot};
+use thorp_core::limits::{
+    EXTENT_PAGES, IMAGE_HEADER_BYTES, PAGE_BYTES, SLOT_CHARGE_MIN, SLOT_ENTRY_BYTES, SLOTS_MAX,
+};
+
+/// A creator's pages in one segment.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    /// Granted and not begun.
+    fresh: VecDeque<Range<u32>>,
+    /// Begun, with room left.
+    open: HashMap<PageNo, Filling>,
+    /// Where what is near nothing goes.
+    current: Option<PageNo>,
+    /// Page of an object -> the page where what is near it goes.
+    near: HashMap<PageNo, Near>,
+    uses: u64,
+}
+
+#[derive(Debug, Default)]
+struct Filling {
+    slots: u16,
+    charge: usize,
+    returned: Vec<Slot>,
+    used: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Near {
+    page: PageNo,
+    used: u64,
+}
+
+/// A slot that was taken, with what it is charged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Taken {
+    pub(crate) page: PageNo,
+    pub(crate) slot: Slot,
+    pub(crate) begins_page: bool,
+    charge: usize,
+}
+
+impl Pages {
+    /// Takes a slot. `None`: a fresh page is needed, and none is granted.
+    pub(crate) fn take(&mut self, near: Option<PageNo>, bytes: usize) -> Option<Taken> {
+        self.uses += 1;
+        let charge = (SLOT_ENTRY_BYTES + bytes).max(SLOT_CHARGE_MIN);
+        match near {
+            Some(near) => self.take_near(near, charge),
+            None => self.take_any(charge),
+        }
+    }
+
+    fn take_any(&mut self, charge: usize) -> Option<Taken> {
+        if let Some(taken) = self.current.and_then(|page| self.take_in(page, charge)) {
+            return Some(taken);
+        }
+        let page = self.begin()?;
+        self.make_current(page);
+        self.take_in(page, charge)
+    }
+
+    /// In the page itself, else where things near it went before, else in a page of its own.
+    fn take_near(&mut self, near: PageNo, charge: usize) -> Option<Taken> {
+        if let Some(taken) = self.take_in(near, charge) {
+            return Some(taken);
+        }
+        if let Some(mapped) = self.near.get_mut(&near) {
+            mapped.used = self.uses;
+            let page = mapped.page;
+            if let Some(taken) = self.take_in(page, charge) {
+                return Some(taken);
+            }
+        }
+        let page = self.begin()?;
+        self.remember_near(near, page);
+        // What is near nothing follows into the emptiest page: no page stays half empty for good.
+        self.make_current(page);
+        self.take_in(page, charge)
+    }
+
+    fn take_in(&mut self, page: PageNo, charge: usize) -> Option<Taken> {
+        let filling = self.open.get_mut(&page)?;
+        filling.used = self.uses;
+        let taken = filling.take(page, charge);
+        if filling.is_full() {
+            self.open.remove(&page);
+        }
+        taken
+    }
+
+    fn begin(&mut self) -> Option<PageNo> {
+        let range = self.fresh.front_mut()?;
+        let page = PageNo(range.next()?);
+        if range.start >= range.end {
+            self.fresh.pop_front();
+        }
+        if self.open.len() >= OPEN_PAGES_MAX {
+            let oldest = self.open.iter().min_by_key(|(_, filling)| filling.used);
+            if let Some(oldest) = oldest.map(|(page, _)| *page) {
+                self.open.remove(&oldest);
+            }
+        }
+        self.open.insert(page, Filling { used: self.uses, ..Filling::default() });
+        Some(page)
+    }
+
+    fn make_current(&mut self, page: PageNo) {
+        let room = |page| self.open.get(&page).map_or(0, Filling::room);
+        if self.current.is_none_or(|current| room(current) < room(page)) {
+            self.current = Some(page);
+        }
+    }
+
+    fn remember_near(&mut self, near: PageNo, page: PageNo) {
+        if self.near.len() >= NEAR_MAX && !self.near.contains_key(&near) {
+            let oldest = self.near.iter().min_by_key(|(_, near)| near.used);
+            if let Some(oldest) = oldest.map(|(near, _)| *near) {
+                self.near.remove(&oldest);
+            }
+        }
+        let used = self.uses;
+        self.near.insert(near, Near { page, used });
+    }
+
+    /// The home granted fresh pages.
+    pub(crate) fn grant(&mut self, first: PageNo, pages: u32) {
+        let range = first.0..first.0.saturating_add(pages);
+        if range.start < range.end {
+            self.fresh.push_back(range);
+        }
+    }
+
+    pub(crate) fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
+    /// Whether the next extent should be asked for now: begun, and half gone.
+    pub(crate) fn is_short(&self) -> bool {
+        let left: usize = self.fresh.iter().map(ExactSizeIterator::len).sum();
+        (self.current.is_some() || left > 0) && left < EXTENT_PAGES as usize / 2
+    }
+
+    /// Nothing was made in a slot: the next object may have it.
+    pub(crate) fn give_back(&mut self, taken: Taken) {
+        // A page that was full and forgotten stays so: rare, and only room.
+        if let Some(filling) = self.open.get_mut(&taken.page) {
+            filling.charge = filling.charge.saturating_sub(taken.charge);
+            filling.returned.push(taken.slot);
+        }
+    }
+}
+
+impl Filling {
+    fn take(&mut self, page: PageNo, charge: usize) -> Option<Taken> {
+        // An object that no other fits beside has a page of its own (the home lets it fill the page).
+        let alone = self.slots == 0;
+        if charge > self.room() && !alone {
+            return None;
+        }
+        let slot = match self.returned.pop() {
+            Some(slot) => slot,
+            None if self.slots < SLOTS_MAX => {
+                self.slots += 1;
+                Slot(self.slots - 1)
+            }
+            None => return None,
+        };
+        self.charge += charge;
+        Some(Taken {
+            page,
+            slot,
+            begins_page: alone,
+            charge,
+        })
+    }
+
+    fn room(&self) -> usize {
+        (PAGE_BYTES - IMAGE_HEADER_BYTES).saturating_sub(self.charge)
+    }
+
+    /// No object fits any more.
+    fn is_full(&self) -> bool {
+        self.room() < SLOT_CHARGE_MIN || self.slots >= SLOTS_MAX && self.returned.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn granted() -> Pages {
+        let mut pages = Pages::default();
+        pages.grant(PageNo(1), EXTENT_PAGES);
+        pages
+    }
+
+    #[test]
+    fn objects_fill_one_page_after_the_other() {
+        let mut pages = granted();
+        let taken: Vec<Taken> = (0..200).map_while(|_| pages.take(None, 92)).collect();
+        assert_eq!(taken.len(), 200);
+        let per_page = (PAGE_BYTES - IMAGE_HEADER_BYTES) / 100;
+        assert_eq!((taken[0].page, taken[0].slot), (PageNo(1), Slot(0)));
+        assert_eq!(taken[per_page - 1].page, PageNo(1));
+        assert_eq!((taken[per_page].page, taken[per_page].slot), (PageNo(2), Slot(0)));
+        assert!(taken[0].begins_page && !taken[1].begins_page && taken[per_page].begins_page);
+    }
+
+    #[test]
+    fn tiny_objects_are_bounded_by_slots_and_by_the_least_charge() {
+        let mut pages = granted();
+        let first = (0..1000).map_while(|_| pages.take(None, 0));
+        let in_first = first.take_while(|taken| taken.page == PageNo(1)).count();
+        assert_eq!(in_first, usize::from(SLOTS_MAX));
+    }
+
+    #[test]
+    fn an_object_as_large_as_a_page_has_it_alone() {
+        let mut pages = granted();
+        assert_eq!(pages.take(None, 8160).unwrap().page, PageNo(1));
+        assert_eq!(pages.take(None, 10).unwrap().page, PageNo(2));
+        assert_eq!(pages.take(None, 8160).unwrap().page, PageNo(3));
+    }
+
+    #[test]
+    fn what_is_near_something_stays_together() {
+        let mut pages = granted();
+        let first = pages.take(None, 3000).unwrap();
+        let second = pages.take(Some(first.page), 3000).unwrap();
+        assert_eq!(second.page, first.page);
+        // Full now: another page, the same for all that is near.
+        let third = pages.take(Some(first.page), 3000).unwrap();
+        assert_ne!(third.page, first.page);
+        assert_eq!(pages.take(Some(first.page), 3000).unwrap().page, third.page);
+        // Somebody else's page is as good a neighbour.
+        let other = pages.take(Some(PageNo(77)), 3000).unwrap();
+        assert_eq!(pages.take(Some(PageNo(77)), 3000).unwrap().page, other.page);
+    }
+
+    #[test]
+    fn without_room_the_home_is_asked_and_it_is_asked_ahead() {
+        let mut pages = Pages::default();
+        assert!(pages.take(None, 10).is_none() && !pages.is_short());
+        pages.grant(PageNo(1), EXTENT_PAGES);
+        let taken = (0..EXTENT_PAGES).filter(|_| pages.take(None, 8000).is_some());
+        assert_eq!(taken.count() as u32, EXTENT_PAGES);
+        assert!(pages.is_short() && !pages.has_fresh());
+        assert!(pages.take(None, 8000).is_none());
+    }
+
+    #[test]
+    fn a_slot_given_back_is_taken_again() {
+        let mut pages = granted();
+        let first = pages.take(None, 100).unwrap();
+        let second = pages.take(None, 100).unwrap();
+        pages.give_back(first);
+        assert_eq!(pages.take(None, 50).unwrap().slot, first.slot);
+        assert_eq!(pages.take(None, 50).unwrap().slot.0, second.slot.0 + 1);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut pages = Pages::default();
+        pages.grant(PageNo(1), 10_000);
+        for near in 0..5_000 {
+            pages.take(Some(PageNo(100_000 + near)), 4000).unwrap();
+        }
+        assert!(pages.open.len() <= OPEN_PAGES_MAX && pages.near.len() <= NEAR_MAX);
+    }
+}

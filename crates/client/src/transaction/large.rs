@@ -1,0 +1,261 @@
+//! Large objects: staged ahead of the commit, read page by page (decision 3).
+//!
+//! Overflow pages are never given again (trap 12): a page that a head names holds that head's value or nothing. So the head,
+//! which the read set has, answers for all of them, and they need no place in it; a transaction that reads sixty-four
+//! megabytes carries one slot as evidence.
+
+use super::{Transaction, torn};
+use crate::limits::{LARGE_WINDOW, STAGE_WINDOW};
+use crate::link::{Link, Wait, called, fetched};
+use crate::{Error, Result};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+use thorp_core::change::Blob;
+use thorp_core::ids::{HomeId, ObjectId, PageId, PageNo, Place, Registration, SegmentId, Slot};
+use thorp_core::image::{Content, Image, Overflow};
+use thorp_core::limits::{OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
+use thorp_core::message::{Request, Response};
+
+impl Transaction {
+    /// A large object's bytes.
+    pub(super) async fn assemble(
+        &mut self,
+        object: ObjectId,
+        overflow: Overflow,
+    ) -> Result<Vec<u8>> {
+        check_head(object, overflow)?;
+        let mut whole = Vec::with_capacity(overflow.bytes as usize);
+        self.visit_pages(object, overflow, 0..overflow.pages, |_, chunk| {
+            whole.extend_from_slice(chunk);
+        })
+        .await?;
+        Ok(whole)
+    }
+
+    /// A part of a large object's bytes.
+    pub(super) async fn read_part(
+        &mut self,
+        object: ObjectId,
+        overflow: Overflow,
+        from: u64,
+        len: usize,
+    ) -> Result<Vec<u8>> {
+        check_head(object, overflow)?;
+        let end = from.saturating_add(len as u64).min(overflow.bytes);
+        if from >= end {
+            return Ok(Vec::new());
+        }
+        let chunk_bytes = OVERFLOW_CHUNK_BYTES as u64;
+        let first = from / chunk_bytes;
+        let pages = first as u32..end.div_ceil(chunk_bytes) as u32;
+        let mut part = Vec::with_capacity((end - from) as usize);
+        self.visit_pages(object, overflow, pages, |index, chunk| {
+            let begin = u64::from(index) * chunk_bytes;
+            let start = from.saturating_sub(begin).min(chunk.len() as u64) as usize;
+            let stop = (end - begin).min(chunk.len() as u64) as usize;
+            part.extend_from_slice(&chunk[start..stop]);
+        })
+        .await?;
+        Ok(part)
+    }
+
+    /// Visits the chunks of some of a large object's pages in order, with many of them on their way at a time.
+    async fn visit_pages(
+        &mut self,
+        object: ObjectId,
+        overflow: Overflow,
+        pages: Range<u32>,
+        mut visit: impl FnMut(u32, &[u8]),
+    ) -> Result<()> {
+        let (home, due) = (self.home.unwrap_or_default(), self.fetch_due());
+        let place = |index: u32| place_in(home, object.page.segment, overflow, index);
+        let mut window: VecDeque<Option<Wait>> = VecDeque::new();
+        let mut asked = pages.start;
+        for index in pages.clone() {
+            while asked < pages.end && window.len() < LARGE_WINDOW {
+                window.push_back(self.ask_for(place(asked), due)?);
+                asked += 1;
+            }
+            let image = match window.pop_front().flatten() {
+                Some(wait) => self.arrived(wait, place(index), due).await?,
+                None => self.cached_or_fetched(place(index), due).await?,
+            };
+            visit(index, chunk_of(&image, object, overflow, index)?);
+        }
+        Ok(())
+    }
+
+    /// Asks for a page, if it is not there. None: there is nothing to wait for, or it is asked for later.
+    fn ask_for(&self, place: Place, due: Instant) -> Result<Option<Wait>> {
+        if self.link.cache.image(place).is_some() {
+            return Ok(None);
+        }
+        match self.link.ask_page(place, due) {
+            Ok(wait) => Ok(Some(wait)),
+            Err(error) if error.is_retryable() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn arrived(&mut self, wait: Wait, place: Place, due: Instant) -> Result<Image> {
+        let since = Instant::now();
+        if let Some(source) = fetched(wait.await, place.page)? {
+            self.link.counters.waited_for_page(since, source);
+        }
+        self.cached_or_fetched(place, due).await
+    }
+
+    async fn cached_or_fetched(&mut self, place: Place, due: Instant) -> Result<Image> {
+        loop {
+            if let Some(image) = self.link.cache.image(place)
+                && image.is_complete()
+            {
+                return Ok(image);
+            }
+            self.fetch(place, due).await?;
+        }
+    }
+}
+
+fn place_in(home: HomeId, segment: SegmentId, overflow: Overflow, index: u32) -> Place {
+    let page = PageNo(overflow.first.0.saturating_add(index));
+    Place {
+        home,
+        page: PageId { segment, page },
+    }
+}
+
+/// A head comes from another machine: what it says must fit together before it is believed.
+fn check_head(object: ObjectId, overflow: Overflow) -> Result<()> {
+    let pages = overflow.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64);
+    if overflow.bytes > OBJECT_BYTES_MAX || pages != u64::from(overflow.pages) {
+        return Err(Error::damaged(format!(
+            "the head of large object {object} is damaged: {} bytes in {} pages",
+            overflow.bytes, overflow.pages
+        )));
+    }
+    Ok(())
+}
+
+fn chunk_of(image: &Image, object: ObjectId, overflow: Overflow, index: u32) -> Result<&[u8]> {
+    let Content::Value(chunk) = image.content(Slot(0)) else {
+        return Err(torn(object));
+    };
+    let rest = overflow.bytes - u64::from(index) * OVERFLOW_CHUNK_BYTES as u64;
+    if chunk.len() as u64 != rest.min(OVERFLOW_CHUNK_BYTES as u64) {
+        return Err(Error::damaged(format!(
+            "page {index} of large object {object} has {} bytes, which is not what its head says",
+            chunk.len()
+        )));
+    }
+    Ok(chunk)
+}
+
+/// Large values on their way ahead of a commit. Dropped before [`Staged::keep`], they are forgotten at the home, too.
+pub(super) struct Staged {
+    link: Arc<Link>,
+    home: HomeId,
+    registration: Registration,
+    tokens: Vec<u64>,
+    pub(super) values: HashMap<ObjectId, Overflow>,
+}
+
+impl Staged {
+    /// Nothing to stage.
+    pub(super) fn none(link: &Arc<Link>, home: HomeId) -> Self {
+        Staged {
+            link: Arc::clone(link),
+            home,
+            registration: Registration::default(),
+            tokens: Vec::new(),
+            values: HashMap::new(),
+        }
+    }
+
+    /// Asks the home under which registration it knows this member.
+    pub(super) async fn register(&mut self, due: Instant) -> Result<()> {
+        match self.link.call(self.home, Request::Register, due).await? {
+            Response::Registered(registration) => self.registration = registration,
+            _ => return Err(Error::invalid("the home answered something else")),
+        }
+        Ok(())
+    }
+
+    /// Stages one value: pieces in order, a few of them on their way at a time.
+    pub(super) async fn stage(
+        &mut self,
+        object: ObjectId,
+        bytes: &[u8],
+        due: Instant,
+    ) -> Result<()> {
+        let token = self.link.waits.ticket().0;
+        self.tokens.push(token);
+        let piece_bytes = OVERFLOW_CHUNK_BYTES * STAGE_PAGES_MAX;
+        let pieces = bytes.len().div_ceil(piece_bytes);
+        let mut window: VecDeque<Wait> = VecDeque::new();
+        let (mut asked, mut done, mut value) = (0, 0, None);
+        while done < pieces {
+            while asked < pieces && window.len() < STAGE_WINDOW {
+                let request = self.piece(object.page.segment, token, bytes, asked);
+                window.push_back(self.link.ask_call(self.home, request, due)?);
+                asked += 1;
+            }
+            let Some(wait) = window.pop_front() else {
+                break;
+            };
+            match called(wait.await)? {
+                Some(Response::Staged(overflow)) => {
+                    value = Some(overflow);
+                    done += 1;
+                }
+                Some(_) => return Err(Error::invalid("the home answered something else")),
+                None => {
+                    // Pieces are taken in order only: the ones after it were in vain.
+                    for wait in window.drain(..) {
+                        let _ = wait.await;
+                    }
+                    asked = done;
+                    self.link.pause(crate::link::PAUSE, due).await?;
+                }
+            }
+        }
+        self.values.extend(value.map(|overflow| (object, overflow)));
+        Ok(())
+    }
+
+    fn piece(&self, segment: SegmentId, token: u64, bytes: &[u8], piece: usize) -> Request {
+        let first = piece * STAGE_PAGES_MAX;
+        let chunks = bytes.chunks(OVERFLOW_CHUNK_BYTES);
+        let chunks = chunks.skip(first).take(STAGE_PAGES_MAX);
+        Request::Stage {
+            segment,
+            registration: self.registration,
+            token,
+            bytes: bytes.len() as u64,
+            index: first as u32,
+            chunks: chunks.map(Blob::from).collect(),
+        }
+    }
+
+    /// The commit has them, or may have.
+    pub(super) fn keep(mut self) {
+        self.tokens.clear();
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        for token in self.tokens.drain(..) {
+            let request = Request::Unstage {
+                registration: self.registration,
+                token,
+            };
+            let home = self.home;
+            // What is not told now is forgotten with the member.
+            self.link
+                .tell(thorp_core::door::Ask::Call { home, request });
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Reading objects.
+
+use super::writes::Own;
+use super::{Transaction, gone, place_of};
+use crate::link::block_on;
+use crate::{Error, Reference, Result};
+use std::time::Instant;
+use thorp_cache::ReadError;
+use thorp_core::ids::{ObjectId, PageId, Place, Slot};
+use thorp_core::image::{Content, Overflow};
+
+/// Where an object's bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    /// This transaction wrote them.
+    Own,
+    /// In the page.
+    Inline,
+    /// The home moved the object to this page, to make room (decision 1).
+    Spilled(Place),
+    /// A large object, put together.
+    Whole,
+    /// Not here yet.
+    Need(Need),
+}
+
+/// What has to be waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need {
+    /// A page.
+    Page(Place),
+    /// The pages of a large object.
+    Whole(ObjectId, Overflow),
+}
+
+impl Transaction {
+    /// An object's bytes, from the reference's offset on. From the cache if they are there; else the page is fetched.
+    pub fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
+        let found = match self.find(reference)? {
+            Found::Need(_) => block_on(self.ready(reference))?,
+            found => found,
+        };
+        self.show(reference, found)
+    }
+
+    /// As [`Transaction::read`].
+    pub async fn read_async(&mut self, reference: &Reference) -> Result<&[u8]> {
+        let found = self.ready(reference).await?;
+        self.show(reference, found)
+    }
+
+    /// Up to `len` bytes of an object, from the reference's offset plus `offset` on; fewer at its end. Of a large object only
+    /// the pages that hold the part are fetched.
+    pub fn read_at(&mut self, reference: &Reference, offset: u64, len: usize) -> Result<Vec<u8>> {
+        block_on(self.read_at_async(reference, offset, len))
+    }
+
+    /// As [`Transaction::read_at`].
+    pub async fn read_at_async(
+        &mut self,
+        reference: &Reference,
+        offset: u64,
+        len: usize,
+    ) -> Result<Vec<u8>> {
+        let from = reference.offset.saturating_add(offset);
+        let found = self.ready_head(reference).await?;
+        if let Found::Need(Need::Whole(object, overflow)) = found {
+            return self.read_part(object, overflow, from, len).await;
+        }
+        let whole = Reference {
+            offset: 0,
+            ..*reference
+        };
+        let bytes = self.show(&whole, found)?;
+        let from = usize::try_from(from).map_or(bytes.len(), |from| from.min(bytes.len()));
+        let end = from.saturating_add(len).min(bytes.len());
+        Ok(bytes[from..end].to_vec())
+    }
+
+    /// How many bytes an object has, whatever the reference's offset. A large one is not fetched for that.
+    pub fn size(&mut self, reference: &Reference) -> Result<u64> {
+        block_on(self.size_async(reference))
+    }
+
+    /// As [`Transaction::size`].
+    pub async fn size_async(&mut self, reference: &Reference) -> Result<u64> {
+        let found = self.ready_head(reference).await?;
+        if let Found::Need(Need::Whole(_, overflow)) = found {
+            return Ok(overflow.bytes);
+        }
+        let whole = Reference {
+            offset: 0,
+            ..*reference
+        };
+        self.show(&whole, found).map(|bytes| bytes.len() as u64)
+    }
+
+    /// Whether the object is there. Its absence is read like a value: it conflicts with a change of it.
+    pub fn exists(&mut self, reference: &Reference) -> Result<bool> {
+        block_on(self.exists_async(reference))
+    }
+
+    /// As [`Transaction::exists`].
+    pub async fn exists_async(&mut self, reference: &Reference) -> Result<bool> {
+        match self.ready_head(reference).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == crate::ErrorKind::Gone => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks for an object, and records that it was read. The hot path: no lock, no message.
+    pub(super) fn find(&mut self, reference: &Reference) -> Result<Found> {
+        self.enter(reference.home)?;
+        let object = reference.object;
+        if !self.writes.is_empty()
+            && let Some(own) = self.writes.get(object)
+        {
+            return find_own(own, reference);
+        }
+        match self.reads.read(&self.link.cache, place_of(reference), object.slot) {
+            Ok(slot) if slot.generation != reference.generation => Err(gone(object)),
+            Ok(slot) => match slot.content {
+                Content::Value(_) => Ok(Found::Inline),
+                Content::Overflow(overflow) => self.find_overflow(reference, overflow),
+                Content::Free => Err(gone(object)),
+                Content::Hole => Ok(Found::Need(Need::Page(place_of(reference)))),
+            },
+            Err(ReadError::Miss(place)) => Ok(Found::Need(Need::Page(place))),
+            Err(ReadError::Doomed(doomed)) => Err(self.doomed(doomed)),
+        }
+    }
+
+    fn find_overflow(&mut self, reference: &Reference, overflow: Overflow) -> Result<Found> {
+        let object = reference.object;
+        if overflow.pages != 1 {
+            return Ok(match self.large.contains_key(&object) {
+                true => Found::Whole,
+                false => Found::Need(Need::Whole(object, overflow)),
+            });
+        }
+        let place = Place {
+            home: reference.home,
+            page: PageId {
+                segment: object.page.segment,
+                page: overflow.first,
+            },
+        };
+        match self.reads.read(&self.link.cache, place, Slot(0)) {
+            Ok(slot) => match slot.content {
+                Content::Value(_) => Ok(Found::Spilled(place)),
+                _ => Err(super::torn(object)),
+            },
+            Err(ReadError::Miss(place)) => Ok(Found::Need(Need::Page(place))),
+            Err(ReadError::Doomed(doomed)) => Err(self.doomed(doomed)),
+        }
+    }
+
+    /// Waits until an object's bytes are here.
+    pub(super) async fn ready(&mut self, reference: &Reference) -> Result<Found> {
+        loop {
+            match self.ready_head(reference).await? {
+                Found::Need(Need::Whole(object, overflow)) => {
+                    let bytes = self.assemble(object, overflow).await?;
+                    self.large.insert(object, bytes);
+                }
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// Waits until an object's bytes are here, or it is known to be a large one.
+    pub(super) async fn ready_head(&mut self, reference: &Reference) -> Result<Found> {
+        let due = self.fetch_due();
+        loop {
+            match self.find(reference)? {
+                Found::Need(Need::Page(place)) => self.fetch(place, due).await?,
+                found => return Ok(found),
+            }
+        }
+    }
+
+    pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
+        let since = Instant::now();
+        let source = self.link.fetch(place, due).await?;
+        self.link.counters.waited_for_page(since, source);
+        Ok(())
+    }
+
+    /// The bytes that were found.
+    pub(super) fn show(&self, reference: &Reference, found: Found) -> Result<&[u8]> {
+        let object = reference.object;
+        let bytes = match found {
+            Found::Own => self.writes.get(object).and_then(Own::bytes),
+            Found::Inline => self.held(place_of(reference), object.slot),
+            Found::Spilled(place) => self.held(place, Slot(0)),
+            Found::Whole => self.large.get(&object).map(Vec::as_slice),
+            Found::Need(_) => None,
+        };
+        // Found a moment ago, and nothing happened since.
+        let bytes = bytes.ok_or_else(|| gone(object))?;
+        if reference.offset == 0 {
+            return Ok(bytes);
+        }
+        let offset = usize::try_from(reference.offset).unwrap_or(usize::MAX);
+        bytes.get(offset..).ok_or_else(|| {
+            Error::invalid(format!(
+                "the reference points beyond the end of object {object}, which has {} bytes",
+                bytes.len()
+            ))
+        })
+    }
+
+    fn held(&self, place: Place, slot: Slot) -> Option<&[u8]> {
+        match self.reads.image(place)?.content(slot) {
+            Content::Value(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+fn find_own(own: &Own, reference: &Reference) -> Result<Found> {
+    if own.generation == reference.generation && own.bytes().is_some() {
+        Ok(Found::Own)
+    } else {
+        Err(gone(reference.object))
+    }
+}

@@ -1,0 +1,98 @@
+//! Named roots: where programs that come later begin. They are one object of the segment, made when the first is set.
+
+use super::Transaction;
+use super::writes::Act;
+use crate::link::block_on;
+use crate::{Error, Reference, Result, Segment};
+use std::collections::BTreeMap;
+use thorp_core::ids::{Generation, ObjectId, PageNo, Slot};
+
+/// The slot of a segment's first page that holds the roots.
+pub(super) const ROOTS_SLOT: Slot = Slot(1);
+
+type Roots = BTreeMap<String, Reference>;
+
+impl Transaction {
+    /// A segment's named root.
+    pub fn root(&mut self, segment: &Segment, name: &str) -> Result<Option<Reference>> {
+        block_on(self.root_async(segment, name))
+    }
+
+    /// As [`Transaction::root`].
+    pub async fn root_async(&mut self, segment: &Segment, name: &str) -> Result<Option<Reference>> {
+        let roots = self.all_roots(segment).await?;
+        Ok(roots.and_then(|roots| roots.get(name).copied()))
+    }
+
+    /// Sets a named root, or takes it away.
+    pub fn set_root(
+        &mut self,
+        segment: &Segment,
+        name: &str,
+        reference: Option<Reference>,
+    ) -> Result<()> {
+        block_on(self.set_root_async(segment, name, reference))
+    }
+
+    /// As [`Transaction::set_root`].
+    pub async fn set_root_async(
+        &mut self,
+        segment: &Segment,
+        name: &str,
+        reference: Option<Reference>,
+    ) -> Result<()> {
+        let known = self.all_roots(segment).await?;
+        let is_first = known.is_none();
+        let mut roots = known.unwrap_or_default();
+        match reference {
+            Some(reference) => roots.insert(name.to_owned(), reference),
+            None => roots.remove(name),
+        };
+        let bytes = postcard::to_allocvec(&roots)
+            .map_err(|error| Error::invalid(format!("roots cannot be encoded: {error}")))?;
+        let object = roots_of(segment);
+        if is_first {
+            let act = Act::Created(bytes);
+            self.writes.set(object.object, object.generation, act);
+            return Ok(());
+        }
+        self.write(&object, bytes)
+    }
+
+    /// All named roots, in the order of their names.
+    pub fn roots(&mut self, segment: &Segment) -> Result<Vec<(String, Reference)>> {
+        block_on(self.roots_async(segment))
+    }
+
+    /// As [`Transaction::roots`].
+    pub async fn roots_async(&mut self, segment: &Segment) -> Result<Vec<(String, Reference)>> {
+        let roots = self.all_roots(segment).await?;
+        Ok(roots.unwrap_or_default().into_iter().collect())
+    }
+
+    /// The roots; none if none was ever set.
+    async fn all_roots(&mut self, segment: &Segment) -> Result<Option<Roots>> {
+        let object = roots_of(segment);
+        if !self.exists_async(&object).await? {
+            return Ok(None);
+        }
+        let bytes = self.read_async(&object).await?;
+        let roots = postcard::from_bytes(bytes).map_err(|error| {
+            Error::damaged(format!("the roots of {} are damaged: {error}", segment.name()))
+        })?;
+        Ok(Some(roots))
+    }
+}
+
+fn roots_of(segment: &Segment) -> Reference {
+    let ground = segment.ground();
+    Reference {
+        home: ground.home,
+        object: ObjectId {
+            page: ground.place(PageNo(0)).page,
+            slot: ROOTS_SLOT,
+        },
+        generation: Generation(1),
+        offset: 0,
+    }
+}

@@ -1,0 +1,118 @@
+//! Visiting every object of a segment.
+
+use super::Transaction;
+use crate::limits::SCAN_AHEAD;
+use crate::link::block_on;
+use crate::room::Ground;
+use crate::{Error, Reference, Result, Segment};
+use std::sync::Arc;
+use thorp_cache::ReadError;
+use thorp_core::ids::{Generation, ObjectId, PageNo, Slot};
+use thorp_core::image::Content;
+use thorp_core::limits::SLOTS_MAX;
+
+impl Transaction {
+    /// Visits every object of a segment, in the order of pages and slots, with this transaction's own writes. No other
+    /// commit can add, change or remove one without a conflict. Pages are fetched ahead of the visit.
+    pub fn scan(
+        &mut self,
+        segment: &Segment,
+        visit: impl FnMut(Reference, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        block_on(self.scan_async(segment, visit))
+    }
+
+    /// As [`Transaction::scan`].
+    pub async fn scan_async(
+        &mut self,
+        segment: &Segment,
+        mut visit: impl FnMut(Reference, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let ground = Arc::clone(segment.ground());
+        let extent = self.extent(segment).await?;
+        let own = self.writes.pages().filter(|page| page.segment == ground.segment);
+        let end = own.map(|page| page.page.next()).max().unwrap_or_default();
+        let mut asked = PageNo(1);
+        for page in 1..extent.max(end).0 {
+            let ahead = PageNo(page.saturating_add(SCAN_AHEAD)).min(extent);
+            while asked < ahead {
+                self.link.prefetch(ground.place(asked));
+                asked = asked.next();
+            }
+            let page = PageNo(page);
+            // Beyond the extent there is only what this transaction made.
+            let theirs = page < extent;
+            self.scan_page(&ground, page, theirs, &mut visit).await?;
+        }
+        Ok(())
+    }
+
+    /// The pages below this one may hold objects. It is an object of its own: who makes one beyond it, changes it.
+    async fn extent(&mut self, segment: &Segment) -> Result<PageNo> {
+        let reference = reference_in(segment.ground(), PageNo(0), Slot(0), Generation(1));
+        let bytes = self.read_async(&reference).await?;
+        let bytes: [u8; 4] = bytes.try_into().map_err(|_| {
+            Error::damaged(format!("the extent of {} is damaged", segment.name()))
+        })?;
+        Ok(PageNo(u32::from_le_bytes(bytes)))
+    }
+
+    async fn scan_page(
+        &mut self,
+        ground: &Arc<Ground>,
+        page: PageNo,
+        theirs: bool,
+        visit: &mut impl FnMut(Reference, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        for slot in (0..SLOTS_MAX).map(Slot) {
+            let Some(generation) = self.occupant(ground, page, slot, theirs).await? else {
+                continue;
+            };
+            let reference = reference_in(ground, page, slot, generation);
+            let found = self.ready(&reference).await?;
+            visit(reference, self.show(&reference, found)?)?;
+        }
+        Ok(())
+    }
+
+    /// Which object a slot holds. Every slot is read, also those that hold none: nobody makes one unseen.
+    async fn occupant(
+        &mut self,
+        ground: &Arc<Ground>,
+        page: PageNo,
+        slot: Slot,
+        theirs: bool,
+    ) -> Result<Option<Generation>> {
+        let place = ground.place(page);
+        let object = ObjectId {
+            page: place.page,
+            slot,
+        };
+        if let Some(own) = self.writes.get(object) {
+            return Ok(own.bytes().map(|_| own.generation));
+        }
+        if !theirs {
+            return Ok(None);
+        }
+        let due = self.fetch_due();
+        loop {
+            match self.reads.read(&self.link.cache, place, slot) {
+                Ok(read) => return Ok((read.content != Content::Free).then_some(read.generation)),
+                Err(ReadError::Miss(place)) => self.fetch(place, due).await?,
+                Err(ReadError::Doomed(doomed)) => return Err(self.doomed(doomed)),
+            }
+        }
+    }
+}
+
+fn reference_in(ground: &Ground, page: PageNo, slot: Slot, generation: Generation) -> Reference {
+    Reference {
+        home: ground.home,
+        object: ObjectId {
+            page: ground.place(page).page,
+            slot,
+        },
+        generation,
+        offset: 0,
+    }
+}

@@ -1,0 +1,90 @@
+//! Objects that hold values of a type, encoded by postcard.
+
+use super::Transaction;
+use crate::{Error, Ref, Reference, Result, Segment};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+impl Transaction {
+    /// An object's value.
+    ///
+    /// ```no_run
+    /// # use serde::{Deserialize, Serialize};
+    /// # use thorp_client::{Ref, Result, Transaction};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Person { name: String, boss: Option<Ref<Person>> }
+    ///
+    /// fn top(tx: &mut Transaction, mut person: Ref<Person>) -> Result<Person> {
+    ///     loop {
+    ///         let value = tx.get(&person)?;
+    ///         match value.boss {
+    ///             Some(boss) => person = boss,
+    ///             None => return Ok(value),
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    pub fn get<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
+        let bytes = self.read(reference.as_ref())?;
+        decode(reference.as_ref(), bytes)
+    }
+
+    /// As [`Transaction::get`].
+    pub async fn get_async<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
+        let bytes = self.read_async(reference.as_ref()).await?;
+        decode(reference.as_ref(), bytes)
+    }
+
+    /// Replaces an object's value.
+    pub fn put<T: Serialize>(&mut self, reference: &Ref<T>, value: &T) -> Result<()> {
+        self.write(reference.as_ref(), encode(value)?)
+    }
+
+    /// Makes an object that holds a value.
+    pub fn create_typed<T: Serialize>(&mut self, segment: &Segment, value: &T) -> Result<Ref<T>> {
+        self.create(segment, encode(value)?).map(Ref::new)
+    }
+
+    /// As [`Transaction::create_typed`].
+    pub async fn create_typed_async<T: Serialize>(
+        &mut self,
+        segment: &Segment,
+        value: &T,
+    ) -> Result<Ref<T>> {
+        let bytes = encode(value)?;
+        self.create_async(segment, bytes).await.map(Ref::new)
+    }
+
+    /// Makes an object that holds a value, near another one.
+    pub fn create_typed_near<T: Serialize>(
+        &mut self,
+        near: &Reference,
+        value: &T,
+    ) -> Result<Ref<T>> {
+        self.create_near(near, encode(value)?).map(Ref::new)
+    }
+
+    /// As [`Transaction::create_typed_near`].
+    pub async fn create_typed_near_async<T: Serialize>(
+        &mut self,
+        near: &Reference,
+        value: &T,
+    ) -> Result<Ref<T>> {
+        let bytes = encode(value)?;
+        self.create_near_async(near, bytes).await.map(Ref::new)
+    }
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    postcard::to_allocvec(value)
+        .map_err(|error| Error::invalid(format!("the value cannot be encoded: {error}")))
+}
+
+fn decode<T: DeserializeOwned>(reference: &Reference, bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|error| {
+        Error::damaged(format!(
+            "object {reference:?} does not hold a {}: {error}",
+            std::any::type_name::<T>()
+        ))
+    })
+}

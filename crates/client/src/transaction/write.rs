@@ -1,0 +1,255 @@
+//! Writing objects: nothing of it leaves this process before the commit.
+
+use super::read::Found;
+use super::writes::{Act, Own};
+use super::{Transaction, gone};
+use crate::link::block_on;
+use crate::room::{Ground, Taken};
+use crate::{Error, ErrorKind, Reference, Result, Segment};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+use thorp_core::ids::{Generation, ObjectId, PageId, PageNo, SegmentId};
+use thorp_core::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
+
+impl Transaction {
+    /// Replaces an object's bytes; it need not be read before.
+    pub fn write(&mut self, reference: &Reference, bytes: impl Into<Vec<u8>>) -> Result<()> {
+        let bytes = bytes.into();
+        check_size(bytes.len())?;
+        let own = self.own(reference)?;
+        match own.map(|own| &mut own.act) {
+            Some(Act::Created(value)) => *value = bytes,
+            _ => self.set(reference, Act::Written(bytes)),
+        }
+        Ok(())
+    }
+
+    /// Replaces a part of an object's bytes, from the reference's offset plus `offset` on, within its length. Only that part
+    /// travels (of a large object, the whole). It counts as a read of the object.
+    pub fn patch(&mut self, reference: &Reference, offset: u64, bytes: &[u8]) -> Result<()> {
+        block_on(self.patch_async(reference, offset, bytes))
+    }
+
+    /// As [`Transaction::patch`].
+    pub async fn patch_async(
+        &mut self,
+        reference: &Reference,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let whole = Reference {
+            offset: 0,
+            ..*reference
+        };
+        let found = self.ready(&whole).await?;
+        let base = self.show(&whole, found)?;
+        let part = part_of(base.len(), reference.offset.saturating_add(offset), bytes.len())?;
+        if let Found::Own = found {
+            return self.patch_own(whole.object, part, bytes);
+        }
+        let mut value = base.to_vec();
+        value[part.clone()].copy_from_slice(bytes);
+        let act = match found {
+            // The home patches what lies in one page.
+            Found::Whole => Act::Written(value),
+            _ => Act::Patched(value, part),
+        };
+        self.large.remove(&whole.object);
+        self.set(&whole, act);
+        Ok(())
+    }
+
+    fn patch_own(&mut self, object: ObjectId, part: Range<usize>, bytes: &[u8]) -> Result<()> {
+        match self.writes.get_mut(object).map(|own| &mut own.act) {
+            Some(Act::Created(value) | Act::Written(value)) => {
+                value[part].copy_from_slice(bytes);
+            }
+            Some(Act::Patched(value, changed)) => {
+                value[part.clone()].copy_from_slice(bytes);
+                // One patch for each object: what lies between two was read, so it is right.
+                *changed = changed.start.min(part.start)..changed.end.max(part.end);
+            }
+            Some(Act::Deleted) | None => return Err(gone(object)),
+        }
+        Ok(())
+    }
+
+    /// Makes an object, next to what this member made last in the segment.
+    pub fn create(&mut self, segment: &Segment, bytes: impl Into<Vec<u8>>) -> Result<Reference> {
+        let bytes = bytes.into();
+        let ground = Arc::clone(segment.ground());
+        match self.create_now(&ground, None, bytes)? {
+            Ok(reference) => Ok(reference),
+            Err(bytes) => block_on(self.create_when_granted(&ground, None, bytes)),
+        }
+    }
+
+    /// As [`Transaction::create`].
+    pub async fn create_async(
+        &mut self,
+        segment: &Segment,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<Reference> {
+        let bytes = bytes.into();
+        let ground = Arc::clone(segment.ground());
+        match self.create_now(&ground, None, bytes)? {
+            Ok(reference) => Ok(reference),
+            Err(bytes) => self.create_when_granted(&ground, None, bytes).await,
+        }
+    }
+
+    /// Makes an object near another one: in its page if this member made that one there and there is room, else where this
+    /// member puts what is near it. What is used together should lie together.
+    pub fn create_near(&mut self, near: &Reference, bytes: impl Into<Vec<u8>>) -> Result<Reference> {
+        let bytes = bytes.into();
+        let (ground, page) = self.ground_of(near);
+        match self.create_now(&ground, Some(page), bytes)? {
+            Ok(reference) => Ok(reference),
+            Err(bytes) => block_on(self.create_when_granted(&ground, Some(page), bytes)),
+        }
+    }
+
+    /// As [`Transaction::create_near`].
+    pub async fn create_near_async(
+        &mut self,
+        near: &Reference,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<Reference> {
+        let bytes = bytes.into();
+        let (ground, page) = self.ground_of(near);
+        match self.create_now(&ground, Some(page), bytes)? {
+            Ok(reference) => Ok(reference),
+            Err(bytes) => self.create_when_granted(&ground, Some(page), bytes).await,
+        }
+    }
+
+    /// Deletes an object; it need not be read before.
+    pub fn delete(&mut self, reference: &Reference) -> Result<()> {
+        let own = self.own(reference)?;
+        match own.map(|own| &own.act) {
+            Some(Act::Created(_)) => self.writes.uncreate(reference.object),
+            _ => self.set(reference, Act::Deleted),
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, reference: &Reference, act: Act) {
+        self.writes.set(reference.object, reference.generation, act);
+    }
+
+    /// What this transaction did to an object that is to be replaced or deleted.
+    fn own(&mut self, reference: &Reference) -> Result<Option<&mut Own>> {
+        self.enter(reference.home)?;
+        if reference.offset != 0 {
+            return Err(Error::invalid(
+                "a whole object is replaced or deleted, and the reference points into one: use patch",
+            ));
+        }
+        let object = reference.object;
+        if object.page.page == PageNo(0) && object.slot.0 != super::roots::ROOTS_SLOT.0
+            || object.page.page.is_overflow()
+        {
+            return Err(Error::invalid("this page is the home's own"));
+        }
+        let generation = reference.generation;
+        match self.writes.get_mut(object) {
+            Some(own) if own.generation != generation || own.bytes().is_none() => Err(gone(object)),
+            own => Ok(own),
+        }
+    }
+
+    fn ground_of(&self, near: &Reference) -> (Arc<Ground>, PageNo) {
+        let page = near.object.page;
+        (self.link.grounds.get(near.home, page.segment), page.page)
+    }
+
+    /// Makes an object if there is room; else gives the bytes back.
+    fn create_now(
+        &mut self,
+        ground: &Arc<Ground>,
+        near: Option<PageNo>,
+        bytes: Vec<u8>,
+    ) -> Result<Result<Reference, Vec<u8>>> {
+        self.enter(ground.home)?;
+        check_size(bytes.len())?;
+        let in_page = match bytes.len() {
+            0..=INLINE_VALUE_BYTES_MAX => bytes.len(),
+            _ => OVERFLOW_HEAD_BYTES,
+        };
+        let due = self.fetch_due();
+        match ground.take(&self.link, near, in_page, due) {
+            Some(taken) => Ok(Ok(self.create_in(ground, taken, bytes))),
+            None => Ok(Err(bytes)),
+        }
+    }
+
+    async fn create_when_granted(
+        &mut self,
+        ground: &Arc<Ground>,
+        near: Option<PageNo>,
+        mut bytes: Vec<u8>,
+    ) -> Result<Reference> {
+        let (since, due) = (Instant::now(), self.fetch_due());
+        loop {
+            ground.refill(&self.link, due).await?;
+            // Another thread may have been quicker.
+            match self.create_now(ground, near, bytes)? {
+                Ok(reference) => {
+                    self.link.counters.waited_for_room(since);
+                    return Ok(reference);
+                }
+                Err(back) => bytes = back,
+            }
+        }
+    }
+
+    fn create_in(&mut self, ground: &Arc<Ground>, taken: Taken, bytes: Vec<u8>) -> Reference {
+        let object = object_in(ground.segment, taken);
+        let generation = FIRST_GENERATION;
+        let from = (Arc::clone(ground), taken);
+        self.writes.create(object, generation, bytes, from);
+        Reference {
+            home: ground.home,
+            object,
+            generation,
+            offset: 0,
+        }
+    }
+
+}
+
+/// Slots are taken from fresh pages: nothing was there before.
+const FIRST_GENERATION: Generation = Generation(1);
+
+fn object_in(segment: SegmentId, taken: Taken) -> ObjectId {
+    ObjectId {
+        page: PageId {
+            segment,
+            page: taken.page,
+        },
+        slot: taken.slot,
+    }
+}
+
+fn check_size(bytes: usize) -> Result<()> {
+    if bytes as u64 > OBJECT_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!("an object has at most {OBJECT_BYTES_MAX} bytes, and this is one of {bytes}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The part of an object that a patch replaces.
+fn part_of(size: usize, offset: u64, len: usize) -> Result<Range<usize>> {
+    let start = usize::try_from(offset).ok();
+    let end = start.and_then(|start| start.checked_add(len));
+    match start.zip(end) {
+        Some((start, end)) if end <= size => Ok(start..end),
+        _ => Err(Error::invalid(format!(
+            "a patch of {len} bytes at {offset} does not lie within an object of {size} bytes"
+        ))),
+    }
+}
