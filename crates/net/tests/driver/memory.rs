@@ -21,7 +21,9 @@ pub(crate) const HOME: HomeId = HomeId(77);
 
 /// An engine that keeps everything in memory and is durable at once.
 #[derive(Default, Clone)]
-struct Memory(Arc<Mutex<BTreeMap<(Table, Vec<u8>), Vec<u8>>>>);
+struct Memory(Arc<Mutex<Records>>);
+
+type Records = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
 
 impl Reader for Memory {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
