@@ -72,6 +72,23 @@ impl Store {
         self.room.set_limit(limit_bytes);
     }
 
+    /// Whether a commit that brings so many bytes would be taken now, by the
+    /// limit and by the volume. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError::Full`] if not, with the reason for a person.
+    pub fn ask_room(&self, bytes: u64) -> Result<(), StorageError> {
+        let before = self.usage().bytes();
+        let waiting = self.opened.database.write_buffer_size();
+        self.room.ask(Demand {
+            purpose: Purpose::Brings,
+            before,
+            after: before.saturating_add(bytes),
+            written: bytes.saturating_mul(2).saturating_add(waiting),
+        })
+    }
+
     fn writing(&self) -> MutexGuard<'_, Writing> {
         // What a panic left behind is marked broken, not locked for ever.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
