@@ -437,7 +437,7 @@ pub fn apply_slot(edit: &mut ImageEdit, slot: Slot, change: &SlotChange) {
 
 fn patched(same_object: bool, base: Content<'_>, offset: u32, bytes: &[u8]) -> Draft {
     let Content::Value(base) = base else {
-        return Draft::Hole;
+        return filled(base, offset, bytes);
     };
     match patch(base, offset, bytes) {
         Some(value) if same_object => Draft::Value(value),
@@ -446,8 +446,8 @@ fn patched(same_object: bool, base: Content<'_>, offset: u32, bytes: &[u8]) -> D
 }
 
 /// What a patch makes of what is no value: a hole, but for a planted bug.
-fn filled(base: &Draft, offset: u32, bytes: &[u8]) -> Draft {
-    if *base == Draft::Hole && planted::is(Bug::PatchFillsHole) {
+fn filled(base: Content<'_>, offset: u32, bytes: &[u8]) -> Draft {
+    if base == Content::Hole && planted::is(Bug::PatchFillsHole) {
         let zeros = core::iter::repeat_n(0, offset as usize);
         return Draft::Value(zeros.chain(bytes.iter().copied()).collect());
     }

@@ -90,6 +90,16 @@ impl Proxy {
         }
         let (requester, epoch) = (child.node, child.epoch);
         let entry = self.children.enter(waiter.edge, page, false);
+        // The helper answers as of no later than here; a requester that heard
+        // nothing for a while would have to wait for a heartbeat to show that.
+        out.down(
+            waiter.edge,
+            Down::Heartbeat {
+                home: self.up.home,
+                position: self.up.position,
+                watermark: self.up.watermark,
+            },
+        );
         asked.push(helper);
         out.note(Note::Redirected);
         out.down(
