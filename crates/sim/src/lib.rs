@@ -1,1 +1,76 @@
-//! Villages simulated from one seed, with faults and checkers.
+//! Whole villages simulated from one seed: homes, sites, members, their
+//! programs, disks and connections, in simulated time, with faults. Checkers
+//! hold everything that any node or program sees against the truth, which is
+//! what the homes' durable logs say.
+//!
+//! A seed always tells the same story. Whatever fails prints the seed and the
+//! command that tells the story again.
+
+pub mod campaign;
+pub mod checks;
+pub mod counts;
+pub mod disk;
+pub mod drive;
+pub mod failure;
+pub mod faults;
+pub mod history;
+pub mod link;
+pub mod network;
+pub mod node;
+pub mod options;
+pub mod people;
+pub mod prng;
+pub mod program;
+pub mod strike;
+pub mod time;
+pub mod trace;
+pub mod truth;
+pub mod village;
+pub mod world;
+
+pub use options::Options;
+pub use trace::Mode;
+
+use counts::Counts;
+use failure::{Checked, Failure};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use world::World;
+
+/// What came of one seed.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// The seed.
+    pub seed: u64,
+    /// What was counted.
+    pub counts: Counts,
+    /// A hash of everything that happened, if the trace was kept.
+    pub hash: u64,
+    /// The last events, if the trace was kept.
+    pub tail: Vec<String>,
+    /// What went wrong, if anything did.
+    pub result: Checked,
+}
+
+/// Runs the village of a seed.
+pub fn run(seed: u64, options: Options) -> Story {
+    let mut world = match World::new(seed, options) {
+        Ok(world) => world,
+        Err(failure) => {
+            return Story {
+                seed,
+                counts: Counts::default(),
+                hash: 0,
+                tail: Vec::new(),
+                result: Err(failure),
+            };
+        }
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| world.run()));
+    Story {
+        seed,
+        hash: world.trace.hash(),
+        tail: world.trace.tail().map(str::to_string).collect(),
+        result: result.unwrap_or_else(|_| Err(Failure::new("panic", campaign::last_panic()))),
+        counts: world.counts,
+    }
+}

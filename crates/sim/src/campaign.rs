@@ -1,0 +1,112 @@
+//! Many seeds, on several threads, until one fails.
+
+use crate::counts::Counts;
+use crate::{Mode, Options, Story, run};
+use std::cell::RefCell;
+use std::panic;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use thorp_core::planted::{self, Bug};
+
+thread_local! {
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// What the last panic of this thread said, and where.
+pub fn last_panic() -> String {
+    PANIC.with(|panic| panic.borrow().clone())
+}
+
+/// Keeps what panics say instead of printing it: a panic in a core is a finding.
+pub fn keep_panics() {
+    panic::set_hook(Box::new(|info| {
+        PANIC.with(|panic| *panic.borrow_mut() = info.to_string());
+    }));
+}
+
+/// What came of a campaign.
+#[derive(Debug, Default)]
+pub struct Campaign {
+    /// What was counted in all seeds that ran.
+    pub counts: Counts,
+    /// The story that failed, if one did: the one with the lowest seed of those that ran.
+    pub failed: Option<Story>,
+}
+
+/// Runs seeds from `first` on until one fails.
+pub fn run_seeds(first: u64, seeds: u64, jobs: u64) -> Campaign {
+    let next = AtomicU64::new(first);
+    let stop = AtomicBool::new(false);
+    let campaign = Mutex::new(Campaign::default());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first.saturating_add(seeds) {
+                        break;
+                    }
+                    let story = run(seed, Options::default());
+                    stop.fetch_or(story.result.is_err(), Ordering::Relaxed);
+                    take(&campaign, story);
+                }
+            });
+        }
+    });
+    campaign.into_inner().unwrap_or_default()
+}
+
+fn take(campaign: &Mutex<Campaign>, story: Story) {
+    let Ok(mut campaign) = campaign.lock() else {
+        return;
+    };
+    campaign.counts.add(&story.counts);
+    let lower = |failed: &Story| story.seed < failed.seed;
+    if story.result.is_err() && campaign.failed.as_ref().is_none_or(lower) {
+        campaign.failed = Some(story);
+    }
+}
+
+/// Tells a seed's story again, with its last events.
+pub fn retell(seed: u64) -> Story {
+    run(seed, Options { trace: Mode::Keep })
+}
+
+/// Whether two runs of a seed are the same, event by event.
+pub fn is_deterministic(seed: u64) -> bool {
+    let (one, two) = (retell(seed), retell(seed));
+    one.hash == two.hash && one.counts == two.counts
+}
+
+/// The command that tells a seed's story again.
+pub fn command(seed: u64, bug: Option<Bug>) -> String {
+    let bug = bug.map_or(String::new(), |bug| format!(" --bug {}", bug.name()));
+    format!("cargo run --profile sim -p thorp-sim -- run --seed {seed} --trace{bug}")
+}
+
+/// How a planted bug was found.
+#[derive(Debug)]
+pub struct Catch {
+    /// The bug.
+    pub bug: Bug,
+    /// Seeds that it took.
+    pub seeds: u64,
+    /// The story that failed; none if the bug was not found.
+    pub story: Option<Story>,
+}
+
+/// Plants a bug and runs seeds until a checker catches it.
+pub fn catch(bug: Bug, first: u64, seeds_max: u64, jobs: u64) -> Catch {
+    planted::plant(Some(bug));
+    let campaign = run_seeds(first, seeds_max, jobs);
+    planted::plant(None);
+    let seeds = match &campaign.failed {
+        Some(story) => story.seed - first + 1,
+        None => seeds_max,
+    };
+    Catch {
+        bug,
+        seeds,
+        story: campaign.failed,
+    }
+}

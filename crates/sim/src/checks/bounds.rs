@@ -1,0 +1,82 @@
+//! Rule 15: every table keeps within its limit.
+
+use crate::failure::{Checked, demand};
+use crate::time::NodeNo;
+use crate::world::World;
+use thorp_core::ids::NodeKind;
+use thorp_core::limits::{
+    CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
+};
+
+/// Looks at the sizes of a node's tables.
+pub fn check(world: &World, no: NodeNo) -> Checked {
+    let node = &world.nodes[no.0];
+    let Some(machine) = &node.machine else {
+        return Ok(());
+    };
+    let children = world.edges.values().filter(|edge| edge.parent == no);
+    let children = children.count().max(1);
+    for (table, size) in machine.sizes() {
+        let limit = limit(world, no, table, children);
+        demand!(
+            limit.is_none_or(|limit| size <= limit),
+            "bounds",
+            "{} has {size} in table {table}, more than {limit:?}",
+            node.name
+        );
+    }
+    Ok(())
+}
+
+fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usize> {
+    let node = &world.nodes[no.0];
+    match (node.kind, table) {
+        (NodeKind::Home, _) => home_limit(world, node.plan, table, children),
+        (NodeKind::Redirector, "kept_bytes") => {
+            Some(world.village.sites[node.plan].kept_bytes_max)
+        }
+        (NodeKind::Redirector, "image_bytes") => {
+            Some(world.village.sites[node.plan].cache_bytes)
+        }
+        (NodeKind::Redirector, "fetches" | "waiting") => Some(children * FETCHES_PER_CHILD_MAX),
+        (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
+        (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
+        (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
+        // The program's own calls, one to register and one for each outcome.
+        (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX + 1 + COMMITS_IN_FLIGHT_MAX),
+        _ => None,
+    }
+}
+
+fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Option<usize> {
+    let plan = &world.village.homes[plan];
+    match table {
+        "children" => Some(CHILDREN_MAX),
+        "changes" => Some(plan.changes_known_max),
+        "registrations" => Some(plan.registrations_max),
+        "parked" => Some(plan.parked_max),
+        "waiting" => Some(children * FETCHES_PER_CHILD_MAX),
+        _ => None,
+    }
+}
+
+/// Looks at a village at rest: nothing is under way any more.
+pub fn check_rest(world: &World) -> Checked {
+    for node in &world.nodes {
+        let sizes = node.machine.as_ref().map(|m| m.sizes()).unwrap_or_default();
+        for (table, size) in sizes {
+            let under_way = matches!(
+                table,
+                "pending" | "pending_bytes" | "parked" | "waiting" | "fetches" | "commits" | "calls"
+                    | "kept" | "kept_bytes" | "redirecting"
+            );
+            demand!(
+                !under_way || size == 0,
+                "rest",
+                "{} still has {size} in table {table}",
+                node.name
+            );
+        }
+    }
+    Ok(())
+}

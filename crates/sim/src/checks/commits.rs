@@ -1,0 +1,251 @@
+//! The order of commits: each is in the log once, does what it asked for and
+//! nothing else, saw what was there just before it, and is never lost.
+
+use crate::failure::{Checked, demand};
+use crate::history::Asked;
+use crate::truth::{Changed, Object, Truth};
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use thorp_core::change::{NewValue, WriteOp, patch};
+use thorp_core::home::records::LogRecord;
+use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Slot};
+use thorp_core::message::{Outcome, Part};
+use thorp_core::storage::Batch;
+
+type Staged = BTreeMap<(HomeId, SegmentId, PageNo), Arc<[u8]>>;
+
+/// Batches have become durable: their commits are part of the truth now.
+pub fn durable(world: &mut World, home: HomeId, batches: &[Batch]) -> Checked {
+    for batch in batches {
+        let Some(truth) = world.truths.get_mut(&home) else {
+            continue;
+        };
+        for (record, changed) in truth.take(batch)? {
+            let now = world.now;
+            world
+                .trace
+                .line(|| format!("{now:?} durable at home {home}: {record:?}"));
+            check_stamp(world, home, &record)?;
+            if record.commit.is_some() {
+                world.counts.commits += 1;
+                check_commit(world, home, &record, &changed)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_stamp(world: &World, home: HomeId, record: &LogRecord) -> Checked {
+    let promised = world.promised.get(&home).copied().unwrap_or_default();
+    demand!(
+        record.stamp > promised,
+        "watermark",
+        "position {} has stamp {:?}, after {promised:?} was promised",
+        record.position,
+        record.stamp
+    );
+    Ok(())
+}
+
+fn check_commit(world: &World, home: HomeId, record: &LogRecord, changed: &Changed) -> Checked {
+    let position = record.position;
+    let (Some(id), Some(truth)) = (record.commit, world.truths.get(&home)) else {
+        return Ok(());
+    };
+    let Some(asked) = world.history.sent.get(&id) else {
+        demand!(false, "exactly once", "commit {id:?} at {position} was never sent");
+        return Ok(());
+    };
+    demand!(!asked.wrong, "refusals", "commit {id:?} at {position} should have been refused");
+    let told = world.history.told.get(&id);
+    demand!(
+        !matches!(told, Some(Outcome::Refused(_))),
+        "exactly once",
+        "commit {id:?} is at {position}; its program was told {told:?}"
+    );
+    let before = Position(position.0 - 1);
+    check_seen(truth, home, asked, before, "serializability")?;
+    for part in asked.parts.iter().filter(|part| part.home == home) {
+        check_evidence(truth, id, part, before)?;
+        check_effects(truth, &world.history.staged, part, position, changed)?;
+    }
+    Ok(())
+}
+
+/// Everything a transaction saw is there as of a position.
+pub fn check_seen(
+    truth: &Truth,
+    home: HomeId,
+    asked: &Asked,
+    position: Position,
+    checker: &'static str,
+) -> Checked {
+    for ((_, object), seen) in asked.seen.iter().filter(|((h, _), _)| *h == home) {
+        let (since, is) = truth.object_at(*object, position);
+        if is != *seen {
+            let detail = format!(
+                "{:?} saw {object} as {seen:?}; as of {position} it is {is:?} since {since}",
+                asked.member
+            );
+            return Err(crate::failure::Failure::new(checker, detail));
+        }
+    }
+    Ok(())
+}
+
+/// Rule 4: what was read, also by patching, creating and deleting, has not
+/// changed since the evidence.
+fn check_evidence(truth: &Truth, id: CommitId, part: &Part, before: Position) -> Checked {
+    let read = part.reads.iter();
+    let read = read.flat_map(|(page, slots)| slots.iter().map(|slot| (*page, slot)).collect::<Vec<_>>());
+    let written = part.writes.iter().flat_map(|writes| {
+        let slots = writes.slots.iter().filter(|(_, op)| op.reads());
+        slots.map(|(slot, _)| (writes.page, *slot)).collect::<Vec<_>>()
+    });
+    for (page, slot) in read.chain(written) {
+        let object = ObjectId { page, slot };
+        let (since, _) = truth.object_at(object, before);
+        demand!(
+            since <= part.evidence,
+            "serializability",
+            "commit {id:?} depends on {object} as of {}; it was changed at {since}, before the \
+             commit came after {before}",
+            part.evidence
+        );
+    }
+    Ok(())
+}
+
+/// A commit does what it asked for, and nothing else.
+fn check_effects(
+    truth: &Truth,
+    staged: &Staged,
+    part: &Part,
+    position: Position,
+    changed: &Changed,
+) -> Checked {
+    let before = Position(position.0 - 1);
+    let mut expected = BTreeMap::new();
+    for writes in &part.writes {
+        for (slot, op) in &writes.slots {
+            let object = ObjectId {
+                page: writes.page,
+                slot: *slot,
+            };
+            let was = truth.object(object, before);
+            let after = applied(op, &was, part.home, object, staged);
+            let is = truth.object(object, position);
+            demand!(
+                after.as_ref() == Some(&is),
+                "effects",
+                "at {position} {object} becomes {is:?}; {op:?} of {was:?} should give {after:?}"
+            );
+            expected.insert(object, ());
+        }
+        let extent = truth.extent(writes.page, position);
+        demand!(
+            extent > writes.page.page,
+            "effects",
+            "at {position} page {} is written to, beyond the extent {extent}",
+            writes.page
+        );
+    }
+    for (object, is) in changed {
+        let extent = object.page.page == PageNo(0) && object.slot == Slot(0);
+        demand!(
+            expected.contains_key(object) || extent,
+            "effects",
+            "at {position} {object} becomes {is:?}, which nobody asked for"
+        );
+    }
+    Ok(())
+}
+
+/// What an operation makes of an object; none if it should have been refused.
+fn applied(
+    op: &WriteOp,
+    was: &Object,
+    home: HomeId,
+    object: ObjectId,
+    staged: &Staged,
+) -> Option<Object> {
+    let generation = op.generation();
+    let bytes = |value: &NewValue| match value {
+        NewValue::Inline(blob) => Some(blob.bytes().into()),
+        NewValue::Staged(overflow) => staged
+            .get(&(home, object.page.segment, overflow.first))
+            .cloned(),
+    };
+    let same = was.value.is_some() && was.generation == generation;
+    let value = match op {
+        WriteOp::Create { value, .. } => {
+            if was.value.is_some() || generation != was.generation.next() {
+                return None;
+            }
+            Some(bytes(value)?)
+        }
+        _ if !same => return None,
+        WriteOp::Write { value, .. } => Some(bytes(value)?),
+        WriteOp::Patch { offset, bytes, .. } => {
+            let base = was.value.as_ref()?;
+            Some(patch(base, *offset, bytes.bytes())?.into())
+        }
+        WriteOp::Delete { .. } => None,
+    };
+    Some(Object { generation, value })
+}
+
+/// A program is told how its commit ended.
+pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcome) -> Checked {
+    match outcome {
+        Outcome::Committed { position, .. } => committed(world, id, asked, *position)?,
+        Outcome::Refused(refusal) => {
+            world.counts.refused(refusal.kind());
+            for truth in world.truths.values() {
+                demand!(
+                    !truth.commits.contains_key(&id),
+                    "exactly once",
+                    "{id:?} was refused as {refusal:?}; it is in the log at {:?}",
+                    truth.commits.get(&id)
+                );
+            }
+        }
+    }
+    world.history.tell(id, asked, outcome);
+    Ok(())
+}
+
+fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Position) -> Checked {
+    demand!(!asked.wrong, "refusals", "{id:?} should have been refused");
+    for part in &asked.parts {
+        let Some(truth) = world.truths.get(&part.home) else {
+            continue;
+        };
+        let known = asked.acknowledged.get(&part.home).copied();
+        demand!(
+            known.is_none_or(|known| known <= position),
+            "strictness",
+            "{id:?} stands at {position}; {known:?} was acknowledged before it began"
+        );
+        if part.writes.is_empty() {
+            demand!(
+                position <= truth.end,
+                "durable first",
+                "{id:?} stands at {position}, the log is durable to {}",
+                truth.end
+            );
+            check_seen(truth, part.home, asked, position, "strictness")?;
+            world.counts.strict_read_only += 1;
+            continue;
+        }
+        let at = truth.commits.get(&id).map(|(at, _)| *at);
+        demand!(
+            at == Some(position),
+            "nothing is lost",
+            "{id:?} was told to be at {position}; in the log it is at {at:?}"
+        );
+    }
+    Ok(())
+}

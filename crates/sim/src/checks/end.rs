@@ -1,0 +1,149 @@
+//! A last look at a village at rest: nothing is lost, nothing leaks, and
+//! whoever comes new sees the truth.
+
+use super::{bounds, cache, directory, validity};
+use crate::failure::{Checked, demand};
+use crate::time::NodeNo;
+use crate::world::World;
+use std::collections::BTreeSet;
+use thorp_core::door::{Answer, Ask, Input};
+use thorp_core::ids::{EdgeId, HomeId, NodeKind, PageId, Place, Ticket};
+use thorp_core::message::Outcome;
+
+/// Looks at everything.
+pub fn check(world: &mut World) -> Checked {
+    nothing_is_lost(world)?;
+    // A home reserves its clock now and then, also at rest.
+    for _ in 0..10 {
+        if bounds::check_rest(world).is_ok() {
+            break;
+        }
+        world.run_for(100)?;
+    }
+    bounds::check_rest(world)?;
+    for no in (0..world.nodes.len()).map(NodeNo) {
+        validity::check(world, no)?;
+        cache::check(world, no)?;
+    }
+    let edges: Vec<EdgeId> = world.edges.keys().copied().collect();
+    edges.iter().try_for_each(|edge| directory::check_edge(world, *edge))?;
+    nothing_leaks(world)?;
+    a_visitor_sees_the_truth(world)
+}
+
+fn nothing_is_lost(world: &World) -> Checked {
+    for (id, outcome) in &world.history.told {
+        let asked = world.history.sent.get(id);
+        let writes = asked.is_some_and(|a| a.parts.iter().any(|p| !p.writes.is_empty()));
+        for truth in world.truths.values() {
+            let at = truth.commits.get(id).map(|(position, _)| *position);
+            let right = match outcome {
+                Outcome::Committed { position, .. } => !writes || at == Some(*position),
+                Outcome::Refused(_) => at.is_none(),
+            };
+            demand!(
+                right,
+                "nothing is lost",
+                "{id:?} ended as {outcome:?}; in the log it is at {at:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// When every member has given up every page, no directory names any but what
+/// redirectors keep themselves.
+fn nothing_leaks(world: &mut World) -> Checked {
+    for no in (0..world.nodes.len()).map(NodeNo) {
+        if world.nodes[no.0].kind == NodeKind::Member {
+            let places = world.held_places(no);
+            world.handle(no, Input::Evict(places))?;
+        }
+    }
+    world.run_for(5_000)?;
+    let pages: Vec<(HomeId, PageId)> = world
+        .truths
+        .iter()
+        .flat_map(|(home, truth)| truth.pages().map(|page| (*home, page)))
+        .collect();
+    for (id, edge) in &world.edges {
+        let parent = &world.nodes[edge.parent.0];
+        let Some(machine) = &parent.machine else {
+            continue;
+        };
+        for (home, page) in &pages {
+            if machine.holds(*home, *id, *page) {
+                let below = is_held_below(world, edge.child, *home, *page);
+                demand!(
+                    below,
+                    "leak",
+                    "{} has {} entered for page {page}, which nobody there holds",
+                    parent.name,
+                    world.nodes[edge.child.0].name
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_held_below(world: &World, no: NodeNo, home: HomeId, page: PageId) -> bool {
+    let node = &world.nodes[no.0];
+    let Some(machine) = &node.machine else {
+        return false;
+    };
+    let own = machine.images(home).iter().any(|(held, _)| *held == page);
+    let mut below = world.edges.values().filter(|edge| edge.parent == no);
+    own || below.any(|edge| is_held_below(world, edge.child, home, page))
+}
+
+/// A new member reads every page and finds the truth.
+fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
+    let parents = world.nodes.iter().filter(|n| n.kind != NodeKind::Member);
+    let parents: Vec<NodeNo> = parents.map(|node| node.no).collect();
+    let Some(parent) = world.fault_prng.pick(&parents).copied() else {
+        return Ok(());
+    };
+    let no = world.add_node(NodeKind::Member, usize::MAX, vec![parent], None);
+    world.start(no)?;
+    world.run_for(2_000)?;
+    let mut places = BTreeSet::new();
+    for (home, truth) in &world.truths {
+        for page in truth.pages().filter(|page| truth.is_live(*page)) {
+            places.insert(Place { home: *home, page });
+        }
+    }
+    for (place, number) in places.iter().zip(1..) {
+        world.ask(no, Ticket(number), Ask::Fetch(*place))?;
+    }
+    world.run_for(8_000)?;
+    let node = &world.nodes[no.0];
+    let (Some(machine), Some(resident)) = (&node.machine, &node.resident) else {
+        return Ok(());
+    };
+    // Its answers wait under tickets that no session holds.
+    for (place, number) in places.iter().zip(1..) {
+        let answer = resident.answers.get(&Ticket(number));
+        let held = machine.images(place.home);
+        let held = held.iter().find(|(page, _)| *page == place.page);
+        let complete = held.is_some_and(|(_, image)| image.is_complete());
+        demand!(
+            answer.is_none_or(|answer| *answer == Answer::Fetched) && complete,
+            "at the end",
+            "a new member at {} does not get page {place:?}: {answer:?}",
+            world.nodes[parent.0].name
+        );
+    }
+    let end = |home: &HomeId| world.truths.get(home).map(|truth| truth.end);
+    for home in world.truths.keys() {
+        demand!(
+            machine.position(*home) == end(home),
+            "at the end",
+            "a new member stands at {:?}, the log ends at {:?}",
+            machine.position(*home),
+            end(home)
+        );
+    }
+    validity::check(world, no)?;
+    cache::check(world, no)
+}

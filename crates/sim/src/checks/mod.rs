@@ -1,0 +1,10 @@
+//! What must hold, each checker by itself.
+
+pub mod bounds;
+pub mod cache;
+pub mod commits;
+pub mod directory;
+pub mod end;
+pub mod promises;
+pub mod reads;
+pub mod validity;

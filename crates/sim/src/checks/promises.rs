@@ -1,0 +1,84 @@
+//! Nothing above the durable end of the log is sent or promised (rule 1), and
+//! watermarks are kept (rules 5 and 12).
+
+use crate::failure::{Checked, demand};
+use crate::time::NodeNo;
+use crate::world::World;
+use thorp_core::door::Publish;
+use thorp_core::ids::{HomeId, Position, Stamp};
+use thorp_core::message::{Down, Message, Up};
+
+/// Looks at a message as it is sent.
+pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
+    match message {
+        Message::Down(message) => sent_down(world, from, message),
+        Message::Up(Up::Commit(request)) => {
+            let is_member = world.nodes[from.0].resident.is_some();
+            demand!(
+                !is_member || world.commit_sent(request),
+                "exactly once",
+                "{} sends a commit that no program asked for so: {request:?}",
+                world.nodes[from.0].name
+            );
+            Ok(())
+        }
+        Message::Up(_) => Ok(()),
+    }
+}
+
+fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
+    let (home, position) = match message {
+        Down::Begin { home, position, .. }
+        | Down::Image { home, position, .. }
+        | Down::Told { home, position, .. }
+        | Down::Heartbeat { home, position, .. } => (*home, *position),
+        Down::Step(step) => (step.home, step.position),
+        Down::Peer(peer) => (peer.home, peer.position),
+        _ => return Ok(()),
+    };
+    durable(world, from, home, position)?;
+    if let Down::Begin { watermark, .. } | Down::Heartbeat { watermark, .. } = message {
+        promised(world, from, home, position, *watermark)?;
+    }
+    Ok(())
+}
+
+/// Looks at what a member publishes to its cache.
+pub fn published(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {
+    durable(world, no, publish.home, publish.position)?;
+    promised(world, no, publish.home, publish.position, publish.watermark)
+}
+
+fn durable(world: &World, from: NodeNo, home: HomeId, position: Position) -> Checked {
+    let end = world.truths.get(&home).map_or(Position(0), |t| t.end);
+    demand!(
+        position <= end,
+        "durable first",
+        "{} tells position {position} of home {home}, whose log is durable to {end}",
+        world.nodes[from.0].name
+    );
+    Ok(())
+}
+
+/// Every commit above `position` has a stamp above the watermark.
+fn promised(
+    world: &mut World,
+    from: NodeNo,
+    home: HomeId,
+    position: Position,
+    watermark: Stamp,
+) -> Checked {
+    let known = world.promised.entry(home).or_default();
+    *known = (*known).max(watermark);
+    let Some(truth) = world.truths.get(&home) else {
+        return Ok(());
+    };
+    let next = truth.stamp_after(position);
+    demand!(
+        next.is_none_or(|stamp| stamp > watermark),
+        "watermark",
+        "{} promises {watermark:?} at {position}, the commit after it has {next:?}",
+        world.nodes[from.0].name
+    );
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! A home's disk: it loses what was not synced.
+
+use crate::prng::Prng;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use thorp_core::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
+
+type Key = (Table, Vec<u8>);
+
+/// The disk of one home. It outlives the home's restarts.
+#[derive(Debug, Default)]
+pub struct Disk {
+    durable: BTreeMap<Key, Vec<u8>>,
+    pending: VecDeque<Batch>,
+    /// Pending batches that reads see already.
+    seen: usize,
+    /// Whether a sync is under way.
+    pub syncing: bool,
+    /// Batches refused: there is no room.
+    pub full: bool,
+    /// Milliseconds that a sync takes, at most.
+    pub sync_ms_max: u64,
+}
+
+impl Disk {
+    /// An empty disk.
+    pub fn new(sync_ms_max: u64) -> Self {
+        Disk {
+            sync_ms_max,
+            ..Disk::default()
+        }
+    }
+
+    /// Takes a batch; it is not durable yet. False if there is no room.
+    pub fn append(&mut self, batch: Batch) -> bool {
+        if self.full {
+            return false;
+        }
+        self.pending.push_back(batch);
+        true
+    }
+
+    /// Batches that are not durable.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Makes the first batches durable, and tells them in order.
+    pub fn sync(&mut self, batches: usize) -> Vec<Batch> {
+        let count = batches.min(self.pending.len());
+        let synced: Vec<Batch> = self.pending.drain(..count).collect();
+        self.seen = self.seen.saturating_sub(count);
+        for batch in &synced {
+            for op in &batch.ops {
+                apply(&mut self.durable, op);
+            }
+        }
+        synced
+    }
+
+    /// The power goes: some pending batches happen to be durable, the rest is lost.
+    pub fn crash(&mut self, survive: usize) -> Vec<Batch> {
+        let survivors = self.sync(survive);
+        self.pending.clear();
+        self.seen = 0;
+        self.syncing = false;
+        survivors
+    }
+
+    /// The mark of the last of the first batches.
+    pub fn mark_of(&self, batches: usize) -> Option<Mark> {
+        let last = batches.min(self.pending.len()).checked_sub(1)?;
+        self.pending.get(last).map(|batch| batch.mark)
+    }
+
+    /// Reads at a random moment: an engine may show batches before they are durable.
+    pub fn read(&mut self, prng: &mut Prng, table: Table, key: &[u8]) -> Option<Vec<u8>> {
+        self.seen = prng.range(self.seen as u64, self.pending.len() as u64) as usize;
+        let visible = self.pending.iter().take(self.seen).rev();
+        let ops = visible.flat_map(|batch| batch.ops.iter().rev());
+        for op in ops {
+            match op {
+                Op::Put {
+                    table: t,
+                    key: k,
+                    value,
+                } if *t == table && k == key => return Some(value.clone()),
+                Op::Delete { table: t, key: k } if *t == table && k == key => return None,
+                _ => {}
+            }
+        }
+        self.durable.get(&(table, key.to_vec())).cloned()
+    }
+}
+
+fn apply(tables: &mut BTreeMap<Key, Vec<u8>>, op: &Op) {
+    match op {
+        Op::Put { table, key, value } => {
+            tables.insert((*table, key.clone()), value.clone());
+        }
+        Op::Delete { table, key } => {
+            tables.remove(&(*table, key.clone()));
+        }
+    }
+}
+
+/// What a home finds when it starts: everything that is durable.
+impl Reader for Disk {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        Ok(self.durable.get(&(table, key.to_vec())).cloned())
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Scan,
+    ) -> Result<(), StorageError> {
+        let from = Bound::Included((table, from.to_vec()));
+        let records = self.durable.range((from, Bound::Unbounded));
+        for ((t, key), value) in records {
+            let ended = *t != table || (!to.is_empty() && key.as_slice() >= to);
+            if ended || visit(key, value) == Scan::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(mark: u64, key: u8, value: u8) -> Batch {
+        Batch {
+            mark: Mark(mark),
+            ops: vec![Op::Put {
+                table: Table::Log,
+                key: vec![key],
+                value: vec![value],
+            }],
+        }
+    }
+
+    #[test]
+    fn what_was_not_synced_is_lost() {
+        let mut disk = Disk::default();
+        assert!(disk.append(put(1, 1, 1)) && disk.append(put(2, 2, 2)));
+        assert_eq!(disk.mark_of(9), Some(Mark(2)));
+        assert_eq!(disk.crash(1).len(), 1);
+        assert_eq!(disk.get(Table::Log, &[1]), Ok(Some(vec![1])));
+        assert_eq!(disk.get(Table::Log, &[2]), Ok(None));
+    }
+
+    #[test]
+    fn reads_never_go_back() {
+        let mut prng = Prng::new(3);
+        let mut disk = Disk::default();
+        for value in 1..20 {
+            disk.append(put(u64::from(value), 1, value));
+        }
+        let mut last = None;
+        for round in 0..50 {
+            let read = disk.read(&mut prng, Table::Log, &[1]);
+            assert!(read >= last);
+            last = read;
+            if round % 10 == 0 {
+                disk.sync(3);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The driver of every core: hands over inputs, and does what lies on the tray,
+//! in its order.
+
+use crate::checks;
+use crate::disk::Disk;
+use crate::failure::{Checked, Failure, demand};
+use crate::time::{At, Event, Local, NodeNo};
+use crate::world::World;
+use thorp_core::door::{Effect, Input, LoadResult, Out};
+use thorp_core::home::{decode_page, page_key};
+use thorp_core::ids::{HomeId, NodeKind, PageId};
+use thorp_core::storage::{Batch, Mark, Table};
+
+/// Milliseconds until a home that lost its disk is tried again.
+const REOPEN_MS_MAX: u64 = 600;
+
+impl World {
+    /// Hands an input to a node's core, does what follows, and looks at the node.
+    pub fn handle(&mut self, no: NodeNo, input: Input) -> Checked {
+        let now = self.now;
+        let node = &self.nodes[no.0];
+        let clocks = node.now(now);
+        self.trace
+            .line(|| format!("{now:?} {} <- {input:?}", node.name));
+        let mut out = Out::new();
+        let node = self.node(no);
+        let Some(machine) = &mut node.machine else {
+            return Ok(());
+        };
+        machine.handle(clocks, input, &mut out);
+        self.process(no, out)?;
+        self.plan_tick(no);
+        checks::validity::check(self, no)?;
+        checks::bounds::check(self, no)
+    }
+
+    /// Does what lies on a tray.
+    pub fn process(&mut self, no: NodeNo, out: Out) -> Checked {
+        for effect in out.effects {
+            if !self.nodes[no.0].is_up() {
+                break; // Its disk failed it in the middle of the tray.
+            }
+            match effect {
+                Effect::Send(edge, message) => self.send(no, edge, message)?,
+                Effect::Close(edge, why) => self.close(no, edge, why),
+                Effect::Append(batch) => self.append(no, batch)?,
+                Effect::Load(page) => {
+                    let at = self.now.plus_us(self.prng.below(5_000));
+                    self.plan_local(no, at, Local::Read(page));
+                }
+                Effect::Publish(publish) => checks::cache::publish(self, no, &publish)?,
+                Effect::Answer(ticket, answer) => {
+                    if let Some(resident) = &mut self.node(no).resident {
+                        resident.answers.insert(ticket, answer);
+                    }
+                    self.plan_local(no, self.now, Local::Answered { ticket });
+                }
+                Effect::Note(note) => *self.counts.notes.entry(note).or_default() += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans the tick that a core asks for.
+    pub fn plan_tick(&mut self, no: NodeNo) {
+        let now = self.now;
+        let node = self.node(no);
+        let deadline = node.machine.as_ref().and_then(|m| m.deadline());
+        let Some(deadline) = deadline else {
+            return;
+        };
+        // A deadline that has passed is met at the next millisecond.
+        let at = node.at(deadline).max(now.plus_ms(1));
+        if node.tick_planned.is_none_or(|planned| planned > at) {
+            node.tick_planned = Some(at);
+            self.plan_local(no, at, Local::Tick);
+        }
+    }
+
+    /// Something happens at a node that is alive.
+    pub fn happen(&mut self, no: NodeNo, local: Local) -> Checked {
+        match local {
+            Local::Tick => self.tick(no),
+            Local::Dial { parent } => self.dial(no, parent),
+            Local::Sync { batches } => self.sync(no, batches),
+            Local::SyncTold(mark) => self.sync_told(no, mark),
+            Local::Read(page) => self.read(no, page),
+            Local::Step { session, wait } => self.step(no, session, wait),
+            Local::Answered { ticket } => self.answered(no, ticket),
+            Local::Squeeze => self.squeeze(no),
+        }
+    }
+
+    fn tick(&mut self, no: NodeNo) -> Checked {
+        let now = self.now;
+        let node = self.node(no);
+        if node.tick_planned != Some(now) {
+            return Ok(()); // An earlier one was planned since, and was met.
+        }
+        node.tick_planned = None;
+        let due = node.machine.as_ref().and_then(|m| m.deadline());
+        if due.is_some_and(|due| node.at(due) <= now) {
+            return self.handle(no, Input::Tick);
+        }
+        self.plan_tick(no);
+        Ok(())
+    }
+
+    // --- The disk ---
+
+    fn disk(&mut self, no: NodeNo) -> Option<(HomeId, &mut Disk)> {
+        let (home, disk) = self.nodes[no.0].home.as_mut()?;
+        Some((*home, disk))
+    }
+
+    fn append(&mut self, no: NodeNo, batch: Batch) -> Checked {
+        let Some((_, disk)) = self.disk(no) else {
+            let detail = format!("node {no:?} has no disk to append to");
+            return Err(Failure::new("driver", detail));
+        };
+        let mark = batch.mark;
+        if !disk.append(batch) {
+            // The contract of the store: after a failure, open it again.
+            let now = self.now;
+            self.trace.line(|| format!("{now:?} batch {mark:?} finds no room"));
+            self.kill(no)?;
+            let at = self.now.plus_ms(self.prng.range(50, REOPEN_MS_MAX));
+            self.agenda.plan(at, Event::Restart(no));
+            return Ok(());
+        }
+        if !disk.syncing {
+            disk.syncing = true;
+            self.plan_sync(no);
+        }
+        Ok(())
+    }
+
+    fn plan_sync(&mut self, no: NodeNo) {
+        let share = self.prng.next();
+        let delay = self.prng.next();
+        let now = self.now;
+        let Some((_, disk)) = self.disk(no) else {
+            return;
+        };
+        // An engine syncs what has gathered, or a part of it.
+        let pending = disk.pending().max(1) as u64;
+        let batches = 1 + (share % (pending * 2)).min(pending - 1) as usize;
+        let at = now.plus_us(200 + delay % (disk.sync_ms_max * 1000).max(1));
+        self.plan_local(no, at, Local::Sync { batches });
+    }
+
+    fn sync(&mut self, no: NodeNo, batches: usize) -> Checked {
+        let Some((home, disk)) = self.disk(no) else {
+            return Ok(());
+        };
+        let mark = disk.mark_of(batches);
+        let synced = disk.sync(batches);
+        let more = disk.pending() > 0;
+        disk.syncing = more;
+        checks::commits::durable(self, home, &synced)?;
+        if let Some(mark) = mark {
+            let at = self.now.plus_us(self.prng.below(2_000));
+            self.plan_local(no, at, Local::SyncTold(mark));
+        }
+        if more {
+            self.plan_sync(no);
+        }
+        Ok(())
+    }
+
+    fn sync_told(&mut self, no: NodeNo, mark: Mark) -> Checked {
+        self.handle(no, Input::Durable(mark))?;
+        if let Some((home, _)) = self.disk(no) {
+            let end = match &self.nodes[no.0].machine {
+                Some(crate::node::Machine::Home(home)) => home.durable(),
+                _ => return Ok(()),
+            };
+            let now = self.now;
+            let told = self.durable_told.entry(home).or_default();
+            if told.last().is_none_or(|(_, position)| *position < end) {
+                told.push((now, end));
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, no: NodeNo, page: PageId) -> Checked {
+        let mut prng = self.prng.fork();
+        let Some((_, disk)) = self.disk(no) else {
+            return Ok(());
+        };
+        let key = page_key(page);
+        let stored = disk.read(&mut prng, Table::Pages, &key);
+        let image = stored.map(|value| decode_page(&key, &value)).transpose();
+        let image = image.map_err(|error| Failure::new("disk", error.to_string()))?;
+        let result = LoadResult::Found(image);
+        self.handle(no, Input::Loaded { page, result })
+    }
+
+    // --- Life and death ---
+
+    /// A node dies: its memory is lost, its connections break, its disk keeps
+    /// what was synced, and perhaps some more.
+    pub fn kill(&mut self, no: NodeNo) -> Checked {
+        let now = self.now;
+        let node = self.node(no);
+        demand!(node.is_up(), "driver", "{} dies twice", node.name);
+        node.machine = None;
+        node.resident = None;
+        node.life += 1;
+        let (name, id, kind) = (node.name.clone(), node.id, node.kind);
+        self.trace.line(|| format!("{now:?} {name} dies"));
+        if kind == NodeKind::Member {
+            self.history.forget_member(id);
+        }
+        self.break_connections(no);
+        let survive = self.prng.next();
+        if let Some((home, disk)) = self.disk(no) {
+            let survive = survive as usize % (disk.pending() + 1);
+            let survivors = disk.crash(survive);
+            checks::commits::durable(self, home, &survivors)?;
+        }
+        Ok(())
+    }
+
+    /// When a node that dies now is to come back.
+    pub fn plan_restart(&mut self, no: NodeNo, ms_max: u64) {
+        let at: At = self.now.plus_ms(self.fault_prng.range(1, ms_max));
+        self.agenda.plan(at, Event::Restart(no));
+    }
+}

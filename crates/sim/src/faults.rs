@@ -1,0 +1,54 @@
+//! What goes wrong in a village.
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Kind] = &[$(Kind::$name,)*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A connection of a member is cut.
+    MemberCut,
+    /// A connection of a redirector with its parent is cut.
+    SiteCut,
+    /// A child cannot reach its parent for a while.
+    Partition,
+    /// A connection becomes slow for a while.
+    SlowLink,
+    /// A node takes its inputs slowly for a while.
+    SlowNode,
+    /// A member does not read for a while: its queue fills, and it may be cut off.
+    StopsReading,
+    /// A home dies, loses what was not synced, and starts again.
+    HomeCrash,
+    /// A redirector dies, and starts again knowing nothing.
+    SiteCrash,
+    /// A member dies; another one starts in its place.
+    MemberCrash,
+    /// A home's disk is full for a while; small batches still go in.
+    DiskFull,
+    /// A home's disk is full for a while, and refuses what it is given.
+    DiskRefuses,
+    /// A home's disk is slow for a while.
+    SlowDisk,
+    /// A home's wall clock jumps.
+    ClockJump,
+    /// A member's cache is emptied.
+    Squeeze,
+}

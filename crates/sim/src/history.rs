@@ -1,0 +1,82 @@
+//! What programs did and were told.
+
+use crate::truth::Object;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId};
+use thorp_core::message::{CommitRequest, Outcome, Part};
+
+/// What a transaction saw: the value of each object at its first reading.
+pub type Seen = BTreeMap<(HomeId, ObjectId), Object>;
+
+/// A transaction that was handed to its member to be committed.
+#[derive(Debug)]
+pub struct Asked {
+    /// Which member process.
+    pub member: MemberId,
+    /// What it did.
+    pub parts: Vec<Part>,
+    /// What it saw.
+    pub seen: Seen,
+    /// What had been acknowledged to anybody when it began.
+    pub acknowledged: BTreeMap<HomeId, Position>,
+    /// Whether it was spoiled on purpose: it must be refused.
+    pub wrong: bool,
+}
+
+/// Everything programs did and were told.
+#[derive(Debug, Default)]
+pub struct History {
+    /// Asked of a member, and not yet seen on its way.
+    waiting: Vec<Rc<Asked>>,
+    /// Every commit by its id, once it was seen on its way.
+    pub sent: BTreeMap<CommitId, Rc<Asked>>,
+    /// What programs were told.
+    pub told: BTreeMap<CommitId, Outcome>,
+    /// The highest position of each home that any program was told.
+    pub acknowledged: BTreeMap<HomeId, Position>,
+    /// Values staged, by the first of their overflow pages.
+    pub staged: BTreeMap<(HomeId, SegmentId, PageNo), Arc<[u8]>>,
+}
+
+impl History {
+    /// A program asks its member to commit.
+    pub fn ask(&mut self, asked: Rc<Asked>) {
+        self.waiting.push(asked);
+    }
+
+    /// A member sends a commit on its way. False if no program asked for it, or
+    /// if it is not what was sent under this id before.
+    pub fn send(&mut self, request: &CommitRequest) -> bool {
+        if let Some(asked) = self.sent.get(&request.id) {
+            return asked.parts == request.parts;
+        }
+        let matching = |asked: &Rc<Asked>| {
+            asked.member == request.id.member && asked.parts == request.parts
+        };
+        let Some(index) = self.waiting.iter().position(matching) else {
+            return false;
+        };
+        let asked = self.waiting.remove(index);
+        self.sent.insert(request.id, asked);
+        true
+    }
+
+    /// A program was told how its commit ended.
+    pub fn tell(&mut self, id: CommitId, asked: &Rc<Asked>, outcome: &Outcome) {
+        self.waiting.retain(|waiting| !Rc::ptr_eq(waiting, asked));
+        self.told.insert(id, outcome.clone());
+        if let Outcome::Committed { position, .. } = outcome {
+            for part in &asked.parts {
+                let known = self.acknowledged.entry(part.home).or_default();
+                *known = (*known).max(*position);
+            }
+        }
+    }
+
+    /// A member died: what it had not sent never will be.
+    pub fn forget_member(&mut self, member: MemberId) {
+        self.waiting.retain(|asked| asked.member != member);
+    }
+}

@@ -1,0 +1,177 @@
+//! A node of the village: a core, and what its driver keeps beside it.
+
+use crate::disk::Disk;
+use crate::program::Session;
+use crate::time::{At, NodeNo};
+use std::collections::BTreeMap;
+use thorp_cache::Cache;
+use thorp_core::door::{Answer, Core, Input, Out};
+use thorp_core::home::Home;
+use thorp_core::ids::{EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Position, Ticket};
+use thorp_core::image::Image;
+use thorp_core::member::Member;
+use thorp_core::redirector::Redirector;
+
+/// The core of a node.
+pub enum Machine {
+    /// A home's.
+    Home(Box<Home>),
+    /// A site's.
+    Site(Box<Redirector>),
+    /// A member's.
+    Member(Box<Member>),
+}
+
+impl Machine {
+    /// Hands an input to the core.
+    pub fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        match self {
+            Machine::Home(home) => home.handle(now, input, out),
+            Machine::Site(site) => site.handle(now, input, out),
+            Machine::Member(member) => member.handle(now, input, out),
+        }
+    }
+
+    /// When the core wants a tick.
+    pub fn deadline(&self) -> Option<Millis> {
+        match self {
+            Machine::Home(home) => home.deadline(),
+            Machine::Site(site) => site.deadline(),
+            Machine::Member(member) => member.deadline(),
+        }
+    }
+
+    /// How far a node that caches pages has applied a home's stream.
+    pub fn position(&self, home: HomeId) -> Option<Position> {
+        match self {
+            Machine::Home(_) => None,
+            Machine::Site(site) => site.position(home),
+            Machine::Member(member) => member.position(home),
+        }
+    }
+
+    /// The pages that a node has cached.
+    pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        match self {
+            Machine::Home(_) => Vec::new(),
+            Machine::Site(site) => site.images(home),
+            Machine::Member(member) => member.images(home),
+        }
+    }
+
+    /// Whether a parent has a child entered for a page.
+    pub fn holds(&self, home: HomeId, edge: EdgeId, page: PageId) -> bool {
+        match self {
+            Machine::Home(machine) => machine.holds(edge, page),
+            Machine::Site(site) => site.holds(home, edge, page),
+            Machine::Member(_) => false,
+        }
+    }
+
+    /// Whether a parent streams a home's changes down an edge.
+    pub fn streams(&self, home: HomeId, edge: EdgeId) -> bool {
+        let children = match self {
+            Machine::Home(machine) => machine.children(),
+            Machine::Site(site) => site.children(home),
+            Machine::Member(_) => Vec::new(),
+        };
+        children.iter().any(|(child, _)| *child == edge)
+    }
+
+    /// The sizes of the core's tables.
+    pub fn sizes(&self) -> Vec<(&'static str, usize)> {
+        match self {
+            Machine::Home(home) => home.sizes(),
+            Machine::Site(site) => site.sizes(),
+            Machine::Member(member) => member.sizes(),
+        }
+    }
+}
+
+/// What lives in a member's process beside its core.
+pub struct Resident {
+    /// The page cache.
+    pub cache: Cache,
+    /// The sessions.
+    pub sessions: Vec<Session>,
+    /// Who waits for which answer, and for which of its waits.
+    pub tickets: BTreeMap<Ticket, (usize, u64)>,
+    /// Answers on their way to the program.
+    pub answers: BTreeMap<Ticket, Answer>,
+    /// The last ticket given.
+    pub last_ticket: Ticket,
+    /// Whether a squeeze of the cache is planned.
+    pub squeezing: bool,
+}
+
+/// A node.
+pub struct Node {
+    /// Its place in the list of nodes.
+    pub no: NodeNo,
+    /// Its name, for people.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Its process start.
+    pub id: MemberId,
+    /// Counts its starts: what was planned for an earlier life is dropped.
+    pub life: u32,
+    /// When it started.
+    pub started: At,
+    /// How far its wall clock is ahead of the true time.
+    pub wall_ms_ahead: i64,
+    /// Its core; none while it is dead.
+    pub machine: Option<Machine>,
+    /// When the next tick is planned.
+    pub tick_planned: Option<At>,
+    /// Whom it dials.
+    pub parents: Vec<NodeNo>,
+    /// Until when it does not read its connections.
+    pub deaf_until: At,
+    /// Microseconds that it takes for each message; zero is none.
+    pub slow_us: u64,
+    /// Until when it is at its last message.
+    pub busy_until: At,
+    /// The home it is, and its disk.
+    pub home: Option<(HomeId, Disk)>,
+    /// Whether the home may take commits.
+    pub room: bool,
+    /// The program of a member.
+    pub resident: Option<Resident>,
+    /// The place of its plan in the village's list of its kind.
+    pub plan: usize,
+}
+
+/// Milliseconds since 1970 when every village begins.
+const WALL_MS_FIRST: u64 = 1_000_000_000;
+
+impl Node {
+    /// What the node's clocks say.
+    pub fn now(&self, at: At) -> Now {
+        let mono = Millis((at.0 - self.started.0) / 1000);
+        let wall = (WALL_MS_FIRST + at.0 / 1000).saturating_add_signed(self.wall_ms_ahead);
+        Now {
+            mono,
+            wall: Millis(wall),
+        }
+    }
+
+    /// When the node's monotone clock will say so.
+    pub fn at(&self, mono: Millis) -> At {
+        At(self.started.0 + mono.0 * 1000)
+    }
+
+    /// How it names itself when it connects.
+    pub fn peer(&self) -> Peer {
+        Peer {
+            kind: self.kind,
+            node: self.id,
+            name: self.name.clone(),
+        }
+    }
+
+    /// Whether it runs.
+    pub fn is_up(&self) -> bool {
+        self.machine.is_some()
+    }
+}

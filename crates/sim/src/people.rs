@@ -1,0 +1,245 @@
+//! How programs and their members meet: wishes, answers, the cache's pressure.
+
+use crate::checks;
+use crate::failure::Checked;
+use crate::program::{Context, Session, Wish};
+use crate::time::{Local, NodeNo};
+use crate::world::World;
+use std::rc::Rc;
+use thorp_core::door::{Answer, Ask, Input};
+use thorp_core::ids::{HomeId, Ticket};
+use thorp_core::message::{CommitRequest, Outcome};
+
+impl World {
+    /// A session goes on, unless it went on otherwise.
+    pub fn step(&mut self, no: NodeNo, session: usize, wait: u64) -> Checked {
+        self.with_session(no, session, |session, world| {
+            if session.wait != wait {
+                return Ok(None);
+            }
+            let node = &world.nodes[no.0];
+            let Some(resident) = &node.resident else {
+                return Ok(None);
+            };
+            let context = world.context(no, session.home);
+            session.go_on(&resident.cache, &context).map(Some)
+        })
+    }
+
+    /// An answer reaches its session, if that still waits for it.
+    pub fn answered(&mut self, no: NodeNo, ticket: Ticket) -> Checked {
+        let Some(resident) = &mut self.node(no).resident else {
+            return Ok(());
+        };
+        let answer = resident.answers.remove(&ticket);
+        let who = resident.tickets.remove(&ticket);
+        let (Some(answer), Some((session, wait))) = (answer, who) else {
+            return Ok(());
+        };
+        if matches!(answer, Answer::Busy) {
+            self.counts.answered("busy");
+        }
+        self.with_session(no, session, |session, world| {
+            if session.wait != wait {
+                return Ok(None);
+            }
+            if let (Answer::Outcome(id, outcome), Some(asked)) = (&answer, session.committing()) {
+                let asked = Rc::clone(asked);
+                checks::commits::told(world, *id, &asked, outcome)?;
+                if let Outcome::Committed { position, .. } = outcome {
+                    checks::reads::session(session, *position, "was told to have committed at")?;
+                }
+            }
+            let context = world.context(no, session.home);
+            Ok(Some(session.answered(answer, &context)))
+        })
+    }
+
+    fn context(&self, no: NodeNo, home: HomeId) -> Context<'_> {
+        let node = &self.nodes[no.0];
+        Context {
+            now: self.now,
+            truth: &self.truths[&home],
+            mono: node.now(self.now).mono,
+            habits: &self.village.habits,
+            member: node.id,
+            acknowledged: &self.history.acknowledged,
+            healed: self.healed,
+            closing: self.closing,
+        }
+    }
+
+    /// Takes a session out of its place, lets it act, puts it back, and does what it wishes.
+    fn with_session(
+        &mut self,
+        no: NodeNo,
+        index: usize,
+        act: impl FnOnce(&mut Session, &mut World) -> Checked<Option<Wish>>,
+    ) -> Checked {
+        let Some(resident) = &mut self.node(no).resident else {
+            return Ok(());
+        };
+        if index >= resident.sessions.len() {
+            return Ok(());
+        }
+        let mut session = resident.sessions.swap_remove(index);
+        let result = act(&mut session, self).and_then(|wish| match wish {
+            Some(wish) => {
+                session.wait += 1;
+                self.settle_wish(no, &mut session, wish)
+            }
+            None => Ok(None),
+        });
+        let wait = session.wait;
+        if let Some(resident) = &mut self.node(no).resident {
+            resident.sessions.push(session);
+            let last = resident.sessions.len() - 1;
+            resident.sessions.swap(index, last);
+        }
+        match result? {
+            Some(todo) => self.grant(no, index, wait, todo),
+            None => Ok(()),
+        }
+    }
+
+    /// What concerns the session itself; tells what is left to be done.
+    fn settle_wish(
+        &mut self,
+        no: NodeNo,
+        session: &mut Session,
+        wish: Wish,
+    ) -> Checked<Option<Wish>> {
+        Ok(Some(match wish {
+            Wish::ReadOnly(transaction, evidence) => {
+                self.count_transaction(&transaction);
+                checks::reads::read_only(self, no, session, &transaction, evidence)?;
+                session.read_only_done(&transaction, evidence);
+                self.counts.read_only += 1;
+                self.think()
+            }
+            Wish::Ended(transaction, why) => {
+                self.count_transaction(&transaction);
+                checks::reads::opacity(self, &transaction)?;
+                if why == "doomed" {
+                    self.counts.doomed += 1;
+                } else {
+                    self.counts.given_up += 1;
+                    self.counts.answered(why);
+                }
+                self.think()
+            }
+            Wish::Commit(transaction, asked, ask, patience) => {
+                self.count_transaction(&transaction);
+                checks::reads::opacity(self, &transaction)?;
+                let staged = session.staged_values();
+                for ((segment, page), value) in staged {
+                    let key = (session.home, *segment, *page);
+                    self.history.staged.entry(key).or_insert_with(|| value.clone());
+                }
+                self.history.ask(asked);
+                Wish::Ask(ask, patience)
+            }
+            other => other,
+        }))
+    }
+
+    fn count_transaction(&mut self, transaction: &crate::program::Transaction) {
+        self.counts.transactions += 1;
+        self.counts.operations += transaction.operations;
+    }
+
+    fn think(&mut self) -> Wish {
+        let most = self.village.habits.think_ms_max * 1000;
+        Wish::Rest(self.prng.below(most))
+    }
+
+    fn grant(&mut self, no: NodeNo, session: usize, wait: u64, wish: Wish) -> Checked {
+        match wish {
+            Wish::Rest(us) => {
+                let at = self.now.plus_us(us);
+                self.plan_local(no, at, Local::Step { session, wait });
+            }
+            Wish::Ask(ask, patience) => {
+                if let Some(ms) = patience {
+                    let at = self.now.plus_ms(ms);
+                    self.plan_local(no, at, Local::Step { session, wait });
+                }
+                let ticket = self.ticket(no, Some((session, wait)));
+                self.ask(no, ticket, ask)?;
+            }
+            Wish::Flood(asks) => {
+                let at = self.now.plus_ms(20);
+                self.plan_local(no, at, Local::Step { session, wait });
+                for ask in asks {
+                    let ticket = self.ticket(no, None);
+                    self.ask(no, ticket, ask)?;
+                }
+            }
+            Wish::Forget => {
+                let at = self.now.plus_ms(5);
+                self.plan_local(no, at, Local::Step { session, wait });
+                self.forget(no, session)?;
+            }
+            // The others are settled before.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn ticket(&mut self, no: NodeNo, who: Option<(usize, u64)>) -> Ticket {
+        let Some(resident) = &mut self.node(no).resident else {
+            return Ticket(0);
+        };
+        resident.last_ticket = resident.last_ticket.next();
+        if let Some(who) = who {
+            resident.tickets.insert(resident.last_ticket, who);
+        }
+        resident.last_ticket
+    }
+
+    /// A program asks its member.
+    pub fn ask(&mut self, no: NodeNo, ticket: Ticket, ask: Ask) -> Checked {
+        if !self.nodes[no.0].is_up() {
+            return Ok(());
+        }
+        self.handle(no, Input::Asked { ticket, ask })
+    }
+
+    fn forget(&mut self, no: NodeNo, session: usize) -> Checked {
+        let Some(resident) = &mut self.node(no).resident else {
+            return Ok(());
+        };
+        let of = |(_, (who, _)): &(&Ticket, &(usize, u64))| *who == session;
+        let tickets: Vec<Ticket> = resident.tickets.iter().filter(of).map(|(t, _)| *t).collect();
+        for ticket in &tickets {
+            resident.tickets.remove(ticket);
+            resident.answers.remove(ticket);
+        }
+        self.counts.answered("out of patience");
+        for ticket in tickets {
+            let forget = self.ticket(no, None);
+            self.ask(no, forget, Ask::Forget(ticket))?;
+        }
+        Ok(())
+    }
+
+    /// A member's cache is over its limit: it gives up what was not used for long.
+    pub fn squeeze(&mut self, no: NodeNo) -> Checked {
+        let force = self.prng.percent(20);
+        let Some(resident) = &mut self.node(no).resident else {
+            return Ok(());
+        };
+        resident.squeezing = false;
+        let excess = resident.cache.excess();
+        let places = resident.cache.victims(excess, force);
+        if places.is_empty() {
+            return Ok(());
+        }
+        self.handle(no, Input::Evict(places))
+    }
+
+    /// A commit request was seen on its way from its member.
+    pub fn commit_sent(&mut self, request: &CommitRequest) -> bool {
+        self.history.send(request)
+    }
+}

@@ -1,0 +1,178 @@
+//! What one transaction is going to do, drawn before it begins.
+
+use super::session::Known;
+use crate::prng::Prng;
+use crate::village::Habits;
+use std::collections::{BTreeMap, VecDeque};
+use thorp_core::ids::{ObjectId, PageId, PageNo, SegmentId, Slot};
+use thorp_core::image::Overflow;
+
+/// One thing that a transaction does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Reads an object, or that there is none.
+    Read(ObjectId),
+    /// Reads an object and writes it; creates it if there is none.
+    Upsert(ObjectId),
+    /// Reads an object and changes a part of it.
+    Patch(ObjectId),
+    /// Reads an object and deletes it.
+    Delete(ObjectId),
+    /// Writes an object as it was known from an earlier transaction.
+    BlindWrite(ObjectId),
+    /// Patches such an object.
+    BlindPatch(ObjectId),
+    /// Deletes such an object.
+    BlindDelete(ObjectId),
+    /// Creates an object where there was none when last seen.
+    BlindCreate(ObjectId),
+    /// Reads all objects of a segment.
+    Scan(SegmentId),
+    /// Moves an amount between two accounts of the bank.
+    Transfer(SegmentId, u16, u16),
+    /// Adds up all accounts.
+    Audit(SegmentId),
+    /// Writes a value that was staged.
+    Large(ObjectId, Overflow),
+}
+
+/// Accounts of the bank.
+pub const ACCOUNTS: u16 = 5;
+
+/// What each account has at first.
+pub const BALANCE_FIRST: u64 = 100;
+
+/// An account.
+pub fn account(bank: SegmentId, number: u16) -> ObjectId {
+    ObjectId {
+        page: PageId {
+            segment: bank,
+            page: PageNo(1 + u32::from(number % 2)),
+        },
+        slot: Slot(number / 2),
+    }
+}
+
+/// Where a session's transactions happen.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The shared segment.
+    pub plaza: Option<SegmentId>,
+    /// The bank.
+    pub bank: Option<SegmentId>,
+    /// The first of this session's reserved pages of the plaza.
+    pub reserved: Option<PageNo>,
+    /// A segment that somebody may remove at any time.
+    pub passing: Option<SegmentId>,
+}
+
+/// Draws the actions of a transaction.
+pub fn draw(
+    prng: &mut Prng,
+    habits: &Habits,
+    places: &Places,
+    known: &BTreeMap<ObjectId, Known>,
+    read_only: bool,
+) -> VecDeque<Action> {
+    let mut actions = VecDeque::new();
+    if let Some(bank) = places.bank
+        && prng.percent(20)
+    {
+        actions.push_back(if read_only {
+            Action::Audit(bank)
+        } else {
+            let from = prng.below(u64::from(ACCOUNTS)) as u16;
+            let step = prng.range(1, u64::from(ACCOUNTS) - 1) as u16;
+            Action::Transfer(bank, from, (from + step) % ACCOUNTS)
+        });
+        return actions;
+    }
+    for _ in 0..prng.range(1, habits.actions_max) {
+        if let Some(action) = draw_one(prng, habits, places, known, read_only) {
+            actions.push_back(action);
+        }
+    }
+    actions
+}
+
+fn draw_one(
+    prng: &mut Prng,
+    habits: &Habits,
+    places: &Places,
+    known: &BTreeMap<ObjectId, Known>,
+    read_only: bool,
+) -> Option<Action> {
+    let plaza = places.passing.or(places.plaza)?;
+    let object = draw_object(prng, habits, places, plaza);
+    if read_only {
+        return Some(if prng.percent(8) {
+            Action::Scan(plaza)
+        } else {
+            Action::Read(object)
+        });
+    }
+    if prng.percent(habits.blind)
+        && let Some(action) = draw_blind(prng, known, plaza)
+    {
+        return Some(action);
+    }
+    Some(match prng.below(100) {
+        0..=29 => Action::Read(object),
+        30..=64 => Action::Upsert(object),
+        65..=84 => Action::Patch(object),
+        85..=96 => Action::Delete(object),
+        _ => Action::Scan(plaza),
+    })
+}
+
+/// An object of the shared pages, the reserved ones, or somebody else's; or the root.
+fn draw_object(prng: &mut Prng, habits: &Habits, places: &Places, segment: SegmentId) -> ObjectId {
+    let reserved = places.reserved.filter(|_| places.passing.is_none());
+    let page = match (prng.below(100), reserved) {
+        (0..=2, _) => {
+            return ObjectId {
+                page: PageId {
+                    segment,
+                    page: PageNo(0),
+                },
+                slot: Slot(1),
+            };
+        }
+        (roll, Some(first)) if roll < 3 + habits.reserved => {
+            let mine = prng.percent(70);
+            let others = 33 + 32 * prng.below(4) as u32;
+            let first = if mine { first.0 } else { others.min(first.0) };
+            PageNo(first + prng.below(2) as u32)
+        }
+        _ => PageNo(prng.range(1, u64::from(habits.pages)) as u32),
+    };
+    // Sometimes far up in the page: the slot table grows.
+    let slot = if prng.percent(2) {
+        prng.range(20, 239)
+    } else {
+        prng.below(u64::from(habits.slots))
+    };
+    ObjectId {
+        page: PageId { segment, page },
+        slot: Slot(slot as u16),
+    }
+}
+
+fn draw_blind(
+    prng: &mut Prng,
+    known: &BTreeMap<ObjectId, Known>,
+    segment: SegmentId,
+) -> Option<Action> {
+    let objects = known.iter().filter(|(id, _)| id.page.segment == segment);
+    let objects: Vec<_> = objects.filter(|(id, _)| id.page.page.0 > 0).collect();
+    let (object, known) = prng.pick(&objects)?;
+    let object = **object;
+    if known.length.is_none() {
+        return Some(Action::BlindCreate(object));
+    }
+    Some(match prng.below(10) {
+        0..=4 => Action::BlindWrite(object),
+        5..=8 => Action::BlindPatch(object),
+        _ => Action::BlindDelete(object),
+    })
+}

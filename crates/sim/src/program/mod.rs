@@ -1,0 +1,9 @@
+//! Programs: sessions that run random transactions through a member.
+
+pub mod action;
+pub mod session;
+pub mod transaction;
+pub mod value;
+
+pub use session::{Context, Session, Wish};
+pub use transaction::Transaction;

@@ -1,0 +1,54 @@
+//! Values that no two writes share, so that equal values mean the same write.
+
+use crate::prng::Prng;
+use std::sync::Arc;
+
+/// Makes values that are unique in a village.
+#[derive(Clone, Debug)]
+pub struct Maker {
+    session: u32,
+    count: u32,
+}
+
+/// Bytes at the beginning of every value: a balance, then what makes it unique.
+pub const HEAD_BYTES: usize = 16;
+
+impl Maker {
+    /// The maker of a session with a number of its own.
+    pub fn new(session: u32) -> Self {
+        Maker { session, count: 0 }
+    }
+
+    /// Eight bytes that nobody made before.
+    pub fn tag(&mut self) -> [u8; 8] {
+        self.count += 1;
+        let tag = (u64::from(self.session) << 32) | u64::from(self.count);
+        tag.to_le_bytes()
+    }
+
+    /// A value with a balance, of a random length up to `bytes_max`.
+    pub fn value(&mut self, balance: u64, bytes_max: usize, prng: &mut Prng) -> Vec<u8> {
+        let most = bytes_max.max(HEAD_BYTES) as u64;
+        let length = if prng.percent(50) {
+            prng.range(HEAD_BYTES as u64, most.min(64))
+        } else {
+            prng.range(HEAD_BYTES as u64, most)
+        };
+        self.value_of(balance, length as usize)
+    }
+
+    /// A value with a balance, of a given length.
+    pub fn value_of(&mut self, balance: u64, length: usize) -> Vec<u8> {
+        let tag = self.tag();
+        let mut value = balance.to_le_bytes().to_vec();
+        value.extend_from_slice(&tag);
+        value.resize(length.max(HEAD_BYTES), tag[0]);
+        value
+    }
+}
+
+/// The balance in a value.
+pub fn balance(value: &Arc<[u8]>) -> u64 {
+    let head = value.get(..8).and_then(|head| head.try_into().ok());
+    head.map_or(0, u64::from_le_bytes)
+}

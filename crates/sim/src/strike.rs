@@ -1,0 +1,318 @@
+//! How faults strike the simulated world, and how it is healed.
+
+use crate::failure::Checked;
+use crate::faults::Kind;
+use crate::time::{Event, Local, NodeNo};
+use crate::world::World;
+use thorp_core::door::Input;
+use thorp_core::ids::{EdgeId, NodeKind, Place};
+
+/// A fault that lasts, to be taken back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Relief {
+    /// A connection is as quick as before.
+    Link {
+        /// Which.
+        edge: EdgeId,
+        /// Its delay, in microseconds.
+        delay_us: u64,
+    },
+    /// A node is as quick as before.
+    Node(NodeNo),
+    /// A disk has room again.
+    Disk(NodeNo),
+    /// A disk is going to refuse what it is given.
+    Refuse(NodeNo),
+    /// A disk is as quick as before.
+    DiskSpeed {
+        /// Whose.
+        node: NodeNo,
+        /// Milliseconds of a sync, at most.
+        sync_ms_max: u64,
+    },
+}
+
+/// Milliseconds that a node may stop reading.
+const DEAF_MS_MAX: u64 = 3_000;
+
+impl World {
+    /// The next fault.
+    pub fn strike(&mut self) -> Checked {
+        if self.healed {
+            return Ok(());
+        }
+        if self.strikes_left > 0 {
+            let kinds = self.village.faults.clone();
+            if let Some(kind) = self.fault_prng.pick(&kinds).copied()
+                && self.strike_with(kind)?
+            {
+                let now = self.now;
+                self.trace.line(|| format!("{now:?} fault {}", kind.name()));
+                *self.counts.faults.entry(kind).or_default() += 1;
+                self.strikes_left -= 1;
+            }
+        }
+        let gap = self.fault_prng.range(20, self.village.strike_gap_ms_max);
+        self.agenda.plan(self.now.plus_ms(gap), Event::Strike);
+        Ok(())
+    }
+
+    fn strike_with(&mut self, kind: Kind) -> Checked<bool> {
+        match kind {
+            Kind::MemberCut => Ok(self.cut_one(NodeKind::Member)),
+            Kind::SiteCut => Ok(self.cut_one(NodeKind::Redirector)),
+            Kind::Partition => Ok(self.part()),
+            Kind::SlowLink => Ok(self.slow_link()),
+            Kind::SlowNode => Ok(self.slow_node()),
+            Kind::StopsReading => Ok(self.stop_reading()),
+            Kind::HomeCrash => self.crash(NodeKind::Home),
+            Kind::SiteCrash => self.crash(NodeKind::Redirector),
+            Kind::MemberCrash => self.crash(NodeKind::Member),
+            Kind::DiskFull => self.fill_disk(false),
+            Kind::DiskRefuses => self.fill_disk(true),
+            Kind::SlowDisk => Ok(self.slow_disk()),
+            Kind::ClockJump => Ok(self.jump_clock()),
+            Kind::Squeeze => self.empty_cache(),
+        }
+    }
+
+    /// A node of a kind that is up.
+    fn pick_node(&mut self, kind: NodeKind) -> Option<NodeNo> {
+        let nodes = self.nodes.iter().filter(|n| n.kind == kind && n.is_up());
+        let nodes: Vec<NodeNo> = nodes.map(|node| node.no).collect();
+        self.fault_prng.pick(&nodes).copied()
+    }
+
+    /// An edge whose child is of a kind.
+    fn pick_edge(&mut self, kind: Option<NodeKind>) -> Option<EdgeId> {
+        let edges = self.edges.iter().filter(|(_, edge)| {
+            let of = self.nodes[edge.child.0].kind;
+            kind.is_none_or(|kind| kind == of) && edge.down.opened && !edge.down.closed
+        });
+        let edges: Vec<EdgeId> = edges.map(|(id, _)| *id).collect();
+        self.fault_prng.pick(&edges).copied()
+    }
+
+    /// Plans that a fault is taken back.
+    fn relieve_in(&mut self, ms: u64, relief: Relief) {
+        self.reliefs.push(Some(relief));
+        let at = self.now.plus_ms(ms);
+        self.agenda.plan(at, Event::Relieve(self.reliefs.len() - 1));
+    }
+
+    fn cut_one(&mut self, kind: NodeKind) -> bool {
+        let edge = self.pick_edge(Some(kind));
+        if let Some(edge) = edge {
+            self.cut(edge);
+        }
+        edge.is_some()
+    }
+
+    fn part(&mut self) -> bool {
+        let Some(id) = self.pick_edge(None) else {
+            return false;
+        };
+        let ms = self.fault_prng.range(100, 4_000);
+        let until = self.now.plus_ms(ms);
+        if let Some(edge) = self.edges.get(&id) {
+            self.partitions.insert((edge.child, edge.parent), until);
+        }
+        self.cut(id);
+        true
+    }
+
+    fn slow_link(&mut self) -> bool {
+        let Some(id) = self.pick_edge(None) else {
+            return false;
+        };
+        let delay_us = self.fault_prng.range(20_000, 800_000);
+        let ms = self.fault_prng.range(200, 3_000);
+        let Some(edge) = self.edges.get_mut(&id) else {
+            return false;
+        };
+        let before = edge.delay_us;
+        edge.delay_us = before.max(delay_us);
+        self.relieve_in(
+            ms,
+            Relief::Link {
+                edge: id,
+                delay_us: before,
+            },
+        );
+        true
+    }
+
+    fn slow_node(&mut self) -> bool {
+        let kinds = [NodeKind::Member, NodeKind::Redirector, NodeKind::Home];
+        let kind = kinds[self.fault_prng.index(3)];
+        let Some(no) = self.pick_node(kind) else {
+            return false;
+        };
+        // A parent has many children to listen to.
+        let most = if kind == NodeKind::Member { 40_000 } else { 4_000 };
+        let slow_us = self.fault_prng.range(500, most);
+        let ms = self.fault_prng.range(200, 3_000);
+        self.node(no).slow_us = slow_us;
+        self.relieve_in(ms, Relief::Node(no));
+        true
+    }
+
+    fn stop_reading(&mut self) -> bool {
+        let kind = [NodeKind::Member, NodeKind::Member, NodeKind::Redirector][self.fault_prng.index(3)];
+        let Some(no) = self.pick_node(kind) else {
+            return false;
+        };
+        let ms = self.fault_prng.range(100, DEAF_MS_MAX);
+        let until = self.now.plus_ms(ms);
+        self.node(no).deaf_until = until;
+        self.relieve_in(ms, Relief::Node(no));
+        true
+    }
+
+    fn crash(&mut self, kind: NodeKind) -> Checked<bool> {
+        let Some(no) = self.pick_node(kind) else {
+            return Ok(false);
+        };
+        self.kill(no)?;
+        if kind == NodeKind::Home && self.fault_prng.percent(60) {
+            // Its clock may be far behind when it comes back (trap 10).
+            let ms = self.fault_prng.range(1, 60_000) as i64;
+            let ahead = if self.fault_prng.percent(70) { -ms } else { ms };
+            self.node(no).wall_ms_ahead += ahead;
+        }
+        self.plan_restart(no, 1_500);
+        Ok(true)
+    }
+
+    fn jump_clock(&mut self) -> bool {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return false;
+        };
+        let ms = self.fault_prng.range(1, 30_000) as i64;
+        let ahead = if self.fault_prng.percent(50) { -ms } else { ms };
+        self.node(no).wall_ms_ahead += ahead;
+        true
+    }
+
+    fn fill_disk(&mut self, refuses: bool) -> Checked<bool> {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return Ok(false);
+        };
+        if !self.nodes[no.0].room {
+            return Ok(false);
+        }
+        self.node(no).room = false;
+        let ms = self.fault_prng.range(100, 3_000);
+        self.relieve_in(ms, Relief::Disk(no));
+        if refuses {
+            let soon = self.fault_prng.below(ms);
+            self.relieve_in(soon, Relief::Refuse(no));
+        }
+        self.handle(no, Input::Room(false))?;
+        Ok(true)
+    }
+
+    fn slow_disk(&mut self) -> bool {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return false;
+        };
+        let sync = self.fault_prng.range(50, 600);
+        let ms = self.fault_prng.range(200, 3_000);
+        let Some((_, disk)) = &mut self.node(no).home else {
+            return false;
+        };
+        let before = disk.sync_ms_max;
+        disk.sync_ms_max = before.max(sync);
+        self.relieve_in(
+            ms,
+            Relief::DiskSpeed {
+                node: no,
+                sync_ms_max: before,
+            },
+        );
+        true
+    }
+
+    fn empty_cache(&mut self) -> Checked<bool> {
+        let Some(no) = self.pick_node(NodeKind::Member) else {
+            return Ok(false);
+        };
+        let places = self.held_places(no);
+        let some = places.into_iter().filter(|_| self.fault_prng.percent(70));
+        let places: Vec<Place> = some.collect();
+        self.handle(no, Input::Evict(places))?;
+        Ok(true)
+    }
+
+    /// All pages that a node has cached.
+    pub fn held_places(&self, no: NodeNo) -> Vec<Place> {
+        let Some(machine) = &self.nodes[no.0].machine else {
+            return Vec::new();
+        };
+        let homes = self.truths.keys();
+        homes
+            .flat_map(|home| {
+                let images = machine.images(*home).into_iter();
+                images.map(|(page, _)| Place { home: *home, page })
+            })
+            .collect()
+    }
+
+    /// A fault is taken back.
+    pub fn relieve(&mut self, which: usize) -> Checked {
+        let Some(relief) = self.reliefs[which].take() else {
+            return Ok(());
+        };
+        let now = self.now;
+        self.trace.line(|| format!("{now:?} over: {relief:?}"));
+        match relief {
+            Relief::Link { edge, delay_us } => {
+                if let Some(edge) = self.edges.get_mut(&edge) {
+                    edge.delay_us = delay_us;
+                }
+            }
+            Relief::Node(no) => {
+                let node = self.node(no);
+                node.slow_us = 0;
+                node.deaf_until = now;
+            }
+            Relief::Refuse(no) => self.set_full(no, true),
+            Relief::Disk(no) => {
+                self.set_full(no, false);
+                self.node(no).room = true;
+                if self.nodes[no.0].is_up() {
+                    self.handle(no, Input::Room(true))?;
+                }
+            }
+            Relief::DiskSpeed { node, sync_ms_max } => {
+                if let Some((_, disk)) = &mut self.node(node).home {
+                    disk.sync_ms_max = sync_ms_max;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_full(&mut self, no: NodeNo, full: bool) {
+        if let Some((_, disk)) = &mut self.node(no).home {
+            disk.full = full;
+        }
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn heal(&mut self) -> Checked {
+        self.healed = true;
+        let now = self.now;
+        self.trace.line(|| format!("{now:?} healed"));
+        self.partitions.clear();
+        for (no, node) in (0..self.nodes.len()).map(NodeNo).zip(&self.nodes) {
+            for parent in node.parents.clone() {
+                let life = node.life;
+                let local = Local::Dial { parent };
+                let node = no;
+                self.agenda.plan(now, Event::At { node, life, local });
+            }
+        }
+        Ok(())
+    }
+}

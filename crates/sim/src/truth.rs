@@ -1,0 +1,354 @@
+//! The truth: what each home's durable log says, position by position.
+//!
+//! It is taken from the batches as the disk makes them durable, and replayed
+//! into page images (what nodes may hold) and objects (what programs may see).
+
+use crate::failure::{Checked, Failure, demand};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use thorp_core::change::{self, PageChange, PageSlots};
+use thorp_core::home::records::{self, LogRecord, SegmentRecord};
+use thorp_core::ids::{CommitId, Generation, ObjectId, PageId, PageNo, Position, SegmentId, Slot, Stamp};
+use thorp_core::image::{Content, Image, Overflow};
+use thorp_core::storage::{Batch, Op, Table};
+
+/// What a program sees in a slot.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Object {
+    /// The slot's generation; zero if it was never used.
+    pub generation: Generation,
+    /// The object's bytes, if there is one.
+    pub value: Option<Arc<[u8]>>,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            None => write!(f, "{}=-", self.generation),
+            Some(value) => {
+                let head: Vec<String> =
+                    value.iter().take(16).map(|b| format!("{b:02x}")).collect();
+                write!(f, "{}={}B:{}", self.generation, value.len(), head.concat())
+            }
+        }
+    }
+}
+
+/// One home's truth.
+#[derive(Debug, Default)]
+pub struct Truth {
+    /// The last durable position.
+    pub end: Position,
+    /// Its stamp.
+    pub stamp: Stamp,
+    /// Every commit that is in the log.
+    pub commits: BTreeMap<CommitId, (Position, Stamp)>,
+    pages: BTreeMap<PageId, Vec<Version>>,
+    objects: BTreeMap<ObjectId, Vec<(Position, Object)>>,
+    /// Segments that were removed.
+    removed: BTreeSet<SegmentId>,
+    /// The stamp of each position.
+    stamps: BTreeMap<Position, Stamp>,
+    /// Overflow pages staged ahead of their commits: nothing names them yet.
+    staged: BTreeMap<PageId, Image>,
+}
+
+#[derive(Debug)]
+struct Version {
+    position: Position,
+    image: Option<Image>,
+}
+
+/// The objects of a position that are not as they were before.
+pub type Changed = Vec<(ObjectId, Object)>;
+
+impl Truth {
+    /// Takes a batch that has become durable; tells the commits in it.
+    pub fn take(&mut self, batch: &Batch) -> Checked<Vec<(LogRecord, Changed)>> {
+        let mut commits = Vec::new();
+        for op in &batch.ops {
+            if let Op::Put {
+                table: Table::Log,
+                key,
+                value,
+            } = op
+            {
+                let record = records::decode_log(key, value)
+                    .map_err(|error| Failure::new("log", error.to_string()))?;
+                let changed = self.take_record(&record)?;
+                commits.push((record, changed));
+            }
+        }
+        for op in &batch.ops {
+            self.take_removal(op)?;
+            self.take_page(op)?;
+        }
+        Ok(commits)
+    }
+
+    /// A segment that is being removed is gone as of the commit in the same batch.
+    fn take_removal(&mut self, op: &Op) -> Checked {
+        let Op::Put {
+            table: Table::Meta,
+            key,
+            value,
+        } = op
+        else {
+            return Ok(());
+        };
+        let Some(segment) = records::segment_of(key) else {
+            return Ok(());
+        };
+        let record: SegmentRecord = records::decode(Table::Meta, key, value)
+            .map_err(|error| Failure::new("log", error.to_string()))?;
+        if !record.removing || !self.removed.insert(segment) {
+            return Ok(());
+        }
+        let position = self.end;
+        let of = |page: &&PageId| page.segment == segment;
+        let pages: Vec<PageId> = self.pages.keys().filter(of).copied().collect();
+        for page in pages {
+            let gone = Version {
+                position,
+                image: None,
+            };
+            self.pages.entry(page).or_default().push(gone);
+        }
+        let of = |object: &&ObjectId| object.page.segment == segment;
+        let objects: Vec<ObjectId> = self.objects.keys().filter(of).copied().collect();
+        for object in objects {
+            let history = self.objects.entry(object).or_default();
+            history.push((position, Object::default()));
+        }
+        Ok(())
+    }
+
+    /// Whether a page belongs to a segment that was not removed, and is no
+    /// overflow page that was given up.
+    pub fn is_live(&self, page: PageId) -> bool {
+        let last = self.pages.get(&page).and_then(|versions| versions.last());
+        let image = last.is_some_and(|version| version.image.is_some());
+        image && !self.removed.contains(&page.segment)
+    }
+
+    /// The stamp of the first commit above a position, if there is one.
+    pub fn stamp_after(&self, position: Position) -> Option<Stamp> {
+        self.stamps.get(&position.next()).copied()
+    }
+
+    fn take_record(&mut self, record: &LogRecord) -> Checked<Changed> {
+        let position = record.position;
+        demand!(
+            position == self.end.next(),
+            "log",
+            "position {position} follows {}",
+            self.end
+        );
+        demand!(
+            record.stamp > self.stamp,
+            "stamps",
+            "position {position} has stamp {:?}, the one before {:?}",
+            record.stamp,
+            self.stamp
+        );
+        if let Some(id) = record.commit {
+            let before = self.commits.insert(id, (position, record.stamp));
+            demand!(
+                before.is_none(),
+                "exactly once",
+                "commit {id:?} is at {position} and at {before:?}"
+            );
+        }
+        self.end = position;
+        self.stamp = record.stamp;
+        self.stamps.insert(position, record.stamp);
+        let of_objects = |change: &&PageChange| !change.page.page.is_overflow();
+        for change in &record.changes {
+            self.apply(change, position, record.stamp);
+        }
+        let mut changed = Changed::new();
+        for change in record.changes.iter().filter(of_objects) {
+            self.replay_objects(change, position, &mut changed)?;
+        }
+        Ok(changed)
+    }
+
+    fn apply(&mut self, change: &PageChange, position: Position, stamp: Stamp) {
+        let page = change.page;
+        let before = self.image(page, position);
+        let image = change::apply(&before, change, position, stamp);
+        let versions = self.pages.entry(page).or_default();
+        versions.push(Version { position, image });
+    }
+
+    fn replay_objects(
+        &mut self,
+        change: &PageChange,
+        position: Position,
+        changed: &mut Changed,
+    ) -> Checked {
+        let page = change.page;
+        let slots: Vec<Slot> = match &change.slots {
+            PageSlots::Some(slots) => slots.iter().map(|(slot, _)| *slot).collect(),
+            PageSlots::Whole => {
+                let all = ObjectId {
+                    page,
+                    slot: Slot(0),
+                }..=ObjectId {
+                    page,
+                    slot: Slot(u16::MAX),
+                };
+                self.objects.range(all).map(|(id, _)| id.slot).collect()
+            }
+        };
+        let image = self.image(page, position);
+        for slot in slots {
+            let object = ObjectId { page, slot };
+            let is = self.resolve(&image, object, position)?;
+            if is != self.object(object, position) {
+                let history = self.objects.entry(object).or_default();
+                history.push((position, is.clone()));
+                changed.push((object, is));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an object out of its page and, if it has them, its overflow pages.
+    fn resolve(&self, image: &Image, object: ObjectId, position: Position) -> Checked<Object> {
+        let (generation, content) = image.slot(object.slot);
+        let value = match content {
+            Content::Free => None,
+            Content::Value(bytes) => Some(Arc::from(bytes)),
+            Content::Overflow(overflow) => Some(self.assemble(object, overflow, position)?),
+            Content::Hole => {
+                return Err(Failure::new(
+                    "log",
+                    format!("object {object} is a hole at {position} in the home's own log"),
+                ));
+            }
+        };
+        Ok(Object { generation, value })
+    }
+
+    fn assemble(&self, object: ObjectId, o: Overflow, position: Position) -> Checked<Arc<[u8]>> {
+        let mut bytes = Vec::new();
+        for page in o.page_numbers() {
+            let page = PageId {
+                segment: object.page.segment,
+                page,
+            };
+            match self.image(page, position).content(Slot(0)) {
+                Content::Value(chunk) => bytes.extend_from_slice(chunk),
+                other => {
+                    return Err(Failure::new(
+                        "log",
+                        format!("overflow page {page} of {object} holds {other:?} at {position}"),
+                    ));
+                }
+            }
+        }
+        demand!(
+            bytes.len() as u64 == o.bytes,
+            "log",
+            "object {object} has {} of {} bytes at {position}",
+            bytes.len(),
+            o.bytes
+        );
+        Ok(bytes.into())
+    }
+
+    /// An installed page has to be what the log says. An overflow page that the log does
+    /// not know is staged.
+    fn take_page(&mut self, op: &Op) -> Checked {
+        let Op::Put {
+            table: Table::Pages,
+            key,
+            value,
+        } = op
+        else {
+            return Ok(());
+        };
+        let image = records::decode_page(key, value)
+            .map_err(|error| Failure::new("installed", error.to_string()))?;
+        let number: [u8; 8] = key.as_slice().try_into().unwrap_or_default();
+        let page = PageId::from_key(u64::from_be_bytes(number));
+        if page.page.is_overflow() && !self.pages.contains_key(&page) {
+            self.staged.insert(page, image);
+            return Ok(());
+        }
+        let truth = self.image(page, image.version());
+        demand!(
+            image.version() <= self.end && truth == image,
+            "installed",
+            "page {page} is installed as {image:?}, the log says {truth:?} (end {})",
+            self.end
+        );
+        Ok(())
+    }
+
+    /// A page as of a position; empty if there is none.
+    pub fn image(&self, page: PageId, position: Position) -> Image {
+        match self.version(page, position) {
+            Some(version) => version.image.clone().unwrap_or_else(Image::empty),
+            None => match self.staged.get(&page) {
+                Some(image) => image.clone(),
+                None => Image::empty(),
+            },
+        }
+    }
+
+    fn version(&self, page: PageId, position: Position) -> Option<&Version> {
+        let versions = self.pages.get(&page)?;
+        let after = versions.partition_point(|version| version.position <= position);
+        versions.get(after.checked_sub(1)?)
+    }
+
+    /// Where a page was last changed, as of a position.
+    pub fn last_change(&self, page: PageId, position: Position) -> Position {
+        let version = self.version(page, position);
+        version.map_or(Position(0), |version| version.position)
+    }
+
+    /// An object as of a position.
+    pub fn object(&self, object: ObjectId, position: Position) -> Object {
+        self.object_at(object, position).1
+    }
+
+    /// An object as of a position, and where it became so.
+    pub fn object_at(&self, object: ObjectId, position: Position) -> (Position, Object) {
+        let Some(history) = self.objects.get(&object) else {
+            return Default::default();
+        };
+        let after = history.partition_point(|(at, _)| *at <= position);
+        match after.checked_sub(1) {
+            Some(index) => history[index].clone(),
+            None => Default::default(),
+        }
+    }
+
+    /// All pages that ever were in the log or staged.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.pages.keys().chain(self.staged.keys()).copied()
+    }
+
+    /// All objects that ever were.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        self.objects.keys().copied()
+    }
+
+    /// The value of a segment's extent object as of a position.
+    pub fn extent(&self, page: PageId, position: Position) -> PageNo {
+        let first = ObjectId {
+            page: PageId {
+                page: PageNo(0),
+                ..page
+            },
+            slot: Slot(0),
+        };
+        let value = self.object(first, position).value;
+        let bytes = value.and_then(|value| value.as_ref().try_into().ok());
+        PageNo(bytes.map_or(0, u32::from_le_bytes))
+    }
+}

@@ -1,0 +1,272 @@
+//! A village as its seed draws it: who lives where, with which limits, how
+//! programs behave, and what goes wrong.
+
+use crate::faults::Kind;
+use crate::prng::Prng;
+
+/// Everything that a seed decides before time begins.
+#[derive(Clone, Debug)]
+pub struct Village {
+    /// The limits of each home.
+    pub homes: Vec<HomePlan>,
+    /// The sites; one may lie below an earlier one.
+    pub sites: Vec<SitePlan>,
+    /// The members.
+    pub members: Vec<MemberPlan>,
+    /// Delays between neighbours.
+    pub near: Delay,
+    /// Delays to a home, or to a site far above.
+    pub far: Delay,
+    /// Messages that a driver queues for a peer before it cuts the edge (rule 15).
+    pub queue_max: usize,
+    /// Whether messages travel as bytes.
+    pub as_bytes: bool,
+    /// Whether helpers' images travel beside the stream, on connections of their own (decision 5).
+    pub beside: bool,
+    /// What programs do.
+    pub habits: Habits,
+    /// Kinds of faults that happen here.
+    pub faults: Vec<Kind>,
+    /// How many of them.
+    pub strikes: usize,
+    /// Milliseconds between them, at most.
+    pub strike_gap_ms_max: u64,
+    /// Reads and writes of programs before the village is healed.
+    pub operations_min: u64,
+}
+
+/// A home's limits, small enough that each is met.
+#[derive(Clone, Debug)]
+pub struct HomePlan {
+    /// Objects of which the last change is known.
+    pub changes_known_max: usize,
+    /// Bytes of modified objects before installation.
+    pub mob_bytes_high: usize,
+    /// Bytes of images in memory.
+    pub cache_bytes: usize,
+    /// Bytes accepted and not durable.
+    pub pending_bytes_max: usize,
+    /// Members remembered.
+    pub registrations_max: usize,
+    /// Outcomes remembered of each.
+    pub outcomes_per_member: u64,
+    /// Commits that wait for pages.
+    pub parked_max: usize,
+    /// Milliseconds that a sync takes, at most.
+    pub sync_ms_max: u64,
+}
+
+/// A site.
+#[derive(Clone, Debug)]
+pub struct SitePlan {
+    /// The site it lies below, if any.
+    pub above: Option<usize>,
+    /// Bytes of images in the redirector's memory; zero keeps none.
+    pub cache_bytes: usize,
+    /// Bytes of commits kept on their way.
+    pub kept_bytes_max: usize,
+}
+
+/// A member.
+#[derive(Clone, Debug)]
+pub struct MemberPlan {
+    /// Its site; none is straight at the homes.
+    pub site: Option<usize>,
+    /// Bytes of its page cache.
+    pub cache_bytes: usize,
+    /// Its sessions; true is strict.
+    pub sessions: Vec<bool>,
+}
+
+/// A delay in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Delay {
+    /// At least.
+    pub least_us: u64,
+    /// And up to so much more.
+    pub jitter_us: u64,
+}
+
+/// What programs do.
+#[derive(Clone, Debug)]
+pub struct Habits {
+    /// Pages of the shared segment that programs use.
+    pub pages: u32,
+    /// Slots of each.
+    pub slots: u16,
+    /// Bytes of a value, at most.
+    pub value_bytes_max: usize,
+    /// Actions of one transaction, at most.
+    pub actions_max: u64,
+    /// Milliseconds between transactions, at most.
+    pub think_ms_max: u64,
+    /// Milliseconds between two actions of a slow transaction, at most.
+    pub dawdle_ms_max: u64,
+    /// Of a hundred transactions, those that only read.
+    pub read_only: u64,
+    /// Of a hundred, those that are slow.
+    pub slow: u64,
+    /// Of a hundred, those that are given up.
+    pub given_up: u64,
+    /// Of a hundred writes, those made without reading.
+    pub blind: u64,
+    /// Of a hundred transactions, those with a large value.
+    pub large: u64,
+    /// Of a thousand requests, those that cannot be right.
+    pub wrong: u64,
+    /// Of a hundred transactions, those that create in reserved pages.
+    pub reserved: u64,
+    /// Of a thousand, those that make and remove a segment.
+    pub passing: u64,
+    /// Of a thousand, those that flood the parent with calls.
+    pub flood: u64,
+    /// Milliseconds without news after which a read is not free, at most.
+    pub staleness_ms_max: u64,
+}
+
+impl Village {
+    /// Draws the village of a seed.
+    pub fn draw(prng: &mut Prng) -> Self {
+        let sites = draw_sites(prng);
+        let members = draw_members(prng, sites.len());
+        let far_least = [500, 5_000, 40_000][prng.index(3)];
+        Village {
+            homes: vec![draw_home(prng)],
+            sites,
+            members,
+            near: Delay {
+                least_us: 100,
+                jitter_us: [50, 1_000, 20_000][prng.index(3)],
+            },
+            far: Delay {
+                least_us: far_least,
+                jitter_us: [100, 5_000, 60_000][prng.index(3)],
+            },
+            queue_max: prng.range(200, 600) as usize,
+            as_bytes: prng.percent(30),
+            beside: prng.percent(50),
+            habits: draw_habits(prng),
+            faults: Kind::ALL
+                .iter()
+                .copied()
+                .filter(|_| prng.percent(60))
+                .collect(),
+            strikes: prng.range(6, 16) as usize,
+            strike_gap_ms_max: prng.range(300, 2_000),
+            operations_min: prng.range(500, 900),
+        }
+        .with_faults(prng)
+        .with_queues()
+    }
+
+    /// A flood of requests is limited by the cores; it must not end every
+    /// connection on which they are answered.
+    fn with_queues(mut self) -> Self {
+        if self.habits.flood > 0 {
+            self.queue_max = 10_000;
+        }
+        self
+    }
+
+    /// A village in which nothing could go wrong tells nothing.
+    fn with_faults(mut self, prng: &mut Prng) -> Self {
+        while self.faults.len() < 3 {
+            let kind = Kind::ALL[prng.index(Kind::ALL.len())];
+            self.faults.push(kind);
+        }
+        self
+    }
+}
+
+fn draw_home(prng: &mut Prng) -> HomePlan {
+    let mut small_or = |small: u64, most: u64, usual: u64| {
+        if prng.percent(50) {
+            prng.range(small, most) as usize
+        } else {
+            usual as usize
+        }
+    };
+    HomePlan {
+        changes_known_max: small_or(1, 60, 100_000),
+        mob_bytes_high: small_or(200, 5_000, 50_000),
+        cache_bytes: small_or(0, 10_000, 1_000_000),
+        pending_bytes_max: small_or(200, 3_000, 1_000_000),
+        registrations_max: small_or(20, 30, 1_000),
+        outcomes_per_member: small_or(64, 70, 256) as u64,
+        parked_max: small_or(1, 4, 1_000),
+        sync_ms_max: small_or(1, 40, 5) as u64,
+    }
+}
+
+fn draw_sites(prng: &mut Prng) -> Vec<SitePlan> {
+    let count = [0, 1, 1, 1, 2, 2, 3][prng.index(7)];
+    (0..count)
+        .map(|index: usize| SitePlan {
+            above: (index > 0 && prng.percent(25)).then(|| prng.index(index)),
+            cache_bytes: match prng.index(3) {
+                0 => 0,
+                1 => prng.range(200, 10_000) as usize,
+                _ => 1_000_000,
+            },
+            kept_bytes_max: if prng.percent(40) {
+                prng.range(0, 1_000) as usize
+            } else {
+                1_000_000
+            },
+        })
+        .collect()
+}
+
+fn draw_members(prng: &mut Prng, sites: usize) -> Vec<MemberPlan> {
+    let mut members = Vec::new();
+    for site in 0..sites {
+        let count = prng.range(1, 4);
+        members.extend((0..count).map(|_| draw_member(prng, Some(site))));
+    }
+    let straight = if sites == 0 {
+        prng.range(2, 5)
+    } else {
+        prng.below(3)
+    };
+    members.extend((0..straight).map(|_| draw_member(prng, None)));
+    if members.len() < 2 {
+        members.push(draw_member(prng, None));
+    }
+    members
+}
+
+fn draw_member(prng: &mut Prng, site: Option<usize>) -> MemberPlan {
+    MemberPlan {
+        site,
+        cache_bytes: if prng.percent(50) {
+            prng.range(300, 5_000) as usize
+        } else {
+            10_000_000
+        },
+        sessions: (0..prng.range(1, 3)).map(|_| prng.percent(25)).collect(),
+    }
+}
+
+fn draw_habits(prng: &mut Prng) -> Habits {
+    let rare = |prng: &mut Prng, chance: u64, value: u64| {
+        if prng.percent(chance) { value } else { 0 }
+    };
+    Habits {
+        pages: prng.range(2, 6) as u32,
+        slots: prng.range(2, 6) as u16,
+        value_bytes_max: [40, 40, 300, 3_000][prng.index(4)],
+        actions_max: prng.range(2, 8),
+        think_ms_max: prng.range(20, 400),
+        dawdle_ms_max: prng.range(20, 600),
+        read_only: prng.range(10, 60),
+        slow: prng.range(0, 30),
+        given_up: prng.range(0, 10),
+        blind: prng.range(0, 60),
+        large: rare(prng, 30, 8),
+        wrong: rare(prng, 40, 10),
+        reserved: prng.range(0, 30),
+        passing: rare(prng, 40, 15),
+        flood: rare(prng, 20, 10),
+        staleness_ms_max: prng.range(1_500, 10_000),
+    }
+}

@@ -1,0 +1,417 @@
+//! The simulated world: nodes, connections, what is going to happen, and the
+//! truth that all of it is held against.
+
+use crate::checks;
+use crate::counts::Counts;
+use crate::disk::Disk;
+use crate::failure::{Checked, demand};
+use crate::history::History;
+use crate::link::Edge;
+use crate::node::{Machine, Node, Resident};
+use crate::options::Options;
+use crate::prng::Prng;
+use crate::program::Session;
+use crate::strike::Relief;
+use crate::time::{Agenda, At, Event, Local, NodeNo};
+use crate::trace::Trace;
+use crate::truth::Truth;
+use crate::village::Village;
+use std::collections::BTreeMap;
+use thorp_cache::Cache;
+use thorp_core::door::Out;
+use thorp_core::home::{Home, HomeConfig};
+use thorp_core::ids::{EdgeId, HomeId, MemberId, NodeKind, Position, Stamp, Ticket};
+use thorp_core::member::{Member, MemberConfig};
+use thorp_core::redirector::{Redirector, RedirectorConfig};
+
+/// A village in simulated time.
+pub struct World {
+    /// What the seed has drawn.
+    pub village: Village,
+    /// The time.
+    pub now: At,
+    /// What is going to happen.
+    pub agenda: Agenda,
+    /// Homes first, then sites, then members.
+    pub nodes: Vec<Node>,
+    /// The connections that somebody still knows of.
+    pub edges: BTreeMap<EdgeId, Edge>,
+    /// Each home's truth.
+    pub truths: BTreeMap<HomeId, Truth>,
+    /// What programs did and were told.
+    pub history: History,
+    /// The highest watermark that anybody was promised, for each home.
+    pub promised: BTreeMap<HomeId, Stamp>,
+    /// What was durable and told at each home, by time.
+    pub durable_told: BTreeMap<HomeId, Vec<(At, Position)>>,
+    /// What is counted.
+    pub counts: Counts,
+    /// What happened.
+    pub trace: Trace,
+    /// The chance of delays, disks and the like.
+    pub prng: Prng,
+    /// The chance of faults.
+    pub fault_prng: Prng,
+    /// Faults that last, and are to be relieved.
+    pub reliefs: Vec<Option<Relief>>,
+    /// Children that cannot reach a parent, and until when.
+    pub partitions: BTreeMap<(NodeNo, NodeNo), At>,
+    /// Faults still to come.
+    pub strikes_left: usize,
+    /// Whether the faults are over.
+    pub healed: bool,
+    /// Whether programs stop after what they are at.
+    pub closing: bool,
+    /// Edges given so far.
+    pub last_edge: EdgeId,
+    /// Sessions so far.
+    pub sessions: u32,
+}
+
+/// Events after which a run is taken to be running away.
+const EVENTS_MAX: u64 = 3_000_000;
+
+/// Simulated milliseconds that programs have to make progress in, once healed.
+const LIVENESS_MS_MAX: u64 = 60_000;
+
+/// Simulated milliseconds until a village at rest is quiet.
+const QUIET_MS: u64 = 8_000;
+
+/// Transactions that each session has to end well, once healed.
+const PROGRESS_MIN: u64 = 3;
+
+impl World {
+    /// The village of a seed, at the beginning of time.
+    pub fn new(seed: u64, options: Options) -> Checked<Self> {
+        let mut prng = Prng::new(seed);
+        let village = Village::draw(&mut prng.fork());
+        let fault_prng = prng.fork();
+        let mut world = World {
+            now: At(0),
+            agenda: Agenda::default(),
+            nodes: Vec::new(),
+            edges: BTreeMap::new(),
+            truths: BTreeMap::new(),
+            history: History::default(),
+            promised: BTreeMap::new(),
+            durable_told: BTreeMap::new(),
+            counts: Counts {
+                seeds: 1,
+                ..Counts::default()
+            },
+            trace: Trace::new(options.trace),
+            prng,
+            fault_prng,
+            reliefs: Vec::new(),
+            partitions: BTreeMap::new(),
+            strikes_left: village.strikes,
+            healed: false,
+            closing: false,
+            last_edge: EdgeId(0),
+            sessions: 0,
+            village,
+        };
+        world.trace.line(|| format!("seed {seed}"));
+        world.settle()?;
+        Ok(world)
+    }
+
+    /// Puts everybody in place.
+    fn settle(&mut self) -> Checked {
+        let (homes, sites) = (self.village.homes.len(), self.village.sites.len());
+        let all_homes: Vec<NodeNo> = (0..homes).map(NodeNo).collect();
+        for index in 0..homes {
+            let disk = Disk::new(self.village.homes[index].sync_ms_max);
+            let home = HomeId(index as u32 + 1);
+            self.truths.insert(home, Truth::default());
+            self.add_node(NodeKind::Home, index, Vec::new(), Some((home, disk)));
+        }
+        for index in 0..sites {
+            let above = self.village.sites[index].above;
+            let parents = match above {
+                Some(above) => vec![NodeNo(homes + above)],
+                None => all_homes.clone(),
+            };
+            self.add_node(NodeKind::Redirector, index, parents, None);
+        }
+        for index in 0..self.village.members.len() {
+            let parents = match self.village.members[index].site {
+                Some(site) => vec![NodeNo(homes + site)],
+                None => all_homes.clone(),
+            };
+            self.add_node(NodeKind::Member, index, parents, None);
+        }
+        for index in 0..self.nodes.len() {
+            self.start(NodeNo(index))?;
+        }
+        self.agenda.plan(At(0).plus_ms(500), Event::Strike);
+        Ok(())
+    }
+
+    /// Adds a node that does not run yet.
+    pub fn add_node(
+        &mut self,
+        kind: NodeKind,
+        plan: usize,
+        parents: Vec<NodeNo>,
+        home: Option<(HomeId, Disk)>,
+    ) -> NodeNo {
+        let no = NodeNo(self.nodes.len());
+        let letter = match kind {
+            NodeKind::Home => "h",
+            NodeKind::Redirector => "r",
+            NodeKind::Member => "m",
+        };
+        self.nodes.push(Node {
+            no,
+            name: format!("{letter}{plan}"),
+            kind,
+            id: MemberId(0),
+            life: 0,
+            started: self.now,
+            wall_ms_ahead: 0,
+            machine: None,
+            tick_planned: None,
+            parents,
+            deaf_until: At(0),
+            slow_us: 0,
+            busy_until: At(0),
+            home,
+            room: true,
+            resident: None,
+            plan,
+        });
+        no
+    }
+
+    /// A node by its place.
+    pub fn node(&mut self, no: NodeNo) -> &mut Node {
+        &mut self.nodes[no.0]
+    }
+
+    /// Starts a node, or starts it again.
+    pub fn start(&mut self, no: NodeNo) -> Checked {
+        let id = MemberId(self.prng.wide());
+        let now = self.now;
+        let node = self.node(no);
+        node.life += 1;
+        node.started = now;
+        node.id = id;
+        node.tick_planned = None;
+        node.deaf_until = At(0);
+        node.slow_us = 0;
+        let name = node.name.clone();
+        self.trace.line(|| format!("{now:?} {name} starts"));
+        match self.nodes[no.0].kind {
+            NodeKind::Home => self.start_home(no)?,
+            NodeKind::Redirector => self.start_site(no),
+            NodeKind::Member => self.start_member(no),
+        }
+        self.plan_tick(no);
+        for parent in self.nodes[no.0].parents.clone() {
+            let delay = self.prng.below(20_000);
+            self.plan_local(no, now.plus_us(delay), Local::Dial { parent });
+        }
+        Ok(())
+    }
+
+    fn start_home(&mut self, no: NodeNo) -> Checked {
+        let plan = self.village.homes[self.nodes[no.0].plan].clone();
+        let node = &self.nodes[no.0];
+        let now = node.now(self.now);
+        let Some((home, disk)) = &node.home else {
+            return Ok(());
+        };
+        let config = HomeConfig {
+            changes_known_max: plan.changes_known_max,
+            mob_bytes_high: plan.mob_bytes_high,
+            cache_bytes: plan.cache_bytes,
+            pending_bytes_max: plan.pending_bytes_max,
+            parked_max: plan.parked_max,
+            registrations_max: plan.registrations_max,
+            outcomes_per_member: plan.outcomes_per_member,
+            ..HomeConfig::new(*home, node.name.clone(), node.id)
+        };
+        let (home, mut out) = (*home, Out::new());
+        let opened = Home::open(config, disk, now, &mut out);
+        let machine = opened.map_err(|error| {
+            crate::failure::Failure::new("recovery", format!("a home does not open: {error}"))
+        })?;
+        let end = self.truths[&home].end;
+        demand!(
+            machine.durable() == end,
+            "recovery",
+            "home {home} opens at {}, its log ends at {end}",
+            machine.durable()
+        );
+        let room = self.nodes[no.0].room;
+        self.node(no).machine = Some(Machine::Home(Box::new(machine)));
+        self.process(no, out)?;
+        if !room && self.nodes[no.0].is_up() {
+            self.handle(no, thorp_core::door::Input::Room(false))?;
+        }
+        Ok(())
+    }
+
+    fn start_site(&mut self, no: NodeNo) {
+        let node = &self.nodes[no.0];
+        let plan = &self.village.sites[node.plan];
+        let config = RedirectorConfig {
+            cache_bytes: plan.cache_bytes,
+            kept_bytes_max: plan.kept_bytes_max,
+            ..RedirectorConfig::new(node.id, node.name.clone())
+        };
+        self.node(no).machine = Some(Machine::Site(Box::new(Redirector::new(config))));
+    }
+
+    fn start_member(&mut self, no: NodeNo) {
+        let node = &self.nodes[no.0];
+        let config = MemberConfig::new(node.id, node.name.clone());
+        let plan = self.village.members.get(node.plan).cloned();
+        let cache_bytes = plan.as_ref().map_or(usize::MAX, |plan| plan.cache_bytes);
+        let remembered = [16, 1024][self.prng.index(2)];
+        let mut sessions = Vec::new();
+        for strict in plan.map(|plan| plan.sessions).unwrap_or_default() {
+            self.sessions += 1;
+            let homes = self.village.homes.len() as u64;
+            let home = HomeId(1 + self.prng.below(homes) as u32);
+            let prng = self.prng.fork();
+            sessions.push(Session::new(home, self.sessions, strict, prng));
+        }
+        let count = sessions.len();
+        let node = self.node(no);
+        node.machine = Some(Machine::Member(Box::new(Member::new(config))));
+        node.resident = Some(Resident {
+            cache: Cache::remembering(cache_bytes, remembered),
+            sessions,
+            tickets: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            last_ticket: Ticket(0),
+            squeezing: false,
+        });
+        for session in 0..count {
+            let delay = self.prng.below(200_000);
+            let at = self.now.plus_us(delay);
+            self.plan_local(no, at, Local::Step { session, wait: 0 });
+        }
+    }
+
+    /// Plans something at a node, for as long as it lives.
+    pub fn plan_local(&mut self, node: NodeNo, at: At, local: Local) {
+        let life = self.nodes[node.0].life;
+        self.agenda.plan(at, Event::At { node, life, local });
+    }
+
+    // --- The run ---
+
+    /// Runs the whole story: faults, healing, progress, rest, and a last look.
+    pub fn run(&mut self) -> Checked {
+        while !self.is_struck_enough() {
+            self.next()?;
+        }
+        self.heal()?;
+        self.await_progress()?;
+        self.rest()?;
+        self.counts.simulated_ms = self.now.ms_since(At(0));
+        checks::end::check(self)
+    }
+
+    fn is_struck_enough(&self) -> bool {
+        let relieved = self.reliefs.iter().all(Option::is_none);
+        self.strikes_left == 0
+            && relieved
+            && self.counts.operations >= self.village.operations_min
+            && self.nodes.iter().all(Node::is_up)
+    }
+
+    fn await_progress(&mut self) -> Checked {
+        for session in self.all_sessions() {
+            session.progress = 0;
+        }
+        let until = self.now.plus_ms(LIVENESS_MS_MAX);
+        while self.all_sessions().any(|s| s.progress < PROGRESS_MIN) {
+            let late = self.stuck(|session| session.progress < PROGRESS_MIN);
+            demand!(
+                self.now < until,
+                "liveness",
+                "{LIVENESS_MS_MAX} ms after all faults these have not ended {PROGRESS_MIN} \
+                 transactions: {late:?}"
+            );
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    /// Programs stop, and what is on its way arrives.
+    fn rest(&mut self) -> Checked {
+        self.closing = true;
+        let until = self.now.plus_ms(LIVENESS_MS_MAX);
+        while self.all_sessions().any(|s| !s.is_stopped()) {
+            let late = self.stuck(|session| !session.is_stopped());
+            demand!(
+                self.now < until,
+                "liveness",
+                "these do not come to an end: {late:?}"
+            );
+            self.next()?;
+        }
+        self.run_for(QUIET_MS)
+    }
+
+    fn stuck(&self, is: impl Fn(&Session) -> bool) -> Vec<String> {
+        let mut late = Vec::new();
+        for node in &self.nodes {
+            let sessions = node.resident.iter().flat_map(|r| &r.sessions);
+            for session in sessions.filter(|session| is(session)) {
+                late.push(format!("{} {}", node.name, session.describe()));
+            }
+        }
+        late
+    }
+
+    fn all_sessions(&mut self) -> impl Iterator<Item = &mut Session> {
+        let residents = self.nodes.iter_mut().filter_map(|n| n.resident.as_mut());
+        residents.flat_map(|resident| resident.sessions.iter_mut())
+    }
+
+    /// Lets so many milliseconds pass.
+    pub fn run_for(&mut self, ms: u64) -> Checked {
+        let until = self.now.plus_ms(ms);
+        while self.now < until {
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    /// The next event.
+    fn next(&mut self) -> Checked {
+        let Some((at, event)) = self.agenda.next() else {
+            return Err(crate::failure::Failure::new("liveness", "nothing happens any more"));
+        };
+        self.now = at;
+        self.counts.events += 1;
+        demand!(
+            self.counts.events < EVENTS_MAX,
+            "liveness",
+            "{EVENTS_MAX} events and no end"
+        );
+        match event {
+            Event::Arrive { edge, end } => self.arrive(edge, end),
+            Event::ArriveBeside { edge, number } => self.arrive_beside(edge, number),
+            Event::At { node, life, local } => {
+                if self.nodes[node.0].life == life && self.nodes[node.0].is_up() {
+                    self.happen(node, local)?;
+                }
+                Ok(())
+            }
+            Event::Restart(node) => {
+                if self.nodes[node.0].is_up() {
+                    return Ok(());
+                }
+                self.start(node)
+            }
+            Event::Strike => self.strike(),
+            Event::Relieve(which) => self.relieve(which),
+        }
+    }
+}

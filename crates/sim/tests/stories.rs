@@ -1,0 +1,128 @@
+//! Golden stories of the protocol: each tells one schedule, with every message
+//! and effect that it causes.
+//!
+//! `THORP_BLESS=1 cargo test -p thorp-sim --test stories` writes down anew what
+//! happens. Commit it only when every changed line is understood.
+
+mod story;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use story::tell;
+use thorp_core::planted::{Bug, plant};
+
+/// Planted bugs are for the whole process: no two tests at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+#[test]
+fn every_story_is_told_as_it_is_written() {
+    let _alone = alone();
+    let bless = std::env::var_os("THORP_BLESS").is_some();
+    let mut wrong = Vec::new();
+    for path in stories() {
+        let name = name_of(&path);
+        let written = fs::read_to_string(&path).expect("a story can be read");
+        let told = tell(&written);
+        if bless && told.text != written && !told.panicked {
+            fs::write(&path, &told.text).expect("a story can be written");
+        } else if told.text != written {
+            wrong.push(format!("{name}: {}", first_difference(&written, &told.text)));
+        }
+        wrong.extend(told.failed.iter().map(|failed| format!("{name}: {failed}")));
+        if told.panicked {
+            wrong.push(format!("{name}: a panic"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn every_planted_bug_fails_a_story() {
+    let _alone = alone();
+    let mut missed = Vec::new();
+    for bug in Bug::ALL {
+        let caught = CAUGHT.iter().filter(|(known, _)| known == bug);
+        let stories: Vec<&str> = caught.map(|(_, story)| *story).collect();
+        if stories.is_empty() {
+            missed.push(format!("no story catches {}", bug.name()));
+        }
+        for story in stories {
+            let path = folder().join(format!("{story}.txt"));
+            let written = fs::read_to_string(&path).expect("a story can be read");
+            plant(Some(*bug));
+            let told = tell(&written);
+            plant(None);
+            if told.failed.is_empty() {
+                let how = if told.panicked { " (it panics)" } else { "" };
+                missed.push(format!("{story} does not catch {}{how}", bug.name()));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "\n{}\n", missed.join("\n"));
+}
+
+/// Which story catches which bug.
+const CAUGHT: &[(Bug, &str)] = &[
+    (Bug::EvictionNotTold, "trap-01-read-evict-commit"),
+    (Bug::LabelIgnored, "trap-03-image-overtaken"),
+    (Bug::LateAttemptTaken, "trap-03-late-attempt"),
+    (Bug::LateNoticeStrikes, "trap-04-late-notice"),
+    (Bug::AppliedTwice, "trap-05-old-answer-new-value"),
+    (Bug::PatchIsBlind, "trap-07-blind-patch"),
+    (Bug::PatchFillsHole, "trap-07-patch-meets-a-hole"),
+    (Bug::GenerationNotChecked, "trap-07-patch-meets-a-hole"),
+    (Bug::CeilingForgotten, "trap-10-forgotten-promise"),
+    (Bug::ToldBeforeDurable, "trap-10-told-before-durable"),
+    (Bug::CreationNotChecked, "trap-12-two-creators"),
+    (Bug::GenerationNotChecked, "trap-12-reused-slot"),
+    (Bug::ExtentNotRaised, "trap-12-scan-misses-a-page"),
+    (Bug::DroppedNotInvalidated, "trap-17-values-not-kept"),
+    (Bug::ChildNotLimited, "trap-18-flood-of-calls"),
+    (Bug::StepSplit, "trap-20-between-two-messages"),
+    (Bug::JoinedOntoRedirect, "trap-21-joined-onto-a-redirect"),
+    (Bug::NoticesCount, "trap-22-numbers-not-counts"),
+    (Bug::OwnCopyOnly, "trap-24-whose-page-is-it"),
+    (Bug::InvalidationLost, "invalidation-reaches-every-holder"),
+    (Bug::SentBeforeEntered, "entered-before-sent"),
+    (Bug::EvidenceRewritten, "evidence-is-the-members-own"),
+    (Bug::OutcomeForgotten, "exactly-once-sent-again"),
+    (Bug::FloorIgnored, "validation-floor"),
+];
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("stories")
+}
+
+fn stories() -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder()).expect("there are stories");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a folder can be read").path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "txt"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn first_difference(written: &str, told: &str) -> String {
+    let (mut written, mut told) = (written.lines(), told.lines());
+    for line in 1.. {
+        match (written.next(), told.next()) {
+            (a, b) if a == b && a.is_some() => {}
+            (a, b) => {
+                let nothing = "(nothing)";
+                let (a, b) = (a.unwrap_or(nothing), b.unwrap_or(nothing));
+                return format!("line {line}:\n  written: {a}\n  told:    {b}");
+            }
+        }
+    }
+    String::new()
+}

@@ -1,0 +1,350 @@
+//! What a story can say. Each command is one line of words:
+//!
+//! ```text
+//! village H(R(m0 m1) R2(m2)) where P.x=a P.y=b with R.cache=0
+//! m0 reads P.x          m0 writes P.x=b     m0 creates P.w=c    m0 deletes P.x
+//! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 gives up
+//! m0/b reads P.x        (another transaction of the same member)
+//! m0 fetches P          m0 evicts P         m0 watches s
+//! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
+//! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
+//! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
+//! again m0->R commit m0#1   (what was delivered comes once more)
+//! hasten R->m1          (the last message under way there goes first)
+//! cut R-m0              m0 joins R2
+//! sync H                sync H 1            crash H             restart H wall=80000
+//! room H no             wait 500ms          flood m0->R 300 calls
+//! remember W = m0 watermark
+//! show m0 P             expect m0 P = {x="a"}
+//! ```
+//!
+//! `quietly` at the end of a command leaves what it causes out.
+
+use super::node::HOME;
+use super::program::Waiting;
+use super::query;
+use super::village::Village;
+use super::{founding, names};
+use std::collections::BTreeMap;
+use thorp_core::change::{NewValue, WriteOp};
+use thorp_core::door::{Ask, Input};
+use thorp_core::ids::{Attempt, Generation, ObjectId, PageId, Place, Position};
+use thorp_core::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
+use thorp_core::message::{CallId, CommitRequest, Message, Part, Request, Up};
+
+/// A story on its way.
+#[derive(Default)]
+pub(crate) struct Teller {
+    pub(crate) village: Village,
+    pub(crate) remembered: BTreeMap<String, String>,
+    /// What was expected and is not so.
+    pub(crate) failed: Vec<String>,
+}
+
+impl Teller {
+    /// Does a command; what it causes is written down in the village.
+    pub(crate) fn command(&mut self, line: &str) {
+        let (line, quiet) = match line.strip_suffix(" quietly") {
+            Some(line) => (line, true),
+            None => (line, false),
+        };
+        self.village.quiet = quiet;
+        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match first {
+            "village" => founding::found(&mut self.village, rest),
+            "deliver" => self.deliver(rest),
+            "settle" => self.village.settle(true, &except(rest)),
+            "again" => {
+                let (what, kind) = rest.split_once(' ').expect("a->b KIND");
+                let (from, to) = link(what);
+                self.village.again(from, to, kind);
+            }
+            "hasten" => {
+                let (from, to) = link(rest);
+                self.village.hasten(from, to);
+            }
+            "cut" => self.cut(rest),
+            "crash" => self.village.crash(rest),
+            "restart" => self.restart(rest),
+            "sync" => self.sync(rest),
+            "room" => self.room(rest),
+            "wait" => self.village.wait(number(rest.trim_end_matches("ms"))),
+            "flood" => self.flood(rest),
+            "show" => {
+                let value = query::answer(&self.village, rest);
+                self.village.say(&format!("    {value}"));
+            }
+            "remember" => {
+                let (name, what) = rest.split_once(" = ").expect("NAME = what");
+                let value = query::answer(&self.village, what);
+                self.remembered.insert(String::from(name), value);
+            }
+            "expect" => self.expect(rest),
+            who => self.member(who, rest),
+        }
+        self.village.quiet = false;
+    }
+
+    fn expect(&mut self, line: &str) {
+        if let Err(found) = query::check(&self.village, &self.remembered, line) {
+            self.village.say(&format!("    FAILED: it is {found}"));
+            self.failed.push(format!("expect {line}: it is {found}"));
+        }
+    }
+
+    // --- The world ---
+
+    fn deliver(&mut self, rest: &str) {
+        if let Some(rest) = rest.strip_prefix("all") {
+            return self.village.settle(false, &except(rest.trim_start()));
+        }
+        let (what, count) = rest.split_once(' ').unwrap_or((rest, "1"));
+        let (from, to) = link(what);
+        let count = match count {
+            "all" => self.village.queued(from, to) as u64,
+            count => number(count),
+        };
+        for _ in 0..count {
+            if !self.village.deliver(from, to) {
+                return self.village.say("    nothing is under way there");
+            }
+        }
+    }
+
+    fn cut(&mut self, rest: &str) {
+        let (a, b) = rest.split_once('-').expect("two nodes: a-b");
+        let edge = self.village.edge(a, b).expect("an edge");
+        self.village.cut(edge);
+        self.village.work();
+    }
+
+    fn restart(&mut self, rest: &str) {
+        let (name, wall) = rest.split_once(" wall=").unwrap_or((rest, ""));
+        if !wall.is_empty() {
+            // What the wall clock shows from now on.
+            let node = self.village.node(name);
+            node.wall_ms_ahead = number(wall) as i64 - super::node::WALL_MS_FIRST as i64;
+        }
+        self.village.start(name);
+    }
+
+    fn sync(&mut self, rest: &str) {
+        let (home, count) = rest.split_once(' ').unwrap_or((rest, ""));
+        let count = if count.is_empty() { usize::MAX } else { number(count) as usize };
+        self.village.sync(home, count);
+    }
+
+    fn room(&mut self, rest: &str) {
+        let (home, room) = rest.split_once(' ').expect("NODE yes or no");
+        let header = format!("{home}'s disk has room: {room}");
+        self.village.later(home, header, Input::Room(room == "yes"));
+        self.village.work();
+    }
+
+    /// Many requests that no right member would send.
+    fn flood(&mut self, rest: &str) {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let &[what, count, kind] = &words[..] else {
+            panic!("flood a->b COUNT calls");
+        };
+        let (from, to) = link(what);
+        let member = self.village.node(from).id;
+        let count = number(count);
+        for number in 0..count {
+            let call = CallId {
+                member,
+                number: 1000 + number,
+            };
+            let message = match kind {
+                "calls" => Up::Call {
+                    call,
+                    home: HOME,
+                    request: Request::List {
+                        prefix: String::new(),
+                        after: String::new(),
+                    },
+                },
+                "commits" => Up::Commit(empty_commit(call)),
+                "fetches" => Up::Fetch {
+                    home: HOME,
+                    epoch: query::epoch(&self.village, from, to),
+                    page: PageId::new(1, 1 + number as u32),
+                    attempt: Attempt(1000 + number as u32),
+                    peers: false,
+                },
+                other => panic!("a flood of {other}"),
+            };
+            self.village.put(from, to, Message::Up(message));
+        }
+        self.village.say(&format!("    {count} {kind} are on their way to {to}"));
+    }
+
+    // --- Members ---
+
+    fn member(&mut self, who: &str, rest: &str) {
+        let (name, transaction) = who.split_once('/').unwrap_or((who, ""));
+        let (verb, what) = rest.split_once(' ').unwrap_or((rest, ""));
+        match verb {
+            "reads" => {
+                let (object, _) = object(what);
+                self.village.read(name, transaction, object);
+            }
+            "writes" | "creates" | "deletes" | "patches" => {
+                self.write(name, transaction, verb, what);
+            }
+            "commits" => self.village.commit(name, transaction, what == "strictly"),
+            "gives" => {
+                let program = self.village.node(name).program.as_mut();
+                program.expect("a member").give_up(transaction);
+            }
+            "fetches" => self.village.fetch(name, page(what), Waiting::Fetch(page(what))),
+            "evicts" => {
+                let pages = what.split_whitespace().map(|name| Place {
+                    home: HOME,
+                    page: page(name),
+                });
+                let input = Input::Evict(pages.collect());
+                self.village.later(name, format!("{name} evicts"), input);
+                self.village.work();
+            }
+            "joins" => self.village.connect(what, name),
+            _ => self.call(name, verb, what),
+        }
+    }
+
+    fn write(&mut self, name: &str, transaction: &str, verb: &str, what: &str) {
+        let (target, value) = what.split_once('=').unwrap_or((what, ""));
+        let (target, offset) = target.split_once('+').unwrap_or((target, "0"));
+        let (object, generation) = object(target);
+        let program = self.village.node(name).program.as_mut().expect("a member");
+        let new = match value.strip_prefix("staged:") {
+            Some(token) => NewValue::Staged(program.staged[&number(token)]),
+            None => NewValue::Inline(names::bytes_of(value).into()),
+        };
+        let op = write_op(verb, generation, new, offset, value);
+        program.write(transaction, object, op);
+    }
+
+    fn call(&mut self, name: &str, verb: &str, what: &str) {
+        let path = String::from(what);
+        let request = match verb {
+            "opens" => Request::Open { path, create: true },
+            "finds" => Request::Open {
+                path,
+                create: false,
+            },
+            "removes" => Request::Remove { path },
+            "lists" => Request::List {
+                prefix: path,
+                after: String::new(),
+            },
+            "reserves" => Request::Reserve {
+                segment: names::segment_id(what).expect("a segment"),
+            },
+            "stages" => return self.stage(name, what),
+            "unstages" => Request::Unstage {
+                registration: Default::default(),
+                token: number(what),
+            },
+            "watches" | "unwatches" => {
+                let segment = names::segment_id(what).expect("a segment");
+                let on = verb == "watches";
+                let ask = Ask::Watch {
+                    home: HOME,
+                    segment,
+                    on,
+                };
+                return self.village.ask(name, Waiting::Call(None), ask);
+            }
+            other => panic!("nobody can do this: {other}"),
+        };
+        let ask = Ask::Call {
+            home: HOME,
+            request,
+        };
+        self.village.ask(name, Waiting::Call(None), ask);
+    }
+
+    /// Stages a value in pieces.
+    fn stage(&mut self, name: &str, what: &str) {
+        let (token, value) = what.split_once(' ').expect("TOKEN value");
+        let (token, bytes) = (number(token), names::bytes_of(value));
+        let chunks: Vec<&[u8]> = bytes.chunks(OVERFLOW_CHUNK_BYTES).collect();
+        for (piece, chunks) in chunks.chunks(STAGE_PAGES_MAX).enumerate() {
+            let request = Request::Stage {
+                segment: thorp_core::ids::SegmentId(1),
+                registration: Default::default(),
+                token,
+                bytes: bytes.len() as u64,
+                index: (piece * STAGE_PAGES_MAX) as u32,
+                chunks: chunks.iter().map(|chunk| (*chunk).into()).collect(),
+            };
+            let ask = Ask::Call {
+                home: HOME,
+                request,
+            };
+            self.village.ask(name, Waiting::Call(Some(token)), ask);
+        }
+    }
+}
+
+fn write_op(
+    verb: &str,
+    generation: Generation,
+    value: NewValue,
+    offset: &str,
+    bytes: &str,
+) -> WriteOp {
+    match verb {
+        "creates" => WriteOp::Create { generation, value },
+        "deletes" => WriteOp::Delete { generation },
+        "patches" => WriteOp::Patch {
+            generation,
+            offset: number(offset) as u32,
+            bytes: names::bytes_of(bytes).into(),
+        },
+        _ => WriteOp::Write { generation, value },
+    }
+}
+
+fn empty_commit(call: CallId) -> CommitRequest {
+    CommitRequest {
+        id: thorp_core::ids::CommitId {
+            member: call.member,
+            sequence: call.number,
+        },
+        registration: Default::default(),
+        parts: vec![Part {
+            home: HOME,
+            evidence: Position(0),
+            reads: Vec::new(),
+            writes: Vec::new(),
+        }],
+        builds_on: Vec::new(),
+    }
+}
+
+/// The links of `except a->b c->d`.
+fn except(rest: &str) -> Vec<(String, String)> {
+    let links = rest.strip_prefix("except ").unwrap_or("");
+    let links = links.split_whitespace().map(link);
+    links
+        .map(|(from, to)| (String::from(from), String::from(to)))
+        .collect()
+}
+
+fn link(text: &str) -> (&str, &str) {
+    text.split_once("->").expect("a link: a->b")
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{text:?} is no number"))
+}
+
+fn page(name: &str) -> PageId {
+    names::page_id(name).unwrap_or_else(|| panic!("{name:?} is no page"))
+}
+
+fn object(name: &str) -> (ObjectId, Generation) {
+    names::object_id(name).unwrap_or_else(|| panic!("{name:?} is no object"))
+}

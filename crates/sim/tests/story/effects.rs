@@ -1,0 +1,50 @@
+//! Effects that are not messages, as a person reads them.
+
+use super::names;
+use thorp_core::home::records;
+use thorp_core::ids::PageId;
+use thorp_core::message::Outcome;
+use thorp_core::storage::{Batch, Op, Table};
+
+/// What a batch writes.
+pub(crate) fn batch(batch: &Batch) -> String {
+    let ops: Vec<String> = batch.ops.iter().map(op).collect();
+    ops.join(", ")
+}
+
+fn op(op: &Op) -> String {
+    match op {
+        Op::Put { table, key, .. } => record(*table, key),
+        Op::Delete { table, key } => format!("no more {}", record(*table, key)),
+    }
+}
+
+fn record(table: Table, key: &[u8]) -> String {
+    let number = || <[u8; 8]>::try_from(key).map_or(0, u64::from_be_bytes);
+    match table {
+        Table::Log => format!("log {}", number()),
+        Table::Pages => format!("page {}", names::page(PageId::from_key(number()))),
+        Table::Outcomes => pair("outcome", key),
+        Table::Staged => pair("staged value", key),
+        Table::Meta => match (records::segment_of(key), records::member_of(key)) {
+            (Some(segment), _) => format!("segment {}", names::segment(segment)),
+            (_, Some(registration)) => format!("member {registration}"),
+            _ => String::from_utf8_lossy(key).into_owned(),
+        },
+    }
+}
+
+fn pair(what: &str, key: &[u8]) -> String {
+    match records::pair_of(key) {
+        Some((registration, number)) => format!("{what} {number} of member {registration}"),
+        None => String::from(what),
+    }
+}
+
+/// A committed outcome's stamp.
+pub(crate) fn stamp_of(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Committed { stamp, .. } => names::stamp(*stamp),
+        Outcome::Refused(_) => String::from("none"),
+    }
+}

@@ -1,0 +1,190 @@
+//! How a village begins: `village H(R(m0 m1) R2(m2)) where P.x=a Q.z=b with R.cache=0`.
+//! Nothing of this is written down: every story begins with streams that stand
+//! at one position, and with members that the home has registered.
+
+use super::names;
+use super::node::{HOME, Machine, Node};
+use super::village::Village;
+use std::collections::BTreeMap;
+use thorp_core::change::{NewValue, WriteOp};
+use thorp_core::door::{Core, Direction, Effect, Input, Out};
+use thorp_core::home::Home;
+use thorp_core::ids::{
+    CommitId, EdgeId, MemberId, NodeKind, Now, PageId, Peer, Position, Registration, SegmentId,
+    Slot,
+};
+use thorp_core::message::{CallId, CommitRequest, Message, PageWrites, Part, Request, Up};
+
+/// The edge and the id of the member who made the first objects and left.
+const FOUNDER_EDGE: EdgeId = EdgeId(u64::MAX);
+const FOUNDER: MemberId = MemberId(u128::MAX);
+
+/// Founds a village.
+pub(crate) fn found(village: &mut Village, line: &str) {
+    village.quiet = true;
+    let (line, limits) = line.split_once(" with ").unwrap_or((line, ""));
+    let (tree, objects) = line.split_once(" where ").unwrap_or((line, ""));
+    let pairs = parse_tree(tree);
+    for (parent, child) in &pairs {
+        for name in [parent, child] {
+            let node = village.nodes.entry(name.clone());
+            node.or_insert_with(|| Node::new(name));
+        }
+    }
+    set_limits(village, limits);
+    for home in village.of_kind(NodeKind::Home) {
+        village.start(&home);
+        make_objects(village, &home, objects);
+    }
+    for (parent, child) in &pairs {
+        village.start(child);
+        village.connect(parent, child);
+        village.settle(true, &[]);
+    }
+    village.wait(0);
+    village.settle(true, &[]);
+    village.quiet = false;
+}
+
+/// Parents and children of `H(R(m0 m1) m2)`, parents first.
+fn parse_tree(tree: &str) -> Vec<(String, String)> {
+    let spaced = tree.replace('(', " ( ").replace(')', " ) ");
+    let mut pairs = Vec::new();
+    let mut parents: Vec<String> = Vec::new();
+    let mut last = String::new();
+    for word in spaced.split_whitespace() {
+        match word {
+            "(" => parents.push(last.clone()),
+            ")" => {
+                parents.pop().expect("as many ) as (");
+            }
+            name => {
+                last = String::from(name);
+                if let Some(parent) = parents.last() {
+                    pairs.push((parent.clone(), last.clone()));
+                }
+            }
+        }
+    }
+    pairs
+}
+
+fn set_limits(village: &mut Village, limits: &str) {
+    for limit in limits.split_whitespace() {
+        let (name, number) = limit.split_once('=').expect("NODE.limit=number");
+        let (node, name) = name.split_once('.').expect("NODE.limit=number");
+        let number = number.parse().expect("a limit is a number");
+        village.node(node).limits.insert(String::from(name), number);
+    }
+}
+
+/// One member made segment `s` and these objects, and left.
+fn make_objects(village: &mut Village, home: &str, objects: &str) {
+    let now = village.node(home).now(0);
+    let node = village.node(home);
+    let Some(Machine::Home(machine)) = node.machine.as_mut() else {
+        return;
+    };
+    let mut founder = Founder {
+        home: machine,
+        now,
+        disk: &mut node.disk,
+        calls: 0,
+    };
+    founder.sync();
+    founder.tell(Input::Connected {
+        edge: FOUNDER_EDGE,
+        direction: Direction::Down,
+        peer: Peer {
+            kind: NodeKind::Member,
+            node: FOUNDER,
+            name: String::from("founder"),
+        },
+    });
+    founder.call(Request::Register);
+    founder.call(Request::Open {
+        path: String::from("s"),
+        create: true,
+    });
+    founder.call(Request::Reserve {
+        segment: SegmentId(1),
+    });
+    founder.commit(objects);
+    founder.tell(Input::Disconnected { edge: FOUNDER_EDGE });
+}
+
+struct Founder<'a> {
+    home: &'a mut Home,
+    now: Now,
+    disk: &'a mut super::disk::Disk,
+    calls: u64,
+}
+
+impl Founder<'_> {
+    fn tell(&mut self, input: Input) {
+        let mut out = Out::new();
+        self.home.handle(self.now, input, &mut out);
+        for effect in out.effects {
+            if let Effect::Append(batch) = effect {
+                self.disk.append(batch);
+            }
+        }
+        self.sync();
+    }
+
+    fn sync(&mut self) {
+        if let Some(mark) = self.disk.sync(usize::MAX) {
+            self.tell(Input::Durable(mark));
+        }
+    }
+
+    fn send(&mut self, message: Up) {
+        self.tell(Input::Received {
+            edge: FOUNDER_EDGE,
+            message: Message::Up(message),
+        });
+    }
+
+    fn call(&mut self, request: Request) {
+        self.calls += 1;
+        let call = CallId {
+            member: FOUNDER,
+            number: self.calls,
+        };
+        self.send(Up::Call {
+            call,
+            home: HOME,
+            request,
+        });
+    }
+
+    fn commit(&mut self, objects: &str) {
+        let mut writes: BTreeMap<PageId, BTreeMap<Slot, WriteOp>> = BTreeMap::new();
+        for word in objects.split_whitespace() {
+            let (name, value) = word.split_once('=').expect("OBJECT=value");
+            let (object, generation) = names::object_id(name).expect("an object");
+            let value = NewValue::Inline(names::bytes_of(value).into());
+            let op = WriteOp::Create { generation, value };
+            writes.entry(object.page).or_default().insert(object.slot, op);
+        }
+        let writes = writes.into_iter().map(|(page, slots)| PageWrites {
+            page,
+            slots: slots.into_iter().collect(),
+        });
+        let part = Part {
+            home: HOME,
+            evidence: Position(1),
+            reads: Vec::new(),
+            writes: writes.collect(),
+        };
+        self.send(Up::Commit(CommitRequest {
+            id: CommitId {
+                member: FOUNDER,
+                sequence: 1,
+            },
+            registration: Registration(1),
+            parts: vec![part],
+            builds_on: Vec::new(),
+        }));
+    }
+}

@@ -1,0 +1,158 @@
+//! A node of the village: a core, and what its driver keeps beside it.
+
+use super::disk::Disk;
+use super::program::Program;
+use std::collections::BTreeMap;
+use thorp_core::door::{Core, Input, Out};
+use thorp_core::home::{Home, HomeConfig};
+use thorp_core::ids::{EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Position};
+use thorp_core::member::{Member, MemberConfig};
+use thorp_core::redirector::{Redirector, RedirectorConfig};
+
+/// The one home of every story.
+pub(crate) const HOME: HomeId = HomeId(1);
+
+/// The core of a node.
+pub(crate) enum Machine {
+    Home(Box<Home>),
+    Site(Box<Redirector>),
+    Member(Box<Member>),
+}
+
+/// A node.
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) kind: NodeKind,
+    /// This process start.
+    pub(crate) id: MemberId,
+    /// How often it started.
+    pub(crate) lives: u32,
+    /// None while it is dead.
+    pub(crate) machine: Option<Machine>,
+    pub(crate) program: Option<Program>,
+    pub(crate) disk: Disk,
+    /// How far its wall clock is ahead of the others'.
+    pub(crate) wall_ms_ahead: i64,
+    /// Limits that the story sets.
+    pub(crate) limits: BTreeMap<String, u64>,
+}
+
+impl Machine {
+    pub(crate) fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        match self {
+            Machine::Home(home) => home.handle(now, input, out),
+            Machine::Site(site) => site.handle(now, input, out),
+            Machine::Member(member) => member.handle(now, input, out),
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Millis> {
+        match self {
+            Machine::Home(home) => home.deadline(),
+            Machine::Site(site) => site.deadline(),
+            Machine::Member(member) => member.deadline(),
+        }
+    }
+
+    pub(crate) fn position(&self) -> Option<Position> {
+        match self {
+            Machine::Home(home) => Some(home.durable()),
+            Machine::Site(site) => site.position(HOME),
+            Machine::Member(member) => member.position(HOME),
+        }
+    }
+
+    pub(crate) fn holds(&self, edge: EdgeId, page: PageId) -> bool {
+        match self {
+            Machine::Home(home) => home.holds(edge, page),
+            Machine::Site(site) => site.holds(HOME, edge, page),
+            Machine::Member(_) => false,
+        }
+    }
+
+    pub(crate) fn sizes(&self) -> Vec<(&'static str, usize)> {
+        match self {
+            Machine::Home(home) => home.sizes(),
+            Machine::Site(site) => site.sizes(),
+            Machine::Member(member) => member.sizes(),
+        }
+    }
+}
+
+impl Node {
+    /// A node that is not started.
+    pub(crate) fn new(name: &str) -> Self {
+        Node {
+            name: String::from(name),
+            kind: kind_of(name),
+            id: MemberId(0),
+            lives: 0,
+            machine: None,
+            program: None,
+            disk: Disk::default(),
+            wall_ms_ahead: 0,
+            limits: BTreeMap::new(),
+        }
+    }
+
+    /// Starts it, under an id that no process had. What it does first lies on the tray.
+    pub(crate) fn start(&mut self, id: MemberId, now: Now, out: &mut Out) {
+        self.id = id;
+        self.lives += 1;
+        self.machine = Some(match self.kind {
+            NodeKind::Home => {
+                let home = Home::open(self.home_config(), &self.disk, now, out);
+                Machine::Home(Box::new(home.expect("the disk of a story is sound")))
+            }
+            NodeKind::Redirector => {
+                let mut config = RedirectorConfig::new(id, self.name.clone());
+                self.limit("cache", |n| config.cache_bytes = n as usize);
+                self.limit("kept", |n| config.kept_bytes_max = n as usize);
+                Machine::Site(Box::new(Redirector::new(config)))
+            }
+            NodeKind::Member => {
+                self.program = Some(Program::new());
+                let mut config = MemberConfig::new(id, self.name.clone());
+                self.limit("kept", |n| config.kept_bytes_max = n as usize);
+                Machine::Member(Box::new(Member::new(config)))
+            }
+        });
+    }
+
+    fn home_config(&self) -> HomeConfig {
+        let mut config = HomeConfig::new(HOME, self.name.clone(), self.id);
+        self.limit("changes", |n| config.changes_known_max = n as usize);
+        self.limit("mob", |n| config.mob_bytes_high = n as usize);
+        self.limit("cache", |n| config.cache_bytes = n as usize);
+        self.limit("pending", |n| config.pending_bytes_max = n as usize);
+        self.limit("registrations", |n| config.registrations_max = n as usize);
+        self.limit("outcomes", |n| config.outcomes_per_member = n);
+        config
+    }
+
+    fn limit(&self, name: &str, set: impl FnOnce(u64)) {
+        if let Some(limit) = self.limits.get(name) {
+            set(*limit);
+        }
+    }
+
+    /// What the node's clocks say.
+    pub(crate) fn now(&self, ms: u64) -> Now {
+        Now {
+            mono: Millis(ms),
+            wall: Millis((WALL_MS_FIRST + ms).saturating_add_signed(self.wall_ms_ahead)),
+        }
+    }
+}
+
+/// The wall time when every story begins.
+pub(crate) const WALL_MS_FIRST: u64 = 100_000;
+
+/// H is a home, R a redirector, m a member.
+fn kind_of(name: &str) -> NodeKind {
+    match name.chars().next() {
+        Some('H') => NodeKind::Home,
+        Some('R') => NodeKind::Redirector,
+        _ => NodeKind::Member,
+    }
+}

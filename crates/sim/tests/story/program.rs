@@ -1,0 +1,241 @@
+//! A member's program: transactions driven by hand over the real page cache.
+
+use super::names;
+use super::node::HOME;
+use super::text;
+use std::collections::BTreeMap;
+use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
+use thorp_core::change::WriteOp;
+use thorp_core::door::{Ask, Publish};
+use thorp_core::ids::{ObjectId, PageId, Place, Slot, Stamp, Ticket};
+use thorp_core::image::{Content, Overflow};
+use thorp_core::message::{Outcome, PageWrites, Part};
+
+/// The program of one member.
+pub(crate) struct Program {
+    pub(crate) cache: Cache,
+    transactions: BTreeMap<String, Transaction>,
+    pub(crate) waiting: BTreeMap<Ticket, Waiting>,
+    last_ticket: Ticket,
+    /// How commits ended, in the order in which they were asked for.
+    pub(crate) commits: Vec<Option<(Outcome, String)>>,
+    /// Where large values were staged, by token.
+    pub(crate) staged: BTreeMap<u64, Overflow>,
+    /// The last answer to a call.
+    pub(crate) called: String,
+    watermark: Stamp,
+}
+
+/// A transaction, open or just ended.
+#[derive(Default)]
+pub(crate) struct Transaction {
+    reads: ReadSet,
+    writes: BTreeMap<PageId, BTreeMap<Slot, WriteOp>>,
+    /// The last value read.
+    saw: String,
+    ended: Option<String>,
+}
+
+/// What an answer is waited for.
+#[derive(Clone)]
+pub(crate) enum Waiting {
+    /// A page, to read an object of it then.
+    Read(String, ObjectId),
+    /// A page, and no more.
+    Fetch(PageId),
+    /// The outcome of a commit, by its place in the list, of a transaction.
+    Commit(usize, String),
+    /// Anything else. A staged value has a token.
+    Call(Option<u64>),
+}
+
+/// What came of a step of a transaction.
+pub(crate) enum Did {
+    /// Only this.
+    Said(String),
+    /// This page has to be fetched first.
+    Misses(PageId),
+    /// This has to be asked of the member.
+    Asks(Ask),
+}
+
+impl Program {
+    pub(crate) fn new() -> Self {
+        Program {
+            cache: Cache::new(usize::MAX),
+            transactions: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            last_ticket: Ticket(0),
+            commits: Vec::new(),
+            staged: BTreeMap::new(),
+            called: String::new(),
+            watermark: Stamp::default(),
+        }
+    }
+
+    /// Gives a ticket for something that is waited for.
+    pub(crate) fn ticket(&mut self, waiting: Waiting) -> Ticket {
+        self.last_ticket = self.last_ticket.next();
+        self.waiting.insert(self.last_ticket, waiting);
+        self.last_ticket
+    }
+
+    /// Takes a publication into the cache; says what it is.
+    pub(crate) fn publish(&mut self, publish: &Publish) -> String {
+        let mut said = vec![format!("at {}", publish.position)];
+        if publish.watermark != self.watermark {
+            self.watermark = publish.watermark;
+            said.push(format!("watermark {}", names::stamp(publish.watermark)));
+        }
+        if publish.reset {
+            said.push(String::from("begun anew"));
+        }
+        for (page, slots) in &publish.touched {
+            said.push(format!("touched {}", text::slot_set(*page, slots)));
+        }
+        for page in &publish.evicted {
+            said.push(format!("evicted {}", names::page(*page)));
+        }
+        for (page, image) in &publish.images {
+            said.push(match image {
+                Some(image) => text::image(*page, image),
+                None => format!("{} dropped", names::page(*page)),
+            });
+        }
+        self.cache.publish(publish);
+        said.join(", ")
+    }
+
+    /// The open transaction of a name; begins one if there is none.
+    fn open(&mut self, name: &str) -> &mut Transaction {
+        let known = self.transactions.entry(String::from(name)).or_default();
+        if known.ended.is_some() {
+            *known = Transaction::default();
+        }
+        known
+    }
+
+    /// What became of a transaction.
+    pub(crate) fn state(&self, name: &str) -> String {
+        match self.transactions.get(name).map(|t| &t.ended) {
+            None => String::from("none"),
+            Some(None) => String::from("open"),
+            Some(Some(ended)) => ended.clone(),
+        }
+    }
+
+    /// The last value that a transaction read.
+    pub(crate) fn saw(&self, name: &str) -> String {
+        let transaction = self.transactions.get(name);
+        transaction.map_or_else(String::new, |t| t.saw.clone())
+    }
+
+    /// Reads an object, all of it.
+    pub(crate) fn read(&mut self, name: &str, object: ObjectId) -> Did {
+        self.open(name);
+        let Some(transaction) = self.transactions.get_mut(name) else {
+            return Did::Said(String::from("has no transaction"));
+        };
+        match transaction.read(&self.cache, object) {
+            Ok(value) => {
+                transaction.saw.clone_from(&value);
+                Did::Said(format!("reads {} = {value}", names::object(object)))
+            }
+            Err(ReadError::Miss(place)) => Did::Misses(place.page),
+            Err(ReadError::Doomed(why)) => Did::Said(transaction.doom(why)),
+        }
+    }
+
+    /// Writes, as nobody else sees yet.
+    pub(crate) fn write(&mut self, name: &str, object: ObjectId, op: WriteOp) {
+        let writes = &mut self.open(name).writes;
+        writes.entry(object.page).or_default().insert(object.slot, op);
+    }
+
+    /// Forgets a transaction.
+    pub(crate) fn give_up(&mut self, name: &str) {
+        self.transactions.remove(name);
+    }
+
+    /// Commits: with evidence for all that was read, or not at all.
+    pub(crate) fn commit(&mut self, name: &str, strict: bool) -> Did {
+        self.open(name);
+        let (Some(transaction), cache) = (self.transactions.get_mut(name), &self.cache) else {
+            return Did::Said(String::from("has no transaction"));
+        };
+        let evidence = match transaction.reads.evidence(cache, HOME) {
+            Ok(evidence) => evidence,
+            Err(why) => return Did::Said(transaction.doom(why)),
+        };
+        if transaction.writes.is_empty() && !strict {
+            let ended = format!("committed at {evidence} without a message");
+            transaction.ended = Some(ended.clone());
+            return Did::Said(format!("has {ended}"));
+        }
+        transaction.ended = Some(String::from("waits for its outcome"));
+        let writes = std::mem::take(&mut transaction.writes).into_iter();
+        let writes = writes.map(|(page, slots)| PageWrites {
+            page,
+            slots: slots.into_iter().collect(),
+        });
+        let part = Part {
+            home: HOME,
+            evidence,
+            reads: transaction.reads.reads(HOME).collect(),
+            writes: writes.collect(),
+        };
+        Did::Asks(Ask::Commit {
+            parts: vec![part],
+            builds_on: Vec::new(),
+        })
+    }
+
+    /// Takes the outcome of a commit.
+    pub(crate) fn ended(&mut self, at: usize, name: &str, outcome: &Outcome, stamp: String) {
+        if let Some(commit) = self.commits.get_mut(at) {
+            *commit = Some((outcome.clone(), stamp));
+        }
+        if let Some(transaction) = self.transactions.get_mut(name) {
+            transaction.ended = Some(text::outcome(outcome));
+        }
+    }
+}
+
+impl Transaction {
+    fn doom(&mut self, why: Doomed) -> String {
+        let place = |place: Place| names::page(place.page);
+        let why = match why {
+            Doomed::Changed(p) => format!("doomed: what it read on {} has changed", place(p)),
+            Doomed::Newer(p) => format!("doomed: {} is newer than its evidence", place(p)),
+            Doomed::Outrun(_) => String::from("doomed: outrun"),
+            Doomed::Reset(_) => String::from("doomed: the cache was begun anew"),
+        };
+        self.ended = Some(why.clone());
+        format!("is {why}")
+    }
+
+    fn read(&mut self, cache: &Cache, object: ObjectId) -> Result<String, ReadError> {
+        let place = Place {
+            home: HOME,
+            page: object.page,
+        };
+        let found = self.reads.read(cache, place, object.slot)?;
+        let overflow = match found.content {
+            Content::Free => return Ok(String::from("nothing")),
+            Content::Hole => return Ok(String::from("a hole!")),
+            Content::Value(bytes) => return Ok(names::value_of(object.page, object.slot, bytes)),
+            Content::Overflow(overflow) => overflow,
+        };
+        let mut bytes = Vec::new();
+        for page in overflow.page_numbers() {
+            let segment = object.page.segment;
+            let page = PageId { segment, page };
+            let place = Place { home: HOME, page };
+            match self.reads.read(cache, place, Slot(0))?.content {
+                Content::Value(chunk) => bytes.extend_from_slice(chunk),
+                _ => return Ok(format!("torn: nothing in {}", names::page(page))),
+            }
+        }
+        Ok(names::value(&bytes))
+    }
+}

@@ -1,0 +1,147 @@
+//! What a story can ask for and expect.
+//!
+//! ```text
+//! m0 P              the page in m0's cache: {x="a" y=?}, or nothing
+//! m0 position       how far it is down the home's stream
+//! m0 watermark      what it was promised
+//! m0 saw            the last value that its transaction read
+//! m0 transaction    what became of its transaction
+//! m0 commit 1       how its first commit ended; without a number the last
+//! m0 stamp 1        that commit's stamp
+//! m0 called         the last answer to a call
+//! H lists R for P   whether a parent has a child entered for a page: yes or no
+//! H size changes    the size of a table
+//! H disk            batches that are not durable
+//! messages          messages under way
+//! ```
+
+use super::node::HOME;
+use super::program::Program;
+use super::village::Village;
+use super::{effects, names, text};
+use std::collections::BTreeMap;
+use thorp_core::ids::{Epoch, PageId, Place};
+use thorp_core::image::Image;
+
+/// The answer to a question.
+pub(crate) fn answer(village: &Village, question: &str) -> String {
+    let words: Vec<&str> = question.split_whitespace().collect();
+    match words[..] {
+        ["messages"] => village.under_way().to_string(),
+        [parent, "lists", child, "for", page] => lists(village, parent, child, page),
+        [node, "size", table] => size(village, node, table),
+        [node, "disk"] => village.nodes[node].disk.pending().to_string(),
+        [node, "position"] => {
+            let machine = village.machine(node);
+            text::position(machine.and_then(super::node::Machine::position))
+        }
+        [who, ref what @ ..] => of_program(village, who, what),
+        [] => panic!("nothing is asked"),
+    }
+}
+
+fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
+    let (name, transaction) = who.split_once('/').unwrap_or((who, ""));
+    let program = village.nodes.get(name).and_then(|n| n.program.as_ref());
+    let program = program.unwrap_or_else(|| panic!("{name} has no program"));
+    match *what {
+        ["watermark"] => names::stamp(program.cache.watermark(HOME)),
+        ["saw"] => program.saw(transaction),
+        ["transaction"] => program.state(transaction),
+        ["called"] => program.called.clone(),
+        ["commit"] => commit(program, program.commits.len()),
+        ["commit", number] => commit(program, number.parse().expect("a number")),
+        ["stamp", number] => {
+            let number: usize = number.parse().expect("a number");
+            let ended = program.commits.get(number - 1).cloned().flatten();
+            ended.map_or_else(|| String::from("none"), |(outcome, _)| effects::stamp_of(&outcome))
+        }
+        [page] => match image(program, page) {
+            Some((page, image)) => text::content(page, &image),
+            None => String::from("nothing"),
+        },
+        [page, "version"] => {
+            let image = image(program, page);
+            image.map_or_else(|| String::from("none"), |(_, i)| i.version().to_string())
+        }
+        _ => panic!("nobody can answer {what:?}"),
+    }
+}
+
+fn image(program: &Program, page: &str) -> Option<(PageId, Image)> {
+    let page = names::page_id(page).unwrap_or_else(|| panic!("{page:?} is no page"));
+    let image = program.cache.image(Place { home: HOME, page });
+    image.map(|image| (page, image))
+}
+
+fn commit(program: &Program, number: usize) -> String {
+    match number.checked_sub(1).and_then(|at| program.commits.get(at)) {
+        None => String::from("none"),
+        Some(None) => String::from("unanswered"),
+        Some(Some((outcome, _))) => text::outcome(outcome),
+    }
+}
+
+fn lists(village: &Village, parent: &str, child: &str, page: &str) -> String {
+    let page = names::page_id(page).unwrap_or_else(|| panic!("{page:?} is no page"));
+    let edge = village.edge(parent, child);
+    let machine = village.machine(parent);
+    let listed = edge.zip(machine).is_some_and(|(edge, m)| m.holds(edge, page));
+    String::from(if listed { "yes" } else { "no" })
+}
+
+fn size(village: &Village, node: &str, table: &str) -> String {
+    let machine = village.machine(node).expect("a running node");
+    let sizes = machine.sizes();
+    let found = sizes.iter().find(|(name, _)| *name == table);
+    found.expect("a table").1.to_string()
+}
+
+/// Whether an expectation holds; what was found if not.
+pub(crate) fn check(
+    village: &Village,
+    remembered: &BTreeMap<String, String>,
+    line: &str,
+) -> Result<(), String> {
+    let comparisons: [(&str, fn(u64, u64) -> bool); 3] = [
+        (" > ", |a, b| a > b),
+        (" >= ", |a, b| a >= b),
+        (" <= ", |a, b| a <= b),
+    ];
+    let recall = |text: &str| remembered.get(text).cloned().unwrap_or_else(|| String::from(text));
+    let (question, holds): (&str, Box<dyn Fn(&str) -> bool>) =
+        if let Some((question, wanted)) = line.split_once(" != ") {
+            let wanted = recall(wanted);
+            (question, Box::new(move |found| found != wanted))
+        } else if let Some((question, wanted)) = line.split_once(" = ") {
+            let wanted = recall(wanted);
+            (question, Box::new(move |found| found == wanted))
+        } else {
+            let found = comparisons
+                .iter()
+                .find_map(|(sign, holds)| Some((line.split_once(sign)?, holds)));
+            let ((question, wanted), holds) = found.expect("an expectation: question = answer");
+            let wanted = size_of(&recall(wanted));
+            (question, Box::new(move |found| holds(size_of(found), wanted)))
+        };
+    let found = answer(village, question);
+    if holds(&found) { Ok(()) } else { Err(found) }
+}
+
+/// A number, or a stamp's.
+fn size_of(text: &str) -> u64 {
+    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+    match text.strip_prefix('@').and_then(|stamp| stamp.split_once('+')) {
+        Some((ms, counter)) => (number(ms) << 16) | number(counter),
+        None => number(text),
+    }
+}
+
+/// The epoch of a child's stream, as its last messages told it. Stories in which
+/// nothing was cut have one for each child, in the order of their coming.
+pub(crate) fn epoch(village: &Village, child: &str, parent: &str) -> Epoch {
+    let mut edges = village.edges.iter().filter(|(_, (p, _))| p == parent);
+    let at = edges.position(|(_, (_, c))| c == child);
+    let first = if parent.starts_with('H') { 1 << 32 } else { 0 };
+    Epoch(first + at.map_or(0, |at| at as u64 + 1))
+}

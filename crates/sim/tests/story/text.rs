@@ -1,0 +1,349 @@
+//! Messages and effects as a person reads them.
+
+use super::names;
+use std::collections::BTreeMap;
+use thorp_core::change::{NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
+use thorp_core::ids::{CommitId, MemberId, PageId, Position, Slot};
+use thorp_core::image::{Content, Image, Overflow};
+use thorp_core::message::{
+    CallId, CommitRequest, Down, FetchAnswer, InvalidCommit, Message, Outcome, PeerImage, Refusal,
+    Request, Response, SegmentInfo, Step, Up,
+};
+
+/// Who is who.
+pub(crate) type People = BTreeMap<MemberId, String>;
+
+/// Writes messages; knows the people's names.
+pub(crate) struct Pen<'a>(pub(crate) &'a People);
+
+impl Pen<'_> {
+    /// A whole message.
+    pub(crate) fn message(&self, message: &Message) -> String {
+        match message {
+            Message::Up(up) => self.up(up),
+            Message::Down(down) => self.down(down),
+        }
+    }
+
+    /// What kind of message it is, and about what.
+    pub(crate) fn kind(&self, message: &Message) -> String {
+        let text = self.message(message);
+        let ends = [": ", " (", " {", ", "].iter();
+        let end = ends.filter_map(|mark| text.find(mark)).min();
+        String::from(&text[..end.unwrap_or(text.len())])
+    }
+
+    fn up(&self, up: &Up) -> String {
+        match up {
+            Up::Fetch {
+                page,
+                attempt,
+                peers,
+                ..
+            } => {
+                let how = if *peers { "neighbours may answer" } else { "in the stream" };
+                format!("fetch {} (attempt {attempt}, {how})", names::page(*page))
+            }
+            Up::Evict { page, entry, .. } => {
+                format!("evicted {} (entry {entry})", names::page(*page))
+            }
+            Up::Ack { position, .. } => format!("ack {position}"),
+            Up::Peer(peer) => self.peer(peer),
+            Up::Commit(request) => self.commit(request),
+            Up::Call { call, request, .. } => {
+                format!("call {}: {}", self.call(*call), self.request(request))
+            }
+            Up::Watch { segment, on, .. } => {
+                let more = if *on { "" } else { " no more" };
+                format!("watch {}{more}", names::segment(*segment))
+            }
+        }
+    }
+
+    fn down(&self, down: &Down) -> String {
+        match down {
+            Down::Begin {
+                position,
+                watermark,
+                ..
+            } => format!("stream begins (at {position}, watermark {})", names::stamp(*watermark)),
+            Down::End { .. } => String::from("stream ends"),
+            Down::Step(step) => self.step(step),
+            Down::Image {
+                page,
+                attempt,
+                entry,
+                position,
+                answer,
+                ..
+            } => match answer {
+                FetchAnswer::Image(i) => {
+                    let what = image(*page, i);
+                    format!("image {what}, as of {position} (attempt {attempt}, entry {entry})")
+                }
+                FetchAnswer::Refused(why) => {
+                    format!("no image {}: {why:?} (attempt {attempt})", names::page(*page))
+                }
+            },
+            Down::Redirect {
+                page,
+                requester,
+                attempt,
+                entry,
+                ..
+            } => format!(
+                "redirect {} (to {}, attempt {attempt}, entry {entry})",
+                names::page(*page),
+                self.who(*requester)
+            ),
+            Down::Peer(peer) => self.peer(peer),
+            Down::Refused {
+                commit, refusal, ..
+            } => format!("refused {}: {}", self.id(*commit), refused(refusal)),
+            Down::Told {
+                commit, position, ..
+            } => format!("told {}: committed at {position}", self.id(*commit)),
+            Down::Heartbeat {
+                position,
+                watermark,
+                ..
+            } => format!("heartbeat {position} (watermark {})", names::stamp(*watermark)),
+            Down::Answer { call, result, .. } => match result {
+                Ok(response) => format!("answer {}: {}", self.call(*call), self.response(response)),
+                Err(error) => format!("answer {}: {error}", self.call(*call)),
+            },
+        }
+    }
+
+    fn peer(&self, peer: &PeerImage) -> String {
+        let (attempt, entry, position) = (peer.attempt, peer.entry, peer.position);
+        let to = self.who(peer.requester);
+        match &peer.image {
+            Some(i) => {
+                let what = image(peer.page, i);
+                format!("helper's {what}, as of {position} (to {to}, attempt {attempt}, entry {entry})")
+            }
+            None => {
+                let page = names::page(peer.page);
+                format!("helper's refusal of {page} (to {to}, attempt {attempt}, entry {entry})")
+            }
+        }
+    }
+
+    fn commit(&self, request: &CommitRequest) -> String {
+        let mut text = format!("commit {}:", self.id(request.id));
+        for part in &request.parts {
+            text += &format!(" evidence {}", part.evidence);
+            for (page, slots) in &part.reads {
+                text += &format!(", read {}", slot_set(*page, slots));
+            }
+            for writes in &part.writes {
+                for (slot, op) in &writes.slots {
+                    text += &format!(", {}", write(writes.page, *slot, op));
+                }
+            }
+        }
+        text
+    }
+
+    fn step(&self, step: &Step) -> String {
+        let changes: Vec<String> = step.changes.iter().map(change).collect();
+        let reply = step.commit.map(|id| format!(" is {}", self.id(id)));
+        let changes = if changes.is_empty() {
+            String::from("nothing held here")
+        } else {
+            changes.join(", ")
+        };
+        format!("step {}{}: {changes}", step.position, reply.unwrap_or_default())
+    }
+
+    fn request(&self, request: &Request) -> String {
+        match request {
+            Request::Register => String::from("register"),
+            Request::Open { path, create } => {
+                format!("open \"{path}\"{}", if *create { ", make it if there is none" } else { "" })
+            }
+            Request::List { prefix, after } => format!("list \"{prefix}\" after \"{after}\""),
+            Request::Remove { path } => format!("remove \"{path}\""),
+            Request::Reserve { segment } => format!("reserve in {}", names::segment(*segment)),
+            Request::Stage {
+                token,
+                bytes,
+                index,
+                chunks,
+                ..
+            } => format!("stage value {token} of {bytes} bytes, chunks from {index}: {}", chunks.len()),
+            Request::Unstage { token, .. } => format!("unstage value {token}"),
+            Request::Outcome { commit, .. } => format!("outcome of {}", self.id(*commit)),
+        }
+    }
+
+    /// A home's answer.
+    pub(crate) fn response(&self, response: &Response) -> String {
+        match response {
+            Response::Registered(registration) => format!("registered as {registration}"),
+            Response::Segment(info) => segment_info(info),
+            Response::Segments { segments, more } => {
+                let all: Vec<String> = segments.iter().map(segment_info).collect();
+                format!("[{}]{}", all.join(", "), if *more { " and more" } else { "" })
+            }
+            Response::Removed => String::from("removed"),
+            Response::Extent { first, pages } => format!("{pages} pages from {first}"),
+            Response::Staged(o) => format!("staged in {}", overflow(PageId::new(1, 0), *o)),
+            Response::Unstaged => String::from("unstaged"),
+            Response::Outcome(o) => outcome(o),
+        }
+    }
+
+    /// A commit.
+    pub(crate) fn id(&self, id: CommitId) -> String {
+        format!("{}#{}", self.who(id.member), id.sequence)
+    }
+
+    fn call(&self, call: CallId) -> String {
+        format!("{}~{}", self.who(call.member), call.number)
+    }
+
+    fn who(&self, member: MemberId) -> String {
+        self.0.get(&member).cloned().unwrap_or_else(|| format!("{member:?}"))
+    }
+}
+
+fn segment_info(info: &SegmentInfo) -> String {
+    let id = names::segment(info.id);
+    format!("segment {id} \"{}\" of {} pages", info.path, info.extent)
+}
+
+/// How a commit ended.
+pub(crate) fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Committed { position, .. } => format!("committed at {position}"),
+        Outcome::Refused(refusal) => format!("refused, {}", refused(refusal)),
+    }
+}
+
+fn refused(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Conflict { object } if object.slot.0 == u16::MAX => {
+            format!("conflict on all of {}", names::page(object.page))
+        }
+        Refusal::Conflict { object } => format!("conflict on {}", names::object(*object)),
+        Refusal::Invalid {
+            reason: InvalidCommit::Generation { object, found },
+        } => format!("{} is of generation {found}", names::object(*object)),
+        Refusal::Invalid { reason } => format!("invalid: {reason:?}"),
+        other => String::from(other.kind()),
+    }
+}
+
+/// A page and what is in it.
+pub(crate) fn image(page: PageId, image: &Image) -> String {
+    format!("{} v{} {}", names::page(page), image.version(), content(page, image))
+}
+
+/// What is in a page.
+pub(crate) fn content(page: PageId, image: &Image) -> String {
+    let mut slots = Vec::new();
+    for (slot, generation, content) in image.iter() {
+        if generation.0 == 0 && content == Content::Free {
+            continue;
+        }
+        let name = names::of_generation(names::slot(page, slot), generation);
+        slots.push(match content {
+            Content::Free => format!("{name} deleted"),
+            // What generation the object has now, nobody knows here.
+            Content::Hole => format!("{}=?", names::slot(page, slot)),
+            Content::Value(bytes) => format!("{name}={}", names::value_of(page, slot, bytes)),
+            Content::Overflow(o) => format!("{name} in {}", overflow(page, o)),
+        });
+    }
+    format!("{{{}}}", slots.join(" "))
+}
+
+/// Where a long object lies.
+pub(crate) fn overflow(near: PageId, overflow: Overflow) -> String {
+    let pages = overflow.page_numbers().map(|page| {
+        let segment = near.segment;
+        names::page(PageId { segment, page })
+    });
+    let pages: Vec<String> = pages.collect();
+    match &pages[..] {
+        [first, .., last] => format!("{first}..{last} ({} bytes)", overflow.bytes),
+        _ => format!("{} ({} bytes)", pages.join(""), overflow.bytes),
+    }
+}
+
+fn change(change: &PageChange) -> String {
+    let page = change.page;
+    let PageSlots::Some(slots) = &change.slots else {
+        return format!("all of {} invalid", names::page(page));
+    };
+    let slots = slots.iter().map(|(slot, change)| slot_change(page, *slot, change));
+    let slots: Vec<String> = slots.collect();
+    slots.join(", ")
+}
+
+fn slot_change(page: PageId, slot: Slot, change: &SlotChange) -> String {
+    let object = format!("{}.{}", names::page(page), names::slot(page, slot));
+    match change {
+        SlotChange::Invalid => format!("{object} invalid"),
+        SlotChange::Value { generation, bytes } => {
+            let object = names::of_generation(object, *generation);
+            format!("{object}={}", names::value_of(page, slot, bytes.bytes()))
+        }
+        SlotChange::Patch {
+            generation,
+            offset,
+            bytes,
+        } => {
+            let object = names::of_generation(object, *generation);
+            format!("{object}+{offset}={}", names::value(bytes.bytes()))
+        }
+        SlotChange::Overflow {
+            generation,
+            overflow: o,
+        } => {
+            let object = names::of_generation(object, *generation);
+            format!("{object} in {}", overflow(page, *o))
+        }
+        SlotChange::Deleted { generation } => {
+            format!("{} deleted", names::of_generation(object, *generation))
+        }
+    }
+}
+
+/// Slots of one page.
+pub(crate) fn slot_set(page: PageId, slots: &SlotSet) -> String {
+    let name = names::page(page);
+    if *slots == SlotSet::ALL {
+        return format!("all of {name}");
+    }
+    let slots = slots.iter().map(|slot| format!("{name}.{}", names::slot(page, slot)));
+    let slots: Vec<String> = slots.collect();
+    slots.join(" ")
+}
+
+fn write(page: PageId, slot: Slot, op: &WriteOp) -> String {
+    let object = format!("{}.{}", names::page(page), names::slot(page, slot));
+    let object = names::of_generation(object, op.generation());
+    match op {
+        WriteOp::Create { value, .. } => format!("create {object}={}", new_value(page, value)),
+        WriteOp::Write { value, .. } => format!("write {object}={}", new_value(page, value)),
+        WriteOp::Patch { offset, bytes, .. } => {
+            format!("patch {object}+{offset}={}", names::value(bytes.bytes()))
+        }
+        WriteOp::Delete { .. } => format!("delete {object}"),
+    }
+}
+
+fn new_value(page: PageId, value: &NewValue) -> String {
+    match value {
+        NewValue::Inline(bytes) => names::value(bytes.bytes()),
+        NewValue::Staged(o) => overflow(page, *o),
+    }
+}
+
+/// Where something stands.
+pub(crate) fn position(position: Option<Position>) -> String {
+    position.map_or_else(|| String::from("nowhere"), |position| position.to_string())
+}

@@ -1,0 +1,449 @@
+//! A little village driven by hand: nodes, the links between them, and what
+//! everything that happens causes, written down as it happens.
+
+use super::node::{Machine, Node};
+use super::program::{Did, Waiting};
+use super::text::{self, Pen, People};
+use super::{effects, names};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use thorp_core::door::{Answer, Ask, Direction, Effect, Input, Out};
+use thorp_core::ids::{EdgeId, MemberId, NodeKind, ObjectId, PageId, Peer, Place};
+use thorp_core::message::{Message, Response};
+
+/// Messages that one command may deliver: more are a quarrel without end.
+const DELIVERIES_MAX: usize = 20_000;
+
+/// The village.
+#[derive(Default)]
+pub(crate) struct Village {
+    pub(crate) nodes: BTreeMap<String, Node>,
+    pub(crate) people: People,
+    /// Parent and child of every edge that is there.
+    pub(crate) edges: BTreeMap<EdgeId, (String, String)>,
+    links: BTreeMap<(String, String), VecDeque<Message>>,
+    /// The messages delivered on each link.
+    delivered: BTreeMap<(String, String), Vec<Message>>,
+    last_edge: EdgeId,
+    last_id: u128,
+    ms: u64,
+    /// What is to be done before the next command.
+    todo: VecDeque<(String, String, Input)>,
+    /// What happened, for the story.
+    pub(crate) said: String,
+    /// Nothing is written down.
+    pub(crate) quiet: bool,
+}
+
+impl Village {
+    // --- Nodes ---
+
+    /// Starts a node that is there and not running.
+    pub(crate) fn start(&mut self, name: &str) {
+        let ms = self.ms;
+        self.last_id += 1;
+        let id = MemberId(self.last_id);
+        let node = self.node(name);
+        let mut out = Out::new();
+        node.start(id, node.now(ms), &mut out);
+        let known_as = format!("{name}{}", "'".repeat(node.lives as usize - 1));
+        self.people.insert(id, known_as);
+        let header = format!("{name} starts");
+        self.perform(name, &header, out);
+        self.work();
+    }
+
+    pub(crate) fn node(&mut self, name: &str) -> &mut Node {
+        let node = self.nodes.get_mut(name);
+        node.unwrap_or_else(|| panic!("nobody here is called {name}"))
+    }
+
+    /// A running node's core.
+    pub(crate) fn machine(&self, name: &str) -> Option<&Machine> {
+        self.nodes.get(name)?.machine.as_ref()
+    }
+
+    /// The power of a node goes, and its connections with it.
+    pub(crate) fn crash(&mut self, name: &str) {
+        self.node(name).machine = None;
+        self.node(name).disk.crash();
+        let edges: Vec<EdgeId> = self
+            .edges
+            .iter()
+            .filter(|(_, (parent, child))| parent == name || child == name)
+            .map(|(edge, _)| *edge)
+            .collect();
+        for edge in edges {
+            self.cut(edge);
+        }
+        self.work();
+    }
+
+    // --- Edges ---
+
+    /// Connects a child to its parent.
+    pub(crate) fn connect(&mut self, parent: &str, child: &str) {
+        self.last_edge = self.last_edge.next();
+        let edge = self.last_edge;
+        let pair = (String::from(parent), String::from(child));
+        self.edges.insert(edge, pair);
+        let ends = [(child, parent, Direction::Up), (parent, child, Direction::Down)];
+        for (name, other, direction) in ends {
+            let peer = self.peer(other);
+            let input = Input::Connected {
+                edge,
+                direction,
+                peer,
+            };
+            self.later(name, format!("{name} is connected to {other}"), input);
+        }
+        self.work();
+    }
+
+    fn peer(&mut self, name: &str) -> Peer {
+        let node = self.node(name);
+        Peer {
+            kind: node.kind,
+            node: node.id,
+            name: node.name.clone(),
+        }
+    }
+
+    /// The edge between two nodes.
+    pub(crate) fn edge(&self, a: &str, b: &str) -> Option<EdgeId> {
+        let is = |(p, c): &(String, String)| (p == a && c == b) || (p == b && c == a);
+        let edge = self.edges.iter().find(|(_, pair)| is(pair));
+        edge.map(|(edge, _)| *edge)
+    }
+
+    /// Cuts an edge: what is under way on it is lost.
+    pub(crate) fn cut(&mut self, edge: EdgeId) {
+        let Some((parent, child)) = self.edges.remove(&edge) else {
+            return;
+        };
+        for (from, to) in [(&parent, &child), (&child, &parent)] {
+            self.links.remove(&(from.clone(), to.clone()));
+            let header = format!("{to} loses {from}");
+            self.later(&to.clone(), header, Input::Disconnected { edge });
+        }
+    }
+
+    // --- Messages ---
+
+    /// Messages under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.links.values().map(VecDeque::len).sum()
+    }
+
+    /// Messages under way on one link.
+    pub(crate) fn queued(&self, from: &str, to: &str) -> usize {
+        let link = self.links.get(&(String::from(from), String::from(to)));
+        link.map_or(0, VecDeque::len)
+    }
+
+    /// Puts a message on a link.
+    pub(crate) fn put(&mut self, from: &str, to: &str, message: Message) {
+        let link = (String::from(from), String::from(to));
+        self.links.entry(link).or_default().push_back(message);
+    }
+
+    /// Puts the last message of a kind that a link delivered on it once more.
+    pub(crate) fn again(&mut self, from: &str, to: &str, kind: &str) {
+        let link = (String::from(from), String::from(to));
+        let pen = Pen(&self.people);
+        let delivered = self.delivered.get(&link).into_iter().flatten();
+        let found = delivered.rev().find(|message| pen.kind(message) == kind);
+        match found.cloned() {
+            Some(message) => self.put(from, to, message),
+            None => self.say("    nothing like that was delivered"),
+        }
+    }
+
+    /// The last message of a link goes first: it takes a way of its own.
+    pub(crate) fn hasten(&mut self, from: &str, to: &str) {
+        let link = (String::from(from), String::from(to));
+        if let Some(queue) = self.links.get_mut(&link) {
+            let last = queue.pop_back();
+            if let Some(message) = last {
+                queue.push_front(message);
+            }
+        }
+    }
+
+    /// Delivers the first message of a link. False if there is none.
+    pub(crate) fn deliver(&mut self, from: &str, to: &str) -> bool {
+        let link = (String::from(from), String::from(to));
+        let message = self.links.get_mut(&link).and_then(VecDeque::pop_front);
+        let (Some(message), Some(edge)) = (message, self.edge(from, to)) else {
+            return false;
+        };
+        let kind = Pen(&self.people).kind(&message);
+        self.delivered.entry(link).or_default().push(message.clone());
+        let header = format!("{to} gets from {from}: {kind}");
+        self.later(to, header, Input::Received { edge, message });
+        self.work();
+        true
+    }
+
+    /// Delivers what there is, one of each link in turn, except on some links.
+    /// With `disks`, disks are synced too.
+    pub(crate) fn settle(&mut self, disks: bool, except: &[(String, String)]) {
+        for _ in 0..DELIVERIES_MAX {
+            let links: Vec<(String, String)> = self
+                .links
+                .iter()
+                .filter(|(link, queue)| !queue.is_empty() && !except.contains(link))
+                .map(|(link, _)| link.clone())
+                .collect();
+            let mut moved = !links.is_empty();
+            for (from, to) in links {
+                self.deliver(&from, &to);
+            }
+            if disks {
+                moved |= self.sync_all();
+            }
+            if !moved {
+                return;
+            }
+        }
+        panic!("the village does not come to rest");
+    }
+
+    // --- Disks ---
+
+    fn sync_all(&mut self) -> bool {
+        let dirty = |node: &&Node| node.disk.pending() > 0;
+        let homes: Vec<String> = self
+            .nodes
+            .values()
+            .filter(dirty)
+            .map(|node| node.name.clone())
+            .collect();
+        for home in &homes {
+            self.sync(home, usize::MAX);
+        }
+        !homes.is_empty()
+    }
+
+    /// Syncs a home's first batches.
+    pub(crate) fn sync(&mut self, home: &str, batches: usize) {
+        let Some(mark) = self.node(home).disk.sync(batches) else {
+            return self.say("    nothing to sync");
+        };
+        let header = format!("{home}'s disk has batch {}", mark.0);
+        self.later(home, header, Input::Durable(mark));
+        self.work();
+    }
+
+    // --- Time ---
+
+    /// Lets time pass; who has a deadline then, gets a tick.
+    pub(crate) fn wait(&mut self, ms: u64) {
+        self.ms += ms;
+        let names: Vec<String> = self.nodes.keys().cloned().collect();
+        for name in names {
+            self.tick(&name);
+        }
+    }
+
+    fn tick(&mut self, name: &str) {
+        let deadline = self.machine(name).and_then(Machine::deadline);
+        if deadline.is_some_and(|deadline| deadline.0 <= self.ms) {
+            self.later(name, format!("{name} looks at the clock"), Input::Tick);
+            self.work();
+        }
+    }
+
+    // --- Programs ---
+
+    /// A transaction reads; the page is fetched if it has to be.
+    pub(crate) fn read(&mut self, name: &str, transaction: &str, object: ObjectId) {
+        let Some(program) = self.node(name).program.as_mut() else {
+            return;
+        };
+        match program.read(transaction, object) {
+            Did::Misses(page) => {
+                let waiting = Waiting::Read(String::from(transaction), object);
+                self.say(&format!("    {name} misses {}", names::page(page)));
+                self.fetch(name, page, waiting);
+            }
+            Did::Said(said) => self.say(&format!("    {name} {said}")),
+            Did::Asks(_) => {}
+        }
+    }
+
+    /// A program asks for a page.
+    pub(crate) fn fetch(&mut self, name: &str, page: PageId, waiting: Waiting) {
+        let home = super::node::HOME;
+        self.ask(name, waiting, Ask::Fetch(Place { home, page }));
+    }
+
+    /// A transaction commits.
+    pub(crate) fn commit(&mut self, name: &str, transaction: &str, strict: bool) {
+        let Some(program) = self.node(name).program.as_mut() else {
+            return;
+        };
+        match program.commit(transaction, strict) {
+            Did::Asks(ask) => {
+                program.commits.push(None);
+                let at = program.commits.len() - 1;
+                let waiting = Waiting::Commit(at, String::from(transaction));
+                self.ask(name, waiting, ask);
+            }
+            Did::Said(said) => self.say(&format!("    {name} {said}")),
+            Did::Misses(_) => {}
+        }
+    }
+
+    /// A program asks its member.
+    pub(crate) fn ask(&mut self, name: &str, waiting: Waiting, ask: Ask) {
+        let node = self.node(name);
+        let program = node.program.as_mut().expect("only members have programs");
+        let ticket = program.ticket(waiting);
+        self.later(name, format!("{name} is asked"), Input::Asked { ticket, ask });
+        self.work();
+    }
+
+    // --- What happens ---
+
+    /// Plans an input for a node.
+    pub(crate) fn later(&mut self, name: &str, header: String, input: Input) {
+        self.todo.push_back((String::from(name), header, input));
+    }
+
+    /// Does everything that is planned.
+    pub(crate) fn work(&mut self) {
+        while let Some((name, header, input)) = self.todo.pop_front() {
+            let ms = self.ms;
+            let node = self.node(&name);
+            let now = node.now(ms);
+            let mut out = Out::new();
+            if let Some(machine) = node.machine.as_mut() {
+                machine.handle(now, input, &mut out);
+                self.perform(&name, &header, out);
+            }
+        }
+    }
+
+    fn perform(&mut self, name: &str, header: &str, out: Out) {
+        let notes = out.effects.iter().filter_map(|effect| match effect {
+            Effect::Note(note) => Some(note.name()),
+            _ => None,
+        });
+        let notes: Vec<&str> = notes.collect();
+        let notes = match &notes[..] {
+            [] => String::new(),
+            notes => format!("  [{}]", notes.join(", ")),
+        };
+        self.say(&format!("    {header}{notes}"));
+        for effect in out.effects {
+            self.effect(name, effect);
+        }
+    }
+
+    fn effect(&mut self, name: &str, effect: Effect) {
+        match effect {
+            Effect::Send(edge, message) => self.send(name, edge, message),
+            Effect::Close(edge, why) => {
+                self.say(&format!("        {name} closes: {why}"));
+                self.cut(edge);
+            }
+            Effect::Append(batch) => {
+                let what = effects::batch(&batch);
+                self.say(&format!("        {name} writes batch {}: {what}", batch.mark.0));
+                self.node(name).disk.append(batch);
+            }
+            Effect::Load(page) => {
+                self.say(&format!("        {name} loads {}", names::page(page)));
+                let result = self.node(name).disk.load(page);
+                let header = format!("{name} has loaded {}", names::page(page));
+                self.later(name, header, Input::Loaded { page, result });
+            }
+            Effect::Publish(publish) => {
+                let program = self.node(name).program.as_mut();
+                let said = program.map_or_else(String::new, |program| program.publish(&publish));
+                self.say(&format!("        {name} shows: {said}"));
+            }
+            Effect::Answer(ticket, answer) => {
+                let program = self.node(name).program.as_mut();
+                if let Some(waiting) = program.and_then(|p| p.waiting.remove(&ticket)) {
+                    self.answered(name, waiting, answer);
+                }
+            }
+            Effect::Note(_) => {}
+        }
+    }
+
+    fn send(&mut self, name: &str, edge: EdgeId, message: Message) {
+        let text = Pen(&self.people).message(&message);
+        let Some((parent, child)) = self.edges.get(&edge).cloned() else {
+            return self.say(&format!("        {name} -> nobody: {text}"));
+        };
+        let to = if parent == name { child } else { parent };
+        self.say(&format!("        {name} -> {to}: {text}"));
+        self.put(name, &to, message);
+    }
+
+    fn answered(&mut self, name: &str, waiting: Waiting, answer: Answer) {
+        match (waiting, answer) {
+            (Waiting::Read(transaction, object), Answer::Fetched) => {
+                self.read(name, &transaction, object);
+            }
+            (Waiting::Fetch(page), Answer::Fetched) => {
+                self.say(&format!("        {name} has {}", names::page(page)));
+            }
+            (Waiting::Commit(at, transaction), Answer::Outcome(id, outcome)) => {
+                let id = Pen(&self.people).id(id);
+                let said = text::outcome(&outcome);
+                self.say(&format!("        {name} hears: {id} {said}"));
+                let stamp = effects::stamp_of(&outcome);
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.ended(at, &transaction, &outcome, stamp);
+                }
+            }
+            (Waiting::Call(token), Answer::Called(result)) => {
+                self.called(name, token, &result);
+            }
+            (_, answer) => {
+                let said = format!("{answer:?}");
+                self.say(&format!("        {name} hears: {said}"));
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.called = said;
+                }
+            }
+        }
+    }
+
+    fn called(
+        &mut self,
+        name: &str,
+        token: Option<u64>,
+        result: &Result<Response, thorp_core::message::CallError>,
+    ) {
+        let said = match result {
+            Ok(response) => Pen(&self.people).response(response),
+            Err(error) => error.to_string(),
+        };
+        self.say(&format!("        {name} hears: {said}"));
+        let Some(program) = self.node(name).program.as_mut() else {
+            return;
+        };
+        program.called = said;
+        if let (Some(token), Ok(Response::Staged(overflow))) = (token, result) {
+            program.staged.insert(token, *overflow);
+        }
+    }
+
+    /// Writes a line down.
+    pub(crate) fn say(&mut self, line: &str) {
+        if !self.quiet {
+            writeln!(self.said, "{line}").expect("strings take all");
+        }
+    }
+
+    /// The names of all nodes of a kind.
+    pub(crate) fn of_kind(&self, kind: NodeKind) -> Vec<String> {
+        let nodes = self.nodes.values().filter(|node| node.kind == kind);
+        nodes.map(|node| node.name.clone()).collect()
+    }
+}
