@@ -33,7 +33,7 @@ use crate::message::{
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::storage::{Batch, Mark, Op, Table};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use changes::Changes;
 use clock::Clock;
@@ -64,13 +64,22 @@ pub struct Home {
     durable_mark: Mark,
     pending: VecDeque<Pending>,
     pending_bytes: usize,
-    parked: VecDeque<(EdgeId, CommitRequest)>,
+    parked: VecDeque<Parked>,
     waiting: BTreeMap<PageId, Vec<Waiter>>,
     installed: Position,
     installing: Option<Installing>,
     removing: Option<Removing>,
     room: bool,
     next_beat: Millis,
+}
+
+/// A commit that waits for pages from disk.
+#[derive(Debug)]
+struct Parked {
+    edge: EdgeId,
+    request: CommitRequest,
+    /// All pages that it was found to need: they stay in memory until it is judged.
+    needs: BTreeSet<PageId>,
 }
 
 /// A child that waits for a page from disk.
@@ -194,7 +203,7 @@ impl Home {
 
     fn disconnected(&mut self, edge: EdgeId) {
         self.children.end(edge);
-        self.parked.retain(|(from, _)| *from != edge);
+        self.parked.retain(|parked| parked.edge != edge);
         self.waiting.retain(|_, waiters| {
             waiters.retain(|waiter| waiter.edge != edge);
             !waiters.is_empty()
@@ -311,8 +320,8 @@ impl Home {
         for waiter in self.waiting.remove(&page).unwrap_or_default() {
             self.fetch(page, waiter, out);
         }
-        for (edge, request) in core::mem::take(&mut self.parked) {
-            self.commit(now, edge, request, out);
+        for parked in core::mem::take(&mut self.parked) {
+            self.try_commit(now, parked, out);
         }
     }
 
@@ -355,6 +364,17 @@ impl Home {
     // --- Commits ---
 
     fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, out: &mut Out) {
+        let parked = Parked {
+            edge,
+            request,
+            needs: BTreeSet::new(),
+        };
+        self.try_commit(now, parked, out);
+    }
+
+    fn try_commit(&mut self, now: Now, parked: Parked, out: &mut Out) {
+        let Parked { edge, request, .. } = &parked;
+        let edge = *edge;
         let whose = Whose {
             id: request.id,
             registration: request.registration,
@@ -371,13 +391,13 @@ impl Home {
             }
             Known::New => {}
         }
-        match self.judge(&request, out) {
+        match self.judge(request, out) {
             Ok(effects) if request.parts.iter().all(|part| part.writes.is_empty()) => {
                 debug_assert!(effects.changes.is_empty());
                 self.read_only(edge, whose.id, out);
             }
             Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
-            Err(NotNow::Needs(pages)) => self.park(edge, request, pages, out),
+            Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
             Err(NotNow::Refused(refusal)) => self.refuse(edge, whose, refusal, out),
         }
     }
@@ -410,14 +430,15 @@ impl Home {
         self.effects(part, request.registration, out)
     }
 
-    fn park(&mut self, edge: EdgeId, request: CommitRequest, pages: Vec<PageId>, out: &mut Out) {
-        let id = request.id;
+    fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, out: &mut Out) {
+        let id = parked.request.id;
         if self.parked.len() >= self.config.parked_max {
             out.note(Note::RefusedBusy);
-            return self.tell(edge, id, &Outcome::Refused(busy()), out);
+            return self.tell(parked.edge, id, &Outcome::Refused(busy()), out);
         }
         out.note(Note::CommitParked);
-        self.parked.push_back((edge, request));
+        parked.needs.extend(&pages);
+        self.parked.push_back(parked);
         for page in pages {
             self.load(page, out);
         }

@@ -289,14 +289,16 @@ impl Pages {
     }
 
     /// Gives up images that were not used for long, until they keep within the limit.
-    pub(super) fn shrink(&mut self) {
+    /// What is `needed` stays: a commit that waits for several pages would never
+    /// find all of them.
+    pub(super) fn shrink(&mut self, needed: impl Fn(PageId) -> bool) {
         let mut kept = Vec::new();
         while self.image_bytes > self.cache_bytes {
             let Some((used, page)) = self.by_use.pop_first() else {
                 break;
             };
             let pinned = self.pages.get(&page).is_some_and(|p| p.versions.len() > 1);
-            if pinned {
+            if pinned || needed(page) {
                 kept.push((used, page));
             } else {
                 self.unload(page);

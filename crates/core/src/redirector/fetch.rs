@@ -88,18 +88,11 @@ impl Proxy {
         if tries > HELPER_TRIES_MAX {
             return false;
         }
-        let (requester, epoch) = (child.node, child.epoch);
+        let (requester, epoch, acked) = (child.node, child.epoch, child.acked);
         let entry = self.children.enter(waiter.edge, page, false);
-        // The helper answers as of no later than here; a requester that heard
-        // nothing for a while would have to wait for a heartbeat to show that.
-        out.down(
-            waiter.edge,
-            Down::Heartbeat {
-                home: self.up.home,
-                position: self.up.position,
-                watermark: self.up.watermark,
-            },
-        );
+        if acked < self.up.position {
+            self.tell_position(waiter.edge, out);
+        }
         asked.push(helper);
         out.note(Note::Redirected);
         out.down(
@@ -123,6 +116,19 @@ impl Proxy {
         self.redirecting
             .insert((page, requester, waiter.attempt), redirecting);
         true
+    }
+
+    /// A helper answers as of no later than here; a requester that heard nothing
+    /// for a while would have to wait for a heartbeat before it may show that.
+    fn tell_position(&self, requester: EdgeId, out: &mut Out) {
+        out.down(
+            requester,
+            Down::Heartbeat {
+                home: self.up.home,
+                position: self.up.position,
+                watermark: self.up.watermark,
+            },
+        );
     }
 
     /// A helper's answer: passed on to the requester, or another try.

@@ -204,6 +204,8 @@ impl Redirector {
             }
         }
         proxy.deliver(position, stamp, changes, origin, out);
+        // New values may be longer than the old ones (rule 15).
+        proxy.shrink(out);
         proxy.caught_up(now, out);
     }
 
