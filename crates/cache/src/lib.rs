@@ -1,1 +1,67 @@
 //! The member's page cache: immutable page images read without locks.
+//!
+//! A member process has ONE writer, the thread that runs the member's state
+//! machine; it calls [`Cache::publish`]. Many application threads run
+//! transactions; each owns a [`ReadSet`] and writes nothing that another thread
+//! reads, except that it holds and marks a page on its first read of it.
+//!
+//! # The protocol
+//!
+//! For each home there are three things:
+//!
+//! ```text
+//!  changes   a ring of (position, page, slots) and (position, page, evicted); an entry's index names a *cut*:
+//!            the state after all entries before it
+//!  pages     page -> (image, installed): the image tells of all entries before the cut `installed`, of none after it
+//!  marks     a ring of (settled, position, watermark, heard): the cut `settled` IS the home at `position`
+//! ```
+//!
+//! The writer takes a publication in the order *changes, pages, mark*. So:
+//!
+//! - whoever finds an image finds the changes it tells of: `installed` is a cut;
+//! - whoever finds a mark finds the pages of it: an image loaded after a mark
+//!   tells of everything before the mark's cut.
+//!
+//! A reader loads the newest mark FIRST and then the image (rule 4, trap 20).
+//! The image is then right at every cut from the later of `settled` and
+//! `installed` on, until an entry at or after that cut names its page. The
+//! reader brings all it has read to one common cut by going through the entries
+//! in between: an entry that names a slot read dooms the transaction, an entry
+//! that names another slot of a page held makes that slot *stale*: it is never
+//! served from the held image. So what a transaction sees of one home is always
+//! the home as of one cut, also in a transaction that is doomed later (opacity).
+//! If nothing was published since the last look, that costs one atomic load.
+//!
+//! When a page that was read is evicted at position `e`, nothing later will be
+//! heard of it (rule 2, trap 1). The transaction then stands still at `e`: it
+//! takes no notice of later changes, reads no image with a later version, and
+//! its evidence is `e`. A writer is judged by the home as of `e`; a read-only
+//! transaction is serialized there.
+//!
+//! A `reset` begins a new *life* of the home's cache with pages and marks of
+//! its own, and ends the old one by a last mark, which dooms whoever read there.
+//!
+//! Transactions over several homes see each home at a cut of its own; that
+//! these fit together is settled at commit (rules 5 and 10).
+
+mod cache;
+mod change;
+mod clock;
+mod error;
+mod home;
+mod home_reads;
+pub mod limits;
+mod mark;
+mod read_set;
+mod ring;
+mod sync;
+mod table;
+mod watch;
+
+#[cfg(all(test, feature = "loom"))]
+mod loom_tests;
+
+pub use cache::{Cache, Standing, Totals};
+pub use error::{Doomed, ReadError};
+pub use read_set::{ReadSet, SlotRead};
+pub use watch::{Changes, Cursor};

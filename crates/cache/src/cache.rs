@@ -1,0 +1,346 @@
+//! The cache as its one writer and the program see it.
+
+use crate::change::{Change, What};
+use crate::clock::{Clock, Verdict};
+use crate::home::{Cached, Home};
+use crate::limits::{CHANGES_REMEMBERED, HOLDERS_IDLE, PAGE_OVERHEAD_BYTES};
+use crate::mark::Mark;
+use crate::table::Table;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thorp_core::door::Publish;
+use thorp_core::ids::{HomeId, Millis, PageId, Place, Position, Stamp};
+use thorp_core::image::Image;
+
+/// A member's page cache. Share it by an `Arc`.
+pub struct Cache {
+    homes: Table<HomeId, Arc<Home>>,
+    bytes_max: usize,
+    changes_remembered: usize,
+    bytes: AtomicUsize,
+    pages: AtomicUsize,
+    totals: TotalsCells,
+    /// Never taken by a reader.
+    writer: Mutex<Writer>,
+}
+
+/// What only the writer needs.
+#[derive(Default)]
+struct Writer {
+    clock: Clock,
+    /// The newest mark of each home.
+    marks: BTreeMap<HomeId, Mark>,
+}
+
+/// Where the cache stands with a home: one consistent reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// How far down the home's stream the cache is.
+    pub position: Position,
+    /// What the home has promised there.
+    pub watermark: Stamp,
+    /// When the stream was last heard of, on the monotone clock.
+    pub heard: Millis,
+}
+
+/// What finished transactions counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
+    /// Slots read from the cache.
+    pub reads: u64,
+    /// Reads that found no page, or a hole.
+    pub misses: u64,
+    /// Transactions found doomed.
+    pub doomed: u64,
+}
+
+/// On cache lines of their own: they are written once per transaction, by all threads.
+#[derive(Default)]
+#[repr(align(128))]
+struct TotalsCells {
+    reads: AtomicU64,
+    misses: AtomicU64,
+    doomed: AtomicU64,
+}
+
+impl Cache {
+    /// An empty cache that should keep within so many bytes: see [`Cache::excess`].
+    pub fn new(bytes_max: usize) -> Self {
+        Self::remembering(bytes_max, CHANGES_REMEMBERED)
+    }
+
+    /// As [`Cache::new`], with another number of changes remembered for each home.
+    pub fn remembering(bytes_max: usize, changes: usize) -> Self {
+        Cache {
+            homes: Table::new(),
+            bytes_max,
+            changes_remembered: changes,
+            bytes: AtomicUsize::new(0),
+            pages: AtomicUsize::new(0),
+            totals: TotalsCells::default(),
+            writer: Mutex::default(),
+        }
+    }
+
+    /// Takes a publication of the member's state machine. One thread calls
+    /// this; readers go on meanwhile, and see all of it or nothing.
+    pub fn publish(&self, publish: &Publish) {
+        let mut writer = self.writer();
+        let Writer { clock, marks } = &mut *writer;
+        let old = self.home(publish.home);
+        let last = marks.get(&publish.home).copied();
+        let mark = match (old, last) {
+            (Some(home), Some(last)) if !publish.reset => {
+                debug_assert!(last.position <= publish.position, "a position goes back");
+                self.take_in(&home, publish, clock)
+            }
+            (Some(old), Some(last)) => {
+                let mark = self.begin(|mark| old.after(mark), publish, clock);
+                self.end(&old, last, clock);
+                mark
+            }
+            _ => self.begin(
+                |mark| Home::first(self.changes_remembered, mark),
+                publish,
+                clock,
+            ),
+        };
+        marks.insert(publish.home, mark);
+    }
+
+    /// Pages whose eviction would free so many bytes, the longest unused first
+    /// (second chance). Pages that a running transaction has read are spared
+    /// (rule 2), unless `force`. To be asked when the state machine's last
+    /// tray is done with and dropped; the pages go when it publishes that.
+    pub fn victims(&self, bytes: usize, force: bool) -> Vec<Place> {
+        if bytes == 0 {
+            return Vec::new();
+        }
+        let mut freed = 0;
+        self.writer().clock.sweep(|place| {
+            let charge = self.with_cached(place, |cached| {
+                if !force && cached.image.holders() > HOLDERS_IDLE {
+                    return None;
+                }
+                (!cached.unuse()).then(|| charge(&cached.image))
+            });
+            let Some(Some(charge)) = charge else {
+                return Verdict::Spare;
+            };
+            freed += charge;
+            if freed < bytes {
+                Verdict::Take
+            } else {
+                Verdict::TakeLast
+            }
+        })
+    }
+
+    /// Bytes of all cached pages, with what they cost besides.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The limit that the cache was made with.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Bytes over the limit: what to ask [`Cache::victims`] for.
+    pub fn excess(&self) -> usize {
+        self.bytes().saturating_sub(self.bytes_max)
+    }
+
+    /// Cached pages of all homes.
+    pub fn pages(&self) -> usize {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    /// Whether anything was ever published of a home.
+    pub fn home_known(&self, home: HomeId) -> bool {
+        self.homes.with(&home, |_| ()).is_some()
+    }
+
+    /// Where the cache stands with a home.
+    pub fn standing(&self, home: HomeId) -> Option<Standing> {
+        self.homes.with(&home, |home| {
+            let mark = home.marks.newest(None);
+            Standing {
+                position: mark.position,
+                watermark: mark.watermark,
+                heard: mark.heard,
+            }
+        })
+    }
+
+    /// The cache's position for a home; zero if it is not known.
+    pub fn position(&self, home: HomeId) -> Position {
+        self.standing(home).map(|s| s.position).unwrap_or_default()
+    }
+
+    /// A home's watermark; the lowest if it is not known.
+    pub fn watermark(&self, home: HomeId) -> Stamp {
+        self.standing(home).map(|s| s.watermark).unwrap_or_default()
+    }
+
+    /// When a home's stream was last heard of, on the monotone clock.
+    pub fn heard(&self, home: HomeId) -> Option<Millis> {
+        self.standing(home).map(|s| s.heard)
+    }
+
+    /// A cached page's current image, outside of any transaction.
+    pub fn image(&self, place: Place) -> Option<Image> {
+        self.with_cached(place, |cached| cached.image.clone())
+    }
+
+    /// What the transactions finished so far have counted.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            reads: self.totals.reads.load(Ordering::Relaxed),
+            misses: self.totals.misses.load(Ordering::Relaxed),
+            doomed: self.totals.doomed.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn count(&self, counted: Totals) {
+        for (total, more) in [
+            (&self.totals.reads, counted.reads),
+            (&self.totals.misses, counted.misses),
+            (&self.totals.doomed, counted.doomed),
+        ] {
+            if more > 0 {
+                total.fetch_add(more, Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn home(&self, home: HomeId) -> Option<Arc<Home>> {
+        self.homes.with(&home, Arc::clone)
+    }
+
+    fn with_cached<R>(&self, place: Place, look: impl FnOnce(&Cached) -> R) -> Option<R> {
+        let home = self.home(place.home)?;
+        home.pages.with(&place.page.key(), look)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a life of a home's cache: nobody sees it before it is whole.
+    fn begin(&self, home: impl FnOnce(Mark) -> Home, publish: &Publish, clock: &mut Clock) -> Mark {
+        let home = Arc::new(home(mark_of(publish, 0)));
+        let mark = self.take_in(&home, publish, clock);
+        self.homes.insert(publish.home, home, |_| ());
+        mark
+    }
+
+    /// Ends a life whose successor is in place. Its pages go at once; readers
+    /// that hold on to it find nothing more and then its last mark.
+    fn end(&self, old: &Home, last: Mark, clock: &mut Clock) {
+        old.close(last);
+        let mut bytes = 0;
+        old.pages.each(|_, cached| {
+            bytes += charge(&cached.image);
+            clock.rise(cached.seat);
+        });
+        old.pages.clear();
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.pages.store(clock.seated(), Ordering::Relaxed);
+    }
+
+    /// Changes, then pages, then the mark: see the crate's page.
+    fn take_in(&self, home: &Home, publish: &Publish, clock: &mut Clock) -> Mark {
+        debug_assert!(
+            images_of(publish).all(|image| image.version() <= publish.position),
+            "an image is newer than its publication (rule 4)"
+        );
+        push_changes(home, publish);
+        let cut = home.pushed();
+        for page in &publish.evicted {
+            self.remove(home, *page, clock);
+        }
+        for (page, image) in &publish.images {
+            let place = Place {
+                home: publish.home,
+                page: *page,
+            };
+            match image {
+                Some(image) => self.install(home, place, image, cut, clock),
+                None => self.remove(home, *page, clock),
+            }
+        }
+        for (page, _) in &publish.touched {
+            self.remove_overtaken(home, *page, publish.position, clock);
+        }
+        self.pages.store(clock.seated(), Ordering::Relaxed);
+        let mark = mark_of(publish, cut);
+        home.marks.push(mark);
+        mark
+    }
+
+    fn install(&self, home: &Home, place: Place, image: &Image, cut: u64, clock: &mut Clock) {
+        let key = place.page.key();
+        let old = home.pages.with(&key, |old| (old.seat, old.is_used()));
+        // A new page counts as used: whoever asked for it is about to read it.
+        let (seat, used) = old.unwrap_or_else(|| (clock.sit(place), true));
+        let cached = Cached::new(image.clone(), cut, seat, used);
+        let freed = home.pages.insert(key, cached, |old| charge(&old.image));
+        self.bytes.fetch_add(charge(image), Ordering::Relaxed);
+        self.bytes.fetch_sub(freed.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn remove(&self, home: &Home, page: PageId, clock: &mut Clock) {
+        let removed = |old: &Cached| (charge(&old.image), old.seat);
+        if let Some((freed, seat)) = home.pages.remove(&page.key(), removed) {
+            self.bytes.fetch_sub(freed, Ordering::Relaxed);
+            clock.rise(seat);
+        }
+    }
+
+    /// A page that was changed and whose image was not is wrong (rule 3).
+    /// No right member publishes that; readers must not pay for a wrong one.
+    fn remove_overtaken(&self, home: &Home, page: PageId, at: Position, clock: &mut Clock) {
+        let overtaken = |cached: &Cached| cached.image.version() < at;
+        if home.pages.with(&page.key(), overtaken) == Some(true) {
+            debug_assert!(false, "page {page} was touched at {at} and not replaced");
+            self.remove(home, page, clock);
+        }
+    }
+}
+
+fn push_changes(home: &Home, publish: &Publish) {
+    let touched = publish.touched.iter();
+    let touched = touched.map(|(page, slots)| (*page, What::Touched(*slots)));
+    let evicted = publish.evicted.iter().map(|page| (*page, What::Evicted));
+    for (page, what) in touched.chain(evicted) {
+        home.push(Change {
+            position: publish.position,
+            page,
+            what,
+        });
+    }
+}
+
+fn images_of(publish: &Publish) -> impl Iterator<Item = &Image> {
+    publish
+        .images
+        .iter()
+        .filter_map(|(_, image)| image.as_ref())
+}
+
+fn mark_of(publish: &Publish, settled: u64) -> Mark {
+    Mark {
+        turn: 0,
+        settled,
+        position: publish.position,
+        watermark: publish.watermark,
+        heard: publish.heard,
+        closed: false,
+    }
+}
+
+fn charge(image: &Image) -> usize {
+    image.bytes().len() + PAGE_OVERHEAD_BYTES
+}

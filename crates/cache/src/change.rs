@@ -1,0 +1,79 @@
+//! What the ring of changes says, and how it is written there.
+
+use thorp_core::change::SlotSet;
+use thorp_core::ids::{PageId, Position};
+
+/// Words of a change: position, page, four of slots.
+pub(crate) const CHANGE_WORDS: usize = 6;
+
+/// Something that happened to a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Change {
+    pub(crate) position: Position,
+    pub(crate) page: PageId,
+    pub(crate) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// A commit changed these slots.
+    Touched(SlotSet),
+    /// The page was given up: nothing later will be heard of it (rule 2).
+    Evicted,
+}
+
+/// In the word of the highest slots, a bit that no slot has: pages have fewer than 255.
+const EVICTED: u64 = 1 << 63;
+
+impl Change {
+    pub(crate) fn encode(self) -> [u64; CHANGE_WORDS] {
+        let [a, b, c, d] = match self.what {
+            What::Touched(slots) => {
+                let [a, b, c, d] = slots.words();
+                [a, b, c, d & !EVICTED]
+            }
+            What::Evicted => [0, 0, 0, EVICTED],
+        };
+        [self.position.0, self.page.key(), a, b, c, d]
+    }
+
+    pub(crate) fn decode([position, page, a, b, c, d]: [u64; CHANGE_WORDS]) -> Self {
+        let what = if d & EVICTED != 0 {
+            What::Evicted
+        } else if [a, b, c, d | EVICTED] == SlotSet::ALL.words() {
+            What::Touched(SlotSet::ALL)
+        } else {
+            What::Touched(SlotSet::from_words([a, b, c, d]))
+        };
+        Change {
+            position: Position(position),
+            page: PageId::from_key(page),
+            what,
+        }
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+    use thorp_core::ids::Slot;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let of = |what| Change {
+            position: Position(u64::MAX),
+            page: PageId::new(7, u32::MAX),
+            what,
+        };
+        let some: SlotSet = [Slot(0), Slot(64), Slot(239)].into_iter().collect();
+        for what in [
+            What::Touched(SlotSet::default()),
+            What::Touched(some),
+            What::Touched(SlotSet::ALL),
+            What::Evicted,
+        ] {
+            assert_eq!(Change::decode(of(what).encode()), of(what));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! One life of one home's cache: what the writer changes and readers read.
+
+use crate::change::{CHANGE_WORDS, Change};
+use crate::clock::Seat;
+use crate::mark::{Mark, Marks};
+use crate::ring::Ring;
+use crate::table::Table;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thorp_core::image::Image;
+
+/// A cached page.
+pub(crate) struct Cached {
+    pub(crate) image: Image,
+    /// The image tells of all changes before this cut and of none after it.
+    pub(crate) installed: u64,
+    pub(crate) seat: Seat,
+    /// Whether a transaction read it since the clock's hand last passed.
+    used: AtomicBool,
+}
+
+impl Cached {
+    pub(crate) fn new(image: Image, installed: u64, seat: Seat, used: bool) -> Self {
+        Cached {
+            image,
+            installed,
+            seat,
+            used: AtomicBool::new(used),
+        }
+    }
+
+    /// Marks it used. Loads first: a page that many threads read is written once.
+    pub(crate) fn use_it(&self) {
+        if !self.is_used() {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn is_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes the mark away; tells whether it was there.
+    pub(crate) fn unuse(&self) -> bool {
+        self.is_used() && self.used.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// The three things of the protocol; see the crate's page.
+pub(crate) struct Home {
+    /// Counts the lives of this home's cache, from 1.
+    pub(crate) life: u64,
+    /// Shared by all lives: a ring is large, and indices go on.
+    changes: Arc<Ring<CHANGE_WORDS>>,
+    pub(crate) marks: Marks,
+    /// By page key.
+    pub(crate) pages: Table<u64, Cached>,
+}
+
+impl Home {
+    /// The first life of a home.
+    pub(crate) fn first(changes_remembered: usize, mark: Mark) -> Self {
+        Self::with(1, Arc::new(Ring::new(changes_remembered)), mark)
+    }
+
+    /// The life after this one.
+    pub(crate) fn after(&self, mark: Mark) -> Self {
+        Self::with(self.life + 1, Arc::clone(&self.changes), mark)
+    }
+
+    fn with(life: u64, changes: Arc<Ring<CHANGE_WORDS>>, mark: Mark) -> Self {
+        Home {
+            life,
+            changes,
+            marks: Marks::new(mark),
+            pages: Table::new(),
+        }
+    }
+
+    /// Adds a change. Only the writer calls this.
+    pub(crate) fn push(&self, change: Change) {
+        self.changes.push(change.encode());
+    }
+
+    /// The cut after all changes pushed, for the writer. Readers take cuts from
+    /// marks and images.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.changes.pushed()
+    }
+
+    /// The change at an index before a cut that the reader knows, or `None` if
+    /// it is no longer remembered.
+    pub(crate) fn change(&self, index: u64) -> Option<Change> {
+        self.changes.read(index).map(Change::decode)
+    }
+
+    /// Ends this life after its last mark: whoever read in it is doomed.
+    pub(crate) fn close(&self, last: Mark) {
+        self.marks.push(Mark {
+            closed: true,
+            ..last
+        });
+    }
+}

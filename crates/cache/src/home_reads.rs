@@ -1,0 +1,258 @@
+//! What a transaction has read at one home, and the protocol that keeps it
+//! together: see the crate's page.
+
+use crate::change::What;
+use crate::error::Doomed;
+use crate::home::{Cached, Home};
+use crate::limits::PAGES_KEPT_ROOM;
+use crate::mark::Mark;
+use crate::sync::Pause;
+use crate::table::PageHash;
+use std::collections::HashMap;
+use std::sync::Arc;
+use thorp_core::change::SlotSet;
+use thorp_core::ids::{HomeId, PageId, Place, Position, Slot};
+use thorp_core::image::{Content, Image};
+
+/// A page that the transaction holds.
+pub(crate) struct PageReads {
+    key: u64,
+    /// Held, so that the transaction keeps its bytes.
+    pub(crate) image: Image,
+    /// From the image; here because it is asked for on the hot path.
+    complete: bool,
+    version: Position,
+    /// Slots read: a change of one dooms.
+    pub(crate) read: SlotSet,
+    /// Slots changed since the image, none of them read: never served from it.
+    stale: SlotSet,
+}
+
+/// What a transaction has read at one home.
+pub(crate) struct HomeReads {
+    pub(crate) id: HomeId,
+    home: Arc<Home>,
+    /// The newest mark seen.
+    mark: Mark,
+    /// All that was read is right at this cut (or at `frozen`, if that is set).
+    cut: u64,
+    /// The evidence stands still: a page that was read was evicted here.
+    frozen: Option<Position>,
+    pub(crate) pages: Vec<PageReads>,
+    index: HashMap<u64, u32, PageHash>,
+    /// Planted bug: the mark is loaded after the image (trap 20).
+    #[cfg(feature = "loom")]
+    pub(crate) late_mark: bool,
+}
+
+/// Why a page is not there.
+pub(crate) enum Absent {
+    /// Not cached.
+    Miss,
+    /// Never will be, for this transaction.
+    Doomed(Doomed),
+}
+
+impl From<Doomed> for Absent {
+    fn from(doomed: Doomed) -> Self {
+        Absent::Doomed(doomed)
+    }
+}
+
+impl PageReads {
+    fn of(key: u64, image: Image, read: SlotSet) -> Self {
+        PageReads {
+            key,
+            complete: image.is_complete(),
+            version: image.version(),
+            image,
+            read,
+            stale: SlotSet::default(),
+        }
+    }
+
+    /// Whether the held image has this slot's value at the transaction's cut.
+    pub(crate) fn serves(&self, slot: Slot) -> bool {
+        !self.stale.contains(slot) && (self.complete || self.image.content(slot) != Content::Hole)
+    }
+
+    pub(crate) fn is_stale(&self, slot: Slot) -> bool {
+        self.stale.contains(slot)
+    }
+
+    pub(crate) fn page(&self) -> PageId {
+        PageId::from_key(self.key)
+    }
+
+    /// Takes in that another commit changed these slots. False: one was read.
+    fn touch(&mut self, slots: SlotSet) -> bool {
+        if self.read.touches(&slots) {
+            return false;
+        }
+        self.stale.extend(slots);
+        true
+    }
+}
+
+impl HomeReads {
+    pub(crate) fn new(id: HomeId, home: Arc<Home>) -> Self {
+        let mark = home.marks.newest(None);
+        HomeReads {
+            id,
+            home,
+            mark,
+            cut: mark.settled,
+            frozen: None,
+            pages: Vec::new(),
+            index: HashMap::with_hasher(PageHash),
+            #[cfg(feature = "loom")]
+            late_mark: false,
+        }
+    }
+
+    /// Forgets the transaction; keeps the room for the next.
+    pub(crate) fn clear(&mut self) {
+        self.pages.clear();
+        self.index.clear();
+        self.pages.shrink_to(PAGES_KEPT_ROOM);
+        self.index.shrink_to(PAGES_KEPT_ROOM);
+        self.frozen = None;
+    }
+
+    /// Whether this life of the home's cache is over.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.home.marks.newest(Some(self.mark)).closed
+    }
+
+    pub(crate) fn find(&self, page: PageId) -> Option<usize> {
+        self.index.get(&page.key()).map(|at| *at as usize)
+    }
+
+    /// Holds the current image of a page, instead of the one held before if
+    /// there is one, and brings all that was read to one cut with it.
+    pub(crate) fn load(&mut self, page: PageId) -> Result<usize, Absent> {
+        let key = page.key();
+        // Rule 4, trap 20: first the mark, then the image.
+        let mut mark = self.home.marks.newest(Some(self.mark));
+        let found = self.home.pages.with(&key, |cached: &Cached| {
+            cached.use_it();
+            (cached.image.clone(), cached.installed)
+        });
+        if self.is_mark_late() {
+            mark = self.home.marks.newest(None);
+        }
+        if mark.closed {
+            return Err(Doomed::Reset(self.id).into());
+        }
+        let (image, installed) = found.ok_or(Absent::Miss)?;
+        let target = self.bring_to(mark, installed)?;
+        if self.frozen.is_some_and(|frozen| image.version() > frozen) {
+            return Err(Doomed::Newer(self.place(page)).into());
+        }
+        let at = self.hold(key, image);
+        // The image is right from the later of mark and `installed` on. The cut
+        // can be later only if another page showed a publication that is still
+        // going on; if that changes this page too, the image here is too old.
+        let right_from = installed.max(mark.settled);
+        if right_from < target {
+            self.scan(right_from, target)?;
+        }
+        Ok(at)
+    }
+
+    /// Brings all that was read up to date. The position at which all of it is
+    /// current: what to give a commit as its evidence (rule 4).
+    pub(crate) fn evidence(&mut self) -> Result<Position, Doomed> {
+        let mut pause = Pause::new();
+        loop {
+            let mark = self.home.marks.newest(Some(self.mark));
+            if mark.closed {
+                return Err(Doomed::Reset(self.id));
+            }
+            if mark.settled >= self.cut {
+                self.bring_to(mark, mark.settled)?;
+                return Ok(self.frozen.unwrap_or(mark.position));
+            }
+            // An image of a publication that is still going on was read: a
+            // transaction commits only between positions.
+            pause.wait();
+        }
+    }
+
+    /// Moves the cut to the latest of mark, image and where it is, and checks
+    /// everything read on the way. A frozen transaction stays where it is.
+    fn bring_to(&mut self, mark: Mark, installed: u64) -> Result<u64, Doomed> {
+        let latest = mark.settled.max(installed);
+        if self.frozen.is_none() && latest > self.cut {
+            if !self.pages.is_empty() {
+                self.scan(self.cut, latest)?;
+            }
+            self.cut = latest;
+        }
+        self.mark = mark;
+        Ok(self.cut)
+    }
+
+    /// Goes through the changes between two cuts. All images held are of cuts
+    /// no later than `from`, or of the publication that is still going on.
+    fn scan(&mut self, from: u64, to: u64) -> Result<(), Doomed> {
+        for index in from..to {
+            let Some(change) = self.home.change(index) else {
+                return Err(Doomed::Outrun(self.id));
+            };
+            if self.frozen.is_some_and(|frozen| change.position > frozen) {
+                return Ok(());
+            }
+            let Some(at) = self.find(change.page) else {
+                continue;
+            };
+            let page = &mut self.pages[at];
+            match change.what {
+                // Nothing read there: let it be loaded anew when it is.
+                What::Evicted if page.read.is_empty() => page.stale = SlotSet::ALL,
+                // Positions rise: if it is frozen already, this changes nothing.
+                What::Evicted => self.frozen = Some(change.position),
+                // The image tells of it already: it is of that very publication, or came ahead.
+                What::Touched(_) if change.position <= page.version => {}
+                What::Touched(slots) => {
+                    if !page.touch(slots) {
+                        return Err(Doomed::Changed(self.place(change.page)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an image into the set. What was read on the page before is the same
+    /// in it, since all changes up to the cut were checked.
+    fn hold(&mut self, key: u64, image: Image) -> usize {
+        if let Some(at) = self.index.get(&key).map(|at| *at as usize) {
+            let read = self.pages[at].read;
+            self.pages[at] = PageReads::of(key, image, read);
+            return at;
+        }
+        let at = self.pages.len();
+        let none = SlotSet::default();
+        self.pages.push(PageReads::of(key, image, none));
+        self.index.insert(key, at as u32);
+        at
+    }
+
+    fn place(&self, page: PageId) -> Place {
+        Place {
+            home: self.id,
+            page,
+        }
+    }
+
+    #[cfg(not(feature = "loom"))]
+    fn is_mark_late(&self) -> bool {
+        false
+    }
+
+    #[cfg(feature = "loom")]
+    fn is_mark_late(&self) -> bool {
+        self.late_mark
+    }
+}

@@ -1,0 +1,25 @@
+//! The cache's limits (rule 15).
+
+/// Changes remembered for each home. A transaction that looks up later than
+/// that counts everything it read as changed (decision 7).
+pub const CHANGES_REMEMBERED: usize = (1 << 16) - 1;
+
+/// Marks kept for each home: a reader that is overtaken by so many publications
+/// while it copies one mark begins again.
+pub(crate) const MARKS_KEPT: usize = if cfg!(feature = "loom") { 4 } else { 64 };
+
+/// Holders of an image that no transaction has read: the cache and the
+/// member's state machine.
+pub const HOLDERS_IDLE: usize = 2;
+
+/// Bytes that a cached page costs over its image: table entry, seat, counts.
+/// Charged, so that many small images cannot outgrow the limit.
+pub const PAGE_OVERHEAD_BYTES: usize = 128;
+
+/// Pages whose room a read set keeps for the transaction after it.
+pub(crate) const PAGES_KEPT_ROOM: usize = 4096;
+
+/// Tries in a tight loop before a reader that waits for the writer's last few
+/// stores lets other threads run.
+#[cfg(not(feature = "loom"))]
+pub(crate) const SPINS_BEFORE_YIELD: u32 = 64;

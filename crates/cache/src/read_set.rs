@@ -1,0 +1,230 @@
+//! What a transaction has read: its own, in its own thread.
+
+use crate::cache::{Cache, Totals};
+use crate::error::{Doomed, ReadError};
+use crate::home_reads::{Absent, HomeReads, PageReads};
+use crate::sync::Pause;
+use thorp_core::change::SlotSet;
+use thorp_core::ids::{Generation, HomeId, PageId, Place, Position, Slot, Stamp};
+use thorp_core::image::{Content, Image};
+
+/// The reads of one transaction, with the images they came from. All reads of
+/// one home are of one state of that home. Use one set for one cache only;
+/// [`ReadSet::finish`] makes it ready for the next transaction.
+#[derive(Default)]
+pub struct ReadSet {
+    homes: Vec<HomeReads>,
+    /// The page read last: objects that are used together lie together.
+    last: Option<Last>,
+    doomed: Option<Doomed>,
+    counted: Totals,
+    #[cfg(feature = "loom")]
+    pub(crate) late_mark: bool,
+}
+
+/// Where a page lies in the set.
+#[derive(Clone, Copy)]
+struct Last {
+    place: Place,
+    home: usize,
+    page: usize,
+}
+
+/// What a slot holds. A slot that holds no object has [`Content::Free`]; it is
+/// never [`Content::Hole`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotRead<'a> {
+    /// Which object of the slot.
+    pub generation: Generation,
+    /// The object.
+    pub content: Content<'a>,
+}
+
+impl ReadSet {
+    /// Nothing read yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a slot, and records that; also that there is no object (rule 4).
+    /// After a miss nothing is recorded: fetch and read again.
+    pub fn read(
+        &mut self,
+        cache: &Cache,
+        place: Place,
+        slot: Slot,
+    ) -> Result<SlotRead<'_>, ReadError> {
+        let at = match self.held(place) {
+            Some(at) if self.page(at).serves(slot) => at,
+            _ => self.load(cache, place, slot)?,
+        };
+        self.last = Some(at);
+        self.counted.reads += 1;
+        let page = &mut self.homes[at.home].pages[at.page];
+        page.read.insert(slot);
+        let (generation, content) = page.image.slot(slot);
+        Ok(SlotRead {
+            generation,
+            content,
+        })
+    }
+
+    /// The image that a page's reads came from, if any were. A clone of it
+    /// outlives the set: for handing out bytes without copying them.
+    pub fn image(&self, place: Place) -> Option<&Image> {
+        self.held(place).map(|at| &self.page(at).image)
+    }
+
+    /// Brings all that was read at a home up to date. The position at which all
+    /// of it is current: a commit's evidence (rule 4). Of a home where nothing
+    /// was read, the cache's position.
+    pub fn evidence(&mut self, cache: &Cache, home: HomeId) -> Result<Position, Doomed> {
+        if let Some(doomed) = self.doomed {
+            return Err(doomed);
+        }
+        let read = |reads: &&mut HomeReads| reads.id == home && !reads.pages.is_empty();
+        let Some(reads) = self.homes.iter_mut().find(read) else {
+            return Ok(cache.position(home));
+        };
+        let evidence = reads.evidence();
+        evidence.map_err(|doomed| self.doom(doomed))
+    }
+
+    /// The homes where something was read.
+    pub fn homes(&self) -> impl Iterator<Item = HomeId> + '_ {
+        let read = |home: &&HomeReads| home.pages.iter().any(|page| !page.read.is_empty());
+        self.homes.iter().filter(read).map(|home| home.id)
+    }
+
+    /// The slots read at a home, page by page: what a commit's request carries (rule 6).
+    pub fn reads(&self, home: HomeId) -> impl Iterator<Item = (PageId, SlotSet)> + '_ {
+        self.pages(home).map(|page| (page.page(), page.read))
+    }
+
+    /// The highest stamp contained in the pages read at a home (rule 5).
+    pub fn stamp(&self, home: HomeId) -> Stamp {
+        let stamps = self.pages(home).map(|page| page.image.stamp());
+        stamps.max().unwrap_or_default()
+    }
+
+    /// Why this transaction cannot commit, if that is known already.
+    pub fn doomed(&self) -> Option<Doomed> {
+        self.doomed
+    }
+
+    /// What this transaction counted so far.
+    pub fn counted(&self) -> Totals {
+        self.counted
+    }
+
+    /// Ends the transaction: adds its counts to the cache's, lets go of its
+    /// images, and is ready for the next one.
+    pub fn finish(&mut self, cache: &Cache) {
+        cache.count(std::mem::take(&mut self.counted));
+        self.homes.iter_mut().for_each(HomeReads::clear);
+        self.last = None;
+        self.doomed = None;
+    }
+
+    fn pages(&self, home: HomeId) -> impl Iterator<Item = &PageReads> {
+        let pages = self.of(home).map(|at| &self.homes[at].pages);
+        let pages = pages.into_iter().flatten();
+        pages.filter(|page| !page.read.is_empty())
+    }
+
+    fn page(&self, at: Last) -> &PageReads {
+        &self.homes[at.home].pages[at.page]
+    }
+
+    fn of(&self, home: HomeId) -> Option<usize> {
+        self.homes.iter().position(|reads| reads.id == home)
+    }
+
+    fn held(&self, place: Place) -> Option<Last> {
+        if let Some(last) = self.last.filter(|last| last.place == place) {
+            return Some(last);
+        }
+        // Once doomed, nothing is served: what is served must be worth its while.
+        if self.doomed.is_some() {
+            return None;
+        }
+        let home = self.of(place.home)?;
+        let page = self.homes[home].find(place.page)?;
+        Some(Last { place, home, page })
+    }
+
+    /// The first read of a page, or of a slot that its held image cannot serve.
+    #[inline(never)]
+    fn load(&mut self, cache: &Cache, place: Place, slot: Slot) -> Result<Last, ReadError> {
+        if let Some(doomed) = self.doomed {
+            return Err(doomed.into());
+        }
+        let mut pause = Pause::new();
+        loop {
+            let Some(home) = self.enter(cache, place.home) else {
+                return Err(self.miss(place));
+            };
+            let page = match self.homes[home].load(place.page) {
+                Ok(page) => page,
+                Err(Absent::Miss) => return Err(self.miss(place)),
+                Err(Absent::Doomed(Doomed::Reset(_))) if self.homes[home].pages.is_empty() => {
+                    continue; // Nothing was read in the life that ended: enter the next.
+                }
+                Err(Absent::Doomed(doomed)) => return Err(self.doom(doomed).into()),
+            };
+            let at = Last { place, home, page };
+            if self.page(at).serves(slot) {
+                return Ok(at);
+            }
+            if !self.page(at).is_stale(slot) {
+                return Err(self.miss(place)); // A hole.
+            }
+            // The writer is about to replace this image: see `HomeReads::load`.
+            pause.wait();
+        }
+    }
+
+    /// Where a home's reads lie; in the current life of its cache if there are none yet.
+    fn enter(&mut self, cache: &Cache, home: HomeId) -> Option<usize> {
+        let found = self.of(home);
+        if let Some(at) = found {
+            let reads = &self.homes[at];
+            if !reads.pages.is_empty() || !reads.is_closed() {
+                return found;
+            }
+        }
+        let reads = self.begin(home, cache)?;
+        match found {
+            Some(at) => {
+                self.homes[at] = reads;
+                found
+            }
+            None => {
+                self.homes.push(reads);
+                Some(self.homes.len() - 1)
+            }
+        }
+    }
+
+    fn begin(&self, home: HomeId, cache: &Cache) -> Option<HomeReads> {
+        #[allow(unused_mut, reason = "only the planted bug changes it")]
+        let mut reads = HomeReads::new(home, cache.home(home)?);
+        #[cfg(feature = "loom")]
+        {
+            reads.late_mark = self.late_mark;
+        }
+        Some(reads)
+    }
+
+    fn miss(&mut self, place: Place) -> ReadError {
+        self.counted.misses += 1;
+        ReadError::Miss(place)
+    }
+
+    fn doom(&mut self, doomed: Doomed) -> Doomed {
+        self.counted.doomed += 1;
+        self.doomed = Some(doomed);
+        self.last = None;
+        doomed
+    }
+}

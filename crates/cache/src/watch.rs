@@ -1,0 +1,67 @@
+//! Hearing of changes outside of transactions: for those who watch a segment.
+
+use crate::cache::Cache;
+use crate::change::What;
+use thorp_core::change::SlotSet;
+use thorp_core::ids::{HomeId, PageId, Position};
+
+/// How far a watcher has heard. The default is before the first publication.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cursor {
+    life: u64,
+    index: u64,
+}
+
+/// What happened since a [`Cursor`].
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Changes {
+    /// Slots changed by commits, in the order of positions; whole commits only.
+    pub touched: Vec<(Position, PageId, SlotSet)>,
+    /// Ask from here next time.
+    pub cursor: Cursor,
+    /// More happened than is remembered, or the cache was begun anew: anything
+    /// may have changed besides what is told.
+    pub lost: bool,
+}
+
+impl Cache {
+    /// A cursor from which only later changes are told.
+    pub fn now(&self, home: HomeId) -> Cursor {
+        self.home(home).map_or_else(Cursor::default, |home| Cursor {
+            life: home.life,
+            index: home.marks.newest(None).settled,
+        })
+    }
+
+    /// The changes of a home since a cursor.
+    pub fn changes_since(&self, home: HomeId, cursor: Cursor) -> Changes {
+        let Some(home) = self.home(home) else {
+            return Changes {
+                cursor,
+                ..Changes::default()
+            };
+        };
+        let settled = home.marks.newest(None).settled;
+        // All lives share one ring: what it still holds is told in any case.
+        let mut changes = Changes {
+            cursor: Cursor {
+                life: home.life,
+                index: settled,
+            },
+            lost: cursor.life.max(1) != home.life,
+            ..Changes::default()
+        };
+        for index in cursor.index..settled {
+            let Some(change) = home.change(index) else {
+                // Overwritten: and so is all that was collected before it.
+                changes.lost = true;
+                changes.touched.clear();
+                continue;
+            };
+            if let What::Touched(slots) = change.what {
+                changes.touched.push((change.position, change.page, slots));
+            }
+        }
+        changes
+    }
+}

@@ -1,0 +1,259 @@
+//! Evictions: evidence that freezes, who is chosen, and what pages cost.
+#![cfg(not(feature = "loom"))]
+
+mod common;
+
+use common::*;
+use thorp_cache::{Cache, Cursor, Doomed, ReadSet};
+use thorp_core::change::SlotSet;
+use thorp_core::door::Publish;
+use thorp_core::ids::{Place, Position};
+use thorp_core::image::Image;
+
+#[test]
+fn evidence_freezes_where_a_page_that_was_read_is_evicted() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&evicts(12, 1));
+    // Trap 1: page 1 changes at 13, and nothing is heard of it.
+    cache.publish(&at(13));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    cache.publish(&at(14));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+}
+
+#[test]
+fn a_page_that_was_not_read_may_be_evicted() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&evicts(12, 2));
+    cache.publish(&at(13));
+    assert_eq!(evidence(&mut set, &cache), Ok(13));
+}
+
+#[test]
+fn a_page_held_but_not_read_freezes_nothing_and_serves_nothing() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    cache.publish(&changes(11, 1, &[1], &[100, 0, 102]));
+    assert_eq!(read(&mut set, &cache, 1, 1), miss(1));
+    cache.publish(&evicts(12, 1));
+    assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    assert_eq!(read(&mut set, &cache, 1, 0), miss(1));
+    cache.publish(&arrives(13, 1, image(13, &[130, 131, 132])));
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(130));
+    assert_eq!(evidence(&mut set, &cache), Ok(13));
+}
+
+#[test]
+fn the_frozen_read_what_is_old_enough_and_nothing_newer() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&evicts(12, 1));
+    cache.publish(&changes(13, 3, &[0], &[313]));
+    // Unread slots of the held image are as of 12 too.
+    assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    assert_eq!(read(&mut set, &cache, 1, 1), Ok(101));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    assert_eq!(
+        read(&mut set, &cache, 3, 0),
+        doomed(Doomed::Newer(place(3)))
+    );
+    assert_eq!(evidence(&mut set, &cache), Err(Doomed::Newer(place(3))));
+}
+
+#[test]
+fn the_frozen_take_no_notice_of_later_changes() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    cache.publish(&evicts(12, 1));
+    // Both at once are found, in order: the change came after the freeze.
+    cache.publish(&changes(13, 2, &[0, 1], &[213, 214, 202]));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    assert_eq!(read(&mut set, &cache, 2, 1), Ok(201)); // As of 12.
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+}
+
+#[test]
+fn a_change_before_the_eviction_dooms() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    cache.publish(&changes(11, 2, &[0], &[211]));
+    cache.publish(&evicts(11, 1));
+    assert_eq!(evidence(&mut set, &cache), Err(Doomed::Changed(place(2))));
+}
+
+#[test]
+fn a_slot_changed_before_the_eviction_is_stale_after_it() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    cache.publish(&changes(11, 2, &[1], &[200, 211, 202]));
+    cache.publish(&evicts(12, 1));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    assert_eq!(read(&mut set, &cache, 2, 1), Ok(211));
+    cache.publish(&changes(13, 2, &[2], &[200, 211, 213]));
+    // The image in the cache is of 13 now, the one held of 11: it serves as of 12.
+    assert_eq!(read(&mut set, &cache, 2, 2), Ok(202));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+}
+
+#[test]
+fn fetching_an_evicted_page_again_thaws_nothing() {
+    let (cache, mut set, mut fresh) = (two_pages(), ReadSet::new(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&evicts(12, 1));
+    cache.publish(&arrives(14, 1, image(13, &[130])));
+    cache.publish(&at(15));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    assert_eq!(read(&mut fresh, &cache, 1, 0), Ok(130));
+    assert_eq!(evidence(&mut fresh, &cache), Ok(15));
+}
+
+#[test]
+fn a_page_evicted_before_it_was_read_freezes_nothing() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    // Evicted and back before the transaction looks up.
+    cache.publish(&evicts(12, 1));
+    cache.publish(&arrives(13, 1, image(10, &[100])));
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&at(14));
+    assert_eq!(evidence(&mut set, &cache), Ok(14));
+}
+
+#[test]
+fn the_frozen_are_not_outrun() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&evicts(12, 1));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    for n in 13..200 {
+        cache.publish(&changes(n, 2, &[0], &[n]));
+    }
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    let reset = Publish {
+        reset: true,
+        ..at(200)
+    };
+    cache.publish(&reset);
+    assert_eq!(evidence(&mut set, &cache), Err(Doomed::Reset(HOME)));
+}
+
+fn full() -> (Cache, Vec<Image>) {
+    let cache = Cache::new(500);
+    let images: Vec<Image> = (0..10).map(|n| image(1, &[n + 1; 3])).collect();
+    for (number, image) in images.iter().enumerate() {
+        cache.publish(&arrives(1, number as u32, image.clone()));
+    }
+    (cache, images)
+}
+
+fn numbers(victims: &[Place]) -> Vec<u32> {
+    victims.iter().map(|place| place.page.page.0).collect()
+}
+
+#[test]
+fn pages_used_since_the_hand_passed_get_a_second_chance() {
+    let (cache, _member) = full();
+    let each = cache.bytes() / 10;
+    assert_eq!(cache.excess(), cache.bytes() - 500);
+    assert!(cache.victims(0, false).is_empty());
+    // All are new: the first round takes their marks away.
+    assert_eq!(numbers(&cache.victims(each, false)), [0]);
+    let mut set = ReadSet::new();
+    for number in [1, 3] {
+        assert!(read(&mut set, &cache, number, 0).is_ok());
+    }
+    set.finish(&cache);
+    assert_eq!(numbers(&cache.victims(3 * each, false)), [2, 4, 5]);
+    assert_eq!(cache.victims(usize::MAX, false).len(), 10);
+}
+
+#[test]
+fn pages_of_running_transactions_are_spared_unless_forced() {
+    let (cache, _member) = full();
+    let mut set = ReadSet::new();
+    for number in [0, 4] {
+        assert!(read(&mut set, &cache, number, 0).is_ok());
+    }
+    let victims = cache.victims(usize::MAX, false);
+    assert_eq!(victims.len(), 8);
+    assert!(!victims.contains(&place(0)) && !victims.contains(&place(4)));
+    assert_eq!(cache.victims(usize::MAX, true).len(), 10);
+    set.finish(&cache);
+    assert_eq!(cache.victims(usize::MAX, false).len(), 10);
+}
+
+#[test]
+fn bytes_and_pages_are_counted_through_all_that_happens() {
+    let (cache, _member) = full();
+    let (bytes, each) = (cache.bytes(), cache.bytes() / 10);
+    assert_eq!(cache.pages(), 10);
+    cache.publish(&evicts(2, 3));
+    cache.publish(&evicts(2, 3));
+    assert_eq!((cache.pages(), cache.bytes()), (9, bytes - each));
+    cache.publish(&changes(3, 4, &[0], &[9, 9, 9]));
+    assert_eq!((cache.pages(), cache.bytes()), (9, bytes - each));
+    // A seat that became free is given again.
+    cache.publish(&arrives(3, 77, image(1, &[7; 3])));
+    assert_eq!((cache.pages(), cache.bytes()), (10, bytes));
+    assert_eq!(cache.victims(usize::MAX, true).len(), 10);
+    let reset = Publish {
+        reset: true,
+        ..arrives(4, 5, image(1, &[5; 3]))
+    };
+    cache.publish(&reset);
+    assert_eq!((cache.pages(), cache.bytes()), (1, each));
+    assert_eq!(numbers(&cache.victims(usize::MAX, true)), [5]);
+}
+
+#[test]
+fn an_eviction_alone_drops_the_page() {
+    let (cache, _member) = full();
+    let told = Publish {
+        evicted: vec![page(1)],
+        ..at(2)
+    };
+    cache.publish(&told);
+    assert!(cache.image(place(1)).is_none());
+    assert!(cache.image(place(2)).is_some());
+}
+
+#[test]
+fn watchers_hear_of_whole_commits_and_of_what_they_missed() {
+    let cache = Cache::remembering(1 << 20, 3);
+    assert_eq!(
+        cache.changes_since(HOME, Cursor::default()),
+        Default::default()
+    );
+    cache.publish(&changes(1, 1, &[0], &[1]));
+    cache.publish(&evicts(1, 1));
+    let watched = Publish {
+        touched: vec![(page(2), SlotSet::ALL)],
+        ..at(2)
+    };
+    cache.publish(&watched);
+    let heard = cache.changes_since(HOME, Cursor::default());
+    let first = (Position(1), page(1), slots(&[0]));
+    let second = (Position(2), page(2), SlotSet::ALL);
+    assert_eq!(heard.touched, [first, second]);
+    assert!(!heard.lost);
+    assert_eq!(cache.now(HOME), heard.cursor);
+    assert!(cache.changes_since(HOME, heard.cursor).touched.is_empty());
+    for n in 3..8 {
+        cache.publish(&changes(n, 1, &[0], &[n]));
+    }
+    let heard = cache.changes_since(HOME, heard.cursor);
+    assert!(heard.lost);
+    assert_eq!(heard.touched.len(), 3);
+    let reset = Publish {
+        reset: true,
+        ..at(8)
+    };
+    cache.publish(&reset);
+    let heard = cache.changes_since(HOME, heard.cursor);
+    assert!(heard.lost && heard.touched.is_empty());
+    assert!(!cache.changes_since(HOME, heard.cursor).lost);
+}
