@@ -1,32 +1,10 @@
 //! A real building model, from the folder of test data that `THORP_TEST_DATA` names.
 
-use std::io::Write;
-use std::path::PathBuf;
+mod common;
 
+use common::{real_model_bytes, written};
 use thorp_workloads::ifc::{MemoryModel, Schema, property_sets, rename, shift, walk};
-use thorp_workloads::step::{Body, EntityId, StepFile, Stored, parse, restore, write};
-
-/// The model's bytes; `None`, loudly, where there is no test data. In CI there has to be.
-fn model_bytes() -> Option<Vec<u8>> {
-    let Some(folder) = std::env::var_os("THORP_TEST_DATA") else {
-        let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-        assert!(!in_ci, "THORP_TEST_DATA is not set, and CI=true");
-        // Past `eprintln!`, which the test harness keeps to itself when a test passes.
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: no real model, since THORP_TEST_DATA is not set"
-        );
-        return None;
-    };
-    let path = PathBuf::from(folder).join("ifc/LargeBuilding.ifc");
-    Some(std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
-}
-
-fn written(file: &StepFile) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write(file, &mut bytes).expect("memory takes what is written");
-    bytes
-}
+use thorp_workloads::step::{Body, EntityId, Stored, parse, restore};
 
 /// The file without comments, and without the blanks and ends of lines that mean nothing. No string of this model
 /// holds `= ` or two slashes and a star, which makes it this simple.
@@ -46,7 +24,9 @@ fn essence(bytes: &[u8]) -> String {
 
 #[test]
 fn it_comes_out_as_it_went_in() {
-    let Some(bytes) = model_bytes() else { return };
+    let Some(bytes) = real_model_bytes() else {
+        return;
+    };
     let file = parse(&bytes).unwrap();
     assert!(
         (20_700..20_800).contains(&file.entities.len()),
@@ -64,7 +44,9 @@ fn it_comes_out_as_it_went_in() {
 
 #[test]
 fn it_goes_through_stored_bytes_and_back() {
-    let Some(bytes) = model_bytes() else { return };
+    let Some(bytes) = real_model_bytes() else {
+        return;
+    };
     let file = parse(&bytes).unwrap();
     let mut total = 0;
     let mut stored = Vec::new();
@@ -92,7 +74,9 @@ fn it_goes_through_stored_bytes_and_back() {
 
 #[test]
 fn it_is_walked_and_edited() {
-    let Some(bytes) = model_bytes() else { return };
+    let Some(bytes) = real_model_bytes() else {
+        return;
+    };
     let file = parse(&bytes).unwrap();
     let count = |keyword: &str| {
         file.entities

@@ -1,5 +1,7 @@
 //! GlobalIds: 128 bits in 22 characters of IFC's own base 64.
 
+use crate::random::Random;
+
 const ALPHABET: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_$";
 
 /// How many characters a GlobalId has.
@@ -8,23 +10,21 @@ const CHARS: usize = 22;
 /// A sequence of GlobalIds that depends on nothing but its seed.
 #[derive(Clone, Debug)]
 pub struct GlobalIds {
-    state: u64,
+    random: Random,
 }
 
 impl GlobalIds {
     /// The sequence of that seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self {
+            random: Random::new(seed),
+        }
     }
 
-    /// The next number of the sequence (SplitMix64, which never repeats within 2^64 calls).
+    /// The next number of the sequence.
     pub fn next_number(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.random.number()
     }
 
     /// The next GlobalId: a UUID marked as a random one.

@@ -1,8 +1,8 @@
 //! Building models in IFC: walking one, editing one, and making one up.
 //!
 //! Everything here works over a [`Model`], which gives the entity behind a reference, and an [`Editor`], which can
-//! also change and create entities. [`MemoryModel`] is both over a file in memory; a store is both by its own
-//! transactions, with its own references. [`Relations`] are the links that IFC keeps only backwards.
+//! also change and create entities. [`MemoryModel`] is both over a file in memory; [`store`] is both by the
+//! transactions of a village, whose references stand in the entities. [`Relations`] are the links that IFC keeps only backwards.
 
 mod edit;
 mod generate;
@@ -11,6 +11,7 @@ mod memory;
 mod movement;
 mod relations;
 mod schema;
+pub mod store;
 mod walk;
 
 pub use edit::{Edit, EditRecord, Kind, Tag, add_property, rename};

@@ -1,0 +1,108 @@
+//! What a member of a multi-user run does: traversals, one after the other, some of them writing.
+
+use std::time::{Duration, Instant};
+
+use thorp_client::{Result, Waits};
+
+use super::{Done, Module, Traversal, traverse};
+use crate::objects::Store;
+use crate::random::Random;
+
+/// A sequence of T1 and T2b, at random, that follows from its seed.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    writing_percent: u32,
+    random: Random,
+}
+
+/// One transaction of a [`Mix`] that was committed.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// Which traversal.
+    pub traversal: Traversal,
+    /// What it did, in the attempt that was committed.
+    pub done: Done,
+    /// How often it was run: more than once if it conflicted.
+    pub attempts: u32,
+    /// How long it took, all attempts together.
+    pub total: Duration,
+    /// What of it was waiting, by what for. Exact if the member runs one transaction at a time.
+    pub waits: Waits,
+}
+
+impl Mix {
+    /// With that chance in a hundred a transaction is a T2b, else a T1.
+    #[must_use]
+    pub fn new(writing_percent: u32, seed: u64) -> Self {
+        Mix {
+            writing_percent,
+            random: Random::new(seed),
+        }
+    }
+
+    /// Runs the next transaction.
+    ///
+    /// # Errors
+    /// Those of the store. The next call goes on with the next transaction.
+    pub fn turn<S: Store>(&mut self, store: &S, module: &Module) -> Result<Turn> {
+        let writes = self.random.chance(self.writing_percent);
+        let traversal = if writes {
+            Traversal::T2b
+        } else {
+            Traversal::T1
+        };
+        Turn::run(store, module, traversal)
+    }
+}
+
+impl Turn {
+    /// Runs one transaction of a chosen kind.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn run<S: Store>(store: &S, module: &Module, traversal: Traversal) -> Result<Self> {
+        let mut attempts = 0;
+        let before = store.waits();
+        let begun = Instant::now();
+        let done = store.transact(|objects| {
+            attempts += 1;
+            traverse(objects, module, traversal)
+        })?;
+        Ok(Turn {
+            traversal,
+            done,
+            attempts,
+            total: begun.elapsed(),
+            waits: since(&before, &store.waits()),
+        })
+    }
+
+    /// Time spent on waiting for pages, from wherever.
+    #[must_use]
+    pub fn fetching(&self) -> Duration {
+        self.waits.home_fetch + self.waits.site_fetch + self.waits.peer_fetch
+    }
+
+    /// Time spent on waiting for the commit.
+    #[must_use]
+    pub fn committing(&self) -> Duration {
+        self.waits.commit
+    }
+
+    /// The rest: the program's own work, and pauses between attempts.
+    #[must_use]
+    pub fn computing(&self) -> Duration {
+        let waited = self.fetching() + self.committing() + self.waits.room;
+        self.total.saturating_sub(waited)
+    }
+}
+
+fn since(before: &Waits, after: &Waits) -> Waits {
+    Waits {
+        commit: after.commit.saturating_sub(before.commit),
+        home_fetch: after.home_fetch.saturating_sub(before.home_fetch),
+        site_fetch: after.site_fetch.saturating_sub(before.site_fetch),
+        peer_fetch: after.peer_fetch.saturating_sub(before.peer_fetch),
+        room: after.room.saturating_sub(before.room),
+    }
+}
