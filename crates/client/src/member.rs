@@ -443,7 +443,10 @@ impl Member {
             match self.call(home, Request::List { prefix, after }).await? {
                 Response::Segments { segments, more } => {
                     infos.extend(segments);
-                    after = infos.last().map(|info| info.path.clone()).unwrap_or_default();
+                    after = infos
+                        .last()
+                        .map(|info| info.path.clone())
+                        .unwrap_or_default();
                     if !more {
                         return Ok(infos);
                     }

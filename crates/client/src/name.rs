@@ -58,7 +58,8 @@ impl Spot {
             .ok_or_else(|| wrong(text, "it names no object: #PAGE.SLOT.GENERATION is missing"))?;
         let name = SegmentName::parse(segment)?;
         let spot = Self::parse_spot(spot);
-        let spot = spot.ok_or_else(|| wrong(text, "what follows # is not PAGE.SLOT.GENERATION[+OFFSET]"))?;
+        let spot =
+            spot.ok_or_else(|| wrong(text, "what follows # is not PAGE.SLOT.GENERATION[+OFFSET]"))?;
         Ok((name, spot))
     }
 
@@ -124,22 +125,45 @@ mod tests {
         let name = SegmentName::parse("thorp://alps/shop/orders").unwrap();
         assert_eq!((name.home, name.path), ("alps", "shop/orders"));
         assert_eq!(SegmentName::parse_prefix("thorp://alps").unwrap().path, "");
-        for wrong in ["", "alps/x", "thorp://", "thorp:///x", "thorp://alps", "thorp://alps/", "thorp://a/x#1.2.3"] {
+        for wrong in [
+            "",
+            "alps/x",
+            "thorp://",
+            "thorp:///x",
+            "thorp://alps",
+            "thorp://alps/",
+            "thorp://a/x#1.2.3",
+        ] {
             assert!(SegmentName::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn references_come_back_from_their_text() {
-        for (text, offset) in [("thorp://alps/a b/c#7.12.3", 0), ("thorp://alps/x#0.239.1+99", 99)] {
+        for (text, offset) in [
+            ("thorp://alps/a b/c#7.12.3", 0),
+            ("thorp://alps/x#0.239.1+99", 99),
+        ] {
             let (name, spot) = Spot::parse(text).unwrap();
             let reference = spot.reference(HomeId(1), SegmentId(2));
             assert_eq!(reference.offset, offset);
             let segment = SegmentName::format(name.home, name.path);
             assert_eq!(Spot::format(&segment, &reference), text);
         }
-        for wrong in ["#1.2", "#1.2.3.4", "#1.240.1", "#+1.2.3", "#1.2.3+", "#4294967296.1.1", "#1.2.x", ""] {
-            assert!(Spot::parse(&format!("thorp://alps/x{wrong}")).is_err(), "{wrong}");
+        for wrong in [
+            "#1.2",
+            "#1.2.3.4",
+            "#1.240.1",
+            "#+1.2.3",
+            "#1.2.3+",
+            "#4294967296.1.1",
+            "#1.2.x",
+            "",
+        ] {
+            assert!(
+                Spot::parse(&format!("thorp://alps/x{wrong}")).is_err(),
+                "{wrong}"
+            );
         }
     }
 }

@@ -70,7 +70,8 @@ impl Segment {
 
     /// Sets a named root, or takes it away: in a transaction of its own.
     pub fn set_root(&self, name: &str, reference: Option<Reference>) -> Result<()> {
-        self.member.transact(|tx| tx.set_root(self, name, reference))
+        self.member
+            .transact(|tx| tx.set_root(self, name, reference))
     }
 
     /// As [`Segment::set_root`].

@@ -52,3 +52,55 @@ pub struct Waits {
     /// For room to create objects in, and for staging large values.
     pub room: Duration,
 }
+
+impl Stats {
+    /// What was counted since an earlier moment. What is cached is as of now.
+    #[must_use]
+    pub fn since(&self, earlier: &Stats) -> Stats {
+        Stats {
+            cached_reads: self.cached_reads.saturating_sub(earlier.cached_reads),
+            misses: self.misses.saturating_sub(earlier.misses),
+            fetches: self.fetches.saturating_sub(earlier.fetches),
+            from_home: self.from_home.saturating_sub(earlier.from_home),
+            from_site: self.from_site.saturating_sub(earlier.from_site),
+            from_peers: self.from_peers.saturating_sub(earlier.from_peers),
+            commits: self.commits.saturating_sub(earlier.commits),
+            free_commits: self.free_commits.saturating_sub(earlier.free_commits),
+            conflicts: self.conflicts.saturating_sub(earlier.conflicts),
+            aborts: self.aborts.saturating_sub(earlier.aborts),
+            unknown_outcomes: self
+                .unknown_outcomes
+                .saturating_sub(earlier.unknown_outcomes),
+            cached_pages: self.cached_pages,
+            cached_bytes: self.cached_bytes,
+            waits: self.waits.since(&earlier.waits),
+            traffic: traffic_since(&self.traffic, &earlier.traffic),
+        }
+    }
+}
+
+impl Waits {
+    /// All of them together.
+    pub fn total(&self) -> Duration {
+        self.commit + self.home_fetch + self.site_fetch + self.peer_fetch + self.room
+    }
+
+    fn since(&self, earlier: &Waits) -> Waits {
+        Waits {
+            commit: self.commit.saturating_sub(earlier.commit),
+            home_fetch: self.home_fetch.saturating_sub(earlier.home_fetch),
+            site_fetch: self.site_fetch.saturating_sub(earlier.site_fetch),
+            peer_fetch: self.peer_fetch.saturating_sub(earlier.peer_fetch),
+            room: self.room.saturating_sub(earlier.room),
+        }
+    }
+}
+
+fn traffic_since(now: &Traffic, earlier: &Traffic) -> Traffic {
+    Traffic {
+        bytes_sent: now.bytes_sent.saturating_sub(earlier.bytes_sent),
+        frames_sent: now.frames_sent.saturating_sub(earlier.frames_sent),
+        bytes_received: now.bytes_received.saturating_sub(earlier.bytes_received),
+        frames_received: now.frames_received.saturating_sub(earlier.frames_received),
+    }
+}

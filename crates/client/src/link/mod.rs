@@ -113,7 +113,11 @@ impl Link {
 
     /// Asks for a page that nobody waits for, unless it is there.
     pub(crate) fn prefetch(&self, place: Place) {
-        if self.cache.image(place).is_none_or(|image| !image.is_complete()) {
+        if self
+            .cache
+            .image(place)
+            .is_none_or(|image| !image.is_complete())
+        {
             self.tell(Ask::Fetch(place));
         }
     }

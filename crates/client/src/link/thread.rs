@@ -185,9 +185,7 @@ fn spawn(
             let stopped = async {
                 let _ = stopped.await;
             };
-            driver
-                .run(&mut tap, &mut inside, Out::new(), stopped)
-                .await;
+            driver.run(&mut tap, &mut inside, Out::new(), stopped).await;
             clock.abort();
         });
         drop(closing);

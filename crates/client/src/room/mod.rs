@@ -5,8 +5,8 @@ mod pages;
 
 use crate::link::{Link, Wait, called, lock};
 use crate::{Error, ErrorKind, Result};
-pub(crate) use pages::Taken;
 use pages::Pages;
+pub(crate) use pages::Taken;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;

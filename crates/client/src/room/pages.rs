@@ -106,13 +106,22 @@ impl Pages {
                 self.open.remove(&oldest);
             }
         }
-        self.open.insert(page, Filling { used: self.uses, ..Filling::default() });
+        self.open.insert(
+            page,
+            Filling {
+                used: self.uses,
+                ..Filling::default()
+            },
+        );
         Some(page)
     }
 
     fn make_current(&mut self, page: PageNo) {
         let room = |page| self.open.get(&page).map_or(0, Filling::room);
-        if self.current.is_none_or(|current| room(current) < room(page)) {
+        if self
+            .current
+            .is_none_or(|current| room(current) < room(page))
+        {
             self.current = Some(page);
         }
     }
@@ -208,7 +217,10 @@ mod tests {
         let per_page = (PAGE_BYTES - IMAGE_HEADER_BYTES) / 100;
         assert_eq!((taken[0].page, taken[0].slot), (PageNo(1), Slot(0)));
         assert_eq!(taken[per_page - 1].page, PageNo(1));
-        assert_eq!((taken[per_page].page, taken[per_page].slot), (PageNo(2), Slot(0)));
+        assert_eq!(
+            (taken[per_page].page, taken[per_page].slot),
+            (PageNo(2), Slot(0))
+        );
         assert!(taken[0].begins_page && !taken[1].begins_page && taken[per_page].begins_page);
     }
 

@@ -166,7 +166,10 @@ impl Transaction {
 
 /// Whether a failed commit certainly had no effect.
 fn is_certain(error: &Error) -> bool {
-    !matches!(error.kind(), ErrorKind::OutcomeUnknown(_) | ErrorKind::Closed)
+    !matches!(
+        error.kind(),
+        ErrorKind::OutcomeUnknown(_) | ErrorKind::Closed
+    )
 }
 
 fn ending_of(error: &Error) -> Ending {

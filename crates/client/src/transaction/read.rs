@@ -118,7 +118,10 @@ impl Transaction {
         {
             return find_own(own, reference);
         }
-        match self.reads.read(&self.link.cache, place_of(reference), object.slot) {
+        match self
+            .reads
+            .read(&self.link.cache, place_of(reference), object.slot)
+        {
             Ok(slot) if slot.generation != reference.generation => Err(gone(object)),
             Ok(slot) => match slot.content {
                 Content::Value(_) => Ok(Found::Inline),

@@ -78,7 +78,10 @@ impl Transaction {
         }
         let bytes = self.read_async(&object).await?;
         let roots = postcard::from_bytes(bytes).map_err(|error| {
-            Error::damaged(format!("the roots of {} are damaged: {error}", segment.name()))
+            Error::damaged(format!(
+                "the roots of {} are damaged: {error}",
+                segment.name()
+            ))
         })?;
         Ok(Some(roots))
     }

@@ -30,7 +30,10 @@ impl Transaction {
     ) -> Result<()> {
         let ground = Arc::clone(segment.ground());
         let extent = self.extent(segment).await?;
-        let own = self.writes.pages().filter(|page| page.segment == ground.segment);
+        let own = self
+            .writes
+            .pages()
+            .filter(|page| page.segment == ground.segment);
         let end = own.map(|page| page.page.next()).max().unwrap_or_default();
         let mut asked = PageNo(1);
         for page in 1..extent.max(end).0 {
@@ -51,9 +54,9 @@ impl Transaction {
     async fn extent(&mut self, segment: &Segment) -> Result<PageNo> {
         let reference = reference_in(segment.ground(), PageNo(0), Slot(0), Generation(1));
         let bytes = self.read_async(&reference).await?;
-        let bytes: [u8; 4] = bytes.try_into().map_err(|_| {
-            Error::damaged(format!("the extent of {} is damaged", segment.name()))
-        })?;
+        let bytes: [u8; 4] = bytes
+            .try_into()
+            .map_err(|_| Error::damaged(format!("the extent of {} is damaged", segment.name())))?;
         Ok(PageNo(u32::from_le_bytes(bytes)))
     }
 

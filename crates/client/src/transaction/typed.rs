@@ -81,10 +81,13 @@ fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
 }
 
 fn decode<T: DeserializeOwned>(reference: &Reference, bytes: &[u8]) -> Result<T> {
-    postcard::from_bytes(bytes).map_err(|error| {
-        Error::damaged(format!(
-            "object {reference:?} does not hold a {}: {error}",
-            std::any::type_name::<T>()
-        ))
-    })
+    let wrong = |why: &str| {
+        let of = std::any::type_name::<T>();
+        Error::damaged(format!("object {reference:?} does not hold a {of}: {why}"))
+    };
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => Err(wrong(&format!("{} bytes are left over", rest.len()))),
+        Err(error) => Err(wrong(&error.to_string())),
+    }
 }

@@ -44,7 +44,11 @@ impl Transaction {
         };
         let found = self.ready(&whole).await?;
         let base = self.show(&whole, found)?;
-        let part = part_of(base.len(), reference.offset.saturating_add(offset), bytes.len())?;
+        let part = part_of(
+            base.len(),
+            reference.offset.saturating_add(offset),
+            bytes.len(),
+        )?;
         if let Found::Own = found {
             return self.patch_own(whole.object, part, bytes);
         }
@@ -101,7 +105,11 @@ impl Transaction {
 
     /// Makes an object near another one: in its page if this member made that one there and there is room, else where this
     /// member puts what is near it. What is used together should lie together.
-    pub fn create_near(&mut self, near: &Reference, bytes: impl Into<Vec<u8>>) -> Result<Reference> {
+    pub fn create_near(
+        &mut self,
+        near: &Reference,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<Reference> {
         let bytes = bytes.into();
         let (ground, page) = self.ground_of(near);
         match self.create_now(&ground, Some(page), bytes)? {
@@ -216,7 +224,6 @@ impl Transaction {
             offset: 0,
         }
     }
-
 }
 
 /// Slots are taken from fresh pages: nothing was there before.

@@ -1,0 +1,357 @@
+//! A village in one process: a home that can be stopped and started, whose disk can be held back, and perhaps a site.
+
+// Each test program uses a part of it.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use thorp_client::{Identity, JoinConfig, Member, Segment};
+use thorp_core::door::{Core, Effect, Input, LoadResult, Out};
+use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
+use thorp_core::ids::{HomeId, MemberId, NodeKind, PageId, Peer};
+use thorp_core::redirector::{Redirector, RedirectorConfig};
+use thorp_core::storage::{Batch, Op, Reader, Scan, StorageError, Table};
+use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config, now};
+use thorp_net::{Address, LinkDelay, Listener};
+
+/// A village, gone with the test.
+pub struct Village {
+    dir: TempDir,
+    identity: Identity,
+    address: Address,
+    home: Handle<Home>,
+    memory: Memory,
+    control: Arc<Control>,
+    start: tokio::sync::mpsc::UnboundedSender<()>,
+}
+
+/// What a test can do to the home.
+#[derive(Default)]
+struct Control {
+    /// Batches are written and nobody is told that they are durable.
+    held: AtomicBool,
+    waiting: Mutex<Vec<Input>>,
+    lives: AtomicU32,
+}
+
+impl Village {
+    /// A home called `alps`.
+    pub fn new() -> Self {
+        Self::with_delay(Duration::ZERO)
+    }
+
+    /// A home called `alps`, this far away (what comes down; members delay what goes up).
+    pub fn with_delay(one_way: Duration) -> Self {
+        let dir = TempDir::new().unwrap();
+        let identity = Identity::open_or_create(dir.path().join("identity"), "alps").unwrap();
+        let (memory, control) = (Memory::default(), Arc::<Control>::default());
+        let (start, started) = tokio::sync::mpsc::unbounded_channel();
+        let (tell, told) = mpsc::channel();
+        let keeper = Keeper {
+            identity: identity.clone(),
+            socket: dir.path().join("home.sock"),
+            memory: memory.clone(),
+            control: Arc::clone(&control),
+            one_way,
+        };
+        thread::spawn(move || in_runtime(keeper.keep(started, tell)));
+        let (home, address) = told.recv().unwrap();
+        Village {
+            dir,
+            identity,
+            address,
+            home,
+            memory,
+            control,
+            start,
+        }
+    }
+
+    pub fn config(&self) -> JoinConfig {
+        JoinConfig::new(self.address.to_string())
+            .identity_of(self.identity.clone())
+            .name("anna")
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+
+    /// A directory that goes with the village.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    pub fn member(&self) -> Member {
+        Member::join(self.config()).unwrap()
+    }
+
+    /// A member and a segment.
+    pub fn member_at(&self, path: &str) -> (Member, Segment) {
+        let member = self.member();
+        let segment = member
+            .open_or_create(&format!("thorp://alps/{path}"))
+            .unwrap();
+        (member, segment)
+    }
+
+    /// The home is gone, with all connections, until [`Village::start`].
+    pub fn stop(&self) {
+        let edges = self.home.edges().len();
+        self.home.halt();
+        eventually("the home stops", || {
+            edges == 0 || self.home.edges().is_empty()
+        });
+    }
+
+    /// The home comes back with what was durable.
+    pub fn start(&self) {
+        let lives = self.control.lives.load(Ordering::SeqCst);
+        self.start.send(()).unwrap();
+        eventually("the home starts", || {
+            self.control.lives.load(Ordering::SeqCst) > lives
+        });
+    }
+
+    /// What is written from now on is not told to be durable, until [`Village::release_disk`].
+    pub fn hold_disk(&self) {
+        self.control.held.store(true, Ordering::SeqCst);
+    }
+
+    pub fn release_disk(&self) {
+        self.control.held.store(false, Ordering::SeqCst);
+        for input in self.control.waiting.lock().unwrap().drain(..) {
+            self.home.input(input).unwrap();
+        }
+    }
+
+    /// Bytes written so far and not told.
+    pub fn has_waiting(&self) -> bool {
+        !self.control.waiting.lock().unwrap().is_empty()
+    }
+
+    /// Records of a kind that the home has stored.
+    pub fn records(&self, table: Table) -> usize {
+        let records = self.memory.0.lock().unwrap();
+        records.keys().filter(|(of, _)| *of == table).count()
+    }
+
+    /// A size of one of the home's tables.
+    pub fn home_size(&self, name: &'static str) -> usize {
+        let sizes = self
+            .home
+            .inspect(|home: &Home| home.sizes())
+            .wait()
+            .unwrap();
+        sizes.into_iter().find(|(of, _)| *of == name).unwrap().1
+    }
+
+    /// Says that the home's store has room, or none.
+    pub fn set_room(&self, room: bool) {
+        self.home.input(Input::Room(room)).unwrap();
+    }
+
+    /// A site below the home; its address.
+    pub fn site(&self, cache_bytes: usize) -> String {
+        let (tell, told) = mpsc::channel();
+        let (identity, parent) = (self.identity.clone(), self.address.clone());
+        let socket = self.path("site.sock");
+        thread::spawn(move || in_runtime(keep_site(identity, parent, socket, cache_bytes, tell)));
+        told.recv().unwrap()
+    }
+}
+
+/// Waits until something is so, or fails.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let due = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < due, "it did not come to be: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn in_runtime(work: impl Future<Output = ()>) {
+    thorp_net::driver::runtime().unwrap().block_on(work);
+}
+
+/// Runs the home's lives.
+struct Keeper {
+    identity: Identity,
+    socket: PathBuf,
+    memory: Memory,
+    control: Arc<Control>,
+    one_way: Duration,
+}
+
+impl Keeper {
+    async fn keep(
+        self,
+        mut started: tokio::sync::mpsc::UnboundedReceiver<()>,
+        tell: mpsc::Sender<(Handle<Home>, Address)>,
+    ) {
+        let hello = peer(NodeKind::Home, 1, "alps");
+        let mut net = net_config(NodeKind::Home);
+        net.delay = LinkDelay::new(self.one_way);
+        let address = Address::Unix(self.socket.clone());
+        let listener = Listener::bind(&address, &self.identity, net).await.unwrap();
+        let mut config = DriverConfig::new(self.identity.clone(), hello);
+        config.listeners.push(listener);
+        let (mut driver, handle) = Driver::new(config);
+        tell.send((handle.clone(), address)).unwrap();
+        let mut world = HomeWorld {
+            memory: self.memory.clone(),
+            control: Arc::clone(&self.control),
+            handle,
+        };
+        loop {
+            let mut first = Out::new();
+            let config = HomeConfig::new(HomeId(7), "alps".to_owned(), MemberId(1));
+            let mut home = Home::open(config, &self.memory, now(), &mut first).unwrap();
+            self.control.lives.fetch_add(1, Ordering::SeqCst);
+            driver.run(&mut home, &mut world, first, pending()).await;
+            self.control.waiting.lock().unwrap().clear();
+            // The village is gone.
+            if started.recv().await.is_none() {
+                return;
+            }
+            driver.forget_inputs();
+        }
+    }
+}
+
+struct HomeWorld {
+    memory: Memory,
+    control: Arc<Control>,
+    handle: Handle<Home>,
+}
+
+impl World for HomeWorld {
+    fn effect(&mut self, effect: Effect) {
+        let input = match effect {
+            Effect::Append(batch) => {
+                let input = Input::Durable(batch.mark);
+                // What is not durable is lost with the home.
+                if self.control.held.load(Ordering::SeqCst) {
+                    return self.control.waiting.lock().unwrap().push(self.later(batch));
+                }
+                self.memory.apply(batch);
+                input
+            }
+            Effect::Load(page) => self.memory.load(page),
+            other => panic!("{other:?}"),
+        };
+        self.handle.input(input).unwrap();
+    }
+}
+
+impl HomeWorld {
+    fn later(&self, batch: Batch) -> Input {
+        let input = Input::Durable(batch.mark);
+        // Held back means written, and not told.
+        self.memory.apply(batch);
+        input
+    }
+}
+
+async fn keep_site(
+    identity: Identity,
+    parent: Address,
+    socket: PathBuf,
+    cache_bytes: usize,
+    tell: mpsc::Sender<String>,
+) {
+    let hello = peer(NodeKind::Redirector, 2, "valley");
+    let address = Address::Unix(socket);
+    let listener = Listener::bind(&address, &identity, net_config(hello.kind));
+    let mut config = DriverConfig::new(identity.clone(), hello);
+    config.listeners.push(listener.await.unwrap());
+    config.parents.push(ParentConfig::new(vec![parent]));
+    let (mut driver, _handle) = Driver::new(config);
+    let mut config = RedirectorConfig::new(MemberId(2), "valley".to_owned());
+    config.cache_bytes = cache_bytes;
+    let mut site = Redirector::new(config);
+    tell.send(address.to_string()).unwrap();
+    driver
+        .run(&mut site, &mut NoWorld, Out::new(), pending())
+        .await;
+}
+
+/// A redirector needs nothing but its edges.
+struct NoWorld;
+
+impl World for NoWorld {
+    fn effect(&mut self, effect: Effect) {
+        panic!("{effect:?}");
+    }
+}
+
+fn peer(kind: NodeKind, node: u128, name: &str) -> Peer {
+    Peer {
+        kind,
+        node: MemberId(node),
+        name: name.to_owned(),
+    }
+}
+
+/// An engine that keeps everything in memory.
+#[derive(Default, Clone)]
+struct Memory(Arc<Mutex<Records>>);
+
+type Records = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
+
+impl Memory {
+    fn apply(&self, batch: Batch) {
+        let mut records = self.0.lock().unwrap();
+        for op in batch.ops {
+            match op {
+                Op::Put { table, key, value } => records.insert((table, key), value),
+                Op::Delete { table, key } => records.remove(&(table, key)),
+            };
+        }
+    }
+
+    fn load(&self, page: PageId) -> Input {
+        let key = page_key(page);
+        let stored = self.get(Table::Pages, &key).unwrap();
+        let image = stored.map(|stored| decode_page(&key, &stored).unwrap());
+        let result = LoadResult::Found(image);
+        Input::Loaded { page, result }
+    }
+}
+
+impl Reader for Memory {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        let records = self.0.lock().unwrap();
+        Ok(records.get(&(table, key.to_vec())).cloned())
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Scan,
+    ) -> Result<(), StorageError> {
+        for ((of, key), value) in self.0.lock().unwrap().iter() {
+            let within = &key[..] >= from && (to.is_empty() || &key[..] < to);
+            if *of == table && within && visit(key, value) == Scan::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Only to say that a home is a core.
+const _: fn(&mut Home) -> &mut dyn Core = |home| home;
