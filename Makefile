@@ -25,6 +25,7 @@ floors: ## Every room imports only from floors below it
 
 unit: ## Unit, story, simulation and process tests
 	$(CARGO) test --workspace
+	$(CARGO) test -p thorp-cache --features loom --lib
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS)
