@@ -441,14 +441,14 @@ impl Member {
             member: self.config.id,
             sequence: self.sequence,
         };
-        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX {
+        let home = parts.first().map_or(HomeId(0), |part| part.home);
+        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || self.would_outrun(home) {
             out.note(Note::RefusedBusy);
             let refusal = Refusal::Busy {
                 retry_after_ms: BUSY_RETRY_MS,
             };
             return out.answer(ticket, Answer::Outcome(id, Outcome::Refused(refusal)));
         }
-        let home = parts.first().map_or(HomeId(0), |part| part.home);
         let in_flight = InFlight {
             ticket,
             parts,
@@ -460,6 +460,14 @@ impl Member {
         self.commits.insert(id, in_flight);
         self.register(home, out);
         self.send_commit(id, out);
+    }
+
+    /// Whether the commit just counted lies so far above one that waits for its
+    /// answer that the home might forget that one's outcome (rule 11).
+    fn would_outrun(&self, home: HomeId) -> bool {
+        let waiting = self.commits_at(home, |_| true);
+        let oldest = waiting.first().map_or(self.sequence, |id| id.sequence);
+        self.sequence - oldest >= COMMITS_IN_FLIGHT_MAX as u64
     }
 
     /// Sends a commit once the home has registered this member.

@@ -208,7 +208,8 @@ pub enum FetchAnswer {
 /// Why a page cannot be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FetchRefusal {
-    /// There is no such segment; nothing was entered.
+    /// There is no such segment, or no object has reached this overflow page
+    /// yet; nothing was entered.
     NoSuchSegment,
     /// What is on disk is damaged; `thorp check` at the home tells more.
     Damaged,

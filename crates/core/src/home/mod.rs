@@ -278,7 +278,7 @@ impl Home {
         {
             return;
         }
-        if self.segments.get(page.segment).is_none() {
+        if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
         } else if self.pages.is_loaded(page) {
             self.answer_fetch(page, waiter, out);
@@ -293,6 +293,12 @@ impl Home {
             self.waiting.entry(page).or_default().push(waiter);
             self.load(page, out);
         }
+    }
+
+    /// Overflow pages are staged beside the stream (decision 3): an image taken
+    /// before a commit names them would never be told of it.
+    fn is_not_named_yet(&self, page: PageId) -> bool {
+        page.page.is_overflow() && (!self.segments.has_given(page) || self.staging.has(page))
     }
 
     fn waiting_of(&self, edge: EdgeId) -> usize {

@@ -1,7 +1,7 @@
 //! A home's segments and the values staged for them.
 
 use super::records::{self, SegmentRecord, StagedRecord};
-use crate::ids::{PageNo, Registration, SegmentId};
+use crate::ids::{PageId, PageNo, Registration, SegmentId};
 use crate::image::Overflow;
 use crate::limits::{EXTENT_PAGES, SEGMENT_PATH_BYTES_MAX};
 use crate::message::SegmentInfo;
@@ -41,6 +41,12 @@ impl Segments {
     /// A segment that is not being removed.
     pub(super) fn get(&self, id: SegmentId) -> Option<&SegmentRecord> {
         self.by_id.get(&id).filter(|record| !record.removing)
+    }
+
+    /// Whether an overflow page was ever given.
+    pub(super) fn has_given(&self, page: PageId) -> bool {
+        let record = self.get(page.segment);
+        record.is_some_and(|record| page.page < record.overflow)
     }
 
     /// A segment by its path.
@@ -140,12 +146,23 @@ impl Segments {
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     values: BTreeMap<(Registration, u64), StagedRecord>,
+    /// The first page of each value, and how many they are.
+    pages: BTreeMap<(SegmentId, PageNo), u32>,
 }
 
 impl Staging {
     /// Takes a staged value in.
     pub(super) fn insert(&mut self, registration: Registration, token: u64, record: StagedRecord) {
+        let first = (record.segment, record.overflow.first);
+        self.pages.insert(first, record.overflow.pages);
         self.values.insert((registration, token), record);
+    }
+
+    /// Whether a page belongs to a value that no commit has named.
+    pub(super) fn has(&self, page: PageId) -> bool {
+        let up_to = (page.segment, PageNo(0))..=(page.segment, page.page);
+        let nearest = self.pages.range(up_to).next_back();
+        nearest.is_some_and(|((_, first), pages)| page.page.0 - first.0 < *pages)
     }
 
     /// A staged value by its token.
@@ -168,7 +185,9 @@ impl Staging {
         registration: Registration,
         token: u64,
     ) -> Option<StagedRecord> {
-        self.values.remove(&(registration, token))
+        let record = self.values.remove(&(registration, token))?;
+        self.pages.remove(&(record.segment, record.overflow.first));
+        Some(record)
     }
 
     /// The values of a member.
