@@ -37,6 +37,8 @@ pub struct Village {
 struct Control {
     /// Batches are written and nobody is told that they are durable.
     held: AtomicBool,
+    /// Batches are held back and not even written: lost when the home stops.
+    losing: AtomicBool,
     waiting: Mutex<Vec<Input>>,
     lives: AtomicU32,
 }
@@ -129,6 +131,12 @@ impl Village {
         self.control.held.store(true, Ordering::SeqCst);
     }
 
+    /// What is written from now on is neither written nor told: it is lost when the home stops.
+    pub fn lose_disk(&self) {
+        self.control.losing.store(true, Ordering::SeqCst);
+        self.hold_disk();
+    }
+
     pub fn release_disk(&self) {
         self.control.held.store(false, Ordering::SeqCst);
         for input in self.control.waiting.lock().unwrap().drain(..) {
@@ -145,6 +153,11 @@ impl Village {
     pub fn records(&self, table: Table) -> usize {
         let records = self.memory.0.lock().unwrap();
         records.keys().filter(|(of, _)| *of == table).count()
+    }
+
+    /// Waits until the home has nothing under way.
+    pub fn eventually_quiet(&self) {
+        eventually("the home is quiet", || self.home_size("pending") == 0);
     }
 
     /// A size of one of the home's tables.
@@ -221,6 +234,8 @@ impl Keeper {
             self.control.lives.fetch_add(1, Ordering::SeqCst);
             driver.run(&mut home, &mut world, first, pending()).await;
             self.control.waiting.lock().unwrap().clear();
+            self.control.held.store(false, Ordering::SeqCst);
+            self.control.losing.store(false, Ordering::SeqCst);
             // The village is gone.
             if started.recv().await.is_none() {
                 return;
@@ -241,7 +256,6 @@ impl World for HomeWorld {
         let input = match effect {
             Effect::Append(batch) => {
                 let input = Input::Durable(batch.mark);
-                // What is not durable is lost with the home.
                 if self.control.held.load(Ordering::SeqCst) {
                     return self.control.waiting.lock().unwrap().push(self.later(batch));
                 }
@@ -258,8 +272,9 @@ impl World for HomeWorld {
 impl HomeWorld {
     fn later(&self, batch: Batch) -> Input {
         let input = Input::Durable(batch.mark);
-        // Held back means written, and not told.
-        self.memory.apply(batch);
+        if !self.control.losing.load(Ordering::SeqCst) {
+            self.memory.apply(batch);
+        }
         input
     }
 }
