@@ -27,7 +27,10 @@ fn every_story_is_told_as_it_is_written() {
         if bless && told.text != written && !told.panicked {
             fs::write(&path, &told.text).expect("a story can be written");
         } else if told.text != written {
-            wrong.push(format!("{name}: {}", first_difference(&written, &told.text)));
+            wrong.push(format!(
+                "{name}: {}",
+                first_difference(&written, &told.text)
+            ));
         }
         wrong.extend(told.failed.iter().map(|failed| format!("{name}: {failed}")));
         if told.panicked {
@@ -78,7 +81,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::GenerationNotChecked, "trap-12-reused-slot"),
     (Bug::ExtentNotRaised, "trap-12-scan-misses-a-page"),
     (Bug::DroppedNotInvalidated, "trap-17-values-not-kept"),
-    (Bug::ChildNotLimited, "trap-18-flood-of-calls"),
+    (Bug::ChildNotLimited, "trap-18-floods"),
     (Bug::StepSplit, "trap-20-between-two-messages"),
     (Bug::JoinedOntoRedirect, "trap-21-joined-onto-a-redirect"),
     (Bug::NoticesCount, "trap-22-numbers-not-counts"),
@@ -109,7 +112,10 @@ fn stories() -> Vec<PathBuf> {
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn first_difference(written: &str, told: &str) -> String {

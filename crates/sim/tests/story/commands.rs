@@ -18,7 +18,7 @@
 //! show m0 P             expect m0 P = {x="a"}
 //! ```
 //!
-//! `quietly` at the end of a command leaves what it causes out.
+//! `3 times m0 reads P.x; settle` does so three times; `quietly` at the end of a command leaves what it causes out.
 
 use super::node::HOME;
 use super::program::Waiting;
@@ -48,6 +48,14 @@ impl Teller {
             Some(line) => (line, true),
             None => (line, false),
         };
+        if let Some((count, commands)) = line.split_once(" times ") {
+            for _ in 0..number(count) {
+                for command in commands.split("; ") {
+                    self.command(&format!("{command}{}", if quiet { " quietly" } else { "" }));
+                }
+            }
+            return;
+        }
         self.village.quiet = quiet;
         let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
         match first {
@@ -130,7 +138,11 @@ impl Teller {
 
     fn sync(&mut self, rest: &str) {
         let (home, count) = rest.split_once(' ').unwrap_or((rest, ""));
-        let count = if count.is_empty() { usize::MAX } else { number(count) as usize };
+        let count = if count.is_empty() {
+            usize::MAX
+        } else {
+            number(count) as usize
+        };
         self.village.sync(home, count);
     }
 
@@ -176,7 +188,8 @@ impl Teller {
             };
             self.village.put(from, to, Message::Up(message));
         }
-        self.village.say(&format!("    {count} {kind} are on their way to {to}"));
+        self.village
+            .say(&format!("    {count} {kind} are on their way to {to}"));
     }
 
     // --- Members ---
@@ -197,7 +210,9 @@ impl Teller {
                 let program = self.village.node(name).program.as_mut();
                 program.expect("a member").give_up(transaction);
             }
-            "fetches" => self.village.fetch(name, page(what), Waiting::Fetch(page(what))),
+            "fetches" => self
+                .village
+                .fetch(name, page(what), Waiting::Fetch(page(what))),
             "evicts" => {
                 let pages = what.split_whitespace().map(|name| Place {
                     home: HOME,
@@ -338,7 +353,8 @@ fn link(text: &str) -> (&str, &str) {
 }
 
 fn number(text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("{text:?} is no number"))
+    text.parse()
+        .unwrap_or_else(|_| panic!("{text:?} is no number"))
 }
 
 fn page(name: &str) -> PageId {

@@ -165,7 +165,10 @@ impl Founder<'_> {
             let (object, generation) = names::object_id(name).expect("an object");
             let value = NewValue::Inline(names::bytes_of(value).into());
             let op = WriteOp::Create { generation, value };
-            writes.entry(object.page).or_default().insert(object.slot, op);
+            writes
+                .entry(object.page)
+                .or_default()
+                .insert(object.slot, op);
         }
         let writes = writes.into_iter().map(|(page, slots)| PageWrites {
             page,

@@ -18,7 +18,7 @@ pub(crate) struct Program {
     pub(crate) waiting: BTreeMap<Ticket, Waiting>,
     last_ticket: Ticket,
     /// How commits ended, in the order in which they were asked for.
-    pub(crate) commits: Vec<Option<(Outcome, String)>>,
+    pub(crate) commits: Vec<Option<Outcome>>,
     /// Where large values were staged, by token.
     pub(crate) staged: BTreeMap<u64, Overflow>,
     /// The last answer to a call.
@@ -149,7 +149,10 @@ impl Program {
     /// Writes, as nobody else sees yet.
     pub(crate) fn write(&mut self, name: &str, object: ObjectId, op: WriteOp) {
         let writes = &mut self.open(name).writes;
-        writes.entry(object.page).or_default().insert(object.slot, op);
+        writes
+            .entry(object.page)
+            .or_default()
+            .insert(object.slot, op);
     }
 
     /// Forgets a transaction.
@@ -191,9 +194,9 @@ impl Program {
     }
 
     /// Takes the outcome of a commit.
-    pub(crate) fn ended(&mut self, at: usize, name: &str, outcome: &Outcome, stamp: String) {
+    pub(crate) fn ended(&mut self, at: usize, name: &str, outcome: &Outcome) {
         if let Some(commit) = self.commits.get_mut(at) {
-            *commit = Some((outcome.clone(), stamp));
+            *commit = Some(outcome.clone());
         }
         if let Some(transaction) = self.transactions.get_mut(name) {
             transaction.ended = Some(text::outcome(outcome));

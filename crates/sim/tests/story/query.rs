@@ -53,8 +53,8 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
         ["commit", number] => commit(program, number.parse().expect("a number")),
         ["stamp", number] => {
             let number: usize = number.parse().expect("a number");
-            let ended = program.commits.get(number - 1).cloned().flatten();
-            ended.map_or_else(|| String::from("none"), |(outcome, _)| effects::stamp_of(&outcome))
+            let ended = program.commits.get(number - 1).and_then(Option::as_ref);
+            ended.map_or_else(|| String::from("none"), effects::stamp_of)
         }
         [page] => match image(program, page) {
             Some((page, image)) => text::content(page, &image),
@@ -78,7 +78,7 @@ fn commit(program: &Program, number: usize) -> String {
     match number.checked_sub(1).and_then(|at| program.commits.get(at)) {
         None => String::from("none"),
         Some(None) => String::from("unanswered"),
-        Some(Some((outcome, _))) => text::outcome(outcome),
+        Some(Some(outcome)) => text::outcome(outcome),
     }
 }
 
@@ -86,7 +86,9 @@ fn lists(village: &Village, parent: &str, child: &str, page: &str) -> String {
     let page = names::page_id(page).unwrap_or_else(|| panic!("{page:?} is no page"));
     let edge = village.edge(parent, child);
     let machine = village.machine(parent);
-    let listed = edge.zip(machine).is_some_and(|(edge, m)| m.holds(edge, page));
+    let listed = edge
+        .zip(machine)
+        .is_some_and(|(edge, m)| m.holds(edge, page));
     String::from(if listed { "yes" } else { "no" })
 }
 
@@ -103,35 +105,31 @@ pub(crate) fn check(
     remembered: &BTreeMap<String, String>,
     line: &str,
 ) -> Result<(), String> {
-    let comparisons: [(&str, fn(u64, u64) -> bool); 3] = [
-        (" > ", |a, b| a > b),
-        (" >= ", |a, b| a >= b),
-        (" <= ", |a, b| a <= b),
-    ];
-    let recall = |text: &str| remembered.get(text).cloned().unwrap_or_else(|| String::from(text));
-    let (question, holds): (&str, Box<dyn Fn(&str) -> bool>) =
-        if let Some((question, wanted)) = line.split_once(" != ") {
-            let wanted = recall(wanted);
-            (question, Box::new(move |found| found != wanted))
-        } else if let Some((question, wanted)) = line.split_once(" = ") {
-            let wanted = recall(wanted);
-            (question, Box::new(move |found| found == wanted))
-        } else {
-            let found = comparisons
-                .iter()
-                .find_map(|(sign, holds)| Some((line.split_once(sign)?, holds)));
-            let ((question, wanted), holds) = found.expect("an expectation: question = answer");
-            let wanted = size_of(&recall(wanted));
-            (question, Box::new(move |found| holds(size_of(found), wanted)))
-        };
+    let signs = [" != ", " >= ", " <= ", " = ", " > "];
+    let parts = signs.iter().find_map(|sign| {
+        let (question, wanted) = line.split_once(sign)?;
+        Some((question, sign.trim(), wanted))
+    });
+    let (question, sign, wanted) = parts.expect("an expectation: question = answer");
+    let wanted = remembered.get(wanted).map_or(wanted, String::as_str);
     let found = answer(village, question);
-    if holds(&found) { Ok(()) } else { Err(found) }
+    let holds = match sign {
+        "=" => found == wanted,
+        "!=" => found != wanted,
+        ">" => size_of(&found) > size_of(wanted),
+        ">=" => size_of(&found) >= size_of(wanted),
+        _ => size_of(&found) <= size_of(wanted),
+    };
+    if holds { Ok(()) } else { Err(found) }
 }
 
 /// A number, or a stamp's.
 fn size_of(text: &str) -> u64 {
     let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-    match text.strip_prefix('@').and_then(|stamp| stamp.split_once('+')) {
+    match text
+        .strip_prefix('@')
+        .and_then(|stamp| stamp.split_once('+'))
+    {
         Some((ms, counter)) => (number(ms) << 16) | number(counter),
         None => number(text),
     }

@@ -41,7 +41,11 @@ impl Pen<'_> {
                 peers,
                 ..
             } => {
-                let how = if *peers { "neighbours may answer" } else { "in the stream" };
+                let how = if *peers {
+                    "neighbours may answer"
+                } else {
+                    "in the stream"
+                };
                 format!("fetch {} (attempt {attempt}, {how})", names::page(*page))
             }
             Up::Evict { page, entry, .. } => {
@@ -66,7 +70,10 @@ impl Pen<'_> {
                 position,
                 watermark,
                 ..
-            } => format!("stream begins (at {position}, watermark {})", names::stamp(*watermark)),
+            } => format!(
+                "stream begins (at {position}, watermark {})",
+                names::stamp(*watermark)
+            ),
             Down::End { .. } => String::from("stream ends"),
             Down::Step(step) => self.step(step),
             Down::Image {
@@ -82,7 +89,10 @@ impl Pen<'_> {
                     format!("image {what}, as of {position} (attempt {attempt}, entry {entry})")
                 }
                 FetchAnswer::Refused(why) => {
-                    format!("no image {}: {why:?} (attempt {attempt})", names::page(*page))
+                    format!(
+                        "no image {}: {why:?} (attempt {attempt})",
+                        names::page(*page)
+                    )
                 }
             },
             Down::Redirect {
@@ -107,7 +117,10 @@ impl Pen<'_> {
                 position,
                 watermark,
                 ..
-            } => format!("heartbeat {position} (watermark {})", names::stamp(*watermark)),
+            } => format!(
+                "heartbeat {position} (watermark {})",
+                names::stamp(*watermark)
+            ),
             Down::Answer { call, result, .. } => match result {
                 Ok(response) => format!("answer {}: {}", self.call(*call), self.response(response)),
                 Err(error) => format!("answer {}: {error}", self.call(*call)),
@@ -121,7 +134,9 @@ impl Pen<'_> {
         match &peer.image {
             Some(i) => {
                 let what = image(peer.page, i);
-                format!("helper's {what}, as of {position} (to {to}, attempt {attempt}, entry {entry})")
+                format!(
+                    "helper's {what}, as of {position} (to {to}, attempt {attempt}, entry {entry})"
+                )
             }
             None => {
                 let page = names::page(peer.page);
@@ -154,14 +169,25 @@ impl Pen<'_> {
         } else {
             changes.join(", ")
         };
-        format!("step {}{}: {changes}", step.position, reply.unwrap_or_default())
+        format!(
+            "step {}{}: {changes}",
+            step.position,
+            reply.unwrap_or_default()
+        )
     }
 
     fn request(&self, request: &Request) -> String {
         match request {
             Request::Register => String::from("register"),
             Request::Open { path, create } => {
-                format!("open \"{path}\"{}", if *create { ", make it if there is none" } else { "" })
+                format!(
+                    "open \"{path}\"{}",
+                    if *create {
+                        ", make it if there is none"
+                    } else {
+                        ""
+                    }
+                )
             }
             Request::List { prefix, after } => format!("list \"{prefix}\" after \"{after}\""),
             Request::Remove { path } => format!("remove \"{path}\""),
@@ -172,7 +198,10 @@ impl Pen<'_> {
                 index,
                 chunks,
                 ..
-            } => format!("stage value {token} of {bytes} bytes, chunks from {index}: {}", chunks.len()),
+            } => format!(
+                "stage value {token} of {bytes} bytes, chunks from {index}: {}",
+                chunks.len()
+            ),
             Request::Unstage { token, .. } => format!("unstage value {token}"),
             Request::Outcome { commit, .. } => format!("outcome of {}", self.id(*commit)),
         }
@@ -185,7 +214,11 @@ impl Pen<'_> {
             Response::Segment(info) => segment_info(info),
             Response::Segments { segments, more } => {
                 let all: Vec<String> = segments.iter().map(segment_info).collect();
-                format!("[{}]{}", all.join(", "), if *more { " and more" } else { "" })
+                format!(
+                    "[{}]{}",
+                    all.join(", "),
+                    if *more { " and more" } else { "" }
+                )
             }
             Response::Removed => String::from("removed"),
             Response::Extent { first, pages } => format!("{pages} pages from {first}"),
@@ -205,7 +238,10 @@ impl Pen<'_> {
     }
 
     fn who(&self, member: MemberId) -> String {
-        self.0.get(&member).cloned().unwrap_or_else(|| format!("{member:?}"))
+        self.0
+            .get(&member)
+            .cloned()
+            .unwrap_or_else(|| format!("{member:?}"))
     }
 }
 
@@ -238,7 +274,12 @@ fn refused(refusal: &Refusal) -> String {
 
 /// A page and what is in it.
 pub(crate) fn image(page: PageId, image: &Image) -> String {
-    format!("{} v{} {}", names::page(page), image.version(), content(page, image))
+    format!(
+        "{} v{} {}",
+        names::page(page),
+        image.version(),
+        content(page, image)
+    )
 }
 
 /// What is in a page.
@@ -278,7 +319,9 @@ fn change(change: &PageChange) -> String {
     let PageSlots::Some(slots) = &change.slots else {
         return format!("all of {} invalid", names::page(page));
     };
-    let slots = slots.iter().map(|(slot, change)| slot_change(page, *slot, change));
+    let slots = slots
+        .iter()
+        .map(|(slot, change)| slot_change(page, *slot, change));
     let slots: Vec<String> = slots.collect();
     slots.join(", ")
 }
@@ -318,7 +361,9 @@ pub(crate) fn slot_set(page: PageId, slots: &SlotSet) -> String {
     if *slots == SlotSet::ALL {
         return format!("all of {name}");
     }
-    let slots = slots.iter().map(|slot| format!("{name}.{}", names::slot(page, slot)));
+    let slots = slots
+        .iter()
+        .map(|slot| format!("{name}.{}", names::slot(page, slot)));
     let slots: Vec<String> = slots.collect();
     slots.join(" ")
 }

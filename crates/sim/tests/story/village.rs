@@ -87,7 +87,10 @@ impl Village {
         let edge = self.last_edge;
         let pair = (String::from(parent), String::from(child));
         self.edges.insert(edge, pair);
-        let ends = [(child, parent, Direction::Up), (parent, child, Direction::Down)];
+        let ends = [
+            (child, parent, Direction::Up),
+            (parent, child, Direction::Down),
+        ];
         for (name, other, direction) in ends {
             let peer = self.peer(other);
             let input = Input::Connected {
@@ -178,7 +181,10 @@ impl Village {
             return false;
         };
         let kind = Pen(&self.people).kind(&message);
-        self.delivered.entry(link).or_default().push(message.clone());
+        self.delivered
+            .entry(link)
+            .or_default()
+            .push(message.clone());
         let header = format!("{to} gets from {from}: {kind}");
         self.later(to, header, Input::Received { edge, message });
         self.work();
@@ -300,7 +306,11 @@ impl Village {
         let node = self.node(name);
         let program = node.program.as_mut().expect("only members have programs");
         let ticket = program.ticket(waiting);
-        self.later(name, format!("{name} is asked"), Input::Asked { ticket, ask });
+        self.later(
+            name,
+            format!("{name} is asked"),
+            Input::Asked { ticket, ask },
+        );
         self.work();
     }
 
@@ -350,7 +360,10 @@ impl Village {
             }
             Effect::Append(batch) => {
                 let what = effects::batch(&batch);
-                self.say(&format!("        {name} writes batch {}: {what}", batch.mark.0));
+                self.say(&format!(
+                    "        {name} writes batch {}: {what}",
+                    batch.mark.0
+                ));
                 self.node(name).disk.append(batch);
             }
             Effect::Load(page) => {
@@ -396,9 +409,8 @@ impl Village {
                 let id = Pen(&self.people).id(id);
                 let said = text::outcome(&outcome);
                 self.say(&format!("        {name} hears: {id} {said}"));
-                let stamp = effects::stamp_of(&outcome);
                 if let Some(program) = self.node(name).program.as_mut() {
-                    program.ended(at, &transaction, &outcome, stamp);
+                    program.ended(at, &transaction, &outcome);
                 }
             }
             (Waiting::Call(token), Answer::Called(result)) => {
