@@ -1,1 +1,35 @@
 //! Homes and sites: storage, sockets, configuration and metrics joined.
+//!
+//! - [`HomeServer`]: `thorp_core`'s home, a store, and the loop of `thorp_net` between them. It survives a full disk and a
+//!   broken engine: reads go on without room, and a home whose engine broke is opened again from what is in the store.
+//! - [`SiteServer`]: the redirector of a site.
+//! - [`HomeConfigFile`], [`SiteConfigFile`]: what they are told, as TOML files and as structs.
+//! - `/metrics`, `/health` and `/status` over HTTP, if an address is given; [`Status`] is what they are made of.
+//!
+//! A server runs on a current-thread runtime ([`runtime`]); signals are the caller's: [`HomeServer::run`] takes the future
+//! that ends it. The disk has threads of its own, and so has HTTP: it answers also when the loop does not.
+
+mod config;
+mod error;
+mod home;
+mod http;
+mod logs;
+mod metrics;
+mod node;
+mod site;
+mod status;
+
+pub use config::{
+    Bytes, BytesError, ChildDelay, ConfigError, HOME_PORT, HomeConfigFile, HomeLimits, LinkLimits,
+    LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX, SITE_PORT, SiteConfigFile, SiteLimits,
+    StoreConfig,
+};
+pub use error::ServerError;
+pub use home::{HomeControl, HomeServer};
+pub use logs::init_logs;
+pub use site::SiteServer;
+pub use status::{
+    AtHome, ChildStatus, Health, HitCounts, HomeStatus, Opened, ParentLine, Status, StorageStatus,
+    TableLine, TrafficLine,
+};
+pub use thorp_net::driver::runtime;

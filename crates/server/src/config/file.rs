@@ -1,0 +1,437 @@
+//! The files as a whole.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use thorp_core::limits::COMMITS_IN_FLIGHT_MAX;
+use thorp_net::Address;
+
+use super::parts::{
+    ChildDelay, HomeLimits, LinkLimits, LogConfig, ParentEntry, SiteLimits, StoreConfig,
+};
+use super::values::{socket_address, texts};
+
+/// What a home is told. Every field has a default but `name` and `data_dir`; a command line sets fields after the file was
+/// read.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HomeConfigFile {
+    /// The home's name, as references say it.
+    pub name: Option<String>,
+    /// Where it keeps everything; made if it is not there.
+    pub data_dir: Option<PathBuf>,
+    /// Its certificate and key; `identity` in the data directory by default.
+    pub identity_dir: Option<PathBuf>,
+    /// Where it listens.
+    #[serde(deserialize_with = "texts::deserialize")]
+    pub listen: Vec<Address>,
+    /// Where `/metrics`, `/health` and `/status` are served; nowhere by default.
+    #[serde(deserialize_with = "socket_address")]
+    pub http: Option<SocketAddr>,
+    /// `[log]`.
+    pub log: LogConfig,
+    /// `[store]`.
+    pub store: StoreConfig,
+    /// `[limits]`.
+    pub limits: HomeLimits,
+    /// `[link]`.
+    pub link: LinkLimits,
+    /// `[[child_delay]]`.
+    pub child_delay: Vec<ChildDelay>,
+}
+
+/// What a site is told. Every field has a default but `name`, `data_dir` and at least one `[[parent]]`; a command line sets
+/// fields after the file was read.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SiteConfigFile {
+    /// The site's name.
+    pub name: Option<String>,
+    /// Where it keeps its identity; nothing else of a site needs to survive (rule 13).
+    pub data_dir: Option<PathBuf>,
+    /// Its certificate and key; `identity` in the data directory by default.
+    pub identity_dir: Option<PathBuf>,
+    /// An authority on the same machine that may issue the identity if there is none yet.
+    pub authority_dir: Option<PathBuf>,
+    /// Where it listens.
+    #[serde(deserialize_with = "texts::deserialize")]
+    pub listen: Vec<Address>,
+    /// Where `/metrics`, `/health` and `/status` are served; nowhere by default.
+    #[serde(deserialize_with = "socket_address")]
+    pub http: Option<SocketAddr>,
+    /// `[[parent]]`.
+    pub parent: Vec<ParentEntry>,
+    /// `[log]`.
+    pub log: LogConfig,
+    /// `[limits]`.
+    pub limits: SiteLimits,
+    /// `[link]`.
+    pub link: LinkLimits,
+    /// `[[child_delay]]`.
+    pub child_delay: Vec<ChildDelay>,
+}
+
+/// What is wrong with a configuration.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It is not the TOML that was expected: a key that does not exist, a value of another kind. The error names key and line.
+    Toml {
+        /// Which file; empty if it was no file.
+        path: PathBuf,
+        /// What is wrong.
+        error: Box<toml::de::Error>,
+    },
+    /// Something must be said and is not.
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// An example.
+        example: &'static str,
+    },
+    /// A value that cannot be.
+    Value {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl HomeConfigFile {
+    /// A documented example, which `thorp home --print-config` prints.
+    pub const EXAMPLE: &'static str = include_str!("../../config/home.toml");
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::File`], [`ConfigError::Toml`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        load(path.as_ref())
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Toml`].
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        parse(Path::new(""), text)
+    }
+
+    /// The name, or that it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn name(&self) -> Result<&str, ConfigError> {
+        given(self.name.as_deref(), "name", "name = \"alps\"")
+    }
+
+    /// The data directory, or that it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn data_dir(&self) -> Result<&Path, ConfigError> {
+        data_dir(self.data_dir.as_deref())
+    }
+
+    /// Where the store lies.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn store_dir(&self) -> Result<PathBuf, ConfigError> {
+        Ok(self.data_dir()?.join("store"))
+    }
+
+    /// Where certificate and key lie.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn identity_dir(&self) -> Result<PathBuf, ConfigError> {
+        identity_dir(self.identity_dir.as_deref(), self.data_dir.as_deref())
+    }
+
+    /// Whether a home can start with it.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`], [`ConfigError::Value`].
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.name()?;
+        self.data_dir()?;
+        check_listen(&self.listen)?;
+        if self.limits.outcomes_per_member < COMMITS_IN_FLIGHT_MAX as u64 {
+            return Err(ConfigError::Value {
+                key: "limits.outcomes_per_member",
+                why: format!("at least {COMMITS_IN_FLIGHT_MAX}: as many as a member has under way"),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl SiteConfigFile {
+    /// A documented example, which `thorp site --print-config` prints.
+    pub const EXAMPLE: &'static str = include_str!("../../config/site.toml");
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::File`], [`ConfigError::Toml`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        load(path.as_ref())
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Toml`].
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        parse(Path::new(""), text)
+    }
+
+    /// The name, or that it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn name(&self) -> Result<&str, ConfigError> {
+        given(self.name.as_deref(), "name", "name = \"valley\"")
+    }
+
+    /// Where certificate and key lie.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn identity_dir(&self) -> Result<PathBuf, ConfigError> {
+        identity_dir(self.identity_dir.as_deref(), self.data_dir.as_deref())
+    }
+
+    /// Whether a site can start with it.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`], [`ConfigError::Value`].
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.name()?;
+        self.identity_dir()?;
+        check_listen(&self.listen)?;
+        if self.parent.iter().any(|parent| parent.addresses.is_empty()) {
+            return Err(ConfigError::Missing {
+                key: "parent.addresses",
+                example: "addresses = [\"tcp://alps.example.org:7420\"]",
+            });
+        }
+        let example = "[[parent]]\nname = \"alps\"\naddresses = [\"tcp://alps.example.org:7420\"]";
+        given(self.parent.first(), "parent", example)?;
+        Ok(())
+    }
+}
+
+impl Default for HomeConfigFile {
+    fn default() -> Self {
+        Self {
+            name: None,
+            data_dir: None,
+            identity_dir: None,
+            listen: vec![anywhere(HOME_PORT)],
+            http: None,
+            log: LogConfig::default(),
+            store: StoreConfig::default(),
+            limits: HomeLimits::default(),
+            link: LinkLimits::default(),
+            child_delay: Vec::new(),
+        }
+    }
+}
+
+impl Default for SiteConfigFile {
+    fn default() -> Self {
+        Self {
+            name: None,
+            data_dir: None,
+            identity_dir: None,
+            authority_dir: None,
+            listen: vec![anywhere(SITE_PORT)],
+            http: None,
+            parent: Vec::new(),
+            log: LogConfig::default(),
+            limits: SiteLimits::default(),
+            link: LinkLimits::default(),
+            child_delay: Vec::new(),
+        }
+    }
+}
+
+/// Where a home listens if not told otherwise.
+pub const HOME_PORT: u16 = 7420;
+/// Where a site listens if not told otherwise.
+pub const SITE_PORT: u16 = 7421;
+
+fn anywhere(port: u16) -> Address {
+    let host = "0.0.0.0".to_owned();
+    Address::Tcp { host, port }
+}
+
+fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::File {
+        path: path.to_owned(),
+        error,
+    })?;
+    parse(path, &text)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| ConfigError::Toml {
+        path: path.to_owned(),
+        error: Box::new(error),
+    })
+}
+
+fn given<T>(value: Option<T>, key: &'static str, example: &'static str) -> Result<T, ConfigError> {
+    value.ok_or(ConfigError::Missing { key, example })
+}
+
+fn data_dir(dir: Option<&Path>) -> Result<&Path, ConfigError> {
+    given(dir, "data_dir", "data_dir = \"/var/lib/thorp\"")
+}
+
+fn identity_dir(given: Option<&Path>, data: Option<&Path>) -> Result<PathBuf, ConfigError> {
+    match given {
+        Some(dir) => Ok(dir.to_owned()),
+        None => Ok(data_dir(data)?.join("identity")),
+    }
+}
+
+fn check_listen(listen: &[Address]) -> Result<(), ConfigError> {
+    let example = "listen = [\"tcp://0.0.0.0:7420\"]";
+    given(listen.first(), "listen", example).map(drop)
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Toml { path, error } if path.as_os_str().is_empty() => {
+                write!(f, "the configuration: {error}")
+            }
+            Self::Toml { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Missing { key, example } => {
+                write!(f, "`{key}` is not set; for example:\n{example}")
+            }
+            Self::Value { key, why } => write!(f, "`{key}`: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { error, .. } => Some(error),
+            Self::Toml { error, .. } => Some(error),
+            Self::Missing { .. } | Self::Value { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Bytes, LogFormat};
+
+    #[test]
+    fn the_examples_say_what_the_defaults_are() {
+        let mut home = HomeConfigFile::parse(HomeConfigFile::EXAMPLE).unwrap();
+        home.check().unwrap();
+        let set = [home.name.take().is_some(), home.data_dir.take().is_some()];
+        assert_eq!(set, [true; 2]);
+        assert_eq!(home, HomeConfigFile::default());
+        let mut site = SiteConfigFile::parse(SiteConfigFile::EXAMPLE).unwrap();
+        site.check().unwrap();
+        let set = [site.name.take().is_some(), site.data_dir.take().is_some()];
+        assert_eq!(set, [true; 2]);
+        assert_eq!(site.parent.len(), 1);
+        site.parent.clear();
+        assert_eq!(site, SiteConfigFile::default());
+    }
+
+    #[test]
+    fn what_is_commented_out_in_the_examples_is_right_too() {
+        let all = |text: &str| {
+            let lines = text.lines().map(|line| {
+                let bare = line.strip_prefix("#").filter(|rest| !rest.starts_with(' '));
+                bare.unwrap_or(line)
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let home = HomeConfigFile::parse(&all(HomeConfigFile::EXAMPLE)).unwrap();
+        assert!(home.http.is_some() && home.store.limit.is_some());
+        assert_eq!(home.child_delay.len(), 1);
+        let site = SiteConfigFile::parse(&all(SiteConfigFile::EXAMPLE)).unwrap();
+        assert!(site.authority_dir.is_some() && site.parent[0].one_way_ms > 0);
+    }
+
+    #[test]
+    fn a_key_that_does_not_exist_is_named() {
+        for text in ["nam = \"x\"", "[store]\nlimits = 5", "[log]\ncolour = 1"] {
+            let error = HomeConfigFile::parse(text).unwrap_err().to_string();
+            let key = text.lines().last().unwrap().split(' ').next().unwrap();
+            assert!(
+                error.contains("unknown field") && error.contains(key),
+                "{error}"
+            );
+        }
+        let error = SiteConfigFile::parse("[[parent]]\naddress = []").unwrap_err();
+        assert!(error.to_string().contains("`address`"), "{error}");
+    }
+
+    #[test]
+    fn what_must_be_said_is_asked_for_with_an_example() {
+        let error = HomeConfigFile::default().check().unwrap_err();
+        assert!(
+            error.to_string().starts_with("`name` is not set"),
+            "{error}"
+        );
+        let site = SiteConfigFile {
+            name: Some("valley".to_owned()),
+            data_dir: Some("/tmp".into()),
+            ..SiteConfigFile::default()
+        };
+        let error = site.check().unwrap_err().to_string();
+        assert!(error.contains("[[parent]]"), "{error}");
+    }
+
+    #[test]
+    fn values_are_read_and_bad_ones_named() {
+        let text = "listen = [\"unix:/run/t.sock\"]\nhttp = \"[::1]:80\"\n[log]\nformat = \"json\"\n[store]\nlimit = \"1 GiB\"";
+        let home = HomeConfigFile::parse(text).unwrap();
+        assert_eq!(home.store.limit, Some(Bytes(1 << 30)));
+        assert_eq!(home.log.format, LogFormat::Json);
+        for text in [
+            "listen = [\"nowhere\"]",
+            "http = \"localhost\"",
+            "[store]\nlimit = \"lots\"",
+            "[limits]\ncache = -1",
+        ] {
+            assert!(HomeConfigFile::parse(text).is_err(), "{text}");
+        }
+    }
+}

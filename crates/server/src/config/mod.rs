@@ -1,0 +1,13 @@
+//! What a home or a site is told when it starts: TOML files, and the same as structs whose fields a command line may set
+//! over what a file said.
+
+mod file;
+mod parts;
+mod values;
+
+pub use file::{ConfigError, HOME_PORT, HomeConfigFile, SITE_PORT, SiteConfigFile};
+pub use parts::{
+    ChildDelay, HomeLimits, LinkLimits, LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX,
+    SiteLimits, StoreConfig,
+};
+pub use values::{Bytes, BytesError};

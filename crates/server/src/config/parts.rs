@@ -1,0 +1,187 @@
+//! The tables of the configuration files.
+
+use serde::Deserialize;
+use thorp_core::limits;
+use thorp_net::Address;
+use thorp_net::driver;
+
+use super::values::{Bytes, texts};
+
+/// `[log]`: what is logged, and how. To standard error.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogConfig {
+    /// `error`, `warn`, `info`, `debug` or `trace`, also for single parts: `info,thorp_net=debug`.
+    pub level: String,
+    /// `text` or `json`.
+    pub format: LogFormat,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object in each line.
+    Json,
+}
+
+/// `[store]`: the durable storage of a home.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreConfig {
+    /// The most that the store may hold, in keys, values and checksums; none by default. The last part of it is kept free,
+    /// so commits are refused a little below it; see [`StoreConfig::room_low`].
+    pub limit: Option<Bytes>,
+    /// Memory for blocks read from disk.
+    pub cache: Bytes,
+    /// Room on the volume that is left alone; by default an eighth of the volume, at most 256 MiB.
+    pub disk_reserve: Option<Bytes>,
+    /// Between looks at whether there is room (again), in milliseconds.
+    pub room_probe_ms: u64,
+}
+
+/// One `[[parent]]`: a home or another site that a site sits below.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParentEntry {
+    /// The name that it must have in its certificate; without it any node of the village will do.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Where it listens; tried in turn.
+    #[serde(deserialize_with = "texts::deserialize")]
+    pub addresses: Vec<Address>,
+    /// Plays a wide-area link: what goes up is delayed so long, in milliseconds.
+    #[serde(default)]
+    pub one_way_ms: u64,
+}
+
+/// One `[[child_delay]]`: plays a wide-area link towards one child.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildDelay {
+    /// The name that the child tells.
+    pub child: String,
+    /// What goes down to it is delayed so long, in milliseconds.
+    pub one_way_ms: u64,
+}
+
+/// `[link]`: limits of edges (rule 15).
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkLimits {
+    /// Bytes that wait to be written to one peer; one that lets more pile up is cut off.
+    pub queue: Bytes,
+    /// Frames that wait to be written to one peer.
+    pub queue_frames_max: usize,
+    /// Bytes received from all peers that wait for the loop.
+    pub inbox: Bytes,
+    /// Edges at one time.
+    pub edges_max: usize,
+    /// How long a clean shutdown goes on writing, in milliseconds.
+    pub flush_ms_max: u64,
+}
+
+/// `[limits]` of a home.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HomeLimits {
+    /// Memory for page images.
+    pub cache: Bytes,
+    /// Modified objects in memory before they are installed in pages.
+    pub mob: Bytes,
+    /// Commits accepted and not yet durable.
+    pub pending: Bytes,
+    /// Objects of which the last change is known; below that, commits are judged by pages.
+    pub changes_known_max: usize,
+    /// Commits that wait for pages from disk.
+    pub parked_max: usize,
+    /// Members whose outcomes are remembered.
+    pub registrations_max: usize,
+    /// Outcomes remembered of each.
+    pub outcomes_per_member: u64,
+}
+
+/// `[limits]` of a site.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SiteLimits {
+    /// Memory for page images; `0` keeps none, and pages come from the members.
+    pub cache: Bytes,
+    /// New values of commits that passed, kept until they are delivered.
+    pub kept: Bytes,
+}
+
+impl StoreConfig {
+    /// When less than this can still be brought, commits are refused as *full*: a sixteenth of the limit, at most
+    /// [`ROOM_LOW_MAX`] bytes. So a commit is rarely caught halfway.
+    pub fn room_low(limit: Option<u64>) -> u64 {
+        limit.map_or(ROOM_LOW_MAX, |limit| (limit / 16).min(ROOM_LOW_MAX))
+    }
+}
+
+/// Room, in bytes, below which a home takes no commits.
+pub const ROOM_LOW_MAX: u64 = 16 << 20;
+
+/// Between looks at whether there is room (again).
+const ROOM_PROBE_MS: u64 = 1_000;
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self {
+            level: "info".to_owned(),
+            format: LogFormat::Text,
+        }
+    }
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self {
+            limit: None,
+            cache: Bytes(thorp_store::Options::default().cache_bytes),
+            disk_reserve: None,
+            room_probe_ms: ROOM_PROBE_MS,
+        }
+    }
+}
+
+impl Default for LinkLimits {
+    fn default() -> Self {
+        Self {
+            queue: bytes(thorp_net::QUEUE_BYTES_MAX),
+            queue_frames_max: thorp_net::QUEUE_FRAMES_MAX,
+            inbox: bytes(driver::INBOX_BYTES_MAX),
+            edges_max: driver::EDGES_MAX,
+            flush_ms_max: driver::FLUSH_TIME_MAX.as_millis() as u64,
+        }
+    }
+}
+
+impl Default for HomeLimits {
+    fn default() -> Self {
+        Self {
+            cache: bytes(limits::HOME_CACHE_BYTES),
+            mob: bytes(limits::MOB_BYTES_HIGH),
+            pending: bytes(limits::PENDING_BYTES_MAX),
+            changes_known_max: limits::CHANGES_KNOWN_MAX,
+            parked_max: limits::PARKED_MAX,
+            registrations_max: limits::REGISTRATIONS_MAX,
+            outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+        }
+    }
+}
+
+impl Default for SiteLimits {
+    fn default() -> Self {
+        Self {
+            cache: bytes(limits::SITE_CACHE_BYTES),
+            kept: bytes(limits::KEPT_COMMIT_BYTES_MAX),
+        }
+    }
+}
+
+fn bytes(size: usize) -> Bytes {
+    Bytes(size as u64)
+}

@@ -1,0 +1,136 @@
+//! Why a server does not start.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use thorp_core::storage::StorageError;
+use thorp_net::{Address, IdentityError};
+use thorp_store::OpenError;
+
+use crate::config::ConfigError;
+
+/// Why a server does not start. The message says what to do.
+#[derive(Debug)]
+pub enum ServerError {
+    /// The configuration.
+    Config(ConfigError),
+    /// The certificates.
+    Identity(IdentityError),
+    /// There is no certificate and nobody here who may issue one.
+    NoIdentity {
+        /// Where it should be.
+        dir: PathBuf,
+        /// Whose.
+        name: String,
+    },
+    /// The store cannot be opened.
+    Store(OpenError),
+    /// What is in the store is not what a home needs.
+    Records {
+        /// The store.
+        dir: PathBuf,
+        /// What is wrong.
+        error: StorageError,
+    },
+    /// The store is another home's.
+    OtherHome {
+        /// The store.
+        dir: PathBuf,
+        /// Whose it is.
+        found: String,
+        /// Whose it should be.
+        wanted: String,
+    },
+    /// The store's records are of another format.
+    OtherRecords {
+        /// The store.
+        dir: PathBuf,
+        /// Their format.
+        found: u32,
+        /// The format that this program knows.
+        known: u32,
+    },
+    /// It cannot listen.
+    Listen {
+        /// Where.
+        address: Address,
+        /// Why not.
+        error: thorp_net::Error,
+    },
+    /// It cannot serve HTTP.
+    Http {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The system does not give what a server needs.
+    System {
+        /// What.
+        wanted: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+impl From<ConfigError> for ServerError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl From<IdentityError> for ServerError {
+    fn from(error: IdentityError) -> Self {
+        Self::Identity(error)
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Identity(error) => error.fmt(f),
+            Self::NoIdentity { dir, name } => write!(
+                f,
+                "no certificate in {}: have one issued for {name:?} where the village's authority is, and bring the directory here; \
+                 or set `authority_dir` if the authority is on this machine",
+                dir.display()
+            ),
+            Self::Store(error) => error.fmt(f),
+            Self::Records { dir, error } => {
+                write!(f, "the store at {}: {error}", dir.display())
+            }
+            Self::OtherHome { dir, found, wanted } => write!(
+                f,
+                "the store at {} is that of home {found:?}, not of {wanted:?}: check name and data directory",
+                dir.display()
+            ),
+            Self::OtherRecords { dir, found, known } => write!(
+                f,
+                "the store at {} has records of format {found}, this program knows {known}: use the thorp that wrote them",
+                dir.display()
+            ),
+            Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
+            Self::Http { address, error } => {
+                write!(f, "cannot serve HTTP on {address}: {error}")
+            }
+            Self::System { wanted, error } => write!(f, "the system gives no {wanted}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Config(error) => Some(error),
+            Self::Identity(error) => Some(error),
+            Self::Store(error) => Some(error),
+            Self::Records { error, .. } => Some(error),
+            Self::Listen { error, .. } => Some(error),
+            Self::Http { error, .. } | Self::System { error, .. } => Some(error),
+            Self::NoIdentity { .. } | Self::OtherHome { .. } | Self::OtherRecords { .. } => None,
+        }
+    }
+}

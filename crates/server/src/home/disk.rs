@@ -1,0 +1,194 @@
+//! The store of a home, and whether it has room.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use thorp_core::storage::{Batch, Engine, Reader, Scan, StorageError, Table};
+use thorp_store::{Options, Store};
+use tracing::{info, warn};
+
+use crate::config::{HomeConfigFile, StoreConfig};
+use crate::error::ServerError;
+
+/// An open store that knows whether it has room.
+///
+/// With room, a batch that does not fit is an error, and the home's life ends. Without room the core takes no commits and
+/// appends only its own housekeeping; that waits here until it fits, and ends nothing.
+pub(super) struct Disk {
+    store: Store,
+    room: Mutex<Room>,
+    changed: Condvar,
+    probe_every: Duration,
+    batches: AtomicU64,
+    groups: AtomicU64,
+    bytes: AtomicU64,
+    nanos: AtomicU64,
+}
+
+#[derive(Clone, Copy)]
+struct Room {
+    there: bool,
+    /// What did not fit the last time: so much is wanted before commits are taken again.
+    wanted: u64,
+    stopped: bool,
+}
+
+/// Counts of what was made durable since the store was opened.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Written {
+    pub(super) batches: u64,
+    pub(super) groups: u64,
+    pub(super) bytes: u64,
+    pub(super) time: Duration,
+}
+
+impl Disk {
+    /// Opens the store of a home.
+    pub(super) fn open(config: &HomeConfigFile) -> Result<Self, ServerError> {
+        let options = Options {
+            limit_bytes: config.store.limit.map(|limit| limit.0),
+            cache_bytes: config.store.cache.0,
+            disk_reserve_bytes: config.store.disk_reserve.map(|reserve| reserve.0),
+            ..Options::default()
+        };
+        let store = Store::open(config.store_dir()?, options).map_err(ServerError::Store)?;
+        Ok(Self {
+            store,
+            room: Mutex::new(Room {
+                there: true,
+                wanted: 0,
+                stopped: false,
+            }),
+            changed: Condvar::new(),
+            probe_every: Duration::from_millis(config.store.room_probe_ms.max(1)),
+            batches: AtomicU64::new(0),
+            groups: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            nanos: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn probe_every(&self) -> Duration {
+        self.probe_every
+    }
+
+    /// Whether commits are taken.
+    pub(super) fn has_room(&self) -> bool {
+        self.lock().there
+    }
+
+    /// So much did not fit: so much must be free before commits are taken again.
+    pub(super) fn wants(&self, bytes: u64) {
+        let mut room = self.lock();
+        room.there = false;
+        room.wanted = bytes;
+    }
+
+    /// Looks whether there is room (still, or again), and tells if that has changed. `tell` is called under the lock, so
+    /// that what is told last is so.
+    pub(super) fn look(&self, tell: impl FnOnce(bool)) {
+        let mut room = self.lock();
+        let low = StoreConfig::room_low(self.store.limit());
+        // More is wanted to begin again than to go on, or it would flutter.
+        let wanted = if room.there {
+            low
+        } else {
+            room.wanted.max(low.saturating_mul(2))
+        };
+        let asked = self.store.ask_room(wanted);
+        if asked.is_ok() == room.there {
+            return;
+        }
+        room.there = asked.is_ok();
+        match asked {
+            Ok(()) => info!("there is room again: commits are taken"),
+            Err(error) => warn!("commits are refused, reads go on: {error}"),
+        }
+        tell(room.there);
+        drop(room);
+        self.changed.notify_all();
+    }
+
+    /// A new life begins: batches may wait again.
+    pub(super) fn begin(&self) {
+        self.lock().stopped = false;
+    }
+
+    /// The life ends: what waits for room waits no more.
+    pub(super) fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn written(&self) -> Written {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Written {
+            batches: count(&self.batches),
+            groups: count(&self.groups),
+            bytes: count(&self.bytes),
+            time: Duration::from_nanos(count(&self.nanos)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Room> {
+        // Nothing panics half-way through a change.
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a change or for the next look. Tells whether it is worth trying again.
+    fn wait(&self) -> bool {
+        let room = self.lock();
+        if room.there || room.stopped {
+            return false;
+        }
+        let waited = self.changed.wait_timeout(room, self.probe_every);
+        let (room, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !room.stopped
+    }
+
+    fn count(&self, group: &[Batch], began: Instant) {
+        let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Ordering::Relaxed);
+        add(&self.batches, group.len() as u64);
+        add(&self.groups, 1);
+        add(&self.bytes, group.iter().map(|b| b.bytes() as u64).sum());
+        let nanos = u64::try_from(began.elapsed().as_nanos());
+        add(&self.nanos, nanos.unwrap_or(u64::MAX));
+    }
+}
+
+impl Reader for Disk {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.store.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Scan,
+    ) -> Result<(), StorageError> {
+        self.store.scan(table, from, to, visit)
+    }
+}
+
+impl Engine for Disk {
+    fn commit(&self, group: &[Batch]) -> Result<(), StorageError> {
+        loop {
+            let began = Instant::now();
+            match self.store.commit(group) {
+                Ok(()) => {
+                    self.count(group, began);
+                    return Ok(());
+                }
+                Err(StorageError::Full { .. }) if self.wait() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

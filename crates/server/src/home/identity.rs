@@ -1,0 +1,47 @@
+//! Whose store it is.
+
+use thorp_core::home::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
+use thorp_core::ids::HomeId;
+use thorp_core::storage::{Reader, Table};
+use thorp_store::Store;
+
+use crate::config::HomeConfigFile;
+use crate::error::ServerError;
+use crate::node::random;
+
+/// The id of the home in a store; a new one if the store is new (decision 4).
+pub(super) fn of(config: &HomeConfigFile, store: &Store) -> Result<HomeId, ServerError> {
+    let (dir, wanted) = (config.store_dir()?, config.name()?.to_owned());
+    let failed = |error| ServerError::Records {
+        dir: dir.clone(),
+        error,
+    };
+    let Some(record) = store.get(Table::Meta, HOME_KEY).map_err(failed)? else {
+        return fresh();
+    };
+    let known: HomeRecord = records::decode(Table::Meta, HOME_KEY, &record).map_err(failed)?;
+    if known.format != FORMAT_VERSION {
+        return Err(ServerError::OtherRecords {
+            dir,
+            found: known.format,
+            known: FORMAT_VERSION,
+        });
+    }
+    if known.name != wanted {
+        let found = known.name;
+        return Err(ServerError::OtherHome { dir, found, wanted });
+    }
+    Ok(known.home)
+}
+
+/// Zero is left for *none*.
+fn fresh() -> Result<HomeId, ServerError> {
+    loop {
+        let mut bytes = [0; 4];
+        random(&mut bytes)?;
+        let id = u32::from_le_bytes(bytes);
+        if id != 0 {
+            return Ok(HomeId(id));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! One core over one open store.
+
+use std::sync::Arc;
+
+use thorp_core::door::{Core, Input, Out};
+use thorp_core::home::{Home, HomeConfig};
+use thorp_core::ids::{HomeId, MemberId};
+use thorp_core::storage::StorageError;
+use thorp_net::driver::{Handle, now};
+
+use super::disk::Disk;
+use super::view::Shared;
+use super::world::HomeWorld;
+use crate::config::HomeConfigFile;
+use crate::error::ServerError;
+
+/// A core, its world, and the tray with which it came.
+pub(super) struct Life {
+    core: Home,
+    world: HomeWorld,
+    first: Out,
+}
+
+/// What is left of a life.
+pub(super) struct EndedLife {
+    /// The store; nobody else has it any more.
+    pub(super) disk: Arc<Disk>,
+    /// Why it ended; none if it was only told to.
+    pub(super) why: Option<StorageError>,
+    /// Bytes of batches that were not written.
+    pub(super) bytes_left: u64,
+}
+
+impl Life {
+    /// Opens the home in a store and starts the threads of its disk.
+    pub(super) fn open(
+        config: &HomeConfigFile,
+        (home, node): (HomeId, MemberId),
+        disk: Arc<Disk>,
+        handle: &Handle<Home>,
+        shared: &Arc<Shared>,
+    ) -> Result<Self, ServerError> {
+        let mut first = Out::new();
+        let core_config = core_config(config, home, node)?;
+        let dir = config.store_dir()?;
+        if let Some(limit) = shared.limit() {
+            disk.store().set_limit(limit);
+        }
+        disk.begin();
+        disk.look(|_| {});
+        let opened = Home::open(core_config, &*disk, now(), &mut first);
+        let mut core = opened.map_err(|error| ServerError::Records { dir, error })?;
+        if !disk.has_room() {
+            core.handle(now(), Input::Room(false), &mut first);
+        }
+        let pending_bytes_max = config.limits.pending.size();
+        let world = HomeWorld::start(Arc::clone(&disk), handle.clone(), pending_bytes_max);
+        let world = world.map_err(|error| ServerError::System {
+            wanted: "thread",
+            error,
+        })?;
+        shared.running(&disk);
+        Ok(Self { core, world, first })
+    }
+
+    /// The tray with which it came; empty the second time.
+    pub(super) fn first(&mut self) -> Out {
+        std::mem::take(&mut self.first)
+    }
+
+    pub(super) fn parts(&mut self) -> (&mut Home, &mut HomeWorld) {
+        (&mut self.core, &mut self.world)
+    }
+
+    /// Ends the threads. What is on its way to the disk gets there, if it can.
+    pub(super) fn end(self) -> EndedLife {
+        self.world.end()
+    }
+}
+
+fn core_config(
+    config: &HomeConfigFile,
+    home: HomeId,
+    node: MemberId,
+) -> Result<HomeConfig, ServerError> {
+    let limits = &config.limits;
+    Ok(HomeConfig {
+        changes_known_max: limits.changes_known_max,
+        mob_bytes_high: limits.mob.size(),
+        cache_bytes: limits.cache.size(),
+        pending_bytes_max: limits.pending.size(),
+        parked_max: limits.parked_max,
+        registrations_max: limits.registrations_max,
+        outcomes_per_member: limits.outcomes_per_member,
+        ..HomeConfig::new(home, config.name()?.to_owned(), node)
+    })
+}

@@ -1,0 +1,229 @@
+//! A home: the core, a disk under it, edges above it, and what happens when the disk is full or its engine breaks.
+//!
+//! One *life* is one core over one open store. A life ends when a batch could not be made durable: what the core has
+//! accepted is then ahead of what is stored, and only opening it again from the store brings the two together. All edges
+//! end with it; the children come back, ask for the outcomes of what they had under way, and are told what is really in
+//! the log (rule 11).
+
+mod disk;
+mod identity;
+mod life;
+mod view;
+mod world;
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thorp_core::home::Home;
+use thorp_core::ids::{HomeId, MemberId, NodeKind};
+use thorp_core::storage::StorageError;
+use thorp_net::driver::{Driver, Ended, Handle};
+use thorp_net::{Address, Identity};
+use tracing::{error, info, warn};
+
+use crate::config::HomeConfigFile;
+use crate::error::ServerError;
+use crate::http::Http;
+use crate::node::{Plan, fresh_node};
+use crate::status::{Nameplate, Status, Watched};
+use disk::Disk;
+use life::{EndedLife, Life};
+use view::{Shared, View};
+
+/// A home that has its store open, listens, and is ready to [run](HomeServer::run).
+pub struct HomeServer {
+    config: Arc<HomeConfigFile>,
+    home: HomeId,
+    node: MemberId,
+    driver: Driver<Home>,
+    life: Life,
+    control: HomeControl,
+    addresses: Vec<Address>,
+    http: Option<Http>,
+}
+
+/// The way into a running home from elsewhere. Cheap to clone.
+#[derive(Clone)]
+pub struct HomeControl {
+    handle: Handle<Home>,
+    shared: Arc<Shared>,
+    view: Arc<View>,
+}
+
+/// Between tries to open a store again.
+const REOPEN_PAUSE: Duration = Duration::from_secs(1);
+
+impl HomeServer {
+    /// Opens everything: store, identity, sockets, HTTP. The first time it makes them, and chooses the home's id. Must be
+    /// called inside of a runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`]; among others if another process has the store, or it is another home's.
+    pub async fn start(config: HomeConfigFile) -> Result<Self, ServerError> {
+        config.check()?;
+        let config = Arc::new(config);
+        let (name, node) = (config.name()?, fresh_node()?);
+        // First of all: whoever has the store is the home.
+        let disk = Arc::new(Disk::open(&config)?);
+        let home = identity::of(&config, disk.store())?;
+        let identity = Identity::open_or_create(config.identity_dir()?, name)?;
+        let plate = Nameplate {
+            role: "home",
+            name: name.to_owned(),
+            node,
+            village: identity.village().to_owned(),
+            since: Instant::now(),
+        };
+        let plan = Plan {
+            identity,
+            kind: NodeKind::Home,
+            node,
+            name,
+            listen: &config.listen,
+            link: &config.link,
+            child_delay: &config.child_delay,
+        };
+        let (driver_config, addresses) = plan.listen().await?;
+        let (driver, handle) = Driver::new(driver_config);
+        let shared = Arc::new(Shared::new(config.store.limit));
+        let life = Life::open(&config, (home, node), disk, &handle, &shared)?;
+        let view = Arc::new(View::new(plate, home, handle.clone(), Arc::clone(&shared)));
+        let http = config
+            .http
+            .map(|address| Http::start(address, Arc::clone(&view)));
+        Ok(Self {
+            home,
+            node,
+            driver,
+            life,
+            control: HomeControl {
+                handle,
+                shared,
+                view,
+            },
+            addresses,
+            http: http.transpose()?,
+            config,
+        })
+    }
+
+    /// The home's id, fixed when its store was made.
+    pub fn home(&self) -> HomeId {
+        self.home
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// Where HTTP is served, with the port that the system chose.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(Http::address)
+    }
+
+    /// The way into it while it runs.
+    pub fn control(&self) -> HomeControl {
+        self.control.clone()
+    }
+
+    /// Serves until `shutdown`; then waits for what is on its way to the disk and flushes what is queued, both for a bounded
+    /// time.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self {
+            config,
+            home,
+            node,
+            mut driver,
+            life,
+            control,
+            addresses,
+            http,
+        } = self;
+        info!(listen = ?addresses, home = home.0, "the home is there");
+        let mut shutdown = pin!(shutdown);
+        let mut next = Some(life);
+        while let Some(mut life) = next {
+            let first = life.first();
+            let (core, world) = life.parts();
+            let ended = driver.run(core, world, first, shutdown.as_mut()).await;
+            let left = life.end();
+            if ended == Ended::Shutdown {
+                break;
+            }
+            // What the old disk still said is not for the new core.
+            driver.forget_inputs();
+            let opening = reopen(&config, (home, node), left, &control);
+            next = tokio::select! {
+                biased;
+                () = shutdown.as_mut() => None,
+                life = opening => Some(life),
+            };
+        }
+        control.shared.set_doing("it has shut down");
+        drop(http);
+        info!("the home has shut down");
+    }
+}
+
+/// Begins the next life, however long that takes.
+async fn reopen(
+    config: &HomeConfigFile,
+    ids: (HomeId, MemberId),
+    ended: EndedLife,
+    control: &HomeControl,
+) -> Life {
+    let why = match &ended.why {
+        Some(error) => error.to_string(),
+        None => "it was asked for".to_owned(),
+    };
+    warn!("the home is opened again: {why}");
+    control.shared.reopening(&why);
+    let broken = !matches!(ended.why, None | Some(StorageError::Full { .. }));
+    let mut disk = if broken {
+        drop(ended.disk);
+        None
+    } else {
+        ended.disk.wants(ended.bytes_left);
+        Some(ended.disk)
+    };
+    loop {
+        let opened = match disk.take() {
+            Some(disk) => Ok(disk),
+            None => Disk::open(config).map(Arc::new),
+        };
+        let life =
+            opened.and_then(|disk| Life::open(config, ids, disk, &control.handle, &control.shared));
+        match life {
+            Ok(life) => {
+                info!("the home is open again");
+                return life;
+            }
+            Err(failed) => {
+                error!("the home cannot be opened again, trying on: {failed}");
+                control.shared.set_doing(&failed.to_string());
+            }
+        }
+        tokio::time::sleep(REOPEN_PAUSE).await;
+    }
+}
+
+impl HomeControl {
+    /// The way into its loop.
+    pub fn handle(&self) -> &Handle<Home> {
+        &self.handle
+    }
+
+    /// Changes the most that the store may hold, in bytes, from now on. Not written to the configuration.
+    pub fn set_limit(&self, limit_bytes: Option<u64>) {
+        self.shared.set_limit(limit_bytes);
+    }
+
+    /// How the home is now.
+    pub async fn status(&self) -> Status {
+        self.view.look().await
+    }
+}

@@ -1,0 +1,185 @@
+//! What others see of a home, whichever life it is in.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use thorp_core::home::Home;
+use thorp_core::ids::{HomeId, Position};
+use thorp_core::storage::Table;
+use thorp_net::driver::Handle;
+
+use super::disk::Disk;
+use crate::config::Bytes;
+use crate::status::{
+    Acknowledged, HomeStatus, LOOK_TIME_MAX, Nameplate, Opened, Patience, Status, StorageStatus,
+    TableLine, Watched,
+};
+
+/// What outlives a life.
+pub(super) struct Shared(Mutex<State>);
+
+struct State {
+    /// Weak: a look must not keep a broken store from being closed.
+    disk: Weak<Disk>,
+    limit: Option<Bytes>,
+    /// The limit was set since the start.
+    limit_set: bool,
+    opened: Opened,
+    /// What it does instead of serving.
+    doing: Option<String>,
+}
+
+impl Shared {
+    pub(super) fn new(limit: Option<Bytes>) -> Self {
+        Self(Mutex::new(State {
+            disk: Weak::new(),
+            limit,
+            limit_set: false,
+            opened: Opened::default(),
+            doing: Some("starting".to_owned()),
+        }))
+    }
+
+    pub(super) fn running(&self, disk: &Arc<Disk>) {
+        let mut state = self.lock();
+        state.disk = Arc::downgrade(disk);
+        state.opened.times += 1;
+        state.doing = None;
+    }
+
+    pub(super) fn reopening(&self, why: &str) {
+        self.lock().opened.why = Some(why.to_owned());
+        self.set_doing(&format!("being opened again: {why}"));
+    }
+
+    pub(super) fn set_doing(&self, doing: &str) {
+        self.lock().doing = Some(doing.to_owned());
+    }
+
+    pub(super) fn set_limit(&self, limit_bytes: Option<u64>) {
+        let mut state = self.lock();
+        state.limit = limit_bytes.map(Bytes);
+        state.limit_set = true;
+        if let Some(disk) = state.disk.upgrade() {
+            disk.store().set_limit(limit_bytes);
+        }
+    }
+
+    /// The limit for a store that is opened now, if it is not that of the configuration.
+    pub(super) fn limit(&self) -> Option<Option<u64>> {
+        let state = self.lock();
+        state.limit_set.then(|| state.limit.map(|limit| limit.0))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics half-way through a change.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks at a home.
+pub(super) struct View {
+    plate: Nameplate,
+    home: HomeId,
+    handle: Handle<Home>,
+    shared: Arc<Shared>,
+    patience: Patience,
+}
+
+/// What is looked up in the core.
+struct Found {
+    durable: Position,
+    acked: Acknowledged,
+    sizes: Vec<(&'static str, usize)>,
+}
+
+impl View {
+    pub(super) fn new(
+        plate: Nameplate,
+        home: HomeId,
+        handle: Handle<Home>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            plate,
+            home,
+            handle,
+            shared,
+            patience: Patience::default(),
+        }
+    }
+
+    fn find(home: HomeId, core: &Home) -> Found {
+        let children = core.children().into_iter();
+        Found {
+            durable: core.durable(),
+            acked: children
+                .map(|(edge, acked)| (edge, vec![(home, acked)]))
+                .collect(),
+            sizes: core.sizes(),
+        }
+    }
+
+    fn storage(&self) -> (Option<StorageStatus>, Option<String>) {
+        let (disk, opened, doing) = {
+            let state = self.shared.lock();
+            let disk = state.disk.upgrade();
+            (disk, state.opened.clone(), state.doing.clone())
+        };
+        let Some(disk) = disk else {
+            return (None, doing);
+        };
+        let (usage, written) = (disk.store().usage(), disk.written());
+        let tables = Table::ALL.map(|table| {
+            let usage = usage.table(table);
+            let line = TableLine {
+                records: usage.records,
+                bytes: usage.bytes,
+            };
+            (table.name(), line)
+        });
+        let storage = StorageStatus {
+            bytes: usage.bytes(),
+            limit_bytes: disk.store().limit(),
+            room: disk.has_room(),
+            opened,
+            tables: tables.into_iter().collect(),
+            batches: written.batches,
+            groups: written.groups,
+            batch_bytes: written.bytes,
+            commit_s: written.time.as_secs_f64(),
+        };
+        (Some(storage), doing)
+    }
+}
+
+impl Watched for Arc<View> {
+    async fn look(&self) -> Status {
+        let mut status = self.plate.status(&self.handle);
+        let (storage, doing) = self.storage();
+        let mut wrong = Vec::new();
+        let home = self.home;
+        let looking = self.handle.inspect(move |core| View::find(home, core));
+        match tokio::time::timeout(LOOK_TIME_MAX, looking).await {
+            Ok(Some(found)) => {
+                status.set_sizes(&found.sizes);
+                status.homes = vec![HomeStatus {
+                    home: home.0,
+                    name: self.plate.name.clone(),
+                    position: found.durable.0,
+                    connected: true,
+                }];
+                status.set_children(&self.handle.edges(), &found.acked, &self.patience);
+            }
+            Ok(None) if doing.is_some() => {}
+            Ok(None) => wrong.push("the home is shutting down".to_owned()),
+            Err(_) => wrong.push(format!("the loop did not answer within {LOOK_TIME_MAX:?}")),
+        }
+        wrong.extend(doing.map(|doing| format!("the home is not serving: {doing}")));
+        if storage.as_ref().is_some_and(|storage| !storage.room) {
+            wrong.push("no room: commits are refused, reads go on".to_owned());
+        }
+        status.storage = storage;
+        status.set_health(wrong);
+        status
+    }
+}

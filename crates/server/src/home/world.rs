@@ -1,0 +1,215 @@
+//! The world of a home: a thread that commits, and a thread that reads and looks for room.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use thorp_core::door::{Effect, Input, LoadResult};
+use thorp_core::home::{Home, decode_page, page_key};
+use thorp_core::ids::PageId;
+use thorp_core::storage::{Batch, Mark, Reader, StorageError, Table};
+use thorp_net::driver::{Handle, World};
+use thorp_store::{Committer, CommitterLimits, Why};
+use tracing::{error, warn};
+
+use super::disk::Disk;
+use super::life::EndedLife;
+
+pub(super) struct HomeWorld {
+    disk: Arc<Disk>,
+    committer: Committer,
+    loads: mpsc::Sender<PageId>,
+    reader: JoinHandle<()>,
+    trouble: Arc<Trouble>,
+    submitted: Mark,
+    durable: Arc<AtomicU64>,
+}
+
+/// Ends a life, and says why: the first reason is the one.
+struct Trouble {
+    why: Mutex<Option<StorageError>>,
+    handle: Handle<Home>,
+}
+
+/// What the core may append beyond the commits that it bounds itself: outcomes, staged pages, installations.
+const QUEUE_BYTES_BEYOND: usize = 64 << 20;
+
+impl HomeWorld {
+    /// Starts the threads.
+    pub(super) fn start(
+        disk: Arc<Disk>,
+        handle: Handle<Home>,
+        pending_bytes_max: usize,
+    ) -> io::Result<Self> {
+        let trouble = Arc::new(Trouble {
+            why: Mutex::new(None),
+            handle: handle.clone(),
+        });
+        let durable = Arc::<AtomicU64>::default();
+        let limits = CommitterLimits {
+            queue_bytes_max: pending_bytes_max.saturating_add(QUEUE_BYTES_BEYOND),
+            ..CommitterLimits::default()
+        };
+        let done = Done {
+            disk: Arc::clone(&disk),
+            handle: handle.clone(),
+            durable: Arc::clone(&durable),
+            trouble: Arc::clone(&trouble),
+        };
+        let committer =
+            Committer::start_with(disk.clone(), limits, move |result| done.tell(result))?;
+        let (loads, asked) = mpsc::channel();
+        let reading = Reading {
+            disk: Arc::clone(&disk),
+            handle: handle.clone(),
+            trouble: Arc::clone(&trouble),
+        };
+        let reader = thread::Builder::new().name("thorp-read".to_owned());
+        let reader = reader.spawn(move || reading.run(&asked))?;
+        Ok(Self {
+            disk,
+            committer,
+            loads,
+            reader,
+            trouble,
+            submitted: Mark::default(),
+            durable,
+        })
+    }
+
+    pub(super) fn end(self) -> EndedLife {
+        self.disk.stop();
+        let left = self.committer.finish();
+        drop(self.loads);
+        // It fails only if it panicked, which has been printed.
+        let _ = self.reader.join();
+        let why = self.trouble.why.lock();
+        let why = why.unwrap_or_else(PoisonError::into_inner).take();
+        EndedLife {
+            disk: self.disk,
+            why,
+            bytes_left: left.iter().map(|batch| batch.bytes() as u64).sum(),
+        }
+    }
+
+    fn append(&mut self, batch: Batch) {
+        self.submitted = batch.mark;
+        let Err(refused) = self.committer.submit(batch) else {
+            return;
+        };
+        match refused.why {
+            // It has told why.
+            Why::Stopped => {}
+            // The core bounds what it has under way; this is the last wall behind that (rule 15).
+            Why::QueueFull => self.trouble.report(StorageError::Full {
+                detail: refused.to_string(),
+            }),
+        }
+    }
+}
+
+impl World for HomeWorld {
+    fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Append(batch) => self.append(batch),
+            // Fails only if the reader panicked, which has been reported.
+            Effect::Load(page) => drop(self.loads.send(page)),
+            other => {
+                debug_assert!(false, "a home wants {other:?}");
+                warn!("a home wants something that it does not have: {other:?}");
+            }
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        let durable = Mark(self.durable.load(Ordering::Acquire));
+        // What waits for room could wait for ever.
+        durable < self.submitted && self.disk.has_room()
+    }
+}
+
+/// What the committing thread does after each group.
+struct Done {
+    disk: Arc<Disk>,
+    handle: Handle<Home>,
+    durable: Arc<AtomicU64>,
+    trouble: Arc<Trouble>,
+}
+
+impl Done {
+    fn tell(&self, result: Result<Mark, StorageError>) {
+        match result {
+            Ok(mark) => {
+                tell(&self.handle, Input::Durable(mark));
+                self.durable.store(mark.0, Ordering::Release);
+                // Before a commit is caught halfway, not after.
+                self.disk.look(|room| tell(&self.handle, Input::Room(room)));
+            }
+            Err(error) => self.trouble.report(error),
+        }
+    }
+}
+
+/// The thread that reads pages, so that a slow disk does not hold up the loop: one at a time, in the order of asking. And
+/// that looks for room now and then, for somebody may have freed some, or taken it.
+struct Reading {
+    disk: Arc<Disk>,
+    handle: Handle<Home>,
+    trouble: Arc<Trouble>,
+}
+
+impl Reading {
+    fn run(&self, asked: &mpsc::Receiver<PageId>) {
+        let mut look_at = Instant::now();
+        loop {
+            let pause = look_at.saturating_duration_since(Instant::now());
+            match asked.recv_timeout(pause) {
+                Ok(page) => match self.load(page) {
+                    Ok(result) => tell(&self.handle, Input::Loaded { page, result }),
+                    Err(error) => return self.trouble.report(error),
+                },
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() >= look_at {
+                self.disk.look(|room| tell(&self.handle, Input::Room(room)));
+                look_at = Instant::now() + self.disk.probe_every();
+            }
+        }
+    }
+
+    fn load(&self, page: PageId) -> Result<LoadResult, StorageError> {
+        let key = page_key(page);
+        let stored = self.disk.get(Table::Pages, &key);
+        let image = stored.and_then(|stored| {
+            let decoded = stored.map(|bytes| decode_page(&key, &bytes));
+            decoded.transpose()
+        });
+        match image {
+            Ok(image) => Ok(LoadResult::Found(image)),
+            Err(damaged @ StorageError::Damaged { .. }) => {
+                error!(%page, "{damaged}");
+                Ok(LoadResult::Damaged)
+            }
+            // The disk does not answer: that says nothing about the page.
+            Err(other) => Err(other),
+        }
+    }
+}
+
+impl Trouble {
+    fn report(&self, error: StorageError) {
+        warn!("the disk: {error}");
+        let mut why = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        why.get_or_insert(error);
+        self.handle.halt();
+    }
+}
+
+fn tell(handle: &Handle<Home>, input: Input) {
+    // Fails only if the home has ended, and nobody wants to know.
+    let _ = handle.input(input);
+}

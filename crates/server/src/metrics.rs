@@ -1,0 +1,250 @@
+//! A status as Prometheus reads it.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+use crate::status::{ChildStatus, Status, StorageStatus, TrafficLine};
+
+/// The content type of what [`text`] gives.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// All metrics of a node in the OpenMetrics text format.
+///
+/// # Errors
+///
+/// A metric was described wrongly; our own mistake.
+pub(crate) fn text(status: Status) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("thorp");
+    registry.register_collector(Box::new(Reading(status)));
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Reading(Status);
+
+type Labels = Vec<(&'static str, String)>;
+
+impl Collector for Reading {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let status = &self.0;
+        let to = &mut encoder;
+        let about = vec![
+            ("role", status.role.to_owned()),
+            ("name", status.name.clone()),
+            ("version", status.version.to_owned()),
+        ];
+        gauges(to, "node", "What this node is", [(about, 1.0)])?;
+        gauge(
+            to,
+            "uptime_seconds",
+            "How long it runs",
+            status.uptime_s as f64,
+        )?;
+        let healthy = f64::from(u8::from(status.health.ok));
+        gauge(
+            to,
+            "healthy",
+            "Whether it does all that it is there for",
+            healthy,
+        )?;
+        let notes = status.notes.iter();
+        let notes = notes.map(|(note, count)| (vec![("note", (*note).to_owned())], *count));
+        counters(to, "notes", "Branches of the protocol's rules taken", notes)?;
+        let sizes = status.sizes.iter();
+        let sizes = sizes.map(|(table, size)| (vec![("table", (*table).to_owned())], *size as f64));
+        gauges(to, "table_size", "Sizes of tables in memory", sizes)?;
+        let homes = status.homes.iter();
+        let homes = homes.map(|h| (vec![("home", h.name.clone())], h.position as f64));
+        gauges(to, "position", "How far a home's stream was applied", homes)?;
+        let parents = status.parents.iter();
+        let parents = parents.map(|parent| {
+            let connected = f64::from(u8::from(parent.connected));
+            (vec![("parent", parent.name.clone())], connected)
+        });
+        gauges(
+            to,
+            "parent_connected",
+            "Whether a parent is reached",
+            parents,
+        )?;
+        traffic(to, status)?;
+        children(to, &status.children)?;
+        match &status.storage {
+            Some(storage) => stored(to, storage),
+            None => Ok(()),
+        }
+    }
+}
+
+fn traffic(to: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
+    let lines = |value: fn(&TrafficLine, bool) -> u64| {
+        [("up", status.up), ("down", status.down)]
+            .into_iter()
+            .flat_map(move |(edges, line)| {
+                [("sent", true), ("received", false)].map(|(way, sent)| {
+                    let labels = vec![("edges", edges.to_owned()), ("way", way.to_owned())];
+                    (labels, value(&line, sent))
+                })
+            })
+    };
+    let bytes = |line: &TrafficLine, sent| {
+        if sent {
+            line.bytes_sent
+        } else {
+            line.bytes_received
+        }
+    };
+    counters(
+        to,
+        "bytes",
+        "Bytes on edges to parents and children",
+        lines(bytes),
+    )?;
+    let frames = |line: &TrafficLine, sent| {
+        if sent {
+            line.frames_sent
+        } else {
+            line.frames_received
+        }
+    };
+    counters(
+        to,
+        "frames",
+        "Frames on edges to parents and children",
+        lines(frames),
+    )
+}
+
+fn children(to: &mut DescriptorEncoder<'_>, children: &[ChildStatus]) -> fmt::Result {
+    let named = |child: &ChildStatus| {
+        vec![
+            ("child", child.name.clone()),
+            ("kind", child.kind.to_owned()),
+            ("edge", child.edge.to_string()),
+        ]
+    };
+    gauge(to, "children", "Children connected", children.len() as f64)?;
+    let stuck = children.iter().filter(|child| child.stuck).count();
+    gauge(
+        to,
+        "children_stuck",
+        "Children that lag and acknowledge nothing",
+        stuck as f64,
+    )?;
+    let lags = children.iter().map(|child| {
+        let lag: u64 = child.homes.iter().map(|at| at.lag).sum();
+        (named(child), lag as f64)
+    });
+    gauges(
+        to,
+        "child_lag",
+        "Positions that a child has not acknowledged",
+        lags,
+    )?;
+    let queues = children.iter();
+    let queues = queues.map(|child| (named(child), child.queued_bytes as f64));
+    gauges(
+        to,
+        "child_queue_bytes",
+        "Bytes that wait to be written to a child",
+        queues,
+    )
+}
+
+fn stored(to: &mut DescriptorEncoder<'_>, storage: &StorageStatus) -> fmt::Result {
+    gauge(
+        to,
+        "room",
+        "Whether commits are taken",
+        f64::from(u8::from(storage.room)),
+    )?;
+    let tables = storage.tables.iter();
+    let tables = tables.map(|(t, line)| (vec![("table", (*t).to_owned())], line.bytes as f64));
+    gauges(to, "store_bytes", "Bytes in the store", tables)?;
+    if let Some(limit) = storage.limit_bytes {
+        gauge(
+            to,
+            "store_limit_bytes",
+            "The most that the store may hold",
+            limit as f64,
+        )?;
+    }
+    counter(
+        to,
+        "opened",
+        "How often the home was opened",
+        storage.opened.times,
+    )?;
+    counter(
+        to,
+        "commit_batches",
+        "Batches made durable",
+        storage.batches,
+    )?;
+    counter(
+        to,
+        "commit_groups",
+        "Syncs that made batches durable",
+        storage.groups,
+    )?;
+    counter(
+        to,
+        "commit_bytes",
+        "Bytes of batches made durable",
+        storage.batch_bytes,
+    )?;
+    let mut metric =
+        to.encode_descriptor("commit_seconds", "Time in syncs", None, MetricType::Counter)?;
+    metric.encode_counter::<NoLabelSet, _, f64>(&storage.commit_s, None)
+}
+
+fn gauge(to: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: f64) -> fmt::Result {
+    let mut metric = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    metric.encode_gauge(&value)
+}
+
+fn gauges(
+    to: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (Labels, f64)>,
+) -> fmt::Result {
+    let mut metric = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in values {
+        let labels = refs(&labels);
+        metric.encode_family(&labels)?.encode_gauge(&value)?;
+    }
+    Ok(())
+}
+
+fn counter(to: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    let mut metric = to.encode_descriptor(name, help, None, MetricType::Counter)?;
+    metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
+}
+
+fn counters(
+    to: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (Labels, u64)>,
+) -> fmt::Result {
+    let mut metric = to.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (labels, value) in values {
+        let labels = refs(&labels);
+        let mut one = metric.encode_family(&labels)?;
+        one.encode_counter::<NoLabelSet, _, f64>(&value, None)?;
+    }
+    Ok(())
+}
+
+fn refs(labels: &Labels) -> impl EncodeLabelSet + '_ {
+    let labels = labels.iter();
+    let labels = labels.map(|(name, value)| (*name, value.as_str()));
+    labels.collect::<Vec<_>>()
+}

@@ -1,0 +1,89 @@
+//! What homes and sites have in common.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use thorp_core::ids::{MemberId, NodeKind, Peer};
+use thorp_net::driver::{DriverConfig, DriverLimits, net_config};
+use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
+
+use crate::config::{ChildDelay, LinkLimits};
+use crate::error::ServerError;
+
+/// A process start: 128 random bits.
+pub(crate) fn fresh_node() -> Result<MemberId, ServerError> {
+    let mut bytes = [0; 16];
+    random(&mut bytes)?;
+    Ok(MemberId(u128::from_le_bytes(bytes)))
+}
+
+pub(crate) fn random(bytes: &mut [u8]) -> Result<(), ServerError> {
+    getrandom::fill(bytes).map_err(|error| ServerError::System {
+        wanted: "randomness",
+        error: io::Error::other(error),
+    })
+}
+
+/// What is needed to make a node's driver.
+pub(crate) struct Plan<'a> {
+    pub(crate) identity: Identity,
+    pub(crate) kind: NodeKind,
+    pub(crate) node: MemberId,
+    pub(crate) name: &'a str,
+    pub(crate) listen: &'a [Address],
+    pub(crate) link: &'a LinkLimits,
+    pub(crate) child_delay: &'a [ChildDelay],
+}
+
+impl Plan<'_> {
+    /// Listens everywhere, and gives the driver's configuration with the addresses that the system chose.
+    pub(crate) async fn listen(self) -> Result<(DriverConfig, Vec<Address>), ServerError> {
+        let hello = Peer {
+            kind: self.kind,
+            node: self.node,
+            name: self.name.to_owned(),
+        };
+        let mut net = net_config(self.kind);
+        net.limits = net_limits(self.link);
+        let mut config = DriverConfig::new(self.identity, hello);
+        let mut addresses = Vec::new();
+        for address in self.listen {
+            let listener = Listener::bind(address, &config.identity, net.clone()).await;
+            let listener = listener.map_err(|error| ServerError::Listen {
+                address: address.clone(),
+                error,
+            })?;
+            addresses.push(listener.address().clone());
+            config.listeners.push(listener);
+        }
+        config.child_delays = delays(self.child_delay);
+        config.net_limits = net.limits;
+        config.limits = DriverLimits {
+            edges_max: self.link.edges_max,
+            inbox_bytes_max: self.link.inbox.size(),
+            flush_time_max: Duration::from_millis(self.link.flush_ms_max),
+            ..DriverLimits::default()
+        };
+        Ok((config, addresses))
+    }
+}
+
+pub(crate) fn one_way(milliseconds: u64) -> LinkDelay {
+    LinkDelay::new(Duration::from_millis(milliseconds))
+}
+
+fn delays(children: &[ChildDelay]) -> BTreeMap<String, LinkDelay> {
+    let delays = children.iter();
+    delays
+        .map(|delay| (delay.child.clone(), one_way(delay.one_way_ms)))
+        .collect()
+}
+
+fn net_limits(link: &LinkLimits) -> Limits {
+    Limits {
+        queue_bytes_max: link.queue.size(),
+        queue_frames_max: link.queue_frames_max,
+        ..Limits::default()
+    }
+}

@@ -1,0 +1,192 @@
+//! A site: the redirector, its edges, and nothing else.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use thorp_core::door::{Effect, Out};
+use thorp_core::ids::NodeKind;
+use thorp_core::redirector::{Redirector, RedirectorConfig};
+use thorp_net::driver::{Driver, Handle, ParentConfig, World};
+use thorp_net::{Address, Identity, issue};
+use tracing::{info, warn};
+
+use crate::config::SiteConfigFile;
+use crate::error::ServerError;
+use crate::http::Http;
+use crate::node::{Plan, fresh_node, one_way};
+use crate::status::{
+    Acknowledged, HomeStatus, LOOK_TIME_MAX, Nameplate, Patience, Status, Watched,
+};
+
+/// A site that listens and is ready to [run](SiteServer::run).
+pub struct SiteServer {
+    driver: Driver<Redirector>,
+    core: Redirector,
+    handle: Handle<Redirector>,
+    addresses: Vec<Address>,
+    http: Option<Http>,
+}
+
+impl SiteServer {
+    /// Opens everything: identity, sockets, HTTP. Must be called inside of a runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`].
+    pub async fn start(config: &SiteConfigFile) -> Result<Self, ServerError> {
+        config.check()?;
+        let (name, node) = (config.name()?, fresh_node()?);
+        let identity = identity(config)?;
+        let plate = Nameplate {
+            role: "site",
+            name: name.to_owned(),
+            node,
+            village: identity.village().to_owned(),
+            since: Instant::now(),
+        };
+        let plan = Plan {
+            identity,
+            kind: NodeKind::Redirector,
+            node,
+            name,
+            listen: &config.listen,
+            link: &config.link,
+            child_delay: &config.child_delay,
+        };
+        let (mut driver_config, addresses) = plan.listen().await?;
+        driver_config.parents = parents(config);
+        let (driver, handle) = Driver::new(driver_config);
+        let view = View {
+            plate,
+            handle: handle.clone(),
+            patience: Patience::default(),
+        };
+        let http = config.http.map(|address| Http::start(address, view));
+        let mut core = RedirectorConfig::new(node, name.to_owned());
+        core.cache_bytes = config.limits.cache.size();
+        core.kept_bytes_max = config.limits.kept.size();
+        Ok(Self {
+            driver,
+            core: Redirector::new(core),
+            handle,
+            addresses,
+            http: http.transpose()?,
+        })
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// Where HTTP is served, with the port that the system chose.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(Http::address)
+    }
+
+    /// The way into its loop.
+    pub fn handle(&self) -> Handle<Redirector> {
+        self.handle.clone()
+    }
+
+    /// Serves until `shutdown`; then flushes what is queued, for a bounded time.
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
+        info!(listen = ?self.addresses, "the site is there");
+        let (core, world) = (&mut self.core, &mut Nothing);
+        self.driver.run(core, world, Out::new(), shutdown).await;
+        info!("the site has shut down");
+    }
+}
+
+/// A redirector has nothing but its edges.
+struct Nothing;
+
+impl World for Nothing {
+    fn effect(&mut self, effect: Effect) {
+        debug_assert!(false, "a redirector wants {effect:?}");
+        warn!("a redirector wants something that a site does not have: {effect:?}");
+    }
+}
+
+fn parents(config: &SiteConfigFile) -> Vec<ParentConfig> {
+    let parents = config.parent.iter();
+    parents
+        .map(|parent| ParentConfig {
+            addresses: parent.addresses.clone(),
+            expect_name: parent.name.clone(),
+            delay: one_way(parent.one_way_ms),
+        })
+        .collect()
+}
+
+/// A site never makes an authority: that would be a village of its own, which nobody else is in.
+fn identity(config: &SiteConfigFile) -> Result<Identity, ServerError> {
+    let (dir, name) = (config.identity_dir()?, config.name()?);
+    if let Some(authority) = &config.authority_dir {
+        return Ok(issue(authority, &dir, name)?);
+    }
+    // Whatever else is missing there, loading says so.
+    if !dir.exists() {
+        let name = name.to_owned();
+        return Err(ServerError::NoIdentity { dir, name });
+    }
+    Ok(Identity::load(&dir)?)
+}
+
+struct View {
+    plate: Nameplate,
+    handle: Handle<Redirector>,
+    patience: Patience,
+}
+
+/// What is looked up in the core.
+struct Found {
+    homes: Vec<HomeStatus>,
+    acked: Acknowledged,
+    sizes: Vec<(&'static str, usize)>,
+}
+
+fn find(core: &Redirector) -> Found {
+    let mut acked = Acknowledged::new();
+    let homes = core.homes().into_iter().map(|(home, name, position, up)| {
+        for (edge, acknowledged) in core.children(home) {
+            acked.entry(edge).or_default().push((home, acknowledged));
+        }
+        HomeStatus {
+            home: home.0,
+            name,
+            position: position.0,
+            connected: up,
+        }
+    });
+    Found {
+        homes: homes.collect(),
+        sizes: core.sizes(),
+        acked,
+    }
+}
+
+impl Watched for View {
+    async fn look(&self) -> Status {
+        let mut status = self.plate.status(&self.handle);
+        let mut wrong = Vec::new();
+        let looking = tokio::time::timeout(LOOK_TIME_MAX, self.handle.inspect(find));
+        match looking.await {
+            Ok(Some(found)) => {
+                status.set_sizes(&found.sizes);
+                status.homes = found.homes;
+                status.set_children(&self.handle.edges(), &found.acked, &self.patience);
+            }
+            Ok(None) => wrong.push("the site is shutting down".to_owned()),
+            Err(_) => wrong.push(format!("the loop did not answer within {LOOK_TIME_MAX:?}")),
+        }
+        for parent in &status.parents {
+            if !parent.connected {
+                let why = parent.why.as_deref().unwrap_or("being dialed");
+                wrong.push(format!("parent {} is not reached: {why}", parent.name));
+            }
+        }
+        status.set_health(wrong);
+        status
+    }
+}
