@@ -211,6 +211,13 @@ impl Children {
         child.is_some_and(|child| self.directory.holder(page, child.no).is_some())
     }
 
+    /// The number of a child's last entering of a page; zero if it is not entered.
+    pub fn entry(&self, edge: EdgeId, page: PageId) -> EntryNo {
+        let child = self.by_edge.get(&edge);
+        let holder = child.and_then(|child| self.directory.holder(page, child.no));
+        holder.map_or(EntryNo(0), |holder| holder.entry)
+    }
+
     /// Notes whether a child's copy of a page is complete.
     pub fn set_complete(&mut self, edge: EdgeId, page: PageId, complete: bool) {
         if let Some(child) = self.by_edge.get(&edge) {

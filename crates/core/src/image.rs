@@ -272,12 +272,12 @@ impl ImageEdit {
 
     fn iter(&self) -> impl Iterator<Item = (Generation, Content<'_>)> {
         let mut changed = self.changed.iter().peekable();
-        (0..self.slots()).map(move |slot| {
-            match changed.next_if(|(changed, _)| changed.0 == slot) {
+        (0..self.slots()).map(
+            move |slot| match changed.next_if(|(changed, _)| changed.0 == slot) {
                 Some((_, (generation, draft))) => (*generation, draft.content()),
                 None => self.base.slot(Slot(slot)),
-            }
-        })
+            },
+        )
     }
 
     /// Encodes the page as of a position.

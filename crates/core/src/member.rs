@@ -242,12 +242,14 @@ impl Member {
                     self.install(home, fetched, out);
                 }
                 self.caught_up(now, home, out);
+                self.at(home).settle_strays(out);
             }
             Down::Peer(peer) => {
                 let home = peer.home;
                 if let Some(fetched) = self.at(home).up.take_peer(peer, now, out) {
                     self.install(home, fetched, out);
                 }
+                self.at(home).settle_strays(out);
             }
             Down::Redirect {
                 home,
@@ -869,6 +871,26 @@ impl AtHome {
                     entry,
                 },
             );
+        }
+    }
+
+    /// The parent has entered pages whose images were dropped (rule 2).
+    fn settle_strays(&mut self, out: &mut Out) {
+        for (page, entry) in self.up.take_strays() {
+            if let Some(held) = self.pages.get_mut(&page) {
+                held.entry = held.entry.max(entry);
+            } else if let Some(edge) = self.up.edge {
+                let (home, epoch) = (self.up.home, self.up.epoch);
+                out.up(
+                    edge,
+                    Up::Evict {
+                        home,
+                        epoch,
+                        page,
+                        entry,
+                    },
+                );
+            }
         }
     }
 

@@ -122,7 +122,8 @@ impl World {
         if !disk.append(batch) {
             // The contract of the store: after a failure, open it again.
             let now = self.now;
-            self.trace.line(|| format!("{now:?} batch {mark:?} finds no room"));
+            self.trace
+                .line(|| format!("{now:?} batch {mark:?} finds no room"));
             self.kill(no)?;
             let at = self.now.plus_ms(self.prng.range(50, REOPEN_MS_MAX));
             self.agenda.plan(at, Event::Restart(no));

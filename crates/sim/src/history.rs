@@ -52,9 +52,8 @@ impl History {
         if let Some(asked) = self.sent.get(&request.id) {
             return asked.parts == request.parts;
         }
-        let matching = |asked: &Rc<Asked>| {
-            asked.member == request.id.member && asked.parts == request.parts
-        };
+        let matching =
+            |asked: &Rc<Asked>| asked.member == request.id.member && asked.parts == request.parts;
         let Some(index) = self.waiting.iter().position(matching) else {
             return false;
         };

@@ -104,7 +104,10 @@ fn run_one(seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
     match &story.result {
         Ok(()) => {
             print!("{}", story.counts);
-            println!("seed {seed} holds; its trace has the hash {:016x}", story.hash);
+            println!(
+                "seed {seed} holds; its trace has the hash {:016x}",
+                story.hash
+            );
             ExitCode::SUCCESS
         }
         Err(_) => {
@@ -168,8 +171,14 @@ fn print_catch(caught: &Catch, seconds: f64) {
         Some(story) => {
             let failure = story.result.as_ref().err();
             let checker = failure.map_or("", |failure| failure.checker);
-            println!("{name}: caught by \"{checker}\" after {} seeds ({seconds:.1} s)", caught.seeds);
+            println!(
+                "{name}: caught by \"{checker}\" after {} seeds ({seconds:.1} s)",
+                caught.seeds
+            );
         }
-        None => println!("{name}: NOT caught in {} seeds ({seconds:.1} s)", caught.seeds),
+        None => println!(
+            "{name}: NOT caught in {} seeds ({seconds:.1} s)",
+            caught.seeds
+        ),
     }
 }

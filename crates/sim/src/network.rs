@@ -14,9 +14,8 @@ use thorp_core::message::{Down, Message};
 impl World {
     /// A child tries to connect to a parent.
     pub fn dial(&mut self, child: NodeNo, parent: NodeNo) -> Checked {
-        let connected = |edge: &Edge| {
-            edge.child == child && edge.parent == parent && !edge.down.closed
-        };
+        let connected =
+            |edge: &Edge| edge.child == child && edge.parent == parent && !edge.down.closed;
         if self.edges.values().any(connected) {
             return Ok(());
         }
@@ -44,7 +43,9 @@ impl World {
             jitter_us: delay.jitter_us,
         };
         let up = edge.up.send(self.now.plus_us(delay.least_us), Item::Open);
-        let down = edge.down.send(self.now.plus_us(2 * delay.least_us), Item::Open);
+        let down = edge
+            .down
+            .send(self.now.plus_us(2 * delay.least_us), Item::Open);
         self.edges.insert(id, edge);
         self.plan_arrival(id, End::Parent, up);
         self.plan_arrival(id, End::Child, down);
@@ -106,7 +107,8 @@ impl World {
         if !self.village.as_bytes {
             return Ok(message);
         }
-        let wrong = |error: codec::CodecError| Failure::new("codec", format!("{error}: {message:?}"));
+        let wrong =
+            |error: codec::CodecError| Failure::new("codec", format!("{error}: {message:?}"));
         let bytes = codec::encode(&message).map_err(wrong)?;
         let decoded = codec::decode(&bytes).map_err(wrong)?;
         demand!(
@@ -135,7 +137,8 @@ impl World {
         edge.beside_sent += 1;
         let number = edge.beside_sent;
         edge.beside.insert(number, (peer.page, message));
-        self.agenda.plan(at, Event::ArriveBeside { edge: id, number });
+        self.agenda
+            .plan(at, Event::ArriveBeside { edge: id, number });
     }
 
     /// A helper's image arrives beside the stream.

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use thorp_cache::Cache;
 use thorp_core::door::{Answer, Core, Input, Out};
 use thorp_core::home::Home;
-use thorp_core::ids::{EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Position, Ticket};
+use thorp_core::ids::{
+    EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Position, Ticket,
+};
 use thorp_core::image::Image;
 use thorp_core::member::Member;
 use thorp_core::redirector::Redirector;

@@ -134,7 +134,10 @@ impl World {
                 let staged = session.staged_values();
                 for ((segment, page), value) in staged {
                     let key = (session.home, *segment, *page);
-                    self.history.staged.entry(key).or_insert_with(|| value.clone());
+                    self.history
+                        .staged
+                        .entry(key)
+                        .or_insert_with(|| value.clone());
                 }
                 self.history.ask(asked);
                 Wish::Ask(ask, patience)
@@ -210,7 +213,12 @@ impl World {
             return Ok(());
         };
         let of = |(_, (who, _)): &(&Ticket, &(usize, u64))| *who == session;
-        let tickets: Vec<Ticket> = resident.tickets.iter().filter(of).map(|(t, _)| *t).collect();
+        let tickets: Vec<Ticket> = resident
+            .tickets
+            .iter()
+            .filter(of)
+            .map(|(t, _)| *t)
+            .collect();
         for ticket in &tickets {
             resident.tickets.remove(ticket);
             resident.answers.remove(ticket);

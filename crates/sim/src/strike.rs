@@ -149,7 +149,11 @@ impl World {
             return false;
         };
         // A parent has many children to listen to.
-        let most = if kind == NodeKind::Member { 40_000 } else { 4_000 };
+        let most = if kind == NodeKind::Member {
+            40_000
+        } else {
+            4_000
+        };
         let slow_us = self.fault_prng.range(500, most);
         let ms = self.fault_prng.range(200, 3_000);
         self.node(no).slow_us = slow_us;
@@ -158,7 +162,8 @@ impl World {
     }
 
     fn stop_reading(&mut self) -> bool {
-        let kind = [NodeKind::Member, NodeKind::Member, NodeKind::Redirector][self.fault_prng.index(3)];
+        let kind =
+            [NodeKind::Member, NodeKind::Member, NodeKind::Redirector][self.fault_prng.index(3)];
         let Some(no) = self.pick_node(kind) else {
             return false;
         };

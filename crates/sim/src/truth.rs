@@ -9,7 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 use thorp_core::change::{self, PageChange, PageSlots};
 use thorp_core::home::records::{self, LogRecord, SegmentRecord};
-use thorp_core::ids::{CommitId, Generation, ObjectId, PageId, PageNo, Position, SegmentId, Slot, Stamp};
+use thorp_core::ids::{
+    CommitId, Generation, ObjectId, PageId, PageNo, Position, SegmentId, Slot, Stamp,
+};
 use thorp_core::image::{Content, Image, Overflow};
 use thorp_core::storage::{Batch, Op, Table};
 
@@ -27,8 +29,7 @@ impl fmt::Debug for Object {
         match &self.value {
             None => write!(f, "{}=-", self.generation),
             Some(value) => {
-                let head: Vec<String> =
-                    value.iter().take(16).map(|b| format!("{b:02x}")).collect();
+                let head: Vec<String> = value.iter().take(16).map(|b| format!("{b:02x}")).collect();
                 write!(f, "{}={}B:{}", self.generation, value.len(), head.concat())
             }
         }

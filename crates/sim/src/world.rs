@@ -10,7 +10,7 @@ use crate::link::Edge;
 use crate::node::{Machine, Node, Resident};
 use crate::options::Options;
 use crate::prng::Prng;
-use crate::program::Session;
+use crate::program::{PROGRESS_MIN, Session};
 use crate::strike::Relief;
 use crate::time::{Agenda, At, Event, Local, NodeNo};
 use crate::trace::Trace;
@@ -76,9 +76,6 @@ const LIVENESS_MS_MAX: u64 = 60_000;
 
 /// Simulated milliseconds until a village at rest is quiet.
 const QUIET_MS: u64 = 8_000;
-
-/// Transactions that each session has to end well, once healed.
-const PROGRESS_MIN: u64 = 3;
 
 impl World {
     /// The village of a seed, at the beginning of time.
@@ -386,7 +383,10 @@ impl World {
     /// The next event.
     fn next(&mut self) -> Checked {
         let Some((at, event)) = self.agenda.next() else {
-            return Err(crate::failure::Failure::new("liveness", "nothing happens any more"));
+            return Err(crate::failure::Failure::new(
+                "liveness",
+                "nothing happens any more",
+            ));
         };
         self.now = at;
         self.counts.events += 1;

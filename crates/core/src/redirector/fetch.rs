@@ -40,6 +40,9 @@ impl Proxy {
             out.note(Note::ServedFromMemory);
             return self.answer(page, waiter, Ok(image), out);
         }
+        // The child asks anew: what was asked of a helper before is of no use.
+        self.redirecting
+            .retain(|(p, _, _), r| *p != page || r.requester != waiter.edge);
         if planted::is(Bug::JoinedOntoRedirect) && self.join_redirect(page, waiter, out) {
             return;
         }
@@ -236,7 +239,11 @@ impl Proxy {
                 let entry = self.children.enter(waiter.edge, page, image.is_complete());
                 (entry, FetchAnswer::Image(image))
             }
-            Err(refusal) => (EntryNo(0), FetchAnswer::Refused(refusal)),
+            // It may be entered for a try that no image came of: the number says so.
+            Err(refusal) => (
+                self.children.entry(waiter.edge, page),
+                FetchAnswer::Refused(refusal),
+            ),
         };
         out.down(
             waiter.edge,
@@ -282,6 +289,16 @@ impl Proxy {
             || self.up.is_fetching(page);
         if !used {
             self.give_up(page, out);
+        }
+    }
+
+    /// Pages that are entered above and whose images were dropped (rule 2).
+    pub(super) fn settle_strays(&mut self, out: &mut Out) {
+        for (page, entry) in self.up.take_strays() {
+            let above = self.children.directory.above(page);
+            let entry = above.map_or(entry, |above| above.max(entry));
+            self.children.directory.set_above(page, entry);
+            self.give_up_if_unused(page, out);
         }
     }
 

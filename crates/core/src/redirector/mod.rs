@@ -244,7 +244,10 @@ impl Redirector {
     }
 
     fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
-        self.commits.retain(|_, origin| origin.edge != edge);
+        let lost = self.commits.extract_if(.., |_, origin| origin.edge == edge);
+        for (commit, _) in lost {
+            self.kept.drop_commit(commit);
+        }
         self.calls.retain(|_, origin| origin.edge != edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {

@@ -51,6 +51,7 @@ impl Redirector {
                     proxy.arrived(fetched, out);
                 }
                 proxy.caught_up(now, out);
+                proxy.settle_strays(out);
             }
             Down::Peer(peer) => {
                 let Some(proxy) = self.homes.get_mut(&peer.home) else {
@@ -59,6 +60,7 @@ impl Redirector {
                 if let Some(fetched) = proxy.up.take_peer(peer, now, out) {
                     proxy.arrived(fetched, out);
                 }
+                proxy.settle_strays(out);
             }
             Down::Redirect {
                 home,

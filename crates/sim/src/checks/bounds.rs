@@ -32,12 +32,8 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
     let node = &world.nodes[no.0];
     match (node.kind, table) {
         (NodeKind::Home, _) => home_limit(world, node.plan, table, children),
-        (NodeKind::Redirector, "kept_bytes") => {
-            Some(world.village.sites[node.plan].kept_bytes_max)
-        }
-        (NodeKind::Redirector, "image_bytes") => {
-            Some(world.village.sites[node.plan].cache_bytes)
-        }
+        (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
+        (NodeKind::Redirector, "image_bytes") => Some(world.village.sites[node.plan].cache_bytes),
         (NodeKind::Redirector, "fetches" | "waiting") => Some(children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
         (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
@@ -67,8 +63,16 @@ pub fn check_rest(world: &World) -> Checked {
         for (table, size) in sizes {
             let under_way = matches!(
                 table,
-                "pending" | "pending_bytes" | "parked" | "waiting" | "fetches" | "commits" | "calls"
-                    | "kept" | "kept_bytes" | "redirecting"
+                "pending"
+                    | "pending_bytes"
+                    | "parked"
+                    | "waiting"
+                    | "fetches"
+                    | "commits"
+                    | "calls"
+                    | "kept"
+                    | "kept_bytes"
+                    | "redirecting"
             );
             demand!(
                 !under_way || size == 0,

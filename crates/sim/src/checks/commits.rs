@@ -55,10 +55,18 @@ fn check_commit(world: &World, home: HomeId, record: &LogRecord, changed: &Chang
         return Ok(());
     };
     let Some(asked) = world.history.sent.get(&id) else {
-        demand!(false, "exactly once", "commit {id:?} at {position} was never sent");
+        demand!(
+            false,
+            "exactly once",
+            "commit {id:?} at {position} was never sent"
+        );
         return Ok(());
     };
-    demand!(!asked.wrong, "refusals", "commit {id:?} at {position} should have been refused");
+    demand!(
+        !asked.wrong,
+        "refusals",
+        "commit {id:?} at {position} should have been refused"
+    );
     let told = world.history.told.get(&id);
     demand!(
         !matches!(told, Some(Outcome::Refused(_))),
@@ -99,10 +107,13 @@ pub fn check_seen(
 /// changed since the evidence.
 fn check_evidence(truth: &Truth, id: CommitId, part: &Part, before: Position) -> Checked {
     let read = part.reads.iter();
-    let read = read.flat_map(|(page, slots)| slots.iter().map(|slot| (*page, slot)).collect::<Vec<_>>());
+    let read =
+        read.flat_map(|(page, slots)| slots.iter().map(|slot| (*page, slot)).collect::<Vec<_>>());
     let written = part.writes.iter().flat_map(|writes| {
         let slots = writes.slots.iter().filter(|(_, op)| op.reads());
-        slots.map(|(slot, _)| (writes.page, *slot)).collect::<Vec<_>>()
+        slots
+            .map(|(slot, _)| (writes.page, *slot))
+            .collect::<Vec<_>>()
     });
     for (page, slot) in read.chain(written) {
         let object = ObjectId { page, slot };

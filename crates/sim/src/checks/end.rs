@@ -26,7 +26,9 @@ pub fn check(world: &mut World) -> Checked {
         cache::check(world, no)?;
     }
     let edges: Vec<EdgeId> = world.edges.keys().copied().collect();
-    edges.iter().try_for_each(|edge| directory::check_edge(world, *edge))?;
+    edges
+        .iter()
+        .try_for_each(|edge| directory::check_edge(world, *edge))?;
     nothing_leaks(world)?;
     a_visitor_sees_the_truth(world)
 }

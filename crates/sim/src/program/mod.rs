@@ -5,5 +5,5 @@ pub mod session;
 pub mod transaction;
 pub mod value;
 
-pub use session::{Context, Session, Wish};
+pub use session::{Context, PROGRESS_MIN, Session, Wish};
 pub use transaction::Transaction;

@@ -16,14 +16,14 @@ use thorp_cache::{Cache, ReadError};
 use thorp_core::change::Blob;
 use thorp_core::door::{Answer, Ask};
 use thorp_core::ids::{
-    Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
-    SegmentId,
+    Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration, SegmentId,
 };
 use thorp_core::image::Overflow;
 use thorp_core::limits::OVERFLOW_CHUNK_BYTES;
-use thorp_core::message::{
-    CallError, InvalidCommit, Outcome, Part, Refusal, Request, Response,
-};
+use thorp_core::message::{CallError, InvalidCommit, Outcome, Part, Refusal, Request, Response};
+
+/// Transactions that each session has to end well, once the village is healed.
+pub const PROGRESS_MIN: u64 = 3;
 
 /// What a session knows of an object from an earlier transaction.
 #[derive(Clone, Copy, Debug)]
@@ -213,6 +213,10 @@ impl Session {
     }
 
     fn begin(&mut self, context: &Context<'_>) -> Wish {
+        // Whoever has shown its progress steps aside for the slower ones.
+        if context.healed && self.progress >= PROGRESS_MIN {
+            return Wish::Rest(200_000);
+        }
         self.plan_errands(context);
         if let Some(errand) = self.todo.pop_front() {
             return self.set_out(errand, context);
@@ -288,7 +292,8 @@ impl Session {
 
     fn leave_passing(&mut self) {
         if let Some(segment) = self.places.passing.take() {
-            self.known.retain(|object, _| object.page.segment != segment);
+            self.known
+                .retain(|object, _| object.page.segment != segment);
         }
     }
 
@@ -362,7 +367,12 @@ impl Session {
         };
         if self.prng.percent(75) {
             let request = list;
-            return (0..300).map(|_| Ask::Call { home, request: request.clone() }).collect();
+            return (0..300)
+                .map(|_| Ask::Call {
+                    home,
+                    request: request.clone(),
+                })
+                .collect();
         }
         let places = (0..1100).map(|n| thorp_core::ids::Place {
             home,
@@ -372,11 +382,8 @@ impl Session {
     }
 
     fn next_piece(&mut self) -> Option<Request> {
-        let (large, registration, segment) = (
-            self.large.as_ref()?,
-            self.registration?,
-            self.places.plaza?,
-        );
+        let (large, registration, segment) =
+            (self.large.as_ref()?, self.registration?, self.places.plaza?);
         let chunks = large.value.chunks(OVERFLOW_CHUNK_BYTES);
         let count = 1 + self.prng.below(2) as usize;
         let chunks = chunks.skip(large.have as usize).take(count);
@@ -660,4 +667,3 @@ impl Session {
         }
     }
 }
-

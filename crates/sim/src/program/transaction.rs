@@ -196,7 +196,11 @@ impl Transaction {
             bytes.extend_from_slice(chunk);
         }
         demand_stop(bytes.len() as u64 == overflow.bytes, || {
-            format!("{object} is torn: {} of {} bytes", bytes.len(), overflow.bytes)
+            format!(
+                "{object} is torn: {} of {} bytes",
+                bytes.len(),
+                overflow.bytes
+            )
         })?;
         Ok(bytes)
     }
@@ -307,7 +311,9 @@ impl Transaction {
             },
             tools,
         )?;
-        let bytes = extent.value.and_then(|value| value.as_ref().try_into().ok());
+        let bytes = extent
+            .value
+            .and_then(|value| value.as_ref().try_into().ok());
         let extent = bytes.map_or(0, u32::from_le_bytes);
         for page in 1..extent.min(tools.habits.pages + 1) {
             for slot in 0..tools.habits.slots {
@@ -340,7 +346,9 @@ impl Transaction {
         } else {
             values.is_empty()
         };
-        demand_stop(right, || format!("the accounts sum up to {sum}: {accounts:?}"))
+        demand_stop(right, || {
+            format!("the accounts sum up to {sum}: {accounts:?}")
+        })
     }
 
     fn transfer(
@@ -441,7 +449,9 @@ impl Transaction {
                 value: None,
             }),
             WriteOp::Create { generation, value } | WriteOp::Write { generation, value } => {
-                let NewValue::Inline(blob) = value else { return };
+                let NewValue::Inline(blob) = value else {
+                    return;
+                };
                 Some(Object {
                     generation: *generation,
                     value: Some(blob.bytes().into()),
@@ -474,7 +484,10 @@ impl Transaction {
 
     /// What a session remembers of it once it has committed.
     pub fn learned(&self) -> Vec<(ObjectId, Known)> {
-        let seen = self.seen.iter().map(|((_, id), object)| (*id, Known::of(object)));
+        let seen = self
+            .seen
+            .iter()
+            .map(|((_, id), object)| (*id, Known::of(object)));
         let written = self.writes.iter().filter_map(|(id, tentative)| {
             let after = tentative.after.as_ref()?;
             Some((*id, Known::of(after)))
