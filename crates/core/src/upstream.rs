@@ -30,15 +30,15 @@ pub struct Upstream<W> {
     pub position: Position,
     /// What was promised.
     pub watermark: Stamp,
+    /// How far the parent has told it in this epoch. A new parent may stand
+    /// behind where the old one was: see [`Upstream::lags`].
+    told: Position,
     /// When it was last heard of.
     pub heard: Millis,
     /// The position that was last acknowledged.
     pub acked: Position,
     fetching: BTreeMap<PageId, Fetching<W>>,
     attempts: Attempt,
-    /// Entries at the parent whose images were dropped, of pages that are not on
-    /// their way: see [`Upstream::take_strays`].
-    strays: Vec<(PageId, EntryNo)>,
 }
 
 #[derive(Debug)]
@@ -47,12 +47,18 @@ struct Fetching<W> {
     asked: Millis,
     peers: bool,
     waiting: Vec<W>,
-    /// The highest entry number that came with an image that was dropped.
-    entry: EntryNo,
     /// Stream messages of the page since it was asked for.
     kept: Vec<(Position, Stamp, PageChange)>,
-    /// An image that came beside the stream and lies ahead of it.
-    arrived: Option<PeerImage>,
+    /// An image that may not be shown yet.
+    arrived: Option<Arrived>,
+}
+
+/// An image that waits until this node and its parent stand where it may be shown.
+#[derive(Debug)]
+struct Arrived {
+    position: Position,
+    entry: EntryNo,
+    image: Image,
 }
 
 /// A request for a page that has ended.
@@ -79,11 +85,11 @@ impl<W> Upstream<W> {
             epoch: Epoch(0),
             position: Position(0),
             watermark: Stamp::default(),
+            told: Position(0),
             heard: Millis(0),
             acked: Position(0),
             fetching: BTreeMap::new(),
             attempts: Attempt(0),
-            strays: Vec::new(),
         }
     }
 
@@ -99,15 +105,10 @@ impl<W> Upstream<W> {
         self.edge = Some(edge);
         self.epoch = epoch;
         self.position = self.position.max(at.0);
+        self.told = at.0;
         self.acked = at.0;
         self.watermark = self.watermark.max(at.1);
         self.heard = now;
-        // Entries ended with the old epoch.
-        self.strays.clear();
-        for fetching in self.fetching.values_mut() {
-            fetching.entry = EntryNo(0);
-            fetching.arrived = None;
-        }
         let pages: Vec<PageId> = self.fetching.keys().copied().collect();
         for page in pages {
             self.ask_again(page, self.helpers, now, out);
@@ -121,8 +122,16 @@ impl<W> Upstream<W> {
 
     /// The stream was heard of at a position.
     pub fn advance(&mut self, position: Position, now: Millis) {
+        self.told = self.told.max(position);
         self.position = self.position.max(position);
         self.heard = now;
+    }
+
+    /// Whether the parent has not come as far as this node was before. What it
+    /// sends is older than what the node vouches for, and is shown by nobody
+    /// until the parent has passed that (rule 13).
+    fn lags(&self) -> bool {
+        self.told < self.position
     }
 
     /// Whether a page is on its way.
@@ -164,7 +173,6 @@ impl<W> Upstream<W> {
                 asked: now,
                 peers,
                 waiting: alloc::vec![waiter],
-                entry: EntryNo(0),
                 kept: Vec::new(),
                 arrived: None,
             },
@@ -183,9 +191,7 @@ impl<W> Upstream<W> {
         fetching.asked = now;
         fetching.peers = peers;
         fetching.kept.clear();
-        if let Some(dropped) = fetching.arrived.take() {
-            fetching.entry = fetching.entry.max(dropped.entry);
-        }
+        fetching.arrived = None;
         if let Some(edge) = self.edge {
             out.up(
                 edge,
@@ -214,7 +220,7 @@ impl<W> Upstream<W> {
             let Some(fetching) = self.fetching.get_mut(&change.page) else {
                 continue;
             };
-            if !fetching.peers {
+            if !fetching.peers && fetching.arrived.is_none() {
                 continue;
             }
             if fetching.kept.len() >= KEPT_CHANGES_MAX {
@@ -238,17 +244,22 @@ impl<W> Upstream<W> {
         answer: FetchAnswer,
         out: &mut Out,
     ) -> Option<Fetched<W>> {
-        let fetching = self.fetching.get(&page);
-        if fetching.is_none_or(|fetching| fetching.attempt != attempt) {
+        let (lags, position) = (self.lags(), self.told);
+        let known = self.fetching.get_mut(&page);
+        let Some(fetching) = known.filter(|f| f.attempt == attempt) else {
             out.note(Note::OtherAttemptDropped);
-            self.drop_entered(page, entry);
+            return None;
+        };
+        if lags && let FetchAnswer::Image(image) = &answer {
+            out.note(Note::PeerImageWaited);
+            fetching.arrived = Some(Arrived {
+                position,
+                entry,
+                image: image.clone(),
+            });
             return None;
         }
         let fetching = self.fetching.remove(&page)?;
-        let entry = entry.max(fetching.entry);
-        if matches!(answer, FetchAnswer::Refused(_)) {
-            self.drop_entered(page, entry);
-        }
         Some(Fetched {
             page,
             entry,
@@ -258,24 +269,6 @@ impl<W> Upstream<W> {
             },
             waiting: fetching.waiting,
         })
-    }
-
-    /// The parent has entered the page and its image was not taken: the next
-    /// notice has to carry this number, or the entry would stay (trap 22).
-    fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
-        if entry == EntryNo(0) {
-            return;
-        }
-        match self.fetching.get_mut(&page) {
-            Some(fetching) => fetching.entry = fetching.entry.max(entry),
-            None => self.strays.push((page, entry)),
-        }
-    }
-
-    /// Entries at the parent whose images were dropped. The owner keeps the
-    /// number with the copy that it holds, or sends a notice if it holds none.
-    pub fn take_strays(&mut self) -> Vec<(PageId, EntryNo)> {
-        core::mem::take(&mut self.strays)
     }
 
     /// Takes a helper's image, which came beside the stream. It is shown when
@@ -290,18 +283,20 @@ impl<W> Upstream<W> {
         let known = self.fetching.get_mut(&page);
         let Some(fetching) = known.filter(|f| f.attempt == peer.attempt || late) else {
             out.note(Note::OtherAttemptDropped);
-            self.drop_entered(page, peer.entry);
             return None;
         };
-        if peer.image.is_none() {
-            fetching.entry = fetching.entry.max(peer.entry);
+        let Some(image) = peer.image else {
             self.ask_again(page, false, now, out);
             return None;
-        }
+        };
         if peer.position > self.position {
             out.note(Note::PeerImageWaited);
         }
-        fetching.arrived = Some(peer);
+        fetching.arrived = Some(Arrived {
+            position: peer.position,
+            entry: peer.entry,
+            image,
+        });
         self.take_arrived(page, now, out)
     }
 
@@ -321,12 +316,13 @@ impl<W> Upstream<W> {
 
     fn take_arrived(&mut self, page: PageId, now: Millis, out: &mut Out) -> Option<Fetched<W>> {
         let fetching = self.fetching.get(&page)?;
-        let peer = fetching.arrived.as_ref()?;
-        if peer.position > self.position && !planted::is(Bug::LabelIgnored) {
+        let arrived = fetching.arrived.as_ref()?;
+        let early = arrived.position > self.position || self.lags();
+        if early && !planted::is(Bug::LabelIgnored) {
             return None;
         }
-        let entry = peer.entry;
-        let Some(image) = brought_up(peer, &fetching.kept) else {
+        let entry = arrived.entry;
+        let Some(image) = brought_up(arrived, &fetching.kept) else {
             // The page was invalidated as a whole meanwhile: nobody is entered for it now.
             self.ask_again(page, false, now, out);
             return None;
@@ -335,7 +331,7 @@ impl<W> Upstream<W> {
         let fetching = self.fetching.remove(&page)?;
         Some(Fetched {
             page,
-            entry: entry.max(fetching.entry),
+            entry,
             result: Ok(image),
             waiting: fetching.waiting,
         })
@@ -375,14 +371,14 @@ impl<W> Fetching<W> {
     }
 }
 
-/// A helper's image with the kept messages above its label applied.
-fn brought_up(peer: &PeerImage, kept: &[(Position, Stamp, PageChange)]) -> Option<Image> {
-    let mut image = peer.image.clone()?;
+/// An image with the kept messages above its label applied.
+fn brought_up(arrived: &Arrived, kept: &[(Position, Stamp, PageChange)]) -> Option<Image> {
+    let mut image = arrived.image.clone();
     if planted::is(Bug::LabelIgnored) {
         return Some(image);
     }
     for (position, stamp, change) in kept {
-        if *position <= peer.position {
+        if *position <= arrived.position {
             continue;
         }
         if change.slots == PageSlots::Whole {
