@@ -1,0 +1,69 @@
+//! The command line.
+
+use crate::commands::{check, get, home, ifc, inspect, invite, ls, put, rm, site, status, watch};
+use crate::demo;
+use clap::{Parser, Subcommand};
+
+/// Objects kept far away and used close by: homes keep them, sites share them, members use them.
+#[derive(Parser, Debug)]
+#[command(name = "thorp", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a home: the durable server that owns segments
+    Home(home::Options),
+    /// Run a site: the redirector that its members share
+    Site(site::Options),
+    /// Let another node into the village: makes a directory with its certificate
+    Invite(invite::Options),
+    /// Read everything in a home's directory and tell what is damaged
+    Check(check::Options),
+    /// List segments
+    Ls(ls::Options),
+    /// Look into a segment, or at one object
+    Inspect(inspect::Options),
+    /// Remove a segment with all its objects
+    Rm(rm::Options),
+    /// Store bytes as an object
+    Put(put::Options),
+    /// Print an object's bytes
+    Get(get::Options),
+    /// Print changes in a segment as they are committed
+    Watch(watch::Options),
+    /// Show how a home or a site is doing
+    Status(status::Options),
+    /// Building models: import and export IFC files
+    Ifc(ifc::Options),
+    /// Run a village on this machine, show what it is for, and check it
+    Demo(demo::Options),
+    /// A member of the demo, told by lines on standard input what to do
+    #[command(hide = true)]
+    DemoMember(demo::member::Options),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  it could not be done
+  2  wrong usage
+  3  a check found something wrong (check, demo, damaged data)
+  4  no home or site answered
+
+Environment:
+  THORP_VIA       the site or home to join, for --via
+  THORP_IDENTITY  the directory of a certificate and its key, for --identity";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,62 @@
+//! `thorp check`: is everything in a home's directory as it was written?
+
+use super::{say, say_json};
+use crate::failure::{Code, Failure};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Reads everything and changes nothing. The home must not run.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The home's directory, or the store in it
+    dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Exit code 3 if something is damaged.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let inner = options.dir.join(super::home::STORE_DIR);
+    let dir = if inner.is_dir() {
+        inner
+    } else {
+        options.dir.clone()
+    };
+    let report = thorp_store::check(&dir)
+        .map_err(|error| Failure::new(error.to_string(), "give the directory of a stopped home"))?;
+    if options.json {
+        say_json(&as_json(&report))?;
+    } else {
+        say(&report.to_string())?;
+    }
+    if report.is_good() {
+        return Ok(());
+    }
+    let what = format!(
+        "{} is damaged in {} places",
+        dir.display(),
+        report.damage_count
+    );
+    Err(Failure::new(what, "restore it from a copy").with(Code::Wrong))
+}
+
+fn as_json(report: &thorp_store::Report) -> serde_json::Value {
+    let tables = report.tables.iter().map(|each| {
+        serde_json::json!({
+            "table": each.table.name(),
+            "records": each.found.records,
+            "bytes": each.found.bytes,
+        })
+    });
+    let damage = report.damage.iter().map(ToString::to_string);
+    serde_json::json!({
+        "good": report.is_good(),
+        "format": report.format,
+        "groups": report.groups,
+        "tables": tables.collect::<Vec<_>>(),
+        "damage_count": report.damage_count,
+        "damage": damage.collect::<Vec<_>>(),
+        "remarks": report.remarks,
+    })
+}

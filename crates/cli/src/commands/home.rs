@@ -1,0 +1,165 @@
+//! `thorp home`: the durable server.
+
+use super::node::{self, Common, Parts, Toml};
+use super::say;
+use crate::failure::Failure;
+use crate::text;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use thorp_server::{Bytes, HomeConfigFile, HomeServer};
+
+/// Keeps segments in a directory, orders and validates commits, and makes each one durable. The first start in a
+/// directory makes the store, the village's authority and the home's certificate, and tells how others join.
+/// SIGTERM and SIGINT shut it down in order.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Where it keeps everything; made if it is not there [default: thorp-home]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Its name, as in thorp://NAME/path [default: home]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The most that the store may hold, as 1048576 or "100 GiB"; commits are refused when it is full
+    #[arg(long, value_name = "SIZE")]
+    limit_bytes: Option<Bytes>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs until it is told to end.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let config = effective(options)?;
+    if options.common.print_config {
+        return say(render(&config).trim_end());
+    }
+    config
+        .check()
+        .map_err(|error| node::config_failure(&error))?;
+    thorp_server::init_logs(&config.log).map_err(|error| node::config_failure(&error))?;
+    let runtime = thorp_server::runtime()
+        .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
+    runtime.block_on(async {
+        let shutdown = options.common.shutdown()?;
+        let server = HomeServer::start(config.clone())
+            .await
+            .map_err(|error| node::refused(&error))?;
+        welcome(&config, &server)?;
+        server.run(shutdown).await;
+        Ok(())
+    })
+}
+
+fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
+    let mut config = match &options.common.config {
+        Some(file) => HomeConfigFile::load(file).map_err(|error| node::config_failure(&error))?,
+        None => HomeConfigFile::default(),
+    };
+    let name = options.name.clone().or(config.name.take());
+    config.name = Some(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()));
+    let dir = options.dir.clone().or(config.data_dir.take());
+    config.data_dir = Some(dir.unwrap_or_else(|| DEFAULT_DIR.into()));
+    if options.limit_bytes.is_some() {
+        config.store.limit = options.limit_bytes;
+    }
+    options.common.apply(Parts {
+        listen: &mut config.listen,
+        http: &mut config.http,
+        identity_dir: &mut config.identity_dir,
+        cache: &mut config.limits.cache,
+        child_delay: &mut config.child_delay,
+        log: &mut config.log,
+    });
+    Ok(config)
+}
+
+/// Tells how others come in.
+fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> {
+    let wrong = |error| node::config_failure(&error);
+    let (name, dir) = (
+        config.name().map_err(wrong)?,
+        config.data_dir().map_err(wrong)?,
+    );
+    let identity = config.identity_dir().map_err(wrong)?;
+    say(&format!(
+        "home {name} keeps its segments in {}",
+        dir.display()
+    ))?;
+    for address in server.addresses() {
+        say(&format!("  it listens on {address}"))?;
+    }
+    say("  let another node in, and carry the directory to its machine:")?;
+    say(&format!(
+        "    thorp invite NAME --dir {} --out NAME-identity",
+        shown(&identity)
+    ))?;
+    if let Some(address) = server.addresses().first() {
+        say("  use it from this machine:")?;
+        let here = address.to_string().replace("0.0.0.0", "127.0.0.1");
+        say(&format!(
+            "    export THORP_VIA={here} THORP_IDENTITY={}",
+            shown(&identity)
+        ))?;
+    }
+    node::say_ready(server.http_address())
+}
+
+/// For pasting elsewhere than here.
+fn shown(dir: &Path) -> String {
+    text::absolute(dir).display().to_string()
+}
+
+/// The whole configuration as TOML.
+fn render(config: &HomeConfigFile) -> String {
+    let mut toml = Toml(String::new());
+    toml.text("name", config.name.as_deref().unwrap_or(DEFAULT_NAME));
+    toml.path("data_dir", config.data_dir.as_deref());
+    toml.path("identity_dir", config.identity_dir.as_deref());
+    toml.addresses("listen", &config.listen);
+    if let Some(http) = config.http {
+        toml.text("http", &http.to_string());
+    }
+    toml.log(&config.log);
+    toml.table("[store]");
+    if let Some(limit) = config.store.limit {
+        toml.size("limit", limit);
+    }
+    toml.size("cache", config.store.cache);
+    if let Some(reserve) = config.store.disk_reserve {
+        toml.size("disk_reserve", reserve);
+    }
+    toml.number("room_probe_ms", config.store.room_probe_ms);
+    let limits = &config.limits;
+    toml.table("[limits]");
+    toml.size("cache", limits.cache);
+    toml.size("mob", limits.mob);
+    toml.size("pending", limits.pending);
+    toml.number("changes_known_max", limits.changes_known_max as u64);
+    toml.number("parked_max", limits.parked_max as u64);
+    toml.number("registrations_max", limits.registrations_max as u64);
+    toml.number("outcomes_per_member", limits.outcomes_per_member);
+    toml.link(&config.link, &config.child_delay);
+    toml.0
+}
+
+/// Of a home, if not told otherwise.
+pub(crate) const DEFAULT_DIR: &str = "thorp-home";
+/// Where a home's store lies in its directory.
+pub(crate) const STORE_DIR: &str = "store";
+/// Where a node's certificate lies in its directory.
+pub(crate) const IDENTITY_DIR: &str = "identity";
+const DEFAULT_NAME: &str = "home";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_what_is_used() {
+        let mut config = HomeConfigFile::parse(HomeConfigFile::EXAMPLE).unwrap();
+        config.http = Some("127.0.0.1:7430".parse().unwrap());
+        config.store.limit = Some(Bytes(12345));
+        config.store.disk_reserve = Some(Bytes(1 << 30));
+        config.identity_dir = Some("/a \"quoted\" dir".into());
+        assert_eq!(HomeConfigFile::parse(&render(&config)).unwrap(), config);
+    }
+}

@@ -1,0 +1,103 @@
+//! `thorp ifc`: building models.
+
+use super::say;
+use crate::connect::Via;
+use crate::failure::Failure;
+use clap::{Args, Subcommand};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use thorp_client::{Member, Session};
+use thorp_workloads::ifc::store::{self, Building, StoreError};
+use thorp_workloads::objects::MemberStore;
+use thorp_workloads::step::{self, StepFile};
+
+/// Building models in IFC (STEP files, ISO 10303-21): one object for each entity.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    job: Job,
+    #[command(flatten)]
+    via: Via,
+}
+
+#[derive(Subcommand, Debug)]
+enum Job {
+    /// Import a file into a segment that has no building
+    Import {
+        /// The IFC file
+        file: PathBuf,
+        /// thorp://HOME/path
+        segment: String,
+    },
+    /// Write a building to a file, as it is at one moment
+    Export {
+        /// thorp://HOME/path
+        segment: String,
+        /// The IFC file; one that exists is replaced
+        file: PathBuf,
+    },
+}
+
+/// Imports or exports.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    match &options.job {
+        Job::Import { file, segment } => {
+            // Before joining: a malformed file is told without a village.
+            let model = read_file(file)?;
+            let member = options.via.join()?;
+            let store = building_store(&member, member.open_or_create(segment)?);
+            let building = store::import(&store, &model)?;
+            say(&format!(
+                "{} entities imported into {segment}",
+                building.imported()
+            ))
+        }
+        Job::Export { segment, file } => {
+            let member = options.via.join()?;
+            let store = building_store(&member, member.open(segment)?);
+            let model = Building::open(&store)?.export(&store)?;
+            write_file(&model, file)?;
+            say(&format!(
+                "{} entities exported to {}",
+                model.entities.len(),
+                file.display()
+            ))
+        }
+    }
+}
+
+fn building_store(member: &Member, segment: thorp_client::Segment) -> MemberStore {
+    MemberStore::new(member.clone(), segment, Session::default())
+}
+
+/// Reads a model; what is wrong with it is told with its line.
+pub(crate) fn read_file(file: &Path) -> Result<StepFile, Failure> {
+    let bytes = fs::read(file).map_err(|error| Failure::file(file, &error))?;
+    step::parse(&bytes).map_err(|error| {
+        let what = format!("{}: {error}", file.display());
+        Failure::new(what, "give a STEP file (ISO 10303-21) of an IFC model")
+    })
+}
+
+/// Writes a model beside its place and moves it there: nobody sees half a file.
+pub(crate) fn write_file(model: &StepFile, file: &Path) -> Result<(), Failure> {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".part");
+    let part = PathBuf::from(name);
+    let failed = |error: std::io::Error| Failure::file(file, &error);
+    let mut out = BufWriter::new(File::create(&part).map_err(failed)?);
+    step::write(model, &mut out)
+        .map_err(|error| Failure::new(format!("{}: {error}", file.display()), ""))?;
+    out.flush().map_err(failed)?;
+    fs::rename(&part, file).map_err(failed)
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Store(error) => error.into(),
+            other => Failure::new(other.to_string(), "look at it with `thorp inspect`"),
+        }
+    }
+}

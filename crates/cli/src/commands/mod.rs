@@ -1,0 +1,31 @@
+//! One file a command.
+
+pub(crate) mod check;
+pub(crate) mod get;
+pub(crate) mod home;
+pub(crate) mod ifc;
+pub(crate) mod inspect;
+pub(crate) mod invite;
+pub(crate) mod ls;
+mod node;
+pub(crate) mod put;
+pub(crate) mod rm;
+pub(crate) mod signals;
+pub(crate) mod site;
+pub(crate) mod status;
+pub(crate) mod watch;
+
+use crate::failure::Failure;
+use crate::text;
+
+/// Prints a line of results.
+pub(crate) fn say(line: &str) -> Result<(), Failure> {
+    text::line(line).map_err(|error| Failure::new(format!("standard output: {error}"), ""))
+}
+
+/// Prints a value as JSON.
+fn say_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::new(format!("it cannot be told as JSON: {error}"), ""))?;
+    say(&text)
+}

@@ -1,0 +1,243 @@
+//! What homes and sites have in common on the command line.
+
+use super::say;
+use super::signals;
+use crate::failure::{Code, Failure};
+use clap::Args;
+use std::fmt::Write;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use thorp_net::Address;
+use thorp_server::{Bytes, ChildDelay, ConfigError, LinkLimits, LogConfig, LogFormat, ServerError};
+use tokio::sync::oneshot;
+
+/// Flags of both. What is not given stays as the file, or else the default, has it.
+#[derive(Args, Debug)]
+pub(super) struct Common {
+    /// Read this TOML file first; flags override it
+    #[arg(long, value_name = "FILE.toml")]
+    pub(super) config: Option<PathBuf>,
+    /// Print the configuration that would be used, as TOML, and end
+    #[arg(long)]
+    pub(super) print_config: bool,
+    /// Where to listen: tcp://HOST:PORT or unix:/PATH.sock; may be given several times
+    #[arg(long, value_name = "ADDR")]
+    pub(super) listen: Vec<Address>,
+    /// Where to serve /status, /metrics and /health: IP:PORT. It knows no passwords
+    #[arg(long, value_name = "ADDR")]
+    pub(super) http: Option<SocketAddr>,
+    /// Its certificate and key, if not in `identity` in its directory
+    #[arg(long, value_name = "DIR")]
+    pub(super) identity: Option<PathBuf>,
+    /// Memory for pages, as 1048576 or "256 MiB"
+    #[arg(long, value_name = "SIZE")]
+    pub(super) cache_bytes: Option<Bytes>,
+    /// Delay what goes down to this child: plays a wide-area link; may be given several times
+    #[arg(long, value_name = "CHILD=MS")]
+    pub(super) link_delay: Vec<NameAnd<u64>>,
+    /// error, warn, info, debug or trace; single parts too: info,thorp_net=debug
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) log_level: Option<String>,
+    /// Log a JSON object in each line
+    #[arg(long)]
+    pub(super) log_json: bool,
+    /// Shut down when standard input ends: for programs that start this one
+    #[arg(long, hide = true)]
+    pub(super) until_stdin_closes: bool,
+}
+
+/// `NAME=VALUE`.
+#[derive(Clone, Debug)]
+pub(super) struct NameAnd<T> {
+    pub(super) name: String,
+    pub(super) value: T,
+}
+
+impl<T: FromStr<Err: std::fmt::Display>> FromStr for NameAnd<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+        if name.is_empty() {
+            return Err("the name is missing before the =".to_owned());
+        }
+        let value = value.parse().map_err(|error: T::Err| error.to_string())?;
+        Ok(NameAnd {
+            name: name.to_owned(),
+            value,
+        })
+    }
+}
+
+/// The parts of a configuration that [`Common`] sets.
+pub(super) struct Parts<'a> {
+    pub(super) listen: &'a mut Vec<Address>,
+    pub(super) http: &'a mut Option<SocketAddr>,
+    pub(super) identity_dir: &'a mut Option<PathBuf>,
+    pub(super) cache: &'a mut Bytes,
+    pub(super) child_delay: &'a mut Vec<ChildDelay>,
+    pub(super) log: &'a mut LogConfig,
+}
+
+impl Common {
+    /// Lays the flags over what the file said.
+    pub(super) fn apply(&self, parts: Parts<'_>) {
+        if !self.listen.is_empty() {
+            parts.listen.clone_from(&self.listen);
+        }
+        if self.http.is_some() {
+            *parts.http = self.http;
+        }
+        if self.identity.is_some() {
+            parts.identity_dir.clone_from(&self.identity);
+        }
+        if let Some(cache) = self.cache_bytes {
+            *parts.cache = cache;
+        }
+        for delay in &self.link_delay {
+            parts.child_delay.retain(|known| known.child != delay.name);
+            parts.child_delay.push(ChildDelay {
+                child: delay.name.clone(),
+                one_way_ms: delay.value,
+            });
+        }
+        if let Some(level) = &self.log_level {
+            parts.log.level.clone_from(level);
+        }
+        if self.log_json {
+            parts.log.format = LogFormat::Json;
+        }
+    }
+
+    /// Becomes ready when the process should end: by a signal, or as its starter wishes.
+    pub(super) fn shutdown(&self) -> Result<impl Future<Output = ()> + use<>, Failure> {
+        let (sender, receiver) = oneshot::channel();
+        let sender = Arc::new(Mutex::new(Some(sender)));
+        let from_stdin = Arc::clone(&sender);
+        let mut again = false;
+        signals::on_each(move || {
+            // A second signal is from somebody who does not want to wait.
+            if std::mem::replace(&mut again, true) {
+                std::process::exit(130);
+            }
+            ring(&sender);
+        })?;
+        if self.until_stdin_closes {
+            std::thread::spawn(move || {
+                // An error is an end too.
+                let _ = std::io::copy(&mut std::io::stdin().lock().by_ref(), &mut std::io::sink());
+                ring(&from_stdin);
+            });
+        }
+        Ok(async move {
+            // The sender lives in the thread of the signals, which never ends.
+            let _ = receiver.await;
+        })
+    }
+}
+
+fn ring(bell: &Mutex<Option<oneshot::Sender<()>>>) {
+    let sender = bell.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(sender) = sender {
+        // Nobody listens when the start has failed: then the process ends anyway.
+        let _ = sender.send(());
+    }
+}
+
+/// What a server's refusal to start means to a person.
+pub(super) fn refused(error: &ServerError) -> Failure {
+    let todo = match error {
+        ServerError::Config(_) => return config_failure_words(error.to_string()),
+        ServerError::Identity(_) => {
+            "give another --identity, or the --name that the certificate has"
+        }
+        ServerError::NoIdentity { .. } => {
+            "`thorp invite NAME --dir HOME_DIR --out DIR` makes one; name it here with --identity DIR"
+        }
+        ServerError::Listen { .. } => "choose another address with --listen, or stop what is there",
+        ServerError::Http { .. } => "choose another address with --http, or stop what is there",
+        ServerError::Store(_) | ServerError::Records { .. } => {
+            "give another --dir; `thorp check DIR` tells what is wrong with this one"
+        }
+        ServerError::OtherHome { .. } => "give the --name or the --dir that belongs to it",
+        _ => "",
+    };
+    Failure::new(error.to_string(), todo)
+}
+
+/// What is wrong with a configuration.
+pub(super) fn config_failure(error: &ConfigError) -> Failure {
+    config_failure_words(error.to_string())
+}
+
+fn config_failure_words(what: String) -> Failure {
+    let todo = "mend it; --help lists the flags, --print-config the whole configuration";
+    Failure::new(what, todo).with(Code::Usage)
+}
+
+/// The last line of a start: everything listens now.
+pub(super) fn say_ready(http: Option<SocketAddr>) -> Result<(), Failure> {
+    let http = http.map_or("-".to_owned(), |address| address.to_string());
+    say(&format!("{}{http}", crate::demo::READY))
+}
+
+/// TOML of what homes and sites share.
+pub(super) struct Toml(pub(super) String);
+
+impl Toml {
+    pub(super) fn text(&mut self, key: &str, value: &str) {
+        // A JSON string is a TOML string.
+        let quoted = serde_json::Value::from(value).to_string();
+        let _ = writeln!(self.0, "{key} = {quoted}");
+    }
+
+    pub(super) fn path(&mut self, key: &str, value: Option<&Path>) {
+        if let Some(path) = value {
+            self.text(key, &path.display().to_string());
+        }
+    }
+
+    pub(super) fn number(&mut self, key: &str, value: u64) {
+        let _ = writeln!(self.0, "{key} = {value}");
+    }
+
+    pub(super) fn size(&mut self, key: &str, value: Bytes) {
+        self.text(key, &value.to_string());
+    }
+
+    pub(super) fn addresses(&mut self, key: &str, all: &[Address]) {
+        let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+        let _ = writeln!(self.0, "{key} = {}", serde_json::Value::from(texts));
+    }
+
+    pub(super) fn table(&mut self, name: &str) {
+        let _ = writeln!(self.0, "\n{name}");
+    }
+
+    pub(super) fn log(&mut self, log: &LogConfig) {
+        self.table("[log]");
+        self.text("level", &log.level);
+        let format = match log.format {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        };
+        self.text("format", format);
+    }
+
+    pub(super) fn link(&mut self, link: &LinkLimits, delays: &[ChildDelay]) {
+        self.table("[link]");
+        self.size("queue", link.queue);
+        self.number("queue_frames_max", link.queue_frames_max as u64);
+        self.size("inbox", link.inbox);
+        self.number("edges_max", link.edges_max as u64);
+        self.number("flush_ms_max", link.flush_ms_max);
+        for delay in delays {
+            self.table("[[child_delay]]");
+            self.text("child", &delay.child);
+            self.number("one_way_ms", delay.one_way_ms);
+        }
+    }
+}

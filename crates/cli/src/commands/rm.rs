@@ -1,0 +1,36 @@
+//! `thorp rm`: a segment less.
+
+use super::say;
+use crate::connect::Via;
+use crate::failure::{Code, Failure};
+use clap::Args;
+
+/// Removes segments with all their objects; their room is free for others afterwards.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// thorp://HOME/path
+    #[arg(required = true)]
+    segments: Vec<String>,
+    /// Do not complain about what is not there
+    #[arg(long, short)]
+    force: bool,
+    #[command(flatten)]
+    via: Via,
+}
+
+/// Removes one after the other, up to the first that cannot be removed.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if let Some(object) = options.segments.iter().find(|name| name.contains('#')) {
+        let todo = "name the segment without what follows the #";
+        return Err(Failure::new(format!("{object} is an object"), todo).with(Code::Usage));
+    }
+    let member = options.via.join()?;
+    for name in &options.segments {
+        if !options.force {
+            member.open(name)?;
+        }
+        member.remove(name)?;
+        say(&format!("removed {name}"))?;
+    }
+    Ok(())
+}

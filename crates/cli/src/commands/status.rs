@@ -1,0 +1,295 @@
+//! `thorp status`: how a node is, as it tells over HTTP.
+
+use super::{say, say_json};
+use crate::demo::Link;
+use crate::failure::{Code, Failure};
+use crate::http;
+use crate::text::{Side, Table, bytes, percent, time};
+use clap::Args;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// Shows a node's members, their positions and lag, hit ratios, and who is stuck. Exit code 3 if the node is not well.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The node's --http address: HOST:PORT or http://HOST:PORT
+    #[arg(env = "THORP_HTTP", default_value = "127.0.0.1:7430")]
+    node: String,
+    /// Print the node's own JSON
+    #[arg(long)]
+    json: bool,
+    /// How long to wait for an answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    timeout: u64,
+}
+
+/// What is shown of a node's answer. What an older or newer node does not tell is left out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    role: String,
+    name: String,
+    village: String,
+    version: String,
+    uptime_s: u64,
+    health: Health,
+    homes: Vec<Home>,
+    parents: Vec<Parent>,
+    children: Vec<Child>,
+    pages: Pages,
+    up: Traffic,
+    down: Traffic,
+    storage: Option<Storage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Health {
+    ok: bool,
+    reasons: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Home {
+    name: String,
+    position: u64,
+    connected: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Parent {
+    name: String,
+    addresses: Vec<String>,
+    connected: bool,
+    lost_for_s: Option<u64>,
+    why: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Child {
+    name: String,
+    kind: String,
+    homes: Vec<AtHome>,
+    queued_bytes: u64,
+    traffic: Traffic,
+    connected_s: u64,
+    stuck: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AtHome {
+    acknowledged: u64,
+    lag: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Pages {
+    from_memory: u64,
+    redirected: u64,
+    joined: u64,
+    from_parent: u64,
+    from_disk: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Traffic {
+    bytes_sent: u64,
+    frames_sent: u64,
+    bytes_received: u64,
+    frames_received: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Storage {
+    bytes: u64,
+    limit_bytes: Option<u64>,
+    room: bool,
+}
+
+/// Asks and shows.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let body = http::get(
+        &options.node,
+        PATH,
+        Duration::from_secs(options.timeout.max(1)),
+    )?;
+    let status = parse(&body)?;
+    if options.json {
+        let raw: serde_json::Value = serde_json::from_str(&body).map_err(|e| not_a_node(&e))?;
+        say_json(&raw)?;
+    } else {
+        show(&status)?;
+    }
+    if status.health.ok {
+        return Ok(());
+    }
+    let what = format!(
+        "{} is not well: {}",
+        status.name,
+        status.health.reasons.join("; ")
+    );
+    Err(Failure::new(what, "look at its log").with(Code::Wrong))
+}
+
+/// What has crossed a node's edges to its children so far.
+pub(crate) fn links_below(http: &str, timeout: Duration) -> Result<Link, Failure> {
+    let down = parse(&http::get(http, PATH, timeout)?)?.down;
+    Ok(Link {
+        messages: down.frames_sent + down.frames_received,
+        bytes: down.bytes_sent + down.bytes_received,
+    })
+}
+
+fn parse(body: &str) -> Result<Status, Failure> {
+    serde_json::from_str(body).map_err(|error| not_a_node(&error))
+}
+
+fn not_a_node(error: &serde_json::Error) -> Failure {
+    let todo = "check that this is the --http address of a home or a site";
+    Failure::new(format!("the answer is not a node's status: {error}"), todo)
+}
+
+fn show(status: &Status) -> Result<(), Failure> {
+    say(&headline(status))?;
+    for reason in &status.health.reasons {
+        say(&format!("  NOT WELL: {reason}"))?;
+    }
+    for home in &status.homes {
+        let state = if home.connected {
+            ""
+        } else {
+            ", its stream does not come in"
+        };
+        say(&format!(
+            "  home {} at position {}{state}",
+            home.name, home.position
+        ))?;
+    }
+    for parent in &status.parents {
+        say(&format!("  {}", parent_line(parent)))?;
+    }
+    if let Some(storage) = &status.storage {
+        say(&format!("  {}", storage_line(storage)))?;
+    }
+    say(&format!("  {}", pages_line(&status.role, &status.pages)))?;
+    say(&format!(
+        "  traffic: {} up, {} down",
+        both_ways(&status.up),
+        both_ways(&status.down)
+    ))?;
+    if status.children.is_empty() {
+        return say("  nobody is connected below");
+    }
+    say("")?;
+    say(&children(&status.children).render())
+}
+
+fn headline(status: &Status) -> String {
+    let Status {
+        role,
+        name,
+        village,
+        version,
+        ..
+    } = status;
+    let health = if status.health.ok { "well" } else { "NOT WELL" };
+    let up = time(Duration::from_secs(status.uptime_s));
+    format!("{role} {name}: {health}, up {up}, version {version}, village {village}")
+}
+
+fn parent_line(parent: &Parent) -> String {
+    let name = match parent.name.as_str() {
+        "" => "parent",
+        name => name,
+    };
+    let at = parent.addresses.join(", ");
+    if parent.connected {
+        return format!("connected to {name} at {at}");
+    }
+    let since = parent
+        .lost_for_s
+        .map_or(String::new(), |s| format!(" for {s} s"));
+    let why = parent
+        .why
+        .as_ref()
+        .map_or(String::new(), |why| format!(": {why}"));
+    format!("NOT connected to {name} at {at}{since}{why}")
+}
+
+fn storage_line(storage: &Storage) -> String {
+    let limit = match storage.limit_bytes {
+        Some(limit) => format!(" of at most {}", bytes(limit)),
+        None => String::new(),
+    };
+    let room = if storage.room {
+        ""
+    } else {
+        ", FULL: no commits are taken"
+    };
+    format!("store: {}{limit}{room}", bytes(storage.bytes))
+}
+
+fn pages_line(role: &str, pages: &Pages) -> String {
+    if role == "home" {
+        let all = pages.from_memory + pages.from_disk;
+        let hits = percent(pages.from_memory, all);
+        return format!("pages: {all} asked for, {hits} from memory");
+    }
+    let near = pages.from_memory + pages.redirected + pages.joined;
+    let all = near + pages.from_parent;
+    format!(
+        "pages: {all} asked for, {} served near: {} from memory, {} from members, {} joined; {} from above",
+        percent(near, all),
+        pages.from_memory,
+        pages.redirected,
+        pages.joined,
+        pages.from_parent
+    )
+}
+
+fn children(all: &[Child]) -> Table {
+    let mut table = Table::new(&[
+        ("child", Side::Left),
+        ("kind", Side::Left),
+        ("connected", Side::Right),
+        ("acknowledged", Side::Right),
+        ("lag", Side::Right),
+        ("queued", Side::Right),
+        ("sent", Side::Right),
+        ("received", Side::Right),
+        ("", Side::Left),
+    ]);
+    for child in all {
+        let acknowledged: Vec<String> = child
+            .homes
+            .iter()
+            .map(|at| at.acknowledged.to_string())
+            .collect();
+        let lag = child.homes.iter().map(|at| at.lag).max().unwrap_or(0);
+        table.row(vec![
+            child.name.clone(),
+            child.kind.clone(),
+            format!("{} s", child.connected_s),
+            acknowledged.join(", "),
+            lag.to_string(),
+            bytes(child.queued_bytes),
+            bytes(child.traffic.bytes_sent),
+            bytes(child.traffic.bytes_received),
+            if child.stuck { "STUCK" } else { "" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn both_ways(traffic: &Traffic) -> String {
+    bytes(traffic.bytes_sent + traffic.bytes_received)
+}
+
+const PATH: &str = "/status";

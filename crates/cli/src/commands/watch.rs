@@ -1,0 +1,84 @@
+//! `thorp watch`: changes as they come.
+
+use super::say;
+use crate::connect::Via;
+use crate::failure::Failure;
+use clap::Args;
+use std::time::{Duration, Instant};
+use thorp_client::Changed;
+
+/// Prints a line for each object of a segment that is written, created or deleted from now on: the commit's position,
+/// the object's page and slot. Ends when interrupted.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// thorp://HOME/path
+    segment: String,
+    /// End after so many changes
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// Print a line of JSON for each change
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    via: Via,
+}
+
+/// Watches; nothing is asked for in between, changes are sent by the home.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let member = options.via.join()?;
+    let segment = member.open(&options.segment)?;
+    let mut watch = segment.watch()?;
+    // To standard error: who starts something when this is there has missed nothing.
+    let _ = crate::text::note(&format!("watching {}", segment.name()));
+    let end = options
+        .seconds
+        .map(|s| Instant::now() + Duration::from_secs(s));
+    let mut left = options.count.unwrap_or(u64::MAX);
+    while left > 0 {
+        let patience = end.map_or(PATIENCE, |end| {
+            end.saturating_duration_since(Instant::now()).min(PATIENCE)
+        });
+        if end.is_some_and(|end| Instant::now() >= end) {
+            break;
+        }
+        if let Some(changed) = watch.next(patience)? {
+            left = print(options, &segment.name(), &changed, left)?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints up to `left` changes; gives how many may still be printed.
+fn print(
+    options: &Options,
+    segment: &str,
+    changed: &Changed,
+    mut left: u64,
+) -> Result<u64, Failure> {
+    if changed.lost {
+        let line = r#"{"lost":true}"#;
+        let words = "some changes were lost: look at everything anew";
+        say(if options.json { line } else { words })?;
+    }
+    for change in &changed.changes {
+        if left == 0 {
+            break;
+        }
+        let (page, slot) = (change.object.page.page, change.object.slot);
+        say(&if options.json {
+            let position = change.position.to_string();
+            serde_json::json!({"position": position, "page": page, "slot": slot.to_string()})
+                .to_string()
+        } else {
+            format!("{}  {segment}#{page}.{slot}", change.position)
+        })?;
+        left -= 1;
+    }
+    Ok(left)
+}
+
+/// Between looks at the clock.
+const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,0 +1,50 @@
+//! Joining a village for one command.
+
+use crate::failure::{Code, Failure};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+use thorp_client::{JoinConfig, Member};
+
+/// Where to join, and as whom.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Via {
+    /// The site or home to join: tcp://HOST:PORT or unix:/PATH.sock
+    #[arg(long, value_name = "ADDR", env = "THORP_VIA", global = true)]
+    pub(crate) via: Option<String>,
+    /// The directory of a certificate and its key, made by `thorp invite`
+    #[arg(long, value_name = "DIR", env = "THORP_IDENTITY", global = true)]
+    pub(crate) identity: Option<PathBuf>,
+    /// How long to wait for an answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
+    pub(crate) timeout: u64,
+}
+
+impl Via {
+    /// Joins. A command needs little memory for pages.
+    pub(crate) fn join(&self) -> Result<Member, Failure> {
+        let Some(address) = &self.via else {
+            return Err(missing("no site or home was named", "--via", "THORP_VIA"));
+        };
+        let Some(identity) = &self.identity else {
+            return Err(missing(
+                "no identity was given",
+                "--identity",
+                "THORP_IDENTITY",
+            ));
+        };
+        let config = JoinConfig::new(address)
+            .identity(identity)
+            .name(format!("thorp-{}", std::process::id()))
+            .cache_bytes(CACHE_BYTES)
+            .join_timeout(Duration::from_secs(self.timeout.max(1)));
+        Ok(Member::join(config)?)
+    }
+}
+
+fn missing(what: &str, flag: &str, variable: &str) -> Failure {
+    let todo = format!("give {flag}, or set {variable}; `thorp home` prints both when it starts");
+    Failure::new(what, todo).with(Code::Usage)
+}
+
+const CACHE_BYTES: usize = 32 << 20;

@@ -1,0 +1,117 @@
+//! A member of the demo: a process that joins, does what lines on its standard input order, and leaves when they end.
+
+use super::figures::Spent;
+use super::wire::{Answer, Done, Order};
+use super::work;
+use crate::failure::Failure;
+use clap::Args;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use thorp_client::{JoinConfig, Member, Session};
+use thorp_workloads::objects::MemberStore;
+
+/// Set by the demo.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Its name
+    name: String,
+    #[arg(long)]
+    via: String,
+    #[arg(long)]
+    identity: PathBuf,
+    /// One way
+    #[arg(long, default_value_t = 0)]
+    link_delay_ms: u64,
+}
+
+/// Obeys until its standard input ends.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let config = JoinConfig::new(&options.via)
+        .identity(&options.identity)
+        .name(&options.name)
+        .link_delay(Duration::from_millis(options.link_delay_ms));
+    let member = match Member::join(config) {
+        Ok(member) => member,
+        Err(error) => {
+            answer(&Answer::Failed {
+                why: error.to_string(),
+            });
+            return Err(error.into());
+        }
+    };
+    answer(&Answer::Joined);
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        answer(&match obey(&member, &line) {
+            Ok(done) => Answer::Done(Box::new(done)),
+            Err(failure) => Answer::Failed {
+                why: failure.to_string(),
+            },
+        });
+    }
+    member.close();
+    Ok(())
+}
+
+fn obey(member: &Member, line: &str) -> Result<Done, Failure> {
+    let order: Order = serde_json::from_str(line)
+        .map_err(|error| Failure::new(format!("{line:?} is no order: {error}"), ""))?;
+    let open = |segment: &str| -> Result<MemberStore, Failure> {
+        Ok(store(member, member.open(segment)?))
+    };
+    match order {
+        Order::Import { file, segment } => {
+            let store = store(member, member.create(&segment)?);
+            work::import(&store, &file)
+        }
+        Order::WalkAndEdit {
+            segment,
+            who,
+            number,
+            edits,
+        } => work::walk_and_edit(&open(&segment)?, &who, number, edits),
+        Order::Export { segment, file } => work::export(&open(&segment)?, &file),
+        Order::Build { segment } => work::build(&store(member, member.create(&segment)?)),
+        Order::Traverse {
+            segment,
+            writing,
+            number,
+        } => work::traverse(&open(&segment)?, writing, number),
+    }
+}
+
+fn store(member: &Member, segment: thorp_client::Segment) -> MemberStore {
+    MemberStore::new(member.clone(), segment, Session::new().attempts_max(1000))
+}
+
+/// Tells how far it is, now and then.
+pub(super) fn progress(last: &mut Instant, what: impl FnOnce() -> String) {
+    if last.elapsed() >= BETWEEN_PROGRESS {
+        *last = Instant::now();
+        answer(&Answer::Progress { what: what() });
+    }
+}
+
+/// Times a stretch of work and tells what was counted in it.
+pub(super) fn measured<T>(
+    member: &Member,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<(T, Spent), Failure> {
+    let before = member.stats();
+    let start = Instant::now();
+    let result = work()?;
+    let elapsed = start.elapsed();
+    Ok((result, Spent::between(elapsed, &before, &member.stats())))
+}
+
+fn answer(answer: &Answer) {
+    let Ok(line) = serde_json::to_string(answer) else {
+        return;
+    };
+    let mut out = io::stdout().lock();
+    // If nobody reads any more, the standard input has ended too.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+const BETWEEN_PROGRESS: Duration = Duration::from_millis(300);

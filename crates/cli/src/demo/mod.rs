@@ -1,0 +1,156 @@
+//! `thorp demo`: a village on this machine, at work, and checked.
+
+mod building;
+mod figures;
+pub(crate) mod member;
+mod oo7;
+mod process;
+mod progress;
+mod reader;
+mod report;
+pub(crate) mod village;
+mod wire;
+mod work;
+
+use crate::commands::say;
+use crate::failure::{Code, Failure};
+use crate::text;
+use building::Job;
+use clap::Args;
+use figures::Figures;
+pub(crate) use figures::Link;
+use process::Interrupted;
+use progress::Progress;
+use reader::Reader;
+use std::fs;
+use std::path::{Path, PathBuf};
+pub(crate) use village::READY;
+use village::Village;
+
+/// Starts a home, two sites and members as processes of their own, with a wide-area link played between them. Members of
+/// both sites edit one building model together; then OO7 runs with a site and without. Exit code 3 if any check fails.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// A real IFC model to work on; without it a building is made up
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// Where report, figures, exports and logs go
+    #[arg(long, value_name = "DIR", default_value = "demo-out")]
+    out: PathBuf,
+    /// Round trip between sites and home, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=2000))]
+    rtt_ms: u64,
+    /// Fewer edits, and OO7 with 5 members only
+    #[arg(long)]
+    quick: bool,
+    /// A Python that has ifcopenshell (default: .venv/bin/python, else python3)
+    #[arg(long, value_name = "FILE", env = "THORP_PYTHON")]
+    python: Option<PathBuf>,
+    /// Keep the home's directory and the sockets, and tell where they are
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Runs the demo: progress to standard error, results to standard output.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let interrupted = Interrupted::default();
+    listen_for_signals(&interrupted)?;
+    let out = prepare(&options.out)?;
+    let logs = out.join("logs");
+    let reader = Reader::find(options.python.as_deref(), &logs, &interrupted)?;
+    let dir = tempfile::Builder::new()
+        .prefix("thorp-")
+        .tempdir()
+        .map_err(|error| Failure::file(&std::env::temp_dir(), &error))?;
+    let floors = if options.quick { 3 } else { 6 };
+    let original = building::original(options.model.as_deref(), floors, &out)?;
+    let village = Village::new(dir.path(), &logs, options.rtt_ms, &interrupted)?;
+    let job = Job {
+        original: &original,
+        name: name_of(options.model.as_deref()),
+        members_per_site: 3,
+        edits: if options.quick { 10 } else { 30 },
+        out: &out,
+    };
+    let result = work(options, &job, &village, &reader);
+    if options.keep {
+        let kept = dir.keep();
+        let _ = text::note(&format!("kept: {}", kept.display()));
+    }
+    let figures = result?;
+    let page = report::write(&figures, &out)?;
+    say(&format!("\n{}\n", report::as_table(&figures)))?;
+    say(&format!("Report: {}", page.display()))?;
+    verdict(&figures, &logs)
+}
+
+fn work(
+    options: &Options,
+    job: &Job<'_>,
+    village: &Village,
+    reader: &Reader,
+) -> Result<Figures, Failure> {
+    let groups: &[usize] = if options.quick { &[5] } else { &[3, 5] };
+    let mut progress = Progress::new(1 + building::STEPS + oo7::steps(groups));
+    let mut figures = Figures {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        processors: std::thread::available_parallelism().map_or(0, usize::from),
+        round_trip_ms: options.rtt_ms,
+        ..Figures::default()
+    };
+    progress.step("the home starts");
+    let mut far: Vec<String> = building::SITES.map(ToOwned::to_owned).to_vec();
+    far.extend(oo7::far(groups));
+    let home = village.home(&far)?;
+    building::run(village, &home, job, reader, &mut figures, &mut progress)?;
+    oo7::run(village, &home, groups, &mut figures, &mut progress)?;
+    home.stop()?;
+    figures.elapsed_s = progress.elapsed_s();
+    Ok(figures)
+}
+
+fn name_of(model: Option<&Path>) -> String {
+    match model.and_then(Path::file_name) {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => "a building made up".to_owned(),
+    }
+}
+
+fn verdict(figures: &Figures, logs: &Path) -> Result<(), Failure> {
+    if figures.is_good() {
+        return say(&format!("All checks hold ({:.0} s).", figures.elapsed_s));
+    }
+    let wrong = figures.checks.iter().filter(|check| !check.good).count();
+    let what = format!("{wrong} of {} checks do not hold", figures.checks.len());
+    let todo = format!(
+        "they are marked WRONG above; logs are in {}",
+        logs.display()
+    );
+    Err(Failure::new(what, todo).with(Code::Wrong))
+}
+
+/// An absolute path, since members get it too; what an earlier run has left there is replaced.
+fn prepare(out: &Path) -> Result<PathBuf, Failure> {
+    let logs = out.join("logs");
+    match fs::remove_dir_all(&logs) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Failure::file(&logs, &error));
+        }
+        _ => {}
+    }
+    fs::create_dir_all(&logs).map_err(|error| Failure::file(&logs, &error))?;
+    out.canonicalize()
+        .map_err(|error| Failure::file(out, &error))
+}
+
+/// The first signal ends the demo in order: every wait asks. The second ends it at once, and the children with it.
+fn listen_for_signals(interrupted: &Interrupted) -> Result<(), Failure> {
+    let interrupted = interrupted.clone();
+    crate::commands::signals::on_each(move || {
+        if interrupted.ask().is_err() {
+            std::process::exit(130);
+        }
+        let _ = text::note("\nstopping");
+        interrupted.set();
+    })
+}

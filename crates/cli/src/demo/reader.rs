@@ -1,0 +1,106 @@
+//! The foreign reader: `ifcopenshell`, run by `check_ifc.py`, which is part of this program.
+
+use super::process::{Interrupted, Process};
+use crate::failure::{Code, Failure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A Python that has `ifcopenshell`, and the script.
+#[derive(Debug)]
+pub(super) struct Reader {
+    python: PathBuf,
+    script: PathBuf,
+    log: PathBuf,
+    interrupted: Interrupted,
+}
+
+/// What it said.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    /// Whether all is well.
+    pub(super) good: bool,
+    /// Its words.
+    pub(super) words: Vec<String>,
+}
+
+impl Reader {
+    /// Tries the Python before anything else is begun: to find out at the end that it cannot check would be a pity.
+    pub(super) fn find(
+        python: Option<&Path>,
+        logs: &Path,
+        interrupted: &Interrupted,
+    ) -> Result<Self, Failure> {
+        let python = python.map_or_else(guess, Path::to_owned);
+        let script = logs.join("check_ifc.py");
+        fs::write(&script, SCRIPT).map_err(|error| Failure::file(&script, &error))?;
+        let reader = Reader {
+            python,
+            script,
+            log: logs.join("check_ifc.log"),
+            interrupted: interrupted.clone(),
+        };
+        let import = ["-c".to_owned(), "import ifcopenshell".to_owned()];
+        let tried = reader
+            .start(&import)
+            .and_then(|run| run.finish(IMPORT_TIMEOUT));
+        match tried {
+            Ok((status, _)) if status.success() => Ok(reader),
+            Err(failure) if interrupted.ask().is_err() => Err(failure),
+            _ => Err(Failure::new(
+                format!(
+                    "{} has no ifcopenshell, which reads the export",
+                    reader.python.display()
+                ),
+                "run `make demo`, which installs it into .venv, or name a Python that has it with --python",
+            )),
+        }
+    }
+
+    /// Compares an export with its original and the edits made in between.
+    pub(super) fn check(
+        &self,
+        original: &Path,
+        export: &Path,
+        edits: &Path,
+    ) -> Result<Verdict, Failure> {
+        let files =
+            [self.script.as_path(), original, export, edits].map(|file| file.display().to_string());
+        let (status, words) = self.start(&files)?.finish(CHECK_TIMEOUT)?;
+        match status.code() {
+            Some(code @ (0 | 1)) => Ok(Verdict {
+                good: code == 0,
+                words,
+            }),
+            _ => {
+                let what = format!("the export could not be checked ({status})");
+                let todo = format!("its log is {}", self.log.display());
+                Err(Failure::new(what, todo).with(Code::Wrong))
+            }
+        }
+    }
+
+    fn start(&self, arguments: &[String]) -> Result<Process, Failure> {
+        Process::start(
+            "check_ifc",
+            &self.python,
+            arguments,
+            &self.log,
+            &self.interrupted,
+        )
+    }
+}
+
+/// What `make demo` makes, else the system's.
+fn guess() -> PathBuf {
+    let own = PathBuf::from(".venv/bin/python");
+    if own.exists() {
+        own
+    } else {
+        PathBuf::from("python3")
+    }
+}
+
+const SCRIPT: &str = include_str!("../../../../scripts/check_ifc.py");
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(180);

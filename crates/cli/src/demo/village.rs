@@ -1,0 +1,290 @@
+//! The demo's village: a home, sites and members, each a process of this program, on sockets in a directory of their own.
+
+use super::figures::Link;
+use super::process::{Interrupted, Process};
+use super::progress::Progress;
+use super::wire::{Answer, Done, Order};
+use crate::commands::status;
+use crate::failure::Failure;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What all processes of a demo share.
+#[derive(Debug)]
+pub(super) struct Village {
+    program: PathBuf,
+    dir: PathBuf,
+    logs: PathBuf,
+    one_way_ms: u64,
+    interrupted: Interrupted,
+}
+
+/// A home or a site.
+#[derive(Debug)]
+pub(super) struct Node {
+    process: Process,
+    /// Where it listens.
+    pub(super) address: String,
+    http: String,
+}
+
+/// A member, told by lines what to do.
+#[derive(Debug)]
+pub(super) struct Worker {
+    process: Process,
+}
+
+impl Village {
+    /// Sockets and data go to `dir`, logs to `logs`.
+    pub(super) fn new(
+        dir: &Path,
+        logs: &Path,
+        round_trip_ms: u64,
+        interrupted: &Interrupted,
+    ) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::new(format!("this program is not to be found: {error}"), "")
+        })?;
+        Ok(Village {
+            program,
+            dir: dir.to_owned(),
+            logs: logs.to_owned(),
+            one_way_ms: round_trip_ms / 2,
+            interrupted: interrupted.clone(),
+        })
+    }
+
+    /// Starts the home, which makes the village's authority. What it sends to the `far` ones is delayed.
+    pub(super) fn home(&self, far: &[String]) -> Result<Node, Failure> {
+        let delays: Vec<String> = far
+            .iter()
+            .map(|child| format!("--link-delay={child}={}", self.one_way_ms))
+            .collect();
+        let mut arguments = vec!["home", "--name", HOME];
+        arguments.extend(delays.iter().map(String::as_str));
+        self.node("home", &arguments)
+    }
+
+    /// Starts a site. What it sends to the home is delayed, what it sends to its members is not.
+    pub(super) fn site(&self, name: &str, home: &Node) -> Result<Node, Failure> {
+        self.identity(name)?;
+        let (delay, home) = (
+            self.one_way_ms.to_string(),
+            format!("{HOME}={}", home.address),
+        );
+        let memory = SITE_MEMORY.to_string();
+        self.node(
+            name,
+            &[
+                "site",
+                "--name",
+                name,
+                "--home",
+                &home,
+                "--link-delay-ms",
+                &delay,
+                "--cache-bytes",
+                &memory,
+            ],
+        )
+    }
+
+    /// Starts members, all at once, and waits until they have joined. `far` ones play a wide-area link to their parent.
+    pub(super) fn workers(
+        &self,
+        names: &[String],
+        parent: &Node,
+        far: bool,
+    ) -> Result<Vec<Worker>, Failure> {
+        let mut workers = Vec::new();
+        for name in names {
+            self.identity(name)?;
+            workers.push(self.worker(name, parent, far)?);
+        }
+        for worker in &mut workers {
+            match worker.answer(START_TIMEOUT)? {
+                Answer::Joined => {}
+                other => return Err(worker.unexpected(&other)),
+            }
+        }
+        Ok(workers)
+    }
+
+    fn worker(&self, name: &str, parent: &Node, far: bool) -> Result<Worker, Failure> {
+        let delay = if far { self.one_way_ms } else { 0 };
+        let arguments = [
+            "demo-member".to_owned(),
+            name.to_owned(),
+            format!("--via={}", parent.address),
+            format!(
+                "--identity={}",
+                self.dir.join(name).join(IDENTITY).display()
+            ),
+            format!("--link-delay-ms={delay}"),
+        ];
+        Ok(Worker {
+            process: self.start(name, &arguments)?,
+        })
+    }
+
+    fn node(&self, name: &str, arguments: &[&str]) -> Result<Node, Failure> {
+        let address = format!("unix:{}", self.dir.join(format!("{name}.sock")).display());
+        let mut all: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
+        let dir = self.dir.join(name).display().to_string();
+        let own = [
+            "--dir",
+            &dir,
+            "--listen",
+            &address,
+            "--http",
+            "127.0.0.1:0",
+            UNTIL_STDIN,
+        ];
+        all.extend(own.map(ToOwned::to_owned));
+        let mut process = self.start(name, &all)?;
+        let end = Instant::now() + START_TIMEOUT;
+        loop {
+            let line = process.line(end.saturating_duration_since(Instant::now()))?;
+            // The last line of a start, printed when everything listens.
+            if let Some(http) = line.strip_prefix(READY) {
+                return Ok(Node {
+                    process,
+                    address,
+                    http: http.trim().to_owned(),
+                });
+            }
+        }
+    }
+
+    fn identity(&self, name: &str) -> Result<(), Failure> {
+        let authority = self.dir.join("home").join(IDENTITY);
+        let out = self.dir.join(name).join(IDENTITY);
+        thorp_net::issue(authority, out, name)
+            .map(|_| ())
+            .map_err(|error| Failure::new(error.to_string(), "run the demo again"))
+    }
+
+    fn start(&self, name: &str, arguments: &[String]) -> Result<Process, Failure> {
+        let log = self.logs.join(format!("{name}.log"));
+        Process::start(name, &self.program, arguments, &log, &self.interrupted)
+    }
+}
+
+impl Node {
+    /// What has crossed this node's edges towards its children so far: of the home, the wide-area links.
+    pub(super) fn links_below(&self) -> Result<Link, Failure> {
+        status::links_below(&self.http, HTTP_TIMEOUT)
+    }
+
+    /// Ends it as a service manager would.
+    pub(super) fn stop(self) -> Result<(), Failure> {
+        self.process.stop()
+    }
+}
+
+impl Worker {
+    /// Gives an order; the answers come by [`Worker::answer`].
+    pub(super) fn order(&mut self, order: &Order) -> Result<(), Failure> {
+        let line = serde_json::to_string(order)
+            .map_err(|error| Failure::new(format!("an order cannot be written: {error}"), ""))?;
+        self.process.tell(&line)
+    }
+
+    /// Leaves the village: it does so when there are no more orders.
+    pub(super) fn stop(self) -> Result<(), Failure> {
+        let name = self.process.name().to_owned();
+        match self.process.finish(LEAVE_TIMEOUT)? {
+            (status, _) if status.success() => Ok(()),
+            (status, _) => Err(Failure::new(
+                format!("{name} ended with {status}"),
+                "look at its log",
+            )),
+        }
+    }
+
+    fn answer(&mut self, timeout: Duration) -> Result<Answer, Failure> {
+        let line = self.process.line(timeout)?;
+        self.understand(&line)
+    }
+
+    fn answer_now(&mut self) -> Result<Option<Answer>, Failure> {
+        match self.process.line_now()? {
+            Some(line) => self.understand(&line).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn understand(&self, line: &str) -> Result<Answer, Failure> {
+        let name = self.process.name();
+        match serde_json::from_str(line) {
+            Ok(Answer::Failed { why }) => Err(Failure::new(format!("{name}: {why}"), "")),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(Failure::new(format!("{name} said {line:?}"), "")),
+        }
+    }
+
+    fn unexpected(&self, answer: &Answer) -> Failure {
+        Failure::new(format!("{} answered {answer:?}", self.process.name()), "")
+    }
+}
+
+/// Gives each worker its order, all at once, and waits for all of them.
+pub(super) fn together(
+    workers: &mut [Worker],
+    orders: &[Order],
+    progress: &mut Progress,
+) -> Result<Vec<Done>, Failure> {
+    for (worker, order) in workers.iter_mut().zip(orders) {
+        worker.order(order)?;
+    }
+    let end = Instant::now() + WORK_TIMEOUT;
+    let mut done: Vec<Option<Done>> = workers.iter().map(|_| None).collect();
+    while done.iter().any(Option::is_none) {
+        for (worker, place) in workers.iter_mut().zip(&mut done) {
+            take_answers(worker, place, progress)?;
+        }
+        if Instant::now() >= end {
+            let what = format!("the members took longer than {WORK_TIMEOUT:?}");
+            return Err(Failure::new(
+                what,
+                "look at their logs, and at the load of this machine",
+            ));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(done.into_iter().flatten().collect())
+}
+
+/// Takes what a worker has said, up to the end of its work.
+fn take_answers(
+    worker: &mut Worker,
+    place: &mut Option<Done>,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
+    while place.is_none() {
+        match worker.answer_now()? {
+            None => return Ok(()),
+            Some(Answer::Progress { what }) => {
+                progress.at(&format!("{}: {what}", worker.process.name()));
+            }
+            Some(Answer::Done(done)) => *place = Some(*done),
+            Some(other) => return Err(worker.unexpected(&other)),
+        }
+    }
+    Ok(())
+}
+
+/// The home's name.
+pub(super) const HOME: &str = "alps";
+/// What a home or site prints when it is ready, before its HTTP address.
+pub(crate) const READY: &str = "ready, http ";
+const IDENTITY: &str = crate::commands::home::IDENTITY_DIR;
+const UNTIL_STDIN: &str = "--until-stdin-closes";
+/// Nothing: then every page that a neighbour has comes from the neighbour, and waiting for the site is waiting for the
+/// home.
+const SITE_MEMORY: usize = 0;
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(15);
+const WORK_TIMEOUT: Duration = Duration::from_secs(240);
+const HTTP_TIMEOUT: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(2);

@@ -1,0 +1,63 @@
+//! Asking a node over HTTP: one GET, small answers, bounded in time and size.
+
+use crate::failure::{Code, Failure};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// The body that `GET path` gives at a node: `HOST:PORT` or `http://HOST:PORT[/]`.
+pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, Failure> {
+    let host = host_of(node);
+    let unreachable = |error: io::Error| {
+        let todo = "check that it runs there and was started with --http";
+        Failure::new(format!("{host} does not answer: {error}"), todo).with(Code::Unreachable)
+    };
+    let answer = ask(host, path, timeout).map_err(unreachable)?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split_whitespace().nth(1).unwrap_or("?");
+    // A node that is not well says so in the body, with 503.
+    if status == "200" || status == "503" {
+        return Ok(body.to_owned());
+    }
+    let todo = "check that this is the --http address of a home or a site";
+    Err(Failure::new(
+        format!("{host} answers {status} to {path}"),
+        todo,
+    ))
+}
+
+fn host_of(node: &str) -> &str {
+    let rest = node.strip_prefix("http://").unwrap_or(node);
+    rest.split('/').next().unwrap_or(rest)
+}
+
+fn ask(host: &str, path: &str, timeout: Duration) -> io::Result<String> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in host.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => return exchange(stream, host, path, timeout),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn exchange(
+    mut stream: TcpStream,
+    host: &str,
+    path: &str,
+    timeout: Duration,
+) -> io::Result<String> {
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Far above any status; what is longer is not one.
+const ANSWER_BYTES_MAX: u64 = 16 << 20;

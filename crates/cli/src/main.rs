@@ -1,0 +1,49 @@
+//! The `thorp` command: homes, sites, what one wants to see of them, and the demo.
+//!
+//! Exit codes, also told by `thorp --help`: 0 done; 1 could not be done; 2 wrong usage; 3 a check found something
+//! wrong; 4 no home or site answered.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod connect;
+mod demo;
+mod failure;
+mod http;
+mod text;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nothing is left to do if even that cannot be written.
+            let _ = text::error(&failure.to_string());
+            failure.code()
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Home(options) => commands::home::run(&options),
+        Command::Site(options) => commands::site::run(&options),
+        Command::Invite(options) => commands::invite::run(&options),
+        Command::Check(options) => commands::check::run(&options),
+        Command::Ls(options) => commands::ls::run(&options),
+        Command::Inspect(options) => commands::inspect::run(&options),
+        Command::Rm(options) => commands::rm::run(&options),
+        Command::Put(options) => commands::put::run(&options),
+        Command::Get(options) => commands::get::run(&options),
+        Command::Watch(options) => commands::watch::run(&options),
+        Command::Status(options) => commands::status::run(&options),
+        Command::Ifc(options) => commands::ifc::run(&options),
+        Command::Demo(options) => demo::run(&options),
+        Command::DemoMember(options) => demo::member::run(&options),
+    }
+}
