@@ -1,6 +1,6 @@
 //! A segment of a village, by way of the client library.
 
-use thorp_client::{Member, Reference, Result, Segment, Session, Transaction, Waits};
+use thorp_client::{Member, Reference, Result, Segment, Session, Stats, Transaction};
 
 use super::{Objects, Store};
 
@@ -63,8 +63,8 @@ impl Store for MemberStore {
         })
     }
 
-    fn waits(&self) -> Waits {
-        self.member.stats().waits
+    fn stats(&self) -> Stats {
+        self.member.stats()
     }
 }
 
@@ -78,8 +78,8 @@ impl Objects for MemberObjects<'_> {
         self.transaction.read_at(reference, offset, len)
     }
 
-    fn len(&mut self, reference: &Reference) -> Result<u64> {
-        self.transaction.len(reference)
+    fn size(&mut self, reference: &Reference) -> Result<u64> {
+        self.transaction.size(reference)
     }
 
     fn write(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {

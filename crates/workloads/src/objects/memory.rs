@@ -113,7 +113,7 @@ impl Objects for MemoryObjects<'_> {
         Ok(bytes[from..to].to_vec())
     }
 
-    fn len(&mut self, reference: &Reference) -> Result<u64> {
+    fn size(&mut self, reference: &Reference) -> Result<u64> {
         Ok(self.read(reference)?.len() as u64)
     }
 

@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use thorp_client::{Error, Reference, Result, Waits};
+use thorp_client::{Error, Reference, Result, Stats};
 
 /// A segment that can be worked on.
 pub trait Store {
@@ -31,9 +31,9 @@ pub trait Store {
         work: impl for<'a, 'b> FnMut(&'b mut Self::Objects<'a>) -> Result<T>,
     ) -> Result<T>;
 
-    /// How long transactions waited so far, by what for.
-    fn waits(&self) -> Waits {
-        Waits::default()
+    /// What was counted so far.
+    fn stats(&self) -> Stats {
+        Stats::default()
     }
 }
 
@@ -56,7 +56,7 @@ pub trait Objects {
     ///
     /// # Errors
     /// As [`Objects::read`].
-    fn len(&mut self, reference: &Reference) -> Result<u64>;
+    fn size(&mut self, reference: &Reference) -> Result<u64>;
 
     /// Replaces an object's bytes.
     ///

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Done, Traversal};
+use super::{Counts, Traversal};
 
 /// How large a module is. With the seed it decides every byte of the module's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -89,10 +89,9 @@ impl Config {
         levels.map(of_level).fold(0, u32::saturating_add)
     }
 
-    /// What a traversal must count in any module of this config. What the seed decides is left at zero: the characters
-    /// that [`Traversal::T8`] and [`Traversal::T9`] find.
+    /// What a traversal must count in any module of this config.
     #[must_use]
-    pub fn expected(&self, traversal: Traversal) -> Done {
+    pub fn expected(&self, traversal: Traversal) -> Counts {
         let composite_visits = u64::from(self.bases()) * u64::from(self.composites_per_base);
         let parts = composite_visits * u64::from(self.atomics_per_composite);
         let (atomic_visits, swaps) = match traversal {
@@ -103,10 +102,9 @@ impl Config {
             Traversal::T6 => (composite_visits, 0),
             Traversal::T8 | Traversal::T9 => (0, 0),
         };
-        Done {
+        Counts {
             atomic_visits,
             swaps,
-            ..Done::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use thorp_client::{Result, Waits};
+use thorp_client::{Result, Stats};
 
 use super::{Done, Module, Traversal, traverse};
 use crate::objects::Store;
@@ -26,8 +26,9 @@ pub struct Turn {
     pub attempts: u32,
     /// How long it took, all attempts together.
     pub total: Duration,
-    /// What of it was waiting, by what for. Exact if the member runs one transaction at a time.
-    pub waits: Waits,
+    /// What the member counted meanwhile: how it waited and for what, where pages came from, what travelled. Exact if
+    /// the member runs one transaction at a time.
+    pub stats: Stats,
 }
 
 impl Mix {
@@ -62,7 +63,7 @@ impl Turn {
     /// Those of the store.
     pub fn run<S: Store>(store: &S, module: &Module, traversal: Traversal) -> Result<Self> {
         let mut attempts = 0;
-        let before = store.waits();
+        let before = store.stats();
         let begun = Instant::now();
         let done = store.transact(|objects| {
             attempts += 1;
@@ -73,36 +74,26 @@ impl Turn {
             done,
             attempts,
             total: begun.elapsed(),
-            waits: since(&before, &store.waits()),
+            stats: store.stats().since(&before),
         })
     }
 
     /// Time spent on waiting for pages, from wherever.
     #[must_use]
     pub fn fetching(&self) -> Duration {
-        self.waits.home_fetch + self.waits.site_fetch + self.waits.peer_fetch
+        let waits = &self.stats.waits;
+        waits.home_fetch + waits.site_fetch + waits.peer_fetch
     }
 
     /// Time spent on waiting for the commit.
     #[must_use]
     pub fn committing(&self) -> Duration {
-        self.waits.commit
+        self.stats.waits.commit
     }
 
     /// The rest: the program's own work, and pauses between attempts.
     #[must_use]
     pub fn computing(&self) -> Duration {
-        let waited = self.fetching() + self.committing() + self.waits.room;
-        self.total.saturating_sub(waited)
-    }
-}
-
-fn since(before: &Waits, after: &Waits) -> Waits {
-    Waits {
-        commit: after.commit.saturating_sub(before.commit),
-        home_fetch: after.home_fetch.saturating_sub(before.home_fetch),
-        site_fetch: after.site_fetch.saturating_sub(before.site_fetch),
-        peer_fetch: after.peer_fetch.saturating_sub(before.peer_fetch),
-        room: after.room.saturating_sub(before.room),
+        self.total.saturating_sub(self.stats.waits.total())
     }
 }

@@ -31,12 +31,22 @@ pub enum Traversal {
 /// What a traversal has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Done {
+    /// What the config alone decides: [`Config::expected`](super::Config::expected).
+    pub counts: Counts,
+    /// What [`Traversal::T8`] counted; for [`Traversal::T9`], 1 if the characters are equal.
+    pub characters: u64,
+    /// A sum over x and y of the parts as they were met. The module alternates between two states from T2b to T2b, so
+    /// any other sum than theirs would show that a traversal has seen a part of another one.
+    pub checksum: u64,
+}
+
+/// How much of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
     /// Visits to atomic parts.
     pub atomic_visits: u64,
     /// Swaps of x and y.
     pub swaps: u64,
-    /// What [`Traversal::T8`] counted; for [`Traversal::T9`], 1 if the characters are equal.
-    pub characters: u64,
 }
 
 impl Traversal {
@@ -82,7 +92,7 @@ struct Walk<'a, O> {
     /// Parts to visit, the next one last.
     waiting: Vec<Reference>,
     connections: Vec<Reference>,
-    visited: HashSet<u64, BuildHasherDefault<PlaceHasher>>,
+    seen: HashSet<u64, BuildHasherDefault<PlaceHasher>>,
 }
 
 impl<'a, O: Objects> Walk<'a, O> {
@@ -93,7 +103,7 @@ impl<'a, O: Objects> Walk<'a, O> {
             done: Done::default(),
             waiting: Vec::new(),
             connections: Vec::new(),
-            visited: HashSet::default(),
+            seen: HashSet::default(),
         }
     }
 
@@ -118,16 +128,16 @@ impl<'a, O: Objects> Walk<'a, O> {
     fn composite(&mut self, composite: &Reference) -> Result<()> {
         let root = View::of(self.objects.read(composite)?, Kind::Composite)?.root_part()?;
         if self.traversal == Traversal::T6 {
-            View::of(self.objects.read(&root)?, Kind::Atomic)?;
-            self.done.atomic_visits += 1;
+            let xy = View::of(self.objects.read(&root)?, Kind::Atomic)?.xy()?;
+            self.visited(xy);
             return Ok(());
         }
-        self.visited.clear();
+        self.seen.clear();
         self.waiting.clear();
         self.waiting.push(root);
         let mut swaps = self.traversal.swaps_on(true);
         while let Some(part) = self.waiting.pop() {
-            if self.visited.insert(place(&part)) {
+            if self.seen.insert(place(&part)) {
                 self.part(&part, swaps)?;
                 swaps = self.traversal.swaps_on(false);
             }
@@ -140,7 +150,8 @@ impl<'a, O: Objects> Walk<'a, O> {
         self.connections.clear();
         let view = View::of(self.objects.read(part)?, Kind::Atomic)?;
         view.outgoing(&mut self.connections)?;
-        self.done.atomic_visits += 1;
+        let xy = view.xy()?;
+        self.visited(xy);
         for _ in 0..swaps {
             self.swap(part)?;
         }
@@ -151,11 +162,16 @@ impl<'a, O: Objects> Walk<'a, O> {
         Ok(())
     }
 
+    fn visited(&mut self, xy: [u8; 8]) {
+        self.done.counts.atomic_visits += 1;
+        self.done.checksum = self.done.checksum.wrapping_add(u64::from_le_bytes(xy));
+    }
+
     fn swap(&mut self, part: &Reference) -> Result<()> {
         let mut xy = View::of(self.objects.read(part)?, Kind::Atomic)?.xy()?;
         xy.rotate_left(4);
         self.objects.patch(part, XY_AT as u64, &xy)?;
-        self.done.swaps += 1;
+        self.done.counts.swaps += 1;
         Ok(())
     }
 }
@@ -172,7 +188,7 @@ fn count_in_manual<O: Objects>(objects: &mut O, module: &Module) -> Result<Done>
 
 /// Reads only the ends: of a large object just two pages have to come.
 fn compare_ends_of_manual<O: Objects>(objects: &mut O, module: &Module) -> Result<Done> {
-    let last = objects.len(&module.manual)?.saturating_sub(1);
+    let last = objects.size(&module.manual)?.saturating_sub(1);
     let ends = [MANUAL_TEXT_AT, last].map(|at| objects.read_at(&module.manual, at, 1));
     let [first, last] = ends;
     Ok(Done {
