@@ -39,6 +39,9 @@ pub struct Upstream<W> {
     pub acked: Position,
     fetching: BTreeMap<PageId, Fetching<W>>,
     attempts: Attempt,
+    /// Entries at the parent whose images were dropped, of pages that are not on
+    /// their way: see [`Upstream::take_strays`].
+    strays: Vec<(PageId, EntryNo)>,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,8 @@ struct Fetching<W> {
     asked: Millis,
     peers: bool,
     waiting: Vec<W>,
+    /// The highest entry number that came with an image that was dropped.
+    entry: EntryNo,
     /// Stream messages of the page since it was asked for.
     kept: Vec<(Position, Stamp, PageChange)>,
     /// An image that may not be shown yet.
@@ -90,6 +95,7 @@ impl<W> Upstream<W> {
             acked: Position(0),
             fetching: BTreeMap::new(),
             attempts: Attempt(0),
+            strays: Vec::new(),
         }
     }
 
@@ -109,6 +115,12 @@ impl<W> Upstream<W> {
         self.acked = at.0;
         self.watermark = self.watermark.max(at.1);
         self.heard = now;
+        // Entries ended with the old epoch.
+        self.strays.clear();
+        for fetching in self.fetching.values_mut() {
+            fetching.entry = EntryNo(0);
+            fetching.arrived = None;
+        }
         let pages: Vec<PageId> = self.fetching.keys().copied().collect();
         for page in pages {
             self.ask_again(page, self.helpers, now, out);
@@ -173,6 +185,7 @@ impl<W> Upstream<W> {
                 asked: now,
                 peers,
                 waiting: alloc::vec![waiter],
+                entry: EntryNo(0),
                 kept: Vec::new(),
                 arrived: None,
             },
@@ -191,7 +204,9 @@ impl<W> Upstream<W> {
         fetching.asked = now;
         fetching.peers = peers;
         fetching.kept.clear();
-        fetching.arrived = None;
+        if let Some(dropped) = fetching.arrived.take() {
+            fetching.entry = fetching.entry.max(dropped.entry);
+        }
         if let Some(edge) = self.edge {
             out.up(
                 edge,
@@ -248,6 +263,7 @@ impl<W> Upstream<W> {
         let known = self.fetching.get_mut(&page);
         let Some(fetching) = known.filter(|f| f.attempt == attempt) else {
             out.note(Note::OtherAttemptDropped);
+            self.drop_entered(page, entry);
             return None;
         };
         if lags && let FetchAnswer::Image(image) = &answer {
@@ -260,6 +276,10 @@ impl<W> Upstream<W> {
             return None;
         }
         let fetching = self.fetching.remove(&page)?;
+        let entry = entry.max(fetching.entry);
+        if matches!(answer, FetchAnswer::Refused(_)) {
+            self.drop_entered(page, entry);
+        }
         Some(Fetched {
             page,
             entry,
@@ -269,6 +289,24 @@ impl<W> Upstream<W> {
             },
             waiting: fetching.waiting,
         })
+    }
+
+    /// The parent has entered the page and its image was not taken: the next
+    /// notice has to carry this number, or the entry would stay (trap 22).
+    fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
+        if entry == EntryNo(0) {
+            return;
+        }
+        match self.fetching.get_mut(&page) {
+            Some(fetching) => fetching.entry = fetching.entry.max(entry),
+            None => self.strays.push((page, entry)),
+        }
+    }
+
+    /// Entries at the parent whose images were dropped. The owner keeps the
+    /// number with the copy that it holds, or sends a notice if it holds none.
+    pub fn take_strays(&mut self) -> Vec<(PageId, EntryNo)> {
+        core::mem::take(&mut self.strays)
     }
 
     /// Takes a helper's image, which came beside the stream. It is shown when
@@ -283,9 +321,11 @@ impl<W> Upstream<W> {
         let known = self.fetching.get_mut(&page);
         let Some(fetching) = known.filter(|f| f.attempt == peer.attempt || late) else {
             out.note(Note::OtherAttemptDropped);
+            self.drop_entered(page, peer.entry);
             return None;
         };
         let Some(image) = peer.image else {
+            fetching.entry = fetching.entry.max(peer.entry);
             self.ask_again(page, false, now, out);
             return None;
         };
@@ -331,7 +371,7 @@ impl<W> Upstream<W> {
         let fetching = self.fetching.remove(&page)?;
         Some(Fetched {
             page,
-            entry,
+            entry: entry.max(fetching.entry),
             result: Ok(image),
             waiting: fetching.waiting,
         })
