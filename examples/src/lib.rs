@@ -1,1 +1,49 @@
-//! Small programs that show how to use Thorp.
+//! Small programs that show how to use Thorp. Each is a function that is tried in a test, and a program that calls it:
+//!
+//! ```text
+//! cargo run -p thorp-examples --bin counter -- unix:/run/thorp/alps.sock ~/.thorp/me thorp://alps/counter
+//! ```
+
+pub mod counter;
+pub mod graph;
+pub mod notes;
+
+use thorp_client::{JoinConfig, Member};
+
+/// What each program is told: where to join, whose identity to use, and the segment to work in.
+#[derive(Debug)]
+pub struct Arguments {
+    /// Address of a site or a home.
+    pub address: String,
+    /// The directory of the identity.
+    pub identity: String,
+    /// The segment's name.
+    pub segment: String,
+    /// What comes after.
+    pub rest: Vec<String>,
+}
+
+impl Arguments {
+    /// From the command line.
+    pub fn parse() -> Result<Self, String> {
+        let mut arguments = std::env::args();
+        let program = arguments.next().unwrap_or_default();
+        let mut next = || arguments.next();
+        match (next(), next(), next()) {
+            (Some(address), Some(identity), Some(segment)) => Ok(Arguments {
+                address,
+                identity,
+                segment,
+                rest: arguments.collect(),
+            }),
+            _ => Err(format!(
+                "usage: {program} ADDRESS IDENTITY-DIR thorp://HOME/SEGMENT .."
+            )),
+        }
+    }
+
+    /// Joins.
+    pub fn join(&self) -> Result<Member, thorp_client::JoinError> {
+        Member::join(JoinConfig::new(self.address.as_str()).identity(&self.identity))
+    }
+}

@@ -203,7 +203,20 @@ impl Member {
         }
     }
 
-    /// As [`Member::transact`]: `member.transact_async(async |tx| { .. }).await`.
+    /// As [`Member::transact`]. In a task that may move between threads, write `async move |tx|`: the compiler does not see
+    /// yet that a closure which borrows may move, too.
+    ///
+    /// ```no_run
+    /// # use thorp_client::{Member, Ref, Result};
+    /// async fn increment(member: Member, counter: Ref<u64>) -> Result<u64> {
+    ///     let work = async move |tx: &mut thorp_client::Transaction| {
+    ///         let count = tx.get_async(&counter).await? + 1;
+    ///         tx.put(&counter, &count)?;
+    ///         Ok(count)
+    ///     };
+    ///     member.transact_async(work).await
+    /// }
+    /// ```
     pub async fn transact_async<T>(
         &self,
         work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
@@ -363,7 +376,8 @@ impl Member {
     }
 
     /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](ErrorKind::Closed). What was sent and
-    /// not answered goes on at the home. Not to be called from async code: drop the member there.
+    /// not answered goes on at the home. It takes some milliseconds, in which the thread is blocked; so does dropping the
+    /// last clone.
     pub fn close(&self) {
         self.running.stop();
     }

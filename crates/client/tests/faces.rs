@@ -1,5 +1,10 @@
 //! The async face, watches, names, sites.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
 mod village;
 
 use std::thread;
@@ -66,26 +71,19 @@ async fn transactions_run_in_tasks_of_any_runtime() {
         .unwrap();
     let tasks: Vec<_> = (0..8)
         .map(|_| {
-            let anna = anna.clone();
+            let (anna, shop) = (anna.clone(), shop.clone());
             tokio::spawn(async move {
                 for _ in 0..5 {
-                    let mut tx = anna.begin(Session::new());
-                    loop {
-                        let value = tx.get_async(&counter).await;
-                        let result = match value {
-                            Ok(value) => tx.put(&counter, &(value + 1)),
-                            Err(error) => Err(error),
-                        };
-                        let result = match result {
-                            Ok(()) => tx.commit_async().await.map(|_| ()),
-                            Err(error) => Err(error),
-                        };
-                        match result {
-                            Ok(()) => break,
-                            Err(error) => assert!(error.is_retryable(), "{error}"),
-                        }
-                        tx = anna.begin(Session::new());
-                    }
+                    let shop = shop.clone();
+                    anna.transact_async(async move |tx| {
+                        let value = tx.get_async(&counter).await? + 1;
+                        let note = tx.create_async(&shop, "counted").await?;
+                        tx.patch_async(&note, 0, b"C").await?;
+                        tx.set_root_async(&shop, "last", Some(note)).await?;
+                        tx.put(&counter, &value)
+                    })
+                    .await
+                    .unwrap();
                 }
             })
         })

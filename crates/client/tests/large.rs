@@ -1,5 +1,10 @@
 //! Large objects, objects that the home moved, and whole segments.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
 mod village;
 
 use std::time::Duration;

@@ -1,5 +1,10 @@
 //! What a transaction promises: its own writes, isolation, retries, and reading without messages.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
 mod village;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,10 @@
 //! What each call does while the home is unreachable: the table of `docs/unreachable.md`, row by row.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
 mod village;
 
 use std::thread;

@@ -95,7 +95,9 @@ impl Running {
             // A loop that has ended hears nothing.
             let _ = stop.send(());
         }
-        if let Some(thread) = lock(&self.thread).take() {
+        let thread = lock(&self.thread).take();
+        // A thread cannot wait for itself: it ends without being waited for.
+        if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
             // If it panicked, it has said so.
             let _ = thread.join();
         }

@@ -1,7 +1,10 @@
 //! A village in one process: a home that can be stopped and started, whose disk can be held back, and perhaps a site.
 
-// Each test program uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "this is a test, although not by attribute"
+)]
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -22,7 +25,7 @@ use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_c
 use thorp_net::{Address, LinkDelay, Listener};
 
 /// A village, gone with the test.
-pub struct Village {
+pub(crate) struct Village {
     dir: TempDir,
     identity: Identity,
     address: Address,
@@ -45,12 +48,12 @@ struct Control {
 
 impl Village {
     /// A home called `alps`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_delay(Duration::ZERO)
     }
 
     /// A home called `alps`, this far away (what comes down; members delay what goes up).
-    pub fn with_delay(one_way: Duration) -> Self {
+    pub(crate) fn with_delay(one_way: Duration) -> Self {
         let dir = TempDir::new().unwrap();
         let identity = Identity::open_or_create(dir.path().join("identity"), "alps").unwrap();
         let (memory, control) = (Memory::default(), Arc::<Control>::default());
@@ -76,31 +79,31 @@ impl Village {
         }
     }
 
-    pub fn config(&self) -> JoinConfig {
+    pub(crate) fn config(&self) -> JoinConfig {
         JoinConfig::new(self.address.to_string())
             .identity_of(self.identity.clone())
             .name("anna")
     }
 
-    pub fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         self.identity.clone()
     }
 
     /// A directory that goes with the village.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
-    pub fn member(&self) -> Member {
+    pub(crate) fn member(&self) -> Member {
         Member::join(self.config()).unwrap()
     }
 
     /// A member and a segment.
-    pub fn member_at(&self, path: &str) -> (Member, Segment) {
+    pub(crate) fn member_at(&self, path: &str) -> (Member, Segment) {
         let member = self.member();
         let segment = member
             .open_or_create(&format!("thorp://alps/{path}"))
@@ -109,7 +112,7 @@ impl Village {
     }
 
     /// The home is gone, with all connections, until [`Village::start`].
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let edges = self.home.edges().len();
         self.home.halt();
         eventually("the home stops", || {
@@ -118,7 +121,7 @@ impl Village {
     }
 
     /// The home comes back with what was durable.
-    pub fn start(&self) {
+    pub(crate) fn start(&self) {
         let lives = self.control.lives.load(Ordering::SeqCst);
         self.start.send(()).unwrap();
         eventually("the home starts", || {
@@ -127,17 +130,17 @@ impl Village {
     }
 
     /// What is written from now on is not told to be durable, until [`Village::release_disk`].
-    pub fn hold_disk(&self) {
+    pub(crate) fn hold_disk(&self) {
         self.control.held.store(true, Ordering::SeqCst);
     }
 
     /// What is written from now on is neither written nor told: it is lost when the home stops.
-    pub fn lose_disk(&self) {
+    pub(crate) fn lose_disk(&self) {
         self.control.losing.store(true, Ordering::SeqCst);
         self.hold_disk();
     }
 
-    pub fn release_disk(&self) {
+    pub(crate) fn release_disk(&self) {
         self.control.held.store(false, Ordering::SeqCst);
         for input in self.control.waiting.lock().unwrap().drain(..) {
             self.home.input(input).unwrap();
@@ -145,23 +148,23 @@ impl Village {
     }
 
     /// Bytes written so far and not told.
-    pub fn has_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         !self.control.waiting.lock().unwrap().is_empty()
     }
 
     /// Records of a kind that the home has stored.
-    pub fn records(&self, table: Table) -> usize {
+    pub(crate) fn records(&self, table: Table) -> usize {
         let records = self.memory.0.lock().unwrap();
         records.keys().filter(|(of, _)| *of == table).count()
     }
 
     /// Waits until the home has nothing under way.
-    pub fn eventually_quiet(&self) {
+    pub(crate) fn eventually_quiet(&self) {
         eventually("the home is quiet", || self.home_size("pending") == 0);
     }
 
     /// A size of one of the home's tables.
-    pub fn home_size(&self, name: &'static str) -> usize {
+    pub(crate) fn home_size(&self, name: &'static str) -> usize {
         let sizes = self
             .home
             .inspect(|home: &Home| home.sizes())
@@ -171,12 +174,12 @@ impl Village {
     }
 
     /// Says that the home's store has room, or none.
-    pub fn set_room(&self, room: bool) {
+    pub(crate) fn set_room(&self, room: bool) {
         self.home.input(Input::Room(room)).unwrap();
     }
 
     /// A site below the home; its address.
-    pub fn site(&self, cache_bytes: usize) -> String {
+    pub(crate) fn site(&self, cache_bytes: usize) -> String {
         let (tell, told) = mpsc::channel();
         let (identity, parent) = (self.identity.clone(), self.address.clone());
         let socket = self.path("site.sock");
@@ -186,7 +189,7 @@ impl Village {
 }
 
 /// Waits until something is so, or fails.
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let due = Instant::now() + Duration::from_secs(20);
     while !is_so() {
         assert!(Instant::now() < due, "it did not come to be: {what}");
