@@ -5,6 +5,8 @@ SEEDS ?= 20000
 FIRST ?= 1
 FUZZ_SECONDS ?= 600
 MODEL ?=
+PYTHON ?=
+DEMO ?=
 
 .PHONY: help build demo test lint floors unit sim bugs fuzz bench clean
 
@@ -13,6 +15,10 @@ help: ## This list
 
 build: ## The thorp command, optimised
 	$(CARGO) build --release -p thorp-cli
+
+demo: build ## A village at work on this machine, checked: make demo [MODEL=file.ifc] [DEMO=--quick]
+	@python="$(PYTHON)"; [ -n "$$python" ] || python=$$(scripts/ifc_python.sh) || exit 1; \
+	exec $(CARGO) run -q --release -p thorp-cli -- demo --python "$$python" $(if $(MODEL),--model "$(MODEL)") $(DEMO)
 
 test: lint floors unit ## Everything that CI runs
 
