@@ -1,0 +1,244 @@
+//! What becomes of a commit request: judged, then accepted, parked or refused.
+
+use super::commit::{Effects, NotNow, Whose};
+use super::outcomes::Known;
+use super::records::LogRecord;
+use super::{Home, Parked, Then};
+use super::{outcomes, records};
+use crate::change::PageChange;
+use crate::door::Out;
+use crate::ids::{CommitId, EdgeId, Now, PageId, Position, SegmentId, Stamp};
+use crate::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX};
+use crate::message::{CommitRequest, InvalidCommit, Outcome, Refusal};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::storage::{Op, Table};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+impl Home {
+    pub(super) fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, out: &mut Out) {
+        let parked = Parked {
+            edge,
+            request,
+            needs: BTreeSet::new(),
+        };
+        self.try_commit(now, parked, out);
+    }
+
+    pub(super) fn try_commit(&mut self, now: Now, parked: Parked, out: &mut Out) {
+        let Parked { edge, request, .. } = &parked;
+        let edge = *edge;
+        let whose = Whose {
+            id: request.id,
+            registration: request.registration,
+        };
+        match self.outcomes.known(whose.registration, whose.id) {
+            Known::Ended(_) if planted::is(Bug::OutcomeForgotten) => {}
+            Known::Ended(outcome) => {
+                out.note(Note::OutcomeRemembered);
+                return self.after_all(Then::Tell(edge, whose.id, outcome), out);
+            }
+            Known::BelowWindow => {
+                out.note(Note::BelowWindow);
+                return self.tell(edge, whose.id, &outcomes::unknown(), out);
+            }
+            Known::New => {}
+        }
+        match self.judge(request, out) {
+            Ok(effects) if request.parts.iter().all(|part| part.writes.is_empty()) => {
+                debug_assert!(effects.changes.is_empty());
+                self.read_only(edge, whose.id, out);
+            }
+            Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
+            Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
+            Err(NotNow::Refused(refusal)) => self.refuse(edge, whose, refusal, out),
+        }
+    }
+
+    pub(super) fn judge(
+        &mut self,
+        request: &CommitRequest,
+        out: &mut Out,
+    ) -> Result<Effects, NotNow> {
+        let [part] = &request.parts[..] else {
+            return Err(InvalidCommit::SeveralHomes.into());
+        };
+        if part.home != self.config.home {
+            return Err(InvalidCommit::Malformed.into());
+        }
+        if request.bytes() > COMMIT_BYTES_MAX {
+            return Err(InvalidCommit::TooLarge.into());
+        }
+        if self.pending_bytes > self.config.pending_bytes_max {
+            return Err(NotNow::Refused(busy()));
+        }
+        if !self.room && !part.writes.is_empty() {
+            return Err(NotNow::Refused(Refusal::Full));
+        }
+        // Rule 14: what it builds on must be committed.
+        if request
+            .builds_on
+            .iter()
+            .any(|id| !self.outcomes.is_committed(*id))
+        {
+            return Err(NotNow::Refused(Refusal::BuiltOnRefused));
+        }
+        self.validate(part, out)?;
+        self.effects(part, request.registration, out)
+    }
+
+    pub(super) fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, out: &mut Out) {
+        let id = parked.request.id;
+        if self.parked.len() >= self.config.parked_max {
+            out.note(Note::RefusedBusy);
+            return self.tell(parked.edge, id, &Outcome::Refused(busy()), out);
+        }
+        out.note(Note::CommitParked);
+        parked.needs.extend(&pages);
+        self.parked.push_back(parked);
+        for page in pages {
+            self.load(page, out);
+        }
+    }
+
+    /// A strict transaction that wrote nothing is told when everything it was
+    /// validated against is durable; it stands after all of that.
+    pub(super) fn read_only(&mut self, edge: EdgeId, id: CommitId, out: &mut Out) {
+        out.note(Note::ReadOnlyValidated);
+        let outcome = Outcome::Committed {
+            position: self.tip,
+            stamp: Stamp::default(),
+        };
+        self.after_all(Then::Tell(edge, id, outcome), out);
+    }
+
+    /// Puts effects at the next position of the log: log record, outcome and
+    /// object changes are one batch (decision 6).
+    pub(super) fn accept(
+        &mut self,
+        now: Now,
+        effects: Effects,
+        whose: Option<(EdgeId, Whose)>,
+        removed: Option<SegmentId>,
+        out: &mut Out,
+    ) {
+        self.tip = self.tip.next();
+        let (position, stamp) = (self.tip, self.clock.stamp(now.wall));
+        let changes: Vec<PageChange> = effects.changes.into_values().collect();
+        let mut ops = effects.ops;
+        self.note_changes(&changes, position, stamp, &mut ops, out);
+        if let Some((_, whose)) = whose {
+            out.note(Note::CommitAccepted);
+            for token in effects.staged {
+                self.staging.remove(whose.registration, token);
+            }
+            let outcome = Outcome::Committed { position, stamp };
+            self.outcomes
+                .record(whose.registration, whose.id, outcome, &mut ops);
+        }
+        let record = LogRecord {
+            position,
+            stamp,
+            commit: whose.map(|(_, whose)| whose.id),
+            changes,
+        };
+        ops.push(records::put(
+            Table::Log,
+            records::log_key(position),
+            &record,
+        ));
+        let then = Then::Reach {
+            position,
+            stamp,
+            changes: record.changes,
+            origin: whose.map(|(edge, whose)| (edge, whose.id)),
+            removed,
+        };
+        self.append(now, ops, then, out);
+    }
+
+    pub(super) fn note_changes(
+        &mut self,
+        changes: &[PageChange],
+        position: Position,
+        stamp: Stamp,
+        ops: &mut Vec<Op>,
+        out: &mut Out,
+    ) {
+        let mut floor_rose = false;
+        for change in changes {
+            match &change.slots {
+                crate::change::PageSlots::Whole => {
+                    floor_rose |= self.changes.note_page(change.page, position);
+                }
+                crate::change::PageSlots::Some(slots) => {
+                    for (slot, slot_change) in slots {
+                        let object = crate::ids::ObjectId {
+                            page: change.page,
+                            slot: *slot,
+                        };
+                        floor_rose |= self.changes.note(object, position);
+                        self.follow_extent(object, slot_change, ops);
+                    }
+                }
+            }
+            self.pages.accept(change.clone(), position, stamp);
+        }
+        if floor_rose {
+            out.note(Note::FloorRose);
+        }
+    }
+
+    /// Keeps a segment's record in step with its extent object.
+    pub(super) fn follow_extent(
+        &mut self,
+        object: crate::ids::ObjectId,
+        change: &crate::change::SlotChange,
+        ops: &mut Vec<Op>,
+    ) {
+        let is_extent = object.page.page.0 == 0 && object.slot.0 == 0;
+        let crate::change::SlotChange::Value { bytes, .. } = change else {
+            return;
+        };
+        if is_extent && let Ok(bytes) = bytes.bytes().try_into() {
+            let extent = crate::ids::PageNo(u32::from_le_bytes(bytes));
+            self.segments.raise_extent(object.page.segment, extent);
+            ops.extend(self.segments.put(object.page.segment));
+        }
+    }
+
+    pub(super) fn refuse(&mut self, edge: EdgeId, whose: Whose, refusal: Refusal, out: &mut Out) {
+        out.note(refusal_note(&refusal));
+        let outcome = Outcome::Refused(refusal);
+        if let Outcome::Refused(Refusal::Busy { .. } | Refusal::Full) = outcome {
+            // Said before anything is recorded (rule 11).
+            return self.tell(edge, whose.id, &outcome, out);
+        }
+        if !self.room {
+            // What cannot be recorded cannot end the id.
+            return self.tell(edge, whose.id, &Outcome::Refused(Refusal::Full), out);
+        }
+        let mut ops = Vec::new();
+        self.outcomes
+            .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+        self.append_ops(ops, Then::Tell(edge, whose.id, outcome), out);
+    }
+}
+
+fn busy() -> Refusal {
+    Refusal::Busy {
+        retry_after_ms: BUSY_RETRY_MS,
+    }
+}
+
+fn refusal_note(refusal: &Refusal) -> Note {
+    match refusal {
+        Refusal::Conflict { .. } | Refusal::InDoubt => Note::RefusedConflict,
+        Refusal::Busy { .. } => Note::RefusedBusy,
+        Refusal::Full => Note::RefusedFull,
+        Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
+        Refusal::Unknown => Note::RefusedUnknown,
+        Refusal::NoRight | Refusal::Invalid { .. } => Note::RefusedInvalid,
+    }
+}

@@ -1,0 +1,150 @@
+//! What is durable, and what is told of it (rule 1).
+
+use super::{Home, Pending, Then};
+use crate::change::PageChange;
+use crate::children::News;
+use crate::door::Out;
+use crate::ids::{CommitId, EdgeId, Now, Position, SegmentId, Stamp};
+use crate::message::{CallError, CallId, Down, Outcome, Response};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::storage::{Batch, Mark, Op};
+use alloc::vec::Vec;
+
+impl Home {
+    /// Appends a batch; the clock's reservation rides on it when it is due.
+    pub(super) fn append(&mut self, now: Now, mut ops: Vec<Op>, then: Then, out: &mut Out) {
+        if self.clock.wants_reserve(now.wall) {
+            out.note(Note::ClockReserved);
+            ops.push(self.clock.reserve(now.wall, self.mark.following()));
+        }
+        self.append_ops(ops, then, out);
+    }
+
+    pub(super) fn append_ops(&mut self, ops: Vec<Op>, then: Then, out: &mut Out) {
+        self.mark = self.mark.following();
+        let batch = Batch {
+            mark: self.mark,
+            ops,
+        };
+        let bytes = batch.bytes();
+        out.append(batch);
+        self.pending_bytes += bytes;
+        self.pending.push_back(Pending {
+            mark: self.mark,
+            bytes,
+            then,
+        });
+        if planted::is(Bug::ToldBeforeDurable) {
+            self.flush(out);
+        }
+    }
+
+    /// Tells something when all that was appended so far is durable.
+    pub(super) fn after_all(&mut self, then: Then, out: &mut Out) {
+        self.pending.push_back(Pending {
+            mark: self.mark,
+            bytes: 0,
+            then,
+        });
+        self.flush(out);
+    }
+
+    pub(super) fn made_durable(&mut self, mark: Mark, out: &mut Out) {
+        self.durable_mark = self.durable_mark.max(mark);
+        self.clock.durable(self.durable_mark);
+        self.flush(out);
+        self.end_install(out);
+    }
+
+    pub(super) fn flush(&mut self, out: &mut Out) {
+        while let Some(first) = self.pending.front() {
+            if first.mark > self.durable_mark && !planted::is(Bug::ToldBeforeDurable) {
+                break;
+            }
+            if let Some(pending) = self.pending.pop_front() {
+                self.pending_bytes -= pending.bytes;
+                self.then(pending.then, out);
+            }
+        }
+    }
+
+    pub(super) fn then(&mut self, then: Then, out: &mut Out) {
+        match then {
+            Then::Reach {
+                position,
+                stamp,
+                changes,
+                origin,
+                removed,
+            } => self.reach(position, stamp, &changes, origin, removed, out),
+            Then::Tell(edge, id, outcome) => self.tell(edge, id, &outcome, out),
+            Then::Answer(edge, call, result) => self.answer(edge, call, result, out),
+            Then::Nothing => {}
+        }
+    }
+
+    /// A position is durable: every child is told what concerns it, without values.
+    pub(super) fn reach(
+        &mut self,
+        position: Position,
+        stamp: Stamp,
+        changes: &[PageChange],
+        origin: Option<(EdgeId, CommitId)>,
+        removed: Option<SegmentId>,
+        out: &mut Out,
+    ) {
+        self.durable = position;
+        for change in changes {
+            self.pages.made_durable(change.page, position);
+        }
+        let mut told: Vec<PageChange> = changes.iter().map(PageChange::without_values).collect();
+        if let Some(segment) = removed {
+            told.extend(self.whole_segment(segment));
+        }
+        let news = News {
+            position,
+            stamp,
+            changes: told,
+            origin,
+        };
+        self.children.deliver(news, out);
+    }
+
+    pub(super) fn tell(&self, edge: EdgeId, commit: CommitId, outcome: &Outcome, out: &mut Out) {
+        let home = self.config.home;
+        out.down(
+            edge,
+            match outcome {
+                Outcome::Committed { position, stamp } => Down::Told {
+                    home,
+                    commit,
+                    position: *position,
+                    stamp: *stamp,
+                },
+                Outcome::Refused(refusal) => Down::Refused {
+                    home,
+                    commit,
+                    refusal: refusal.clone(),
+                },
+            },
+        );
+    }
+
+    pub(super) fn answer(
+        &self,
+        edge: EdgeId,
+        call: CallId,
+        result: Result<Response, CallError>,
+        out: &mut Out,
+    ) {
+        let home = self.config.home;
+        out.down(edge, Down::Answer { home, call, result });
+    }
+}
+
+impl Mark {
+    fn following(self) -> Mark {
+        Mark(self.0 + 1)
+    }
+}

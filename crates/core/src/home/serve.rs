@@ -1,0 +1,114 @@
+//! Pages for a home's children: from memory, or from disk.
+
+use super::{Home, Waiter};
+use crate::door::{LoadResult, Out};
+use crate::ids::{EdgeId, Now, PageId};
+use crate::limits::FETCHES_PER_CHILD_MAX;
+use crate::message::{Down, FetchAnswer, FetchRefusal};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+
+impl Home {
+    pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, out: &mut Out) {
+        if self
+            .children
+            .in_epoch(waiter.edge, waiter.epoch, out)
+            .is_none()
+        {
+            return;
+        }
+        if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
+            self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
+        } else if self.pages.is_loaded(page) {
+            self.answer_fetch(page, waiter, out);
+        } else if self.pages.is_damaged(page) {
+            self.refuse_fetch(page, waiter, FetchRefusal::Damaged, out);
+        } else if self.waiting_of(waiter.edge) >= FETCHES_PER_CHILD_MAX
+            && !planted::is(Bug::ChildNotLimited)
+        {
+            out.note(Note::ChildLimited);
+            self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+        } else {
+            self.waiting.entry(page).or_default().push(waiter);
+            self.load(page, out);
+        }
+    }
+
+    /// Overflow pages are staged beside the stream (decision 3): an image taken
+    /// before a commit names them would never be told of it.
+    pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
+        page.page.is_overflow() && (!self.segments.has_given(page) || self.staging.has(page))
+    }
+
+    pub(super) fn waiting_of(&self, edge: EdgeId) -> usize {
+        let waiters = self.waiting.values().flatten();
+        waiters.filter(|waiter| waiter.edge == edge).count()
+    }
+
+    pub(super) fn load(&mut self, page: PageId, out: &mut Out) {
+        if self.pages.begin_load(page) {
+            out.load(page);
+        }
+    }
+
+    pub(super) fn loaded(&mut self, now: Now, page: PageId, result: LoadResult, out: &mut Out) {
+        match result {
+            LoadResult::Found(image) => {
+                if !self.pages.loaded(page, image, self.durable) {
+                    out.load(page);
+                    return;
+                }
+            }
+            LoadResult::Damaged => self.pages.load_failed(page),
+        }
+        out.note(Note::PageLoaded);
+        for waiter in self.waiting.remove(&page).unwrap_or_default() {
+            self.fetch(page, waiter, out);
+        }
+        for parked in core::mem::take(&mut self.parked) {
+            self.try_commit(now, parked, out);
+        }
+    }
+
+    /// Enters the child, then takes the image (rule 2): it is as of the durable
+    /// end, to which this child's stream has been told.
+    pub(super) fn answer_fetch(&mut self, page: PageId, waiter: Waiter, out: &mut Out) {
+        let entry = self.children.enter(waiter.edge, page, true);
+        let Some(image) = self.pages.durable(page) else {
+            return;
+        };
+        self.tell_fetch(page, waiter, entry, FetchAnswer::Image(image), out);
+    }
+
+    pub(super) fn refuse_fetch(
+        &mut self,
+        page: PageId,
+        waiter: Waiter,
+        why: FetchRefusal,
+        out: &mut Out,
+    ) {
+        let entry = crate::ids::EntryNo(0);
+        self.tell_fetch(page, waiter, entry, FetchAnswer::Refused(why), out);
+    }
+
+    pub(super) fn tell_fetch(
+        &self,
+        page: PageId,
+        waiter: Waiter,
+        entry: crate::ids::EntryNo,
+        answer: FetchAnswer,
+        out: &mut Out,
+    ) {
+        out.down(
+            waiter.edge,
+            Down::Image {
+                home: self.config.home,
+                page,
+                attempt: waiter.attempt,
+                entry,
+                position: self.durable,
+                answer,
+            },
+        );
+    }
+}

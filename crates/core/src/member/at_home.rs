@@ -1,0 +1,191 @@
+//! What a member knows of one home, and how its pages follow the stream.
+
+use crate::change::{self, PageChange, PageSlots};
+use crate::door::{Out, Publish};
+use crate::ids::{EntryNo, HomeId, PageId, Position, Registration, SegmentId, Stamp, Ticket};
+use crate::image::Image;
+use crate::message::{Part, Up};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::upstream::Upstream;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// What a member knows of one home.
+#[derive(Debug)]
+pub(super) struct AtHome {
+    pub(super) up: Upstream<Ticket>,
+    pub(super) pages: BTreeMap<PageId, Held>,
+    pub(super) registration: Option<Registration>,
+    pub(super) registering: bool,
+    pub(super) watches: BTreeSet<SegmentId>,
+    #[cfg(feature = "planted-bugs")]
+    pub(super) received: BTreeMap<PageId, u32>,
+}
+
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) image: Image,
+    pub(super) entry: EntryNo,
+}
+
+impl AtHome {
+    pub(super) fn new(home: HomeId) -> Self {
+        AtHome {
+            up: Upstream::new(home),
+            pages: BTreeMap::new(),
+            registration: None,
+            registering: false,
+            watches: BTreeSet::new(),
+            #[cfg(feature = "planted-bugs")]
+            received: BTreeMap::new(),
+        }
+    }
+
+    /// Where this member stands, and nothing else.
+    pub(super) fn publish(&self) -> Publish {
+        Publish {
+            home: self.up.home,
+            reset: false,
+            touched: Vec::new(),
+            evicted: Vec::new(),
+            images: Vec::new(),
+            position: self.up.position,
+            watermark: self.up.watermark,
+            heard: self.up.heard,
+        }
+    }
+
+    pub(super) fn apply(
+        &mut self,
+        change: &PageChange,
+        position: Position,
+        stamp: Stamp,
+        publish: &mut Publish,
+        out: &mut Out,
+    ) {
+        let Some(held) = self.pages.get_mut(&change.page) else {
+            return;
+        };
+        let Some(image) = change::apply(&held.image, change, position, stamp) else {
+            self.pages.remove(&change.page);
+            publish.images.push((change.page, None));
+            return;
+        };
+        if change.makes_holes() {
+            out.note(Note::HoleMade);
+        }
+        held.image = image.clone();
+        publish.images.push((change.page, Some(image)));
+    }
+
+    pub(super) fn install(&mut self, page: PageId, image: Image, entry: EntryNo, out: &mut Out) {
+        #[cfg(feature = "planted-bugs")]
+        {
+            *self.received.entry(page).or_default() += 1;
+        }
+        let mut publish = self.publish();
+        publish.images.push((page, Some(image.clone())));
+        self.pages.insert(page, Held { image, entry });
+        out.publish(publish);
+    }
+
+    pub(super) fn evict(&mut self, pages: &[PageId], out: &mut Out) {
+        let mut publish = self.publish();
+        let mut notices = Vec::new();
+        for page in pages {
+            if let Some(held) = self.pages.remove(page) {
+                publish.evicted.push(*page);
+                publish.images.push((*page, None));
+                notices.push((*page, self.notice_number(*page, held.entry)));
+            }
+        }
+        if planted::is(Bug::EvictionNotTold) {
+            publish.evicted.clear();
+        }
+        out.publish(publish);
+        let Some(edge) = self.up.edge else {
+            return;
+        };
+        for (page, entry) in notices {
+            let (home, epoch) = (self.up.home, self.up.epoch);
+            out.up(
+                edge,
+                Up::Evict {
+                    home,
+                    epoch,
+                    page,
+                    entry,
+                },
+            );
+        }
+    }
+
+    /// The parent has entered pages whose images were dropped (rule 2).
+    pub(super) fn settle_strays(&mut self, out: &mut Out) {
+        for (page, entry) in self.up.take_strays() {
+            if let Some(held) = self.pages.get_mut(&page) {
+                held.entry = held.entry.max(entry);
+            } else if let Some(edge) = self.up.edge {
+                let (home, epoch) = (self.up.home, self.up.epoch);
+                out.up(
+                    edge,
+                    Up::Evict {
+                        home,
+                        epoch,
+                        page,
+                        entry,
+                    },
+                );
+            }
+        }
+    }
+
+    /// A notice carries the highest number received for the page (rule 2).
+    #[cfg_attr(not(feature = "planted-bugs"), allow(clippy::unused_self))]
+    pub(super) fn notice_number(&self, page: PageId, entry: EntryNo) -> EntryNo {
+        #[cfg(feature = "planted-bugs")]
+        if planted::is(Bug::NoticesCount) {
+            return EntryNo(self.received.get(&page).copied().unwrap_or(0));
+        }
+        let _ = page;
+        entry
+    }
+
+    /// A planted bug: a remembered answer is applied as if it were delivered.
+    pub(super) fn apply_again(
+        &mut self,
+        parts: &[Part],
+        position: Position,
+        out: &mut Out,
+    ) -> Publish {
+        let mut publish = self.publish();
+        for writes in parts.iter().flat_map(|part| &part.writes) {
+            let slots = writes.slots.iter().map(|(s, op)| (*s, op.effect()));
+            let change = PageChange {
+                page: writes.page,
+                slots: PageSlots::Some(slots.collect()),
+            };
+            self.apply(&change, position, Stamp::default(), &mut publish, out);
+        }
+        publish
+    }
+
+    /// Tells the parent how far everything was applied (rule 7).
+    pub(super) fn acknowledge(&mut self, out: &mut Out) {
+        if let Some(edge) = self.up.edge
+            && self.up.acked < self.up.position
+        {
+            self.up.acked = self.up.position;
+            let (home, epoch, position) = (self.up.home, self.up.epoch, self.up.position);
+            out.up(
+                edge,
+                Up::Ack {
+                    home,
+                    epoch,
+                    position,
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The member: a program's end of the protocol. It keeps the pages, asks for
+//! what is missing, sends commits, and publishes to the page cache what the
+//! stream tells; what reads the cache is not its business.
+
+mod at_home;
+mod program;
+
+use at_home::AtHome;
+
+use crate::door::{Answer, Core, Direction, Input, Out};
+use crate::ids::{
+    CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Place, Position,
+    Registration, Stamp, Ticket,
+};
+use crate::image::Image;
+use crate::kept::Kept;
+use crate::limits::{HEARTBEAT_MS, KEPT_COMMIT_BYTES_MAX};
+use crate::message::{CallId, Down, Message, Outcome, Part, PeerImage, Request, Step, Up};
+use crate::note::Note;
+use crate::upstream::Fetched;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What a member is told when it starts.
+#[derive(Clone, Debug)]
+pub struct MemberConfig {
+    /// This process start: 128 random bits.
+    pub id: MemberId,
+    /// Its name, for people.
+    pub name: String,
+    /// Bytes of its own commits kept until they are delivered.
+    pub kept_bytes_max: usize,
+}
+
+impl MemberConfig {
+    /// The usual limits.
+    pub fn new(id: MemberId, name: String) -> Self {
+        MemberConfig {
+            id,
+            name,
+            kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+        }
+    }
+}
+
+/// The state machine of a member.
+#[derive(Debug)]
+pub struct Member {
+    config: MemberConfig,
+    homes: BTreeMap<HomeId, AtHome>,
+    commits: BTreeMap<CommitId, InFlight>,
+    calls: BTreeMap<CallId, Called>,
+    parents: BTreeMap<EdgeId, NodeKind>,
+    kept: Kept,
+    sequence: u64,
+    call_number: u64,
+    next_ack: Millis,
+}
+
+/// A commit whose answer is not there.
+#[derive(Debug)]
+struct InFlight {
+    ticket: Ticket,
+    parts: Vec<Part>,
+    builds_on: Vec<CommitId>,
+    /// Under which registration it was sent.
+    registration: Option<Registration>,
+    sent: bool,
+    /// The answer was lost with an edge: its outcome has to be asked for (rule 11).
+    lost: bool,
+}
+
+#[derive(Debug)]
+struct Called {
+    purpose: Purpose,
+    home: HomeId,
+    request: Request,
+    sent: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    Program(Ticket),
+    Registering,
+    Outcome(CommitId),
+}
+
+impl Core for Member {
+    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        let now = now.mono;
+        match input {
+            Input::Connected {
+                edge,
+                direction: Direction::Down,
+                ..
+            } => out.close(edge, "a member has no children"),
+            Input::Disconnected { edge } => self.disconnected(edge, out),
+            Input::Received {
+                edge,
+                message: Message::Down(message),
+            } => self.received(now, edge, message, out),
+            Input::Received { edge, .. } => out.close(edge, "a parent sent up"),
+            Input::Asked { ticket, ask } => self.asked(now, ticket, ask, out),
+            Input::Evict(places) => self.evict(&places, out),
+            Input::Tick => self.tick(now, out),
+            // The stream begins with the parent's first message.
+            Input::Connected { edge, peer, .. } => {
+                self.parents.insert(edge, peer.kind);
+            }
+            Input::Durable(_) | Input::Loaded { .. } | Input::Room(_) => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        let fetches = self.homes.values().filter_map(|at| at.up.deadline());
+        fetches.chain([self.next_ack]).min()
+    }
+}
+
+impl Member {
+    /// A member that knows no home yet.
+    pub fn new(config: MemberConfig) -> Self {
+        Member {
+            kept: Kept::new(config.kept_bytes_max),
+            config,
+            homes: BTreeMap::new(),
+            commits: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            sequence: 0,
+            call_number: 0,
+            next_ack: Millis(0),
+        }
+    }
+
+    /// How far a home's stream was applied.
+    pub fn position(&self, home: HomeId) -> Option<Position> {
+        self.homes.get(&home).map(|at| at.up.position)
+    }
+
+    /// The pages held of a home.
+    pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        let pages = self.homes.get(&home).map(|at| &at.pages);
+        let pages = pages.into_iter().flatten();
+        pages
+            .map(|(page, held)| (*page, held.image.clone()))
+            .collect()
+    }
+
+    /// The id of a commit that was asked for under this ticket and is not answered.
+    pub fn commit_of(&self, ticket: Ticket) -> Option<CommitId> {
+        let mut commits = self.commits.iter();
+        let found = commits.find(|(_, commit)| commit.ticket == ticket);
+        found.map(|(id, _)| *id)
+    }
+
+    /// The sizes of all tables, by name.
+    pub fn sizes(&self) -> Vec<(&'static str, usize)> {
+        let homes = self.homes.values();
+        alloc::vec![
+            ("pages", homes.clone().map(|at| at.pages.len()).sum()),
+            ("fetches", homes.map(|at| at.up.fetches()).sum()),
+            ("commits", self.commits.len()),
+            ("calls", self.calls.len()),
+            ("kept", self.kept.len()),
+        ]
+    }
+
+    fn at(&mut self, home: HomeId) -> &mut AtHome {
+        self.homes.entry(home).or_insert_with(|| AtHome::new(home))
+    }
+
+    fn disconnected(&mut self, edge: EdgeId, out: &mut Out) {
+        self.parents.remove(&edge);
+        let homes: Vec<HomeId> = self
+            .homes
+            .iter()
+            .filter(|(_, at)| at.up.edge == Some(edge))
+            .map(|(home, _)| *home)
+            .collect();
+        for home in homes {
+            self.end(home, out);
+        }
+    }
+
+    /// The home is out of reach: what is cached stays readable as of where the
+    /// stream ended, for as long as sessions allow (decision 9).
+    fn end(&mut self, home: HomeId, out: &mut Out) {
+        out.note(Note::StreamEnded);
+        self.at(home).up.end();
+    }
+
+    // --- Down ---
+
+    fn received(&mut self, now: Millis, edge: EdgeId, message: Down, out: &mut Out) {
+        match message {
+            Down::Begin {
+                home,
+                name,
+                epoch,
+                position,
+                watermark,
+            } => {
+                self.at(home).up.name = name;
+                self.begin(now, home, edge, epoch, (position, watermark), out);
+            }
+            Down::End { home } => self.end(home, out),
+            Down::Step(step) => self.step(now, step, out),
+            Down::Image {
+                home,
+                page,
+                attempt,
+                entry,
+                position,
+                answer,
+            } => {
+                let up = &mut self.at(home).up;
+                up.advance(position, now);
+                if let Some(fetched) = up.take_in_stream(page, attempt, entry, answer, out) {
+                    self.install(home, fetched, out);
+                }
+                self.caught_up(now, home, out);
+                self.at(home).settle_strays(out);
+            }
+            Down::Peer(peer) => {
+                let home = peer.home;
+                if let Some(fetched) = self.at(home).up.take_peer(peer, now, out) {
+                    self.install(home, fetched, out);
+                }
+                self.at(home).settle_strays(out);
+            }
+            Down::Redirect {
+                home,
+                page,
+                requester,
+                epoch,
+                attempt,
+                entry,
+            } => {
+                let answer = PeerImage {
+                    home,
+                    page,
+                    requester,
+                    epoch,
+                    attempt,
+                    entry,
+                    position: self.at(home).up.position,
+                    image: None,
+                };
+                self.help(edge, answer, out);
+            }
+            Down::Refused {
+                commit, refusal, ..
+            } => self.ended(commit, Outcome::Refused(refusal), out),
+            Down::Told {
+                home,
+                commit,
+                position,
+                stamp,
+            } => {
+                self.told(now, home, commit, position, out);
+                self.ended(commit, Outcome::Committed { position, stamp }, out);
+            }
+            Down::Heartbeat {
+                home,
+                position,
+                watermark,
+            } => self.heartbeat(now, home, position, watermark, out),
+            Down::Answer { home, call, result } => self.answered(now, home, call, result, out),
+        }
+    }
+
+    /// A stream begins: the cache of the home is dropped, what runs is doomed,
+    /// and what was lost with the old edge is asked again (rules 1 and 11).
+    fn begin(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        edge: EdgeId,
+        epoch: Epoch,
+        at: (Position, Stamp),
+        out: &mut Out,
+    ) {
+        out.note(Note::StreamBegan);
+        let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
+        let state = self.at(home);
+        state.pages.clear();
+        state.up.helpers = helpers;
+        state.up.begin(edge, epoch, at, now, out);
+        let mut publish = state.publish();
+        publish.reset = true;
+        out.publish(publish);
+        for segment in state.watches.clone() {
+            let on = true;
+            out.up(
+                edge,
+                Up::Watch {
+                    home,
+                    epoch,
+                    segment,
+                    on,
+                },
+            );
+        }
+        self.resend(home, out);
+    }
+
+    fn step(&mut self, now: Millis, step: Step, out: &mut Out) {
+        let home = step.home;
+        let mut changes = step.changes;
+        if let Some(commit) = step.commit {
+            self.kept.fill(commit, &mut changes);
+        }
+        let state = self.at(home);
+        state.up.advance(step.position, now);
+        state.up.keep(step.position, step.stamp, &changes, now, out);
+        let mut publish = state.publish();
+        for change in &changes {
+            publish.touched.push((change.page, change.slot_set()));
+            state.apply(change, step.position, step.stamp, &mut publish, out);
+        }
+        out.publish(publish);
+        if let Some(commit) = step.commit {
+            let outcome = Outcome::Committed {
+                position: step.position,
+                stamp: step.stamp,
+            };
+            self.ended(commit, outcome, out);
+        }
+        self.caught_up(now, home, out);
+    }
+
+    fn heartbeat(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        position: Position,
+        watermark: Stamp,
+        out: &mut Out,
+    ) {
+        let state = self.at(home);
+        state.up.advance(position, now);
+        state.up.watermark = state.up.watermark.max(watermark);
+        let publish = state.publish();
+        out.publish(publish);
+        self.caught_up(now, home, out);
+    }
+
+    fn caught_up(&mut self, now: Millis, home: HomeId, out: &mut Out) {
+        for fetched in self.at(home).up.caught_up(now, out) {
+            self.install(home, fetched, out);
+        }
+    }
+
+    fn install(&mut self, home: HomeId, fetched: Fetched<Ticket>, out: &mut Out) {
+        let state = self.at(home);
+        let answer = match fetched.result {
+            Ok(image) => {
+                state.install(fetched.page, image, fetched.entry, out);
+                Answer::Fetched
+            }
+            Err(refusal) => Answer::NotFetched(refusal),
+        };
+        for ticket in fetched.waiting {
+            out.answer(ticket, answer.clone());
+        }
+    }
+
+    /// Answers a redirected request after everything before it, with the
+    /// newest committed image (rule 9).
+    fn help(&mut self, edge: EdgeId, mut answer: PeerImage, out: &mut Out) {
+        let pages = &self.at(answer.home).pages;
+        let held = pages.get(&answer.page).map(|held| &held.image);
+        answer.image = held.filter(|image| image.is_complete()).cloned();
+        out.note(if answer.image.is_some() {
+            Note::HelperAnswered
+        } else {
+            Note::HelperRefused
+        });
+        out.up(edge, Up::Peer(answer));
+    }
+
+    // --- Eviction and time ---
+
+    /// Gives up pages: running transactions that read them are told first, by
+    /// what is published (rule 2); then the parent.
+    fn evict(&mut self, places: &[Place], out: &mut Out) {
+        let homes: BTreeSet<HomeId> = places.iter().map(|place| place.home).collect();
+        for home in homes {
+            let pages = places.iter().filter(|place| place.home == home);
+            let pages: Vec<PageId> = pages.map(|place| place.page).collect();
+            self.at(home).evict(&pages, out);
+        }
+    }
+
+    fn tick(&mut self, now: Millis, out: &mut Out) {
+        for state in self.homes.values_mut() {
+            state.up.tick(now, out);
+        }
+        if now < self.next_ack {
+            return;
+        }
+        self.next_ack = now.plus(HEARTBEAT_MS);
+        for state in self.homes.values_mut() {
+            state.acknowledge(out);
+        }
+        self.ask_unasked(out);
+    }
+
+    /// Asks again for outcomes that a home could not tell.
+    fn ask_unasked(&mut self, out: &mut Out) {
+        let asking: BTreeSet<CommitId> = self
+            .calls
+            .values()
+            .filter_map(|called| match called.purpose {
+                Purpose::Outcome(commit) => Some(commit),
+                _ => None,
+            })
+            .collect();
+        let unasked: Vec<(HomeId, CommitId)> = self
+            .commits
+            .iter()
+            .filter(|(id, commit)| commit.lost && !asking.contains(id))
+            .filter_map(|(id, commit)| Some((commit.parts.first()?.home, *id)))
+            .collect();
+        for (home, commit) in unasked {
+            if self.at(home).up.edge.is_some() {
+                self.ask_outcome(home, commit, out);
+            }
+        }
+    }
+}

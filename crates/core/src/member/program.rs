@@ -1,0 +1,351 @@
+//! What the program asks of its member: pages, commits, calls, watches.
+
+use super::at_home::AtHome;
+use super::{Called, InFlight, Member, Purpose};
+use crate::door::{Answer, Ask, Out};
+use crate::ids::{CommitId, HomeId, Millis, Place, Position, SegmentId, Ticket};
+use crate::limits::{BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX};
+use crate::message::{
+    CallError, CallId, CommitRequest, Outcome, Part, Refusal, Request, Response, Up,
+};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use alloc::vec::Vec;
+
+impl Member {
+    pub(super) fn asked(&mut self, now: Millis, ticket: Ticket, ask: Ask, out: &mut Out) {
+        match ask {
+            Ask::Fetch(place) => self.fetch(now, ticket, place, out),
+            Ask::Commit { parts, builds_on } => self.commit(ticket, parts, builds_on, out),
+            Ask::Call { home, request } => {
+                if self.calls.len() >= CALLS_PER_CHILD_MAX {
+                    return out.answer(ticket, Answer::Busy);
+                }
+                self.call(home, request, Purpose::Program(ticket), out);
+            }
+            Ask::Watch { home, segment, on } => self.watch(home, segment, on, out),
+            Ask::Forget(ticket) => self.forget(ticket),
+        }
+    }
+
+    pub(super) fn fetch(&mut self, now: Millis, ticket: Ticket, place: Place, out: &mut Out) {
+        let state = self.at(place.home);
+        let held = state.pages.get(&place.page);
+        if held.is_some_and(|held| held.image.is_complete()) {
+            return out.answer(ticket, Answer::Fetched);
+        }
+        if state.up.fetches() >= FETCHES_MAX && !state.up.is_fetching(place.page) {
+            return out.answer(ticket, Answer::Busy);
+        }
+        state.up.ask(place.page, ticket, now, out);
+    }
+
+    pub(super) fn commit(
+        &mut self,
+        ticket: Ticket,
+        parts: Vec<Part>,
+        builds_on: Vec<CommitId>,
+        out: &mut Out,
+    ) {
+        self.sequence += 1;
+        let id = CommitId {
+            member: self.config.id,
+            sequence: self.sequence,
+        };
+        let home = parts.first().map_or(HomeId(0), |part| part.home);
+        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || self.would_outrun(home) {
+            out.note(Note::RefusedBusy);
+            let refusal = Refusal::Busy {
+                retry_after_ms: BUSY_RETRY_MS,
+            };
+            return out.answer(ticket, Answer::Outcome(id, Outcome::Refused(refusal)));
+        }
+        let in_flight = InFlight {
+            ticket,
+            parts,
+            builds_on,
+            registration: None,
+            sent: false,
+            lost: false,
+        };
+        self.commits.insert(id, in_flight);
+        self.register(home, out);
+        self.send_commit(id, out);
+    }
+
+    /// Whether the commit just counted lies so far above one that waits for its
+    /// answer that the home might forget that one's outcome (rule 11).
+    pub(super) fn would_outrun(&self, home: HomeId) -> bool {
+        let waiting = self.commits_at(home, |_| true);
+        let oldest = waiting.first().map_or(self.sequence, |id| id.sequence);
+        self.sequence - oldest >= COMMITS_IN_FLIGHT_MAX as u64
+    }
+
+    /// Sends a commit once the home has registered this member.
+    pub(super) fn send_commit(&mut self, id: CommitId, out: &mut Out) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let home = commit.parts.first().map(|part| part.home);
+        let state = home.and_then(|home| self.homes.get(&home));
+        let Some((edge, registration)) = state.and_then(|s| s.up.edge.zip(s.registration)) else {
+            return;
+        };
+        commit.sent = true;
+        commit.registration = Some(registration);
+        for part in &commit.parts {
+            self.kept.put(id, &part.writes, out);
+        }
+        out.up(
+            edge,
+            Up::Commit(CommitRequest {
+                id,
+                registration,
+                parts: commit.parts.clone(),
+                builds_on: commit.builds_on.clone(),
+            }),
+        );
+    }
+
+    /// A commit has ended: the program is told. What it asked to be forgotten, is.
+    pub(super) fn ended(&mut self, id: CommitId, outcome: Outcome, out: &mut Out) {
+        self.kept.drop_commit(id);
+        if let Some(commit) = self.commits.remove(&id) {
+            let home = commit.parts.first().map(|part| part.home);
+            if let (Outcome::Refused(Refusal::Unknown), Some(home)) = (&outcome, home) {
+                // The home may have forgotten this member: it registers again.
+                self.at(home).registration = None;
+            }
+            out.answer(commit.ticket, Answer::Outcome(id, outcome));
+        }
+    }
+
+    /// A remembered outcome is no delivery: its values fill nothing (rule 3),
+    /// but the stream has come as far.
+    pub(super) fn told(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        commit: CommitId,
+        position: Position,
+        out: &mut Out,
+    ) {
+        let state = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
+        let mut publish = None;
+        if planted::is(Bug::AppliedTwice) {
+            let parts = self.commits.get(&commit).map(|c| c.parts.clone());
+            publish = parts.map(|parts| state.apply_again(&parts, position, out));
+        }
+        state.up.advance(position, now);
+        out.publish(publish.unwrap_or_else(|| state.publish()));
+        self.caught_up(now, home, out);
+    }
+
+    pub(super) fn call(&mut self, home: HomeId, request: Request, purpose: Purpose, out: &mut Out) {
+        self.call_number += 1;
+        let call = CallId {
+            member: self.config.id,
+            number: self.call_number,
+        };
+        let called = Called {
+            purpose,
+            home,
+            request,
+            sent: false,
+        };
+        self.calls.insert(call, called);
+        self.send_call(call, out);
+    }
+
+    /// Sends a call, once the home has registered this member if the call says so.
+    pub(super) fn send_call(&mut self, call: CallId, out: &mut Out) {
+        let Some(called) = self.calls.get_mut(&call) else {
+            return;
+        };
+        let home = called.home;
+        let Some(state) = self.homes.get(&home) else {
+            return;
+        };
+        let Some(edge) = state.up.edge else {
+            return;
+        };
+        let mut request = called.request.clone();
+        if let Some(registration) = request.registration_mut() {
+            let Some(own) = state.registration else {
+                return self.register(home, out);
+            };
+            *registration = own;
+        }
+        called.sent = true;
+        out.up(
+            edge,
+            Up::Call {
+                call,
+                home,
+                request,
+            },
+        );
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        call: CallId,
+        result: Result<Response, CallError>,
+        out: &mut Out,
+    ) {
+        let Some(called) = self.calls.remove(&call) else {
+            return;
+        };
+        if result == Err(CallError::NotRegistered) {
+            self.at(home).registration = None;
+        }
+        match called.purpose {
+            Purpose::Program(ticket) => out.answer(ticket, Answer::Called(result)),
+            Purpose::Registering => self.registered(home, result, out),
+            Purpose::Outcome(commit) => self.outcome(now, home, commit, result, out),
+        }
+    }
+
+    /// The home remembers this member's commits from its first one on (rule 11).
+    pub(super) fn register(&mut self, home: HomeId, out: &mut Out) {
+        let state = self.at(home);
+        if state.registration.is_none() && !state.registering && state.up.edge.is_some() {
+            state.registering = true;
+            self.call(home, Request::Register, Purpose::Registering, out);
+        }
+    }
+
+    pub(super) fn registered(
+        &mut self,
+        home: HomeId,
+        result: Result<Response, CallError>,
+        out: &mut Out,
+    ) {
+        let state = self.at(home);
+        state.registering = false;
+        // A home that cannot register now is asked again with the next commit.
+        if let Ok(Response::Registered(registration)) = result {
+            state.registration = Some(registration);
+        }
+        let registered = self.at(home).registration.is_some();
+        for id in self.commits_at(home, |commit| !commit.sent) {
+            if registered {
+                self.send_commit(id, out);
+            } else {
+                self.ended(id, Outcome::Refused(Refusal::Full), out);
+            }
+        }
+        if registered {
+            self.send_waiting_calls(home, out);
+        }
+    }
+
+    pub(super) fn commits_at(
+        &self,
+        home: HomeId,
+        wanted: impl Fn(&InFlight) -> bool,
+    ) -> Vec<CommitId> {
+        let at_home = |c: &InFlight| c.parts.first().is_some_and(|part| part.home == home);
+        let commits = self.commits.iter();
+        commits
+            .filter(|(_, commit)| at_home(commit) && wanted(commit))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    pub(super) fn send_waiting_calls(&mut self, home: HomeId, out: &mut Out) {
+        let waiting: Vec<CallId> = self
+            .calls
+            .iter()
+            .filter(|(_, called)| called.home == home && !called.sent)
+            .map(|(call, _)| *call)
+            .collect();
+        for call in waiting {
+            self.send_call(call, out);
+        }
+    }
+
+    /// After a new beginning: calls are made again, outcomes of commits that
+    /// were sent are asked for, and never guessed (rule 11).
+    pub(super) fn resend(&mut self, home: HomeId, out: &mut Out) {
+        self.at(home).registering = false;
+        self.calls.retain(|_, called| {
+            called.home != home || matches!(called.purpose, Purpose::Program(_))
+        });
+        for called in self.calls.values_mut().filter(|c| c.home == home) {
+            called.sent = false;
+        }
+        self.register(home, out);
+        self.send_waiting_calls(home, out);
+        for id in self.commits_at(home, |commit| commit.sent) {
+            self.ask_outcome(home, id, out);
+        }
+        for id in self.commits_at(home, |commit| !commit.sent) {
+            self.send_commit(id, out);
+        }
+    }
+
+    pub(super) fn ask_outcome(&mut self, home: HomeId, commit: CommitId, out: &mut Out) {
+        out.note(Note::OutcomeAsked);
+        if let Some(in_flight) = self.commits.get_mut(&commit) {
+            in_flight.lost = true;
+        }
+        // Its place in the stream may be past: what was kept of it fills nothing any more.
+        self.kept.drop_commit(commit);
+        let registration = self.commits.get(&commit).and_then(|c| c.registration);
+        let request = Request::Outcome {
+            commit,
+            registration: registration.unwrap_or_default(),
+        };
+        self.call(home, request, Purpose::Outcome(commit), out);
+    }
+
+    pub(super) fn outcome(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        commit: CommitId,
+        result: Result<Response, CallError>,
+        out: &mut Out,
+    ) {
+        // A home that has no room to end the id is asked again with the next tick.
+        if let Ok(Response::Outcome(outcome)) = result {
+            if let Outcome::Committed { position, .. } = outcome {
+                self.told(now, home, commit, position, out);
+            }
+            self.ended(commit, outcome, out);
+        }
+    }
+
+    pub(super) fn watch(&mut self, home: HomeId, segment: SegmentId, on: bool, out: &mut Out) {
+        let state = self.at(home);
+        if on {
+            state.watches.insert(segment);
+        } else {
+            state.watches.remove(&segment);
+        }
+        if let Some(edge) = state.up.edge {
+            let epoch = state.up.epoch;
+            out.up(
+                edge,
+                Up::Watch {
+                    home,
+                    epoch,
+                    segment,
+                    on,
+                },
+            );
+        }
+    }
+
+    pub(super) fn forget(&mut self, ticket: Ticket) {
+        for state in self.homes.values_mut() {
+            state.up.retain_waiting(|waiting| *waiting != ticket);
+        }
+        let program =
+            |called: &Called| matches!(called.purpose, Purpose::Program(t) if t == ticket);
+        self.calls.retain(|_, called| !program(called));
+    }
+}
