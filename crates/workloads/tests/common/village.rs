@@ -1,59 +1,79 @@
-//! A village in one process: a home called `alps` that keeps everything in memory, and sites below it.
+//! A village in one process: a home called `alps` with a store on disk, and sites below it.
 
-use std::collections::BTreeMap;
-use std::future::pending;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
+use std::path::PathBuf;
+use std::sync::{Mutex, mpsc};
+use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
 use thorp_client::{JoinConfig, Member, Session};
-use thorp_core::door::{Effect, Input, LoadResult, Out};
-use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
-use thorp_core::ids::{HomeId, MemberId, NodeKind, PageId, Peer};
-use thorp_core::redirector::{Redirector, RedirectorConfig};
-use thorp_core::storage::{Batch, Op, Reader, Scan, StorageError, Table};
-use thorp_net::driver::{
-    Driver, DriverConfig, Handle, ParentConfig, World, net_config, now, runtime,
-};
-use thorp_net::{Address, Identity, Listener};
+use thorp_net::{Address, Identity};
+use thorp_server::{HomeConfigFile, HomeServer, ParentEntry, SiteConfigFile, SiteServer, runtime};
 use thorp_workloads::objects::MemberStore;
+use tokio::sync::oneshot;
 
 /// A village, gone with the test.
 pub(crate) struct Village {
     dir: TempDir,
     identity: Identity,
     home: Address,
-    sites: AtomicU32,
+    /// The home first.
+    servers: Mutex<Vec<Server>>,
+}
+
+/// A server that runs in a thread of its own until it is told to stop.
+struct Server {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 impl Village {
     pub(crate) fn new() -> Self {
         let dir = TempDir::new().expect("a folder");
-        let identity = dir.path().join("identity");
-        let identity = Identity::open_or_create(identity, "alps").expect("an identity");
-        let home = Address::Unix(dir.path().join("home.sock"));
-        let (tell, told) = mpsc::channel();
-        let (address, whose) = (home.clone(), identity.clone());
-        thread::spawn(move || in_runtime(keep_home(whose, address, tell)));
-        told.recv().expect("the home starts");
+        let config = HomeConfigFile {
+            name: Some("alps".to_owned()),
+            data_dir: Some(dir.path().join("home")),
+            listen: vec![socket(&dir, "home")],
+            ..HomeConfigFile::default()
+        };
+        let (server, home) = start(async move |tell: Tell, stop| {
+            let server = HomeServer::start(config).await.expect("the home starts");
+            tell.send(server.addresses()[0].clone())
+                .expect("the test waits");
+            server.run(stop).await;
+        });
+        let identity = Identity::open_or_create(authority(&dir), "alps");
         Village {
+            identity: identity.expect("the home has made one"),
             dir,
-            identity,
             home,
-            sites: AtomicU32::new(0),
+            servers: Mutex::new(vec![server]),
         }
     }
 
     /// A new site below the home.
     pub(crate) fn site(&self) -> Address {
-        let number = self.sites.fetch_add(1, Ordering::SeqCst) + 1;
-        let address = Address::Unix(self.dir.path().join(format!("site-{number}.sock")));
-        let (tell, told) = mpsc::channel();
-        let (identity, parent) = (self.identity.clone(), self.home.clone());
-        let own = address.clone();
-        thread::spawn(move || in_runtime(keep_site(identity, parent, own, number, tell)));
-        told.recv().expect("the site starts");
+        let mut servers = self.servers.lock().expect("nobody panicked here");
+        let name = format!("site-{}", servers.len());
+        let parent = ParentEntry {
+            name: Some("alps".to_owned()),
+            addresses: vec![self.home.clone()],
+            one_way_ms: 0,
+        };
+        let config = SiteConfigFile {
+            data_dir: Some(self.dir.path().join(&name)),
+            authority_dir: Some(authority(&self.dir)),
+            listen: vec![socket(&self.dir, &name)],
+            name: Some(name),
+            parent: vec![parent],
+            ..SiteConfigFile::default()
+        };
+        let (server, address) = start(async move |tell: Tell, stop| {
+            let server = SiteServer::start(&config).await.expect("the site starts");
+            tell.send(server.addresses()[0].clone())
+                .expect("the test waits");
+            server.run(stop).await;
+        });
+        servers.push(server);
         address
     }
 
@@ -73,138 +93,44 @@ impl Village {
     }
 }
 
-fn in_runtime(work: impl Future<Output = ()>) {
-    runtime().expect("a runtime").block_on(work);
-}
-
-async fn keep_home(identity: Identity, address: Address, tell: mpsc::Sender<()>) {
-    let hello = peer(NodeKind::Home, 1, "alps");
-    let listener = Listener::bind(&address, &identity, net_config(hello.kind));
-    let mut config = DriverConfig::new(identity.clone(), hello);
-    config.listeners.push(listener.await.expect("a socket"));
-    let (mut driver, handle) = Driver::new(config);
-    let memory = Memory::default();
-    let mut world = HomeWorld {
-        memory: memory.clone(),
-        handle,
-    };
-    let mut first = Out::new();
-    let config = HomeConfig::new(HomeId(0x5eed_cafe), "alps".to_owned(), MemberId(1));
-    let mut home = Home::open(config, &memory, now(), &mut first).expect("an empty home");
-    // Who is gone meanwhile does not need the home.
-    let _ = tell.send(());
-    driver.run(&mut home, &mut world, first, pending()).await;
-}
-
-async fn keep_site(
-    identity: Identity,
-    parent: Address,
-    address: Address,
-    number: u32,
-    tell: mpsc::Sender<()>,
-) {
-    let name = format!("site-{number}");
-    let node = 100 + u128::from(number);
-    let hello = peer(NodeKind::Redirector, node, &name);
-    let listener = Listener::bind(&address, &identity, net_config(hello.kind));
-    let mut config = DriverConfig::new(identity.clone(), hello);
-    config.listeners.push(listener.await.expect("a socket"));
-    config.parents.push(ParentConfig::new(vec![parent]));
-    let (mut driver, _handle) = Driver::new(config);
-    let mut site = Redirector::new(RedirectorConfig::new(MemberId(node), name));
-    let _ = tell.send(());
-    driver
-        .run(&mut site, &mut NoWorld, Out::new(), pending())
-        .await;
-}
-
-fn peer(kind: NodeKind, node: u128, name: &str) -> Peer {
-    Peer {
-        kind,
-        node: MemberId(node),
-        name: name.to_owned(),
-    }
-}
-
-struct HomeWorld {
-    memory: Memory,
-    handle: Handle<Home>,
-}
-
-impl World for HomeWorld {
-    fn effect(&mut self, effect: Effect) {
-        let input = match effect {
-            Effect::Append(batch) => {
-                let mark = batch.mark;
-                self.memory.apply(batch);
-                Input::Durable(mark)
-            }
-            Effect::Load(page) => self.memory.load(page),
-            other => panic!("a home has no use for {other:?}"),
-        };
-        // A home that stops takes no more.
-        let _ = self.handle.input(input);
-    }
-}
-
-/// A redirector needs nothing but its edges.
-struct NoWorld;
-
-impl World for NoWorld {
-    fn effect(&mut self, effect: Effect) {
-        panic!("a redirector has no use for {effect:?}");
-    }
-}
-
-/// An engine that keeps everything in memory.
-#[derive(Default, Clone)]
-struct Memory(Arc<Mutex<Records>>);
-
-type Records = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
-
-impl Memory {
-    fn apply(&self, batch: Batch) {
-        let mut records = self.0.lock().expect("nobody panicked here");
-        for op in batch.ops {
-            match op {
-                Op::Put { table, key, value } => records.insert((table, key), value),
-                Op::Delete { table, key } => records.remove(&(table, key)),
-            };
-        }
-    }
-
-    fn load(&self, page: PageId) -> Input {
-        let key = page_key(page);
-        let stored = self.get(Table::Pages, &key).expect("memory can be read");
-        let image =
-            stored.map(|stored| decode_page(&key, &stored).expect("a page as it was written"));
-        Input::Loaded {
-            page,
-            result: LoadResult::Found(image),
+impl Drop for Village {
+    /// The folder must not go before those who write into it.
+    fn drop(&mut self) {
+        let servers = self
+            .servers
+            .get_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
+        for server in servers.into_iter().rev() {
+            let _ = server.stop.send(());
+            let _ = server.thread.join();
         }
     }
 }
 
-impl Reader for Memory {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        let records = self.0.lock().expect("nobody panicked here");
-        Ok(records.get(&(table, key.to_vec())).cloned())
-    }
+type Tell = mpsc::Sender<Address>;
 
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Scan,
-    ) -> Result<(), StorageError> {
-        let records = self.0.lock().expect("nobody panicked here");
-        for ((_, key), value) in records.range((table, from.to_vec())..) {
-            let within = to.is_empty() || &key[..] < to;
-            if !within || visit(key, value) == Scan::Stop {
-                break;
-            }
-        }
-        Ok(())
-    }
+/// Starts a server in a thread, and waits for its address.
+fn start<F>(serve: F) -> (Server, Address)
+where
+    F: AsyncFnOnce(Tell, Stop) + Send + 'static,
+{
+    let (tell, told) = mpsc::channel();
+    let (stop, stopped) = oneshot::channel();
+    let thread = thread::spawn(move || {
+        let stop: Stop = Box::pin(async { drop(stopped.await) });
+        runtime().expect("a runtime").block_on(serve(tell, stop));
+    });
+    let address = told.recv().expect("the server starts");
+    (Server { stop, thread }, address)
+}
+
+type Stop = std::pin::Pin<Box<dyn Future<Output = ()>>>;
+
+fn authority(dir: &TempDir) -> PathBuf {
+    dir.path().join("home/identity")
+}
+
+fn socket(dir: &TempDir, name: &str) -> Address {
+    Address::Unix(dir.path().join(format!("{name}.sock")))
 }
