@@ -21,8 +21,8 @@ mod status;
 
 pub use config::{
     Bytes, BytesError, ChildDelay, ConfigError, HOME_PORT, HomeConfigFile, HomeLimits, LinkLimits,
-    LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX, SITE_PORT, SiteConfigFile, SiteLimits,
-    StoreConfig,
+    LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX, ROOM_LOW_MIN, SITE_PORT, SiteConfigFile,
+    SiteLimits, StoreConfig,
 };
 pub use error::ServerError;
 pub use home::{HomeControl, HomeServer};

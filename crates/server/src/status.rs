@@ -115,7 +115,7 @@ pub struct ChildStatus {
     pub traffic: TrafficLine,
     /// How long it is connected, in seconds.
     pub connected_s: u64,
-    /// It lags behind and has acknowledged nothing for [`STUCK_AFTER`].
+    /// It lags behind and has acknowledged nothing for five seconds.
     pub stuck: bool,
 }
 

@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod edges;
+mod latency;
 mod life;
 mod memory;
 mod toy;

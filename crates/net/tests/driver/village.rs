@@ -23,7 +23,7 @@ async fn call(program: &Program, request: Request) -> Response {
     }
 }
 
-async fn open(program: &Program, path: &str) -> SegmentId {
+pub(crate) async fn open(program: &Program, path: &str) -> SegmentId {
     let path = path.to_owned();
     let request = Request::Open { path, create: true };
     match call(program, request).await {
@@ -32,7 +32,7 @@ async fn open(program: &Program, path: &str) -> SegmentId {
     }
 }
 
-async fn fresh_page(program: &Program, segment: SegmentId) -> PageId {
+pub(crate) async fn fresh_page(program: &Program, segment: SegmentId) -> PageId {
     match call(program, Request::Reserve { segment }).await {
         Response::Extent { first, .. } => PageId {
             segment,
@@ -42,12 +42,12 @@ async fn fresh_page(program: &Program, segment: SegmentId) -> PageId {
     }
 }
 
-async fn fetch(program: &Program, page: PageId) {
+pub(crate) async fn fetch(program: &Program, page: PageId) {
     let place = Place { home: HOME, page };
     assert_eq!(program.ask(Ask::Fetch(place)).await, Answer::Fetched);
 }
 
-async fn commit(program: &Program, page: PageId, op: WriteOp) -> Position {
+pub(crate) async fn commit(program: &Program, page: PageId, op: WriteOp) -> Position {
     let writes = PageWrites {
         page,
         slots: vec![(Slot(0), op)],

@@ -8,6 +8,6 @@ mod values;
 pub use file::{ConfigError, HOME_PORT, HomeConfigFile, SITE_PORT, SiteConfigFile};
 pub use parts::{
     ChildDelay, HomeLimits, LinkLimits, LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX,
-    SiteLimits, StoreConfig,
+    ROOM_LOW_MIN, SiteLimits, StoreConfig,
 };
 pub use values::{Bytes, BytesError};

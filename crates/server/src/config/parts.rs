@@ -114,14 +114,17 @@ pub struct SiteLimits {
 }
 
 impl StoreConfig {
-    /// When less than this can still be brought, commits are refused as *full*: a sixteenth of the limit, at most
-    /// [`ROOM_LOW_MAX`] bytes. So a commit is rarely caught halfway.
+    /// When less than this can still be brought, in bytes, commits are refused as *full*: a sixteenth of the limit,
+    /// from [`ROOM_LOW_MIN`] to [`ROOM_LOW_MAX`]. So a commit is rarely caught halfway.
     pub fn room_low(limit: Option<u64>) -> u64 {
-        limit.map_or(ROOM_LOW_MAX, |limit| (limit / 16).min(ROOM_LOW_MAX))
+        let part = |limit: u64| (limit / 16).clamp(ROOM_LOW_MIN, ROOM_LOW_MAX);
+        limit.map_or(ROOM_LOW_MAX, part)
     }
 }
 
-/// Room, in bytes, below which a home takes no commits.
+/// Room, in bytes, below which a home takes no commits, however small its limit is.
+pub const ROOM_LOW_MIN: u64 = 4 << 10;
+/// And however large.
 pub const ROOM_LOW_MAX: u64 = 16 << 20;
 
 /// Between looks at whether there is room (again).

@@ -72,6 +72,12 @@ impl Life {
         (&mut self.core, &mut self.world)
     }
 
+    /// Something that makes as if the engine had broken.
+    #[cfg(test)]
+    pub(super) fn breaker(&self) -> impl Fn() + use<> {
+        self.world.breaker()
+    }
+
     /// Ends the threads. What is on its way to the disk gets there, if it can.
     pub(super) fn end(self) -> EndedLife {
         self.world.end()

@@ -8,12 +8,15 @@
 mod disk;
 mod identity;
 mod life;
+#[cfg(test)]
+mod tests;
 mod view;
 mod world;
 
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use thorp_core::home::Home;
@@ -21,6 +24,7 @@ use thorp_core::ids::{HomeId, MemberId, NodeKind};
 use thorp_core::storage::StorageError;
 use thorp_net::driver::{Driver, Ended, Handle};
 use thorp_net::{Address, Identity};
+use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
 use crate::config::HomeConfigFile;
@@ -150,10 +154,11 @@ impl HomeServer {
             let first = life.first();
             let (core, world) = life.parts();
             let ended = driver.run(core, world, first, shutdown.as_mut()).await;
-            let left = life.end();
             if ended == Ended::Shutdown {
+                end_in_time(life, config.link.flush_ms_max).await;
                 break;
             }
+            let left = life.end();
             // What the old disk still said is not for the new core.
             driver.forget_inputs();
             let opening = reopen(&config, (home, node), left, &control);
@@ -166,6 +171,26 @@ impl HomeServer {
         control.shared.set_doing("it has shut down");
         drop(http);
         info!("the home has shut down");
+    }
+}
+
+/// Ends the last life. A disk that does not answer does not hold up the shutdown: what it was given was acknowledged to
+/// nobody.
+async fn end_in_time(life: Life, milliseconds_max: u64) {
+    let (ended, ending) = oneshot::channel();
+    let end = move || {
+        life.end();
+        // Nobody listens if it came too late.
+        let _ = ended.send(());
+    };
+    let thread = thread::Builder::new().name("thorp-end".to_owned());
+    if let Err(error) = thread.spawn(end) {
+        warn!("the store was closed in a hurry: {error}");
+        return;
+    }
+    let limit = Duration::from_millis(milliseconds_max);
+    if tokio::time::timeout(limit, ending).await.is_err() {
+        warn!("the disk did not end within {limit:?} and is left alone");
     }
 }
 

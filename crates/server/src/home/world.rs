@@ -20,6 +20,8 @@ use super::life::EndedLife;
 
 pub(super) struct HomeWorld {
     disk: Arc<Disk>,
+    /// Before the committer: dropping that one waits for its thread, which may wait for room.
+    stop: StopWaiting,
     committer: Committer,
     loads: mpsc::Sender<PageId>,
     reader: JoinHandle<()>,
@@ -70,6 +72,7 @@ impl HomeWorld {
         let reader = thread::Builder::new().name("thorp-read".to_owned());
         let reader = reader.spawn(move || reading.run(&asked))?;
         Ok(Self {
+            stop: StopWaiting(Arc::clone(&disk)),
             disk,
             committer,
             loads,
@@ -80,8 +83,17 @@ impl HomeWorld {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn breaker(&self) -> impl Fn() + use<> {
+        let trouble = Arc::clone(&self.trouble);
+        move || {
+            let detail = "a test".to_owned();
+            trouble.report(StorageError::Broken { detail });
+        }
+    }
+
     pub(super) fn end(self) -> EndedLife {
-        self.disk.stop();
+        drop(self.stop);
         let left = self.committer.finish();
         drop(self.loads);
         // It fails only if it panicked, which has been printed.
@@ -128,6 +140,14 @@ impl World for HomeWorld {
         let durable = Mark(self.durable.load(Ordering::Acquire));
         // What waits for room could wait for ever.
         durable < self.submitted && self.disk.has_room()
+    }
+}
+
+struct StopWaiting(Arc<Disk>);
+
+impl Drop for StopWaiting {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }
 
