@@ -12,6 +12,9 @@ pub(crate) const STAGE_WINDOW: usize = 4;
 /// Pages that a scan asks for ahead of reading.
 pub(crate) const SCAN_AHEAD: u32 = 32;
 
+/// Extents asked for ahead by a creator that is faster than the round trip.
+pub(crate) const EXTENTS_AHEAD_MAX: usize = 16;
+
 /// Pages with room that a creator remembers in one segment.
 pub(crate) const OPEN_PAGES_MAX: usize = 1024;
 

@@ -308,6 +308,24 @@ fn a_far_home_costs_round_trips_and_the_waits_tell_them() {
 }
 
 #[test]
+fn making_much_at_a_far_home_does_not_wait_for_every_extent() {
+    let one_way = Duration::from_millis(25);
+    let village = Village::with_delay(one_way);
+    let anna = Member::join(village.config().link_delay(one_way)).unwrap();
+    let shop = anna.create("thorp://alps/shop").unwrap();
+    let mut tx = anna.begin(Session::new());
+    for _ in 0..64 * 32 {
+        tx.create(&shop, vec![0; 8160]).unwrap();
+    }
+    tx.abort();
+    let waited = anna.stats().waits.room;
+    assert!(
+        waited < 64 * one_way,
+        "64 round trips would be twice that: {waited:?}"
+    );
+}
+
+#[test]
 fn the_last_clone_that_goes_leaves() {
     let village = Village::new();
     let (anna, shop) = village.member_at("shop");

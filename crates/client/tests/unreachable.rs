@@ -207,6 +207,42 @@ fn an_unknown_outcome_can_be_asked_for() {
     assert_eq!(kind(s.anna.outcome(unheard)), ErrorKind::NotFound);
 }
 
+#[tokio::test]
+async fn a_commit_that_nobody_waits_for_goes_on_and_keeps_its_slots() {
+    let village = tokio::task::spawn_blocking(Village::new).await.unwrap();
+    let anna = Member::join_async(village.config()).await.unwrap();
+    let notes = anna.create_async("thorp://alps/notes").await.unwrap();
+    let first = anna
+        .transact_async(async |tx| tx.create_async(&notes, "first").await)
+        .await
+        .unwrap();
+    village.hold_disk();
+    let mut tx = anna.begin(Session::new());
+    let note = tx
+        .create_near_async(&first, vec![9; 100_000])
+        .await
+        .unwrap();
+    let commit = tx.commit_async();
+    // Staging waits for the disk, too: it is let through, the commit is not.
+    let released = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        village.release_disk();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    tokio::select! {
+        biased;
+        () = released => {}
+        committed = commit => {
+            committed.unwrap();
+        }
+    }
+    let next = anna
+        .transact_async(async |tx| tx.create_near_async(&first, "next").await)
+        .await
+        .unwrap();
+    assert_ne!(next.object, note.object);
+}
+
 #[test]
 fn a_home_that_dies_after_it_wrote_tells_the_outcome_when_it_is_back() {
     let s = scene(impatient().commit_timeout(Duration::from_secs(20)));

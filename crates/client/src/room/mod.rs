@@ -7,7 +7,7 @@ use crate::link::{Link, Wait, called, lock};
 use crate::{Error, ErrorKind, Result};
 use pages::Pages;
 pub(crate) use pages::Taken;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
@@ -24,8 +24,8 @@ pub(crate) struct Ground {
     /// Not known of a segment that only references told of.
     path: OnceLock<String>,
     pages: Mutex<Pages>,
-    /// The next extent, when it is asked for ahead. Whoever needs it holds this lock, the others queue for it.
-    next: tokio::sync::Mutex<Option<Wait>>,
+    /// The next extents, asked for ahead. Whoever needs one holds this lock, the others queue for it.
+    next: tokio::sync::Mutex<VecDeque<Wait>>,
     /// Watches on it.
     pub(crate) watches: Mutex<usize>,
 }
@@ -104,12 +104,12 @@ impl Ground {
         bytes: usize,
         due: Instant,
     ) -> Option<Taken> {
-        let (taken, is_short) = {
+        let (taken, short) = {
             let mut pages = lock(&self.pages);
-            (pages.take(near, bytes), pages.is_short())
+            (pages.take(near, bytes), pages.short())
         };
-        if is_short {
-            self.ask_ahead(link, due);
+        if short > 0 {
+            self.ask_ahead(link, short, due);
         }
         let taken = taken?;
         if taken.begins_page {
@@ -125,14 +125,18 @@ impl Ground {
         if lock(&self.pages).has_fresh() {
             return Ok(());
         }
+        // Somebody has to wait: more is asked ahead from now on.
+        lock(&self.pages).hurry();
         loop {
-            let ahead = next.is_some();
-            let wait = match next.as_mut() {
-                Some(wait) => wait,
-                None => next.insert(self.ask(link, due)?),
+            let ahead = !next.is_empty();
+            if !ahead {
+                next.push_back(self.ask(link, due)?);
+            }
+            let Some(wait) = next.front_mut() else {
+                continue;
             };
             let told = called(wait.await);
-            *next = None;
+            next.pop_front();
             match told {
                 Ok(Some(Response::Extent { first, pages })) => {
                     lock(&self.pages).grant(first, pages);
@@ -157,12 +161,16 @@ impl Ground {
         link.ask_call(self.home, Request::Reserve { segment }, due)
     }
 
-    fn ask_ahead(&self, link: &Arc<Link>, due: Instant) {
-        if let Ok(mut next) = self.next.try_lock()
-            && next.is_none()
-        {
-            // If it cannot be asked now, whoever needs it asks.
-            *next = self.ask(link, due).ok();
+    fn ask_ahead(&self, link: &Arc<Link>, extents: usize, due: Instant) {
+        let Ok(mut next) = self.next.try_lock() else {
+            return;
+        };
+        while next.len() < extents {
+            match self.ask(link, due) {
+                Ok(wait) => next.push_back(wait),
+                // If it cannot be asked now, whoever needs it asks.
+                Err(_) => return,
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which slot the next object gets.
 
-use crate::limits::{NEAR_MAX, OPEN_PAGES_MAX};
+use crate::limits::{EXTENTS_AHEAD_MAX, NEAR_MAX, OPEN_PAGES_MAX};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use thorp_core::ids::{PageNo, Slot};
@@ -20,6 +20,8 @@ pub(crate) struct Pages {
     /// Page of an object -> the page where what is near it goes.
     near: HashMap<PageNo, Near>,
     uses: u64,
+    /// How often somebody had to wait for an extent.
+    waits: u32,
 }
 
 #[derive(Debug, Default)]
@@ -149,10 +151,21 @@ impl Pages {
         !self.fresh.is_empty()
     }
 
-    /// Whether the next extent should be asked for now: begun, and half gone.
-    pub(crate) fn is_short(&self) -> bool {
+    /// Somebody has to wait for the home: twice as much is to be asked ahead from now on.
+    pub(crate) fn hurry(&mut self) {
+        self.waits = self.waits.saturating_add(1);
+    }
+
+    /// How many extents should be on their way now: none before the first is begun, nor while enough is there.
+    pub(crate) fn short(&self) -> usize {
+        let ahead = 1 << self.waits.saturating_sub(1).min(EXTENTS_AHEAD_MAX.ilog2());
         let left: usize = self.fresh.iter().map(ExactSizeIterator::len).sum();
-        (self.current.is_some() || left > 0) && left < EXTENT_PAGES as usize / 2
+        let begun = self.current.is_some() || left > 0;
+        if begun && left < ahead * EXTENT_PAGES as usize / 2 {
+            ahead
+        } else {
+            0
+        }
     }
 
     /// Nothing was made in a slot: the next object may have it.
@@ -258,11 +271,14 @@ mod tests {
     #[test]
     fn without_room_the_home_is_asked_and_it_is_asked_ahead() {
         let mut pages = Pages::default();
-        assert!(pages.take(None, 10).is_none() && !pages.is_short());
+        assert!(pages.take(None, 10).is_none() && pages.short() == 0);
+        pages.hurry();
         pages.grant(PageNo(1), EXTENT_PAGES);
         let taken = (0..EXTENT_PAGES).filter(|_| pages.take(None, 8000).is_some());
         assert_eq!(taken.count() as u32, EXTENT_PAGES);
-        assert!(pages.is_short() && !pages.has_fresh());
+        assert!(pages.short() == 1 && !pages.has_fresh());
+        (0..9).for_each(|_| pages.hurry());
+        assert_eq!(pages.short(), EXTENTS_AHEAD_MAX);
         assert!(pages.take(None, 8000).is_none());
     }
 

@@ -153,12 +153,14 @@ fn chunk_of(image: &Image, object: ObjectId, overflow: Overflow, index: u32) -> 
     Ok(chunk)
 }
 
-/// Large values on their way ahead of a commit. Dropped before [`Staged::keep`], they are forgotten at the home, too.
+/// Large values on their way ahead of a commit. Dropped, they are forgotten at the home, too; unless a commit names them.
 pub(super) struct Staged {
     link: Arc<Link>,
     home: HomeId,
     registration: Registration,
     tokens: Vec<u64>,
+    /// A commit that has happened, or may, names them.
+    pub(super) is_named: bool,
     pub(super) values: HashMap<ObjectId, Overflow>,
 }
 
@@ -170,6 +172,7 @@ impl Staged {
             home,
             registration: Registration::default(),
             tokens: Vec::new(),
+            is_named: false,
             values: HashMap::new(),
         }
     }
@@ -238,15 +241,13 @@ impl Staged {
             chunks: chunks.map(Blob::from).collect(),
         }
     }
-
-    /// The commit has them, or may have.
-    pub(super) fn keep(mut self) {
-        self.tokens.clear();
-    }
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
+        if self.is_named {
+            return;
+        }
         for token in self.tokens.drain(..) {
             let request = Request::Unstage {
                 registration: self.registration,

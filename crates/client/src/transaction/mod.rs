@@ -47,6 +47,8 @@ pub struct Transaction {
     /// Large objects that were read, put together.
     large: HashMap<ObjectId, Vec<u8>>,
     home: Option<HomeId>,
+    /// It is sent and not answered: what is not waited for goes on.
+    in_doubt: bool,
     ending: Option<Ending>,
 }
 
@@ -61,6 +63,7 @@ impl Transaction {
             writes: Writes::default(),
             large: HashMap::new(),
             home: None,
+            in_doubt: false,
             ending: None,
         }
     }
@@ -132,7 +135,10 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.end(Ending::Aborted);
+        self.end(match self.in_doubt {
+            true => Ending::Unknown,
+            false => Ending::Aborted,
+        });
         self.link.give_reads(std::mem::take(&mut self.reads));
     }
 }

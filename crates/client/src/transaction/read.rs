@@ -174,10 +174,14 @@ impl Transaction {
 
     /// Waits until an object's bytes are here, or it is known to be a large one.
     pub(super) async fn ready_head(&mut self, reference: &Reference) -> Result<Found> {
-        let due = self.fetch_due();
+        let mut due = None;
         loop {
             match self.find(reference)? {
-                Found::Need(Need::Page(place)) => self.fetch(place, due).await?,
+                Found::Need(Need::Page(place)) => {
+                    // No clock is asked for what is here.
+                    let due = *due.get_or_insert_with(|| self.fetch_due());
+                    self.fetch(place, due).await?;
+                }
                 found => return Ok(found),
             }
         }

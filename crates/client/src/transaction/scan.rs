@@ -97,11 +97,14 @@ impl Transaction {
         if !theirs {
             return Ok(None);
         }
-        let due = self.fetch_due();
+        let mut due = None;
         loop {
             match self.reads.read(&self.link.cache, place, slot) {
                 Ok(read) => return Ok((read.content != Content::Free).then_some(read.generation)),
-                Err(ReadError::Miss(place)) => self.fetch(place, due).await?,
+                Err(ReadError::Miss(place)) => {
+                    let due = *due.get_or_insert_with(|| self.fetch_due());
+                    self.fetch(place, due).await?;
+                }
                 Err(ReadError::Doomed(doomed)) => return Err(self.doomed(doomed)),
             }
         }
