@@ -89,6 +89,12 @@ impl Home {
         if !self.room {
             return Err(CallError::Full);
         }
+        self.not_too_busy()
+    }
+
+    /// What makes room is taken also when there is none: the store keeps a
+    /// little back for it.
+    fn not_too_busy(&self) -> Result<(), CallError> {
         if self.pending_bytes > self.config.pending_bytes_max {
             return Err(CallError::Busy);
         }
@@ -194,7 +200,7 @@ impl Home {
     }
 
     fn remove_segment(&mut self, now: Now, path: &str, out: &mut Out) -> Called {
-        self.writable()?;
+        self.not_too_busy()?;
         let Some(id) = self.segments.find(path) else {
             return Ok(Response::Removed);
         };
@@ -285,7 +291,7 @@ impl Home {
     }
 
     fn unstage(&mut self, registration: Registration, token: u64, out: &mut Out) -> Called {
-        self.writable()?;
+        self.not_too_busy()?;
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);
         if !ops.is_empty() {

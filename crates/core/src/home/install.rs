@@ -40,10 +40,8 @@ pub(super) struct Removing {
 
 impl Home {
     pub(super) fn housekeep(&mut self, out: &mut Out) {
-        if self.room || self.pages.mob_bytes() > 0 {
-            self.install(out);
-            self.remove_pages(out);
-        }
+        self.install(out);
+        self.remove_pages(out);
         // After the installation: what was loaded for it would go before it is used.
         let parked = &self.parked;
         let needed = |page| parked.iter().any(|parked| parked.needs.contains(&page));
