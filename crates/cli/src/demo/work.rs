@@ -23,7 +23,7 @@ pub(super) fn build(store: &MemberStore) -> Result<Done, Failure> {
 
 /// One traversal in one transaction.
 pub(super) fn traverse(store: &MemberStore, writing: bool, number: usize) -> Result<Done, Failure> {
-    let _ = number;
+    let start = u32::try_from(number).unwrap_or(0);
     let traversal = if writing {
         Traversal::T2b
     } else {
@@ -33,7 +33,7 @@ pub(super) fn traverse(store: &MemberStore, writing: bool, number: usize) -> Res
         let Some(module) = Module::open(store)? else {
             return Err(Failure::new("the segment holds no OO7 module", ""));
         };
-        Ok(store.transact(|objects| oo7::traverse(objects, &module, traversal))?)
+        Ok(store.transact(|objects| oo7::traverse_from(objects, &module, traversal, start))?)
     })?;
     Ok(Done {
         spent,

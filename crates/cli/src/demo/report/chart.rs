@@ -36,13 +36,14 @@ fn draw(
     // A chart of nothing still has an axis.
     let top = if highest > 0. { highest * 1.12 } else { 1. };
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    // The last segment belongs to a segmented range.
     let count = i32::try_from(bars.len()).unwrap_or(i32::MAX);
     let mut chart = ChartBuilder::on(&root)
         .margin(8)
         .margin_top(14)
         .x_label_area_size(26)
         .y_label_area_size(58)
-        .build_cartesian_2d((0..count).into_segmented(), 0f64..top)?;
+        .build_cartesian_2d((0..(count - 1).max(0)).into_segmented(), 0f64..top)?;
     let name_of = |place: &SegmentValue<i32>| match place {
         SegmentValue::CenterOf(at) => usize::try_from(*at).ok().and_then(|at| bars.get(at)),
         _ => None,

@@ -61,7 +61,7 @@ fn part_one(building: &Building) -> Result<String, Failure> {
         building.wide_area.messages
     );
     part.push_str("<h3>The first walk through the building, by member</h3>\n");
-    part.push_str("<p>With nothing cached, all members at the same time.</p>\n");
+    part.push_str("<p>All members at the same time, with nothing cached, but for the first one, which has just imported it.</p>\n");
     let bars: Vec<Bar> = building
         .people
         .iter()
@@ -280,7 +280,7 @@ main { max-width: 1180px; margin: 0 auto; padding: 1.5rem; }
 h1 { font-weight: 600; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc; } h3 { margin-bottom: .3rem; }
 table { border-collapse: collapse; margin: .8rem 0; font-size: 13.5px; }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #e2e2de; text-align: left; vertical-align: top; }
-th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; }
+th.n, td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 figure { margin: 0; background: #fff; border: 1px solid #e2e2de; border-radius: 6px; padding: .4rem; max-width: 580px; }
 figure svg { width: 100%; height: auto; }
 figcaption { text-align: center; font-size: 13px; }

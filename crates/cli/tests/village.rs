@@ -1,0 +1,165 @@
+//! A home, a site and the commands, as real processes.
+
+mod common;
+
+use common::{Going, Home, finish, run, thorp};
+use std::fs;
+
+#[test]
+fn objects_go_in_and_come_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    let made = home.out(&[
+        "put",
+        "thorp://alps/notes",
+        "--text",
+        "hello",
+        "--root",
+        "greeting",
+    ]);
+    let made = made.trim();
+    assert!(made.starts_with("thorp://alps/notes#"), "{made}");
+    assert_eq!(home.out(&["get", made]), "hello");
+    home.out(&["put", made, "--text", "hello again"]);
+    assert_eq!(
+        home.out(&["get", "thorp://alps/notes", "--root", "greeting"]),
+        "hello again"
+    );
+
+    let large = dir.path().join("large");
+    let bytes: Vec<u8> = (0..300_000u32).map(|at| (at % 251) as u8).collect();
+    fs::write(&large, &bytes).unwrap();
+    let second = home.out(&["put", "thorp://alps/notes", large.to_str().unwrap()]);
+    let second = second.trim();
+    assert!(
+        home.out(&["inspect", second, "--bytes", "16"])
+            .contains("00 01 02 03"),
+        "a dump"
+    );
+    assert!(home.out(&["ls"]).contains("thorp://alps/notes"));
+    let inside = home.out(&["inspect", "thorp://alps/notes", "--objects", "--json"]);
+    let inside: serde_json::Value = serde_json::from_str(&inside).unwrap();
+    assert_eq!(inside["objects"], 2, "{inside}");
+    assert_eq!(inside["bytes"], 300_011, "{inside}");
+    assert_eq!(inside["roots"]["greeting"], made, "{inside}");
+
+    assert!(home.out(&["rm", "thorp://alps/notes"]).contains("removed"));
+    let gone = finish(home.command(&["rm", "thorp://alps/notes"]));
+    assert_eq!(gone.code, 1, "{}", gone.err);
+    home.out(&["rm", "--force", "thorp://alps/notes"]);
+    assert_eq!(finish(home.command(&["get", made])).code, 1);
+
+    let store = dir.path().join("home").display().to_string();
+    assert_eq!(home.going.terminate(), 0, "a clean end");
+    let check = run(&["check", &store]);
+    assert_eq!(check.code, 0, "{}", check.err);
+    assert!(check.out.contains("no damage"), "{}", check.out);
+}
+
+#[test]
+fn what_was_put_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    home.out(&[
+        "put",
+        "thorp://alps/kept",
+        "--text",
+        "still here",
+        "--root",
+        "it",
+    ]);
+    assert_eq!(home.going.terminate(), 0);
+    let again = Home::start(dir.path());
+    assert_eq!(
+        again.out(&["get", "thorp://alps/kept", "--root", "it"]),
+        "still here"
+    );
+}
+
+#[test]
+fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    let printed = home
+        .welcome
+        .iter()
+        .find_map(|line| line.trim().strip_prefix("thorp invite "));
+    let identity = dir.path().join("valley-identity").display().to_string();
+    let words: Vec<String> = printed
+        .expect("the command that lets a node in")
+        .split_whitespace()
+        .map(|word| {
+            word.replace("NAME-identity", &identity)
+                .replace("NAME", "valley")
+        })
+        .collect();
+    let mut invite = vec!["invite"];
+    invite.extend(words.iter().map(String::as_str));
+    let invited = run(&invite);
+    assert_eq!(invited.code, 0, "{}", invited.err);
+
+    let via = format!("unix:{}/site.sock", dir.path().display());
+    let site_dir = dir.path().join("site").display().to_string();
+    let parent = format!("alps={}", home.via);
+    let site = Going::start(thorp(&[
+        "site",
+        "--name",
+        "valley",
+        "--dir",
+        &site_dir,
+        "--identity",
+        &identity,
+        "--home",
+        &parent,
+        "--listen",
+        &via,
+        "--http",
+        "127.0.0.1:0",
+        "--until-stdin-closes",
+    ]));
+    let ready = site.lines_until("ready");
+    let site_http = ready
+        .last()
+        .unwrap()
+        .trim_start_matches("ready, http ")
+        .to_owned();
+
+    let mut put = thorp(&["put", "thorp://alps/by-site", "--text", "x", "--via", &via]);
+    put.env("THORP_IDENTITY", &identity);
+    let said = finish(put);
+    assert_eq!(said.code, 0, "{}", said.err);
+
+    let at_home = home.out(&["status", &home.http]);
+    assert!(
+        at_home.contains("home alps: well") && at_home.contains("valley"),
+        "{at_home}"
+    );
+    let at_site = home.out(&["status", &site_http]);
+    assert!(
+        at_site.contains("site valley: well") && at_site.contains("connected to alps"),
+        "{at_site}"
+    );
+    let json = home.out(&["status", &site_http, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["role"], "site");
+    assert_eq!(site.terminate(), 0);
+}
+
+#[test]
+fn a_watch_tells_changes_as_they_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    let made = home.out(&["put", "thorp://alps/watched", "--text", "0", "--root", "n"]);
+    let watch =
+        Going::start(home.command(&["watch", "thorp://alps/watched", "--json", "--count", "3"]));
+    // It is there when it has said so, but that goes to standard error: so write until something is heard.
+    let mut heard = 0;
+    for n in 0..200 {
+        home.out(&["put", made.trim(), "--text", &n.to_string()]);
+        heard += watch.lines_now().len();
+        if heard >= 3 {
+            break;
+        }
+    }
+    assert_eq!(heard, 3);
+}
