@@ -20,4 +20,4 @@ pub use build::build;
 pub use config::{BadConfig, Config};
 pub use mix::{Mix, Turn};
 pub use module::{Module, ROOT};
-pub use traverse::{Counts, Done, Traversal, traverse};
+pub use traverse::{Counts, Done, Traversal, traverse, traverse_from};

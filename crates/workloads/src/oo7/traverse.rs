@@ -76,11 +76,36 @@ pub fn traverse<O: Objects>(
     module: &Module,
     traversal: Traversal,
 ) -> Result<Done> {
+    traverse_from(objects, module, traversal, 0)
+}
+
+/// As [`traverse`], with the assemblies below each other one in another order for each `start`: members that begin at
+/// the same moment, as people do, then do not all ask for the same page at the same time. What is counted is the same.
+///
+/// # Errors
+/// As [`traverse`].
+pub fn traverse_from<O: Objects>(
+    objects: &mut O,
+    module: &Module,
+    traversal: Traversal,
+    start: u32,
+) -> Result<Done> {
     match traversal {
         Traversal::T8 => count_in_manual(objects, module),
         Traversal::T9 => compare_ends_of_manual(objects, module),
-        _ => Walk::new(objects, traversal).design(module),
+        _ => Walk::new(objects, traversal).design(module, start),
     }
+}
+
+/// Turns what is below an assembly, by a number that follows from the start and the assembly.
+fn turn(below: &mut [Reference], assembly: &Reference, start: u32) {
+    let mut hasher = PlaceHasher::default();
+    hasher.write_u64(place(assembly) ^ u64::from(start) << 48);
+    let by = match (start, below.len() as u64) {
+        (0, _) | (_, 0) => 0,
+        (_, count) => hasher.finish() % count,
+    };
+    below.rotate_left(by as usize);
 }
 
 /// A traversal of parts under way. Its lists are kept from composite to composite, so that a warm traversal allocates
@@ -107,7 +132,7 @@ impl<'a, O: Objects> Walk<'a, O> {
         }
     }
 
-    fn design(mut self, module: &Module) -> Result<Done> {
+    fn design(mut self, module: &Module, start: u32) -> Result<Done> {
         let mut waiting = vec![module.design];
         let mut below = Vec::new();
         while let Some(assembly) = waiting.pop() {
@@ -115,6 +140,7 @@ impl<'a, O: Objects> Walk<'a, O> {
             let (kind, view) = View::assembly(self.objects.read(&assembly)?)?;
             view.below(&mut below)?;
             if kind == Kind::Complex {
+                turn(&mut below, &assembly, start);
                 waiting.extend(below.iter().rev());
                 continue;
             }
