@@ -1,6 +1,10 @@
 //! Real processes for the tests, none of which is left behind.
 
 #![allow(dead_code, reason = "not every test file uses everything")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a process that cannot be run fails the test"
+)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
