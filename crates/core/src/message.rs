@@ -352,6 +352,9 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: InvalidCommit,
     },
+    /// The home remembers nothing of this id any more: it will not execute it,
+    /// and cannot tell whether it did (rule 11).
+    Forgotten,
 }
 
 /// What cannot be right in a commit request.
@@ -397,6 +400,7 @@ impl Refusal {
             Refusal::Unknown => "unknown",
             Refusal::NoRight => "no right",
             Refusal::Invalid { .. } => "invalid",
+            Refusal::Forgotten => "forgotten",
         }
     }
 
@@ -430,6 +434,10 @@ impl fmt::Display for Refusal {
             ),
             Refusal::NoRight => write!(f, "no right to write there"),
             Refusal::Invalid { reason } => write!(f, "{reason}"),
+            Refusal::Forgotten => write!(
+                f,
+                "the home no longer remembers whether it committed this: look at the objects"
+            ),
         }
     }
 }

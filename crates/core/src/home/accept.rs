@@ -41,7 +41,7 @@ impl Home {
             }
             Known::BelowWindow => {
                 out.note(Note::BelowWindow);
-                return self.tell(edge, whose.id, &outcomes::unknown(), out);
+                return self.tell(edge, whose.id, &outcomes::forgotten(), out);
             }
             Known::New => {}
         }
@@ -238,7 +238,7 @@ fn refusal_note(refusal: &Refusal) -> Note {
         Refusal::Busy { .. } => Note::RefusedBusy,
         Refusal::Full => Note::RefusedFull,
         Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
-        Refusal::Unknown => Note::RefusedUnknown,
+        Refusal::Unknown | Refusal::Forgotten => Note::RefusedUnknown,
         Refusal::NoRight | Refusal::Invalid { .. } => Note::RefusedInvalid,
     }
 }

@@ -127,7 +127,7 @@ impl Home {
             }
             Known::BelowWindow => {
                 out.note(Note::BelowWindow);
-                outcomes::unknown()
+                outcomes::forgotten()
             }
             Known::New => {
                 self.writable()?;

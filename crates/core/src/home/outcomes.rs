@@ -188,7 +188,12 @@ impl Outcomes {
     }
 }
 
-/// The refusal of what is not known, or no more.
+/// The answer to what was forgotten: what became of it, nobody can tell.
+pub(super) fn forgotten() -> Outcome {
+    Outcome::Refused(Refusal::Forgotten)
+}
+
+/// The refusal of what is not known.
 pub(super) fn unknown() -> Outcome {
     Outcome::Refused(Refusal::Unknown)
 }

@@ -15,7 +15,7 @@ use crate::ids::{
 use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{HEARTBEAT_MS, KEPT_COMMIT_BYTES_MAX};
-use crate::message::{CallId, Down, Message, Outcome, Part, PeerImage, Request, Step, Up};
+use crate::message::{Refusal, CallId, Down, Message, Outcome, Part, PeerImage, Request, Step, Up};
 use crate::note::Note;
 use crate::upstream::Fetched;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -69,6 +69,19 @@ struct InFlight {
     sent: bool,
     /// The answer was lost with an edge: its outcome has to be asked for (rule 11).
     lost: bool,
+}
+
+impl InFlight {
+    /// An id that was sent once, and answered as forgotten, was not executed:
+    /// no other copy of it is on its way. So it is as good as unknown to the home.
+    fn certain(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Refused(Refusal::Forgotten) if !self.lost => {
+                Outcome::Refused(Refusal::Unknown)
+            }
+            outcome => outcome,
+        }
+    }
 }
 
 #[derive(Debug)]

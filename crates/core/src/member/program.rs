@@ -4,7 +4,9 @@ use super::at_home::AtHome;
 use super::{Called, InFlight, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
 use crate::ids::{CommitId, HomeId, Millis, Place, Position, SegmentId, Ticket};
-use crate::limits::{BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX};
+use crate::limits::{
+    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, WATCHES_PER_CHILD_MAX,
+};
 use crate::message::{
     CallError, CallId, CommitRequest, Outcome, Part, Refusal, Request, Response, Up,
 };
@@ -112,10 +114,11 @@ impl Member {
         self.kept.drop_commit(id);
         if let Some(commit) = self.commits.remove(&id) {
             let home = commit.parts.first().map(|part| part.home);
-            if let (Outcome::Refused(Refusal::Unknown), Some(home)) = (&outcome, home) {
-                // The home may have forgotten this member: it registers again.
+            if let (Outcome::Refused(Refusal::Forgotten), Some(home)) = (&outcome, home) {
+                // The home has forgotten this member: it registers again.
                 self.at(home).registration = None;
             }
+            let outcome = commit.certain(outcome);
             out.answer(commit.ticket, Answer::Outcome(id, outcome));
         }
     }
@@ -322,6 +325,10 @@ impl Member {
     pub(super) fn watch(&mut self, home: HomeId, segment: SegmentId, on: bool, out: &mut Out) {
         let state = self.at(home);
         if on {
+            // A parent would cut this member off, again and again (rule 15).
+            if state.watches.len() >= WATCHES_PER_CHILD_MAX && !state.watches.contains(&segment) {
+                return out.note(Note::ChildLimited);
+            }
             state.watches.insert(segment);
         } else {
             state.watches.remove(&segment);

@@ -6,6 +6,7 @@ use crate::change::{PageChange, PageSlots, SlotChange};
 use crate::children::{Children, News};
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Epoch, HomeId, Millis, NodeKind, Position, Stamp};
+use crate::limits::WATCHES_PER_CHILD_MAX;
 use crate::message::{Down, Outcome, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -302,14 +303,16 @@ impl Proxy {
 
     /// Watches above what is watched below.
     pub(super) fn follow_watches(&mut self, out: &mut Out) {
-        let wanted = self.children.watched();
+        // Not more than one child may watch: the parent would cut off the whole site.
+        let wanted = self.children.watched().into_iter();
+        let wanted: BTreeSet<_> = wanted.take(WATCHES_PER_CHILD_MAX).collect();
         let Some(edge) = self.up.edge else {
             return;
         };
-        let changed: Vec<_> = wanted
-            .symmetric_difference(&self.watched)
-            .copied()
-            .collect();
+        // What is no longer watched goes first: there is never one too many above.
+        let ended = self.watched.difference(&wanted).copied();
+        let begun = wanted.difference(&self.watched).copied();
+        let changed: Vec<_> = ended.chain(begun).collect();
         for segment in changed {
             out.up(
                 edge,
