@@ -51,6 +51,9 @@ pub enum ErrorKind {
     /// The commit was sent and its answer did not come in time: ask
     /// [`Member::outcome`](crate::Member::outcome) later; do not run it again before that.
     OutcomeUnknown(CommitId),
+    /// The home was asked too late and no longer remembers whether it committed this: look at the objects before you
+    /// run it again.
+    OutcomeLost,
     /// The object was deleted, or its slot now holds another one: forget the reference.
     Gone,
     /// No such segment, root or home: create it, or mend the name.
@@ -201,6 +204,7 @@ impl From<Refusal> for Error {
                 retry_after: Duration::from_millis(u64::from(*retry_after_ms)),
             },
             Refusal::Full => ErrorKind::Full,
+            Refusal::Forgotten => ErrorKind::OutcomeLost,
             Refusal::NoRight => ErrorKind::NoRight,
             Refusal::Invalid { reason } => kind_of_invalid(*reason),
         };

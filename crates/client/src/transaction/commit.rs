@@ -170,14 +170,15 @@ impl Transaction {
 fn is_certain(error: &Error) -> bool {
     !matches!(
         error.kind(),
-        ErrorKind::OutcomeUnknown(_) | ErrorKind::Closed
+        ErrorKind::OutcomeUnknown(_) | ErrorKind::OutcomeLost | ErrorKind::Closed
     )
 }
 
 /// Whether a commit that was sent certainly had no effect.
 fn is_refused(answer: &Result<(CommitId, Outcome)>) -> bool {
     match answer {
-        Ok((_, outcome)) => matches!(outcome, Outcome::Refused(_)),
+        Ok((_, Outcome::Refused(refusal))) => *refusal != Refusal::Forgotten,
+        Ok(_) => false,
         Err(error) => is_certain(error),
     }
 }

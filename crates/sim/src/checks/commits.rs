@@ -11,7 +11,7 @@ use std::sync::Arc;
 use thorp_core::change::{NewValue, WriteOp, patch};
 use thorp_core::home::records::LogRecord;
 use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Slot};
-use thorp_core::message::{Outcome, Part};
+use thorp_core::message::{Outcome, Part, Refusal};
 use thorp_core::storage::Batch;
 
 type Staged = BTreeMap<(HomeId, SegmentId, PageNo), Arc<[u8]>>;
@@ -214,6 +214,12 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
         Outcome::Committed { position, .. } => committed(world, id, asked, *position)?,
         Outcome::Refused(refusal) => {
             world.counts.refused(refusal.kind());
+            if *refusal == Refusal::Forgotten {
+                world
+                    .counts
+                    .answered("outcomes forgotten with their members");
+                return Ok(());
+            }
             for truth in world.truths.values() {
                 demand!(
                     !truth.commits.contains_key(&id),
