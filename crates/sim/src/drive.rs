@@ -137,8 +137,8 @@ impl World {
     }
 
     fn plan_sync(&mut self, no: NodeNo) {
-        let share = self.prng.next();
-        let delay = self.prng.next();
+        let share = self.prng.bits();
+        let delay = self.prng.bits();
         let now = self.now;
         let Some((_, disk)) = self.disk(no) else {
             return;
@@ -215,7 +215,7 @@ impl World {
             self.history.forget_member(id);
         }
         self.break_connections(no);
-        let survive = self.prng.next();
+        let survive = self.prng.bits();
         if let Some((home, disk)) = self.disk(no) {
             let survive = survive as usize % (disk.pending() + 1);
             let survivors = disk.crash(survive);

@@ -51,4 +51,10 @@ kinds! {
     ClockJump,
     /// A member's cache is emptied.
     Squeeze,
+    /// A member turns to another parent.
+    Moves,
+    /// A commit that has ended comes once more.
+    SentAgain,
+    /// A process that keeps no rules connects for a while.
+    Rogue,
 }

@@ -1,7 +1,7 @@
 //! What programs did and were told.
 
 use crate::truth::Object;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId};
@@ -21,8 +21,11 @@ pub struct Asked {
     pub seen: Seen,
     /// What had been acknowledged to anybody when it began.
     pub acknowledged: BTreeMap<HomeId, Position>,
-    /// Whether it was spoiled on purpose: it must be refused.
+    /// Whether it was spoiled on purpose, or builds on one that was refused: it
+    /// must be refused.
     pub wrong: bool,
+    /// The commits that it names as those it builds on (rule 14).
+    pub builds_on: Vec<CommitId>,
 }
 
 /// Everything programs did and were told.
@@ -30,6 +33,8 @@ pub struct Asked {
 pub struct History {
     /// Asked of a member, and not yet seen on its way.
     waiting: Vec<Rc<Asked>>,
+    /// The last requests on their way.
+    pub requests: VecDeque<CommitRequest>,
     /// Every commit by its id, once it was seen on its way.
     pub sent: BTreeMap<CommitId, Rc<Asked>>,
     /// What programs were told.
@@ -39,6 +44,9 @@ pub struct History {
     /// Values staged, by the first of their overflow pages.
     pub staged: BTreeMap<(HomeId, SegmentId, PageNo), Arc<[u8]>>,
 }
+
+/// Requests kept, to be sent once more.
+const REQUESTS_KEPT: usize = 100;
 
 impl History {
     /// A program asks its member to commit.
@@ -59,6 +67,10 @@ impl History {
         };
         let asked = self.waiting.remove(index);
         self.sent.insert(request.id, asked);
+        if self.requests.len() == REQUESTS_KEPT {
+            self.requests.pop_front();
+        }
+        self.requests.push_back(request.clone());
         true
     }
 

@@ -21,6 +21,7 @@ pub mod options;
 pub mod people;
 pub mod prng;
 pub mod program;
+pub mod rogue;
 pub mod strike;
 pub mod time;
 pub mod trace;

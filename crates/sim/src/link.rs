@@ -27,6 +27,8 @@ pub struct Lane {
     pub closed: bool,
     /// Whether nothing more can be sent: the end is in the queue.
     sealed: bool,
+    /// The arrival that is planned for when the receiver reads again.
+    pub waiting_until: At,
 }
 
 impl Lane {
@@ -54,6 +56,11 @@ impl Lane {
             Item::Message(_) => {}
         }
         Some(item)
+    }
+
+    /// Whether something has arrived and was not received.
+    pub fn is_due(&self, now: At) -> bool {
+        !self.closed && self.queue.front().is_some_and(|(at, _)| *at <= now)
     }
 
     /// Loses what is on its way from the `keep`-th item on.

@@ -19,6 +19,9 @@ impl World {
         if self.edges.values().any(connected) {
             return Ok(());
         }
+        if !self.nodes[child.0].parents.contains(&parent) {
+            return Ok(()); // It has moved since.
+        }
         let until = self.partitions.get(&(child, parent)).copied();
         let apart = until.is_some_and(|until| until > self.now);
         if apart || !self.nodes[parent.0].is_up() {
@@ -170,17 +173,22 @@ impl World {
             At(0)
         });
         if ready > now {
-            self.agenda.plan(ready, Event::Arrive { edge: id, end });
+            self.postpone(id, end, ready);
             return Ok(());
         }
-        node.busy_until = now.plus_us(node.slow_us);
+        let busy_until = now.plus_us(node.slow_us);
+        node.busy_until = busy_until;
         let Some(edge) = self.edges.get_mut(&id) else {
             return Ok(());
         };
-        let opened = edge.lane(end).opened;
-        let Some(item) = edge.lane(end).receive(now) else {
+        let lane = edge.lane(end);
+        let opened = lane.opened;
+        let Some(item) = lane.receive(now) else {
             return Ok(());
         };
+        if lane.is_due(now) {
+            self.postpone(id, end, busy_until);
+        }
         match item {
             Item::Open => self.connected(id, end),
             Item::Message(message) => {
@@ -188,6 +196,18 @@ impl World {
                 checks::directory::check_edge(self, id)
             }
             Item::End => self.disconnected(id, end, opened),
+        }
+    }
+
+    /// Something has arrived that is received later: one event for all of it.
+    fn postpone(&mut self, id: EdgeId, end: End, at: At) {
+        let now = self.now;
+        let lane = self.edges.get_mut(&id).map(|edge| edge.lane(end));
+        if let Some(lane) = lane
+            && lane.waiting_until <= now
+        {
+            lane.waiting_until = at;
+            self.plan_arrival(id, end, Some(at));
         }
     }
 
@@ -216,12 +236,14 @@ impl World {
         let Some(edge) = self.edges.get(&id) else {
             return Ok(());
         };
-        let (no, parent) = (edge.node(end), edge.parent);
+        let no = edge.node(end);
         if edge.is_dead() {
             self.edges.remove(&id);
         }
         if end == End::Child {
-            self.redial(no, parent);
+            for parent in self.nodes[no.0].parents.clone() {
+                self.redial(no, parent);
+            }
         }
         if opened {
             self.handle(no, Input::Disconnected { edge: id })?;
@@ -256,7 +278,7 @@ impl World {
     fn lose(&mut self, id: EdgeId, end: End) {
         let delay = self.delay(id);
         let at = self.now.plus_us(delay);
-        let share = self.prng.next();
+        let share = self.prng.bits();
         let Some(edge) = self.edges.get_mut(&id) else {
             return;
         };

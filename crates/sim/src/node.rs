@@ -2,6 +2,7 @@
 
 use crate::disk::Disk;
 use crate::program::Session;
+use crate::rogue::Rogue;
 use crate::time::{At, NodeNo};
 use std::collections::BTreeMap;
 use thorp_cache::Cache;
@@ -22,6 +23,8 @@ pub enum Machine {
     Site(Box<Redirector>),
     /// A member's.
     Member(Box<Member>),
+    /// That of a process that keeps no rules.
+    Rogue(Rogue),
 }
 
 impl Machine {
@@ -31,6 +34,7 @@ impl Machine {
             Machine::Home(home) => home.handle(now, input, out),
             Machine::Site(site) => site.handle(now, input, out),
             Machine::Member(member) => member.handle(now, input, out),
+            Machine::Rogue(rogue) => rogue.handle(&input, out),
         }
     }
 
@@ -40,13 +44,14 @@ impl Machine {
             Machine::Home(home) => home.deadline(),
             Machine::Site(site) => site.deadline(),
             Machine::Member(member) => member.deadline(),
+            Machine::Rogue(_) => None,
         }
     }
 
     /// How far a node that caches pages has applied a home's stream.
     pub fn position(&self, home: HomeId) -> Option<Position> {
         match self {
-            Machine::Home(_) => None,
+            Machine::Home(_) | Machine::Rogue(_) => None,
             Machine::Site(site) => site.position(home),
             Machine::Member(member) => member.position(home),
         }
@@ -55,7 +60,7 @@ impl Machine {
     /// The pages that a node has cached.
     pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
         match self {
-            Machine::Home(_) => Vec::new(),
+            Machine::Home(_) | Machine::Rogue(_) => Vec::new(),
             Machine::Site(site) => site.images(home),
             Machine::Member(member) => member.images(home),
         }
@@ -66,7 +71,7 @@ impl Machine {
         match self {
             Machine::Home(machine) => machine.holds(edge, page),
             Machine::Site(site) => site.holds(home, edge, page),
-            Machine::Member(_) => false,
+            Machine::Member(_) | Machine::Rogue(_) => false,
         }
     }
 
@@ -75,7 +80,7 @@ impl Machine {
         let children = match self {
             Machine::Home(machine) => machine.children(),
             Machine::Site(site) => site.children(home),
-            Machine::Member(_) => Vec::new(),
+            Machine::Member(_) | Machine::Rogue(_) => Vec::new(),
         };
         children.iter().any(|(child, _)| *child == edge)
     }
@@ -86,6 +91,7 @@ impl Machine {
             Machine::Home(home) => home.sizes(),
             Machine::Site(site) => site.sizes(),
             Machine::Member(member) => member.sizes(),
+            Machine::Rogue(_) => Vec::new(),
         }
     }
 }
@@ -140,6 +146,8 @@ pub struct Node {
     pub room: bool,
     /// The program of a member.
     pub resident: Option<Resident>,
+    /// Whether it keeps no rules.
+    pub rogue: bool,
     /// The place of its plan in the village's list of its kind.
     pub plan: usize,
 }

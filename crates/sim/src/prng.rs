@@ -14,11 +14,11 @@ impl Prng {
     /// An independent source. What draws from it does not shift what draws from this one.
     #[must_use]
     pub fn fork(&mut self) -> Prng {
-        Prng::new(self.next())
+        Prng::new(self.bits())
     }
 
     /// 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.0;
         let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let shifted = *b << 17;
@@ -34,7 +34,7 @@ impl Prng {
     /// A number below `bound`; zero if the bound is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The bias of a 128-bit product is far below what any checker could see.
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from `first` to `last`, both included.
@@ -64,7 +64,7 @@ impl Prng {
 
     /// 128 random bits.
     pub fn wide(&mut self) -> u128 {
-        (u128::from(self.next()) << 64) | u128::from(self.next())
+        (u128::from(self.bits()) << 64) | u128::from(self.bits())
     }
 }
 
@@ -84,8 +84,8 @@ mod tests {
     fn a_seed_always_gives_the_same_numbers() {
         let mut a = Prng::new(7);
         let mut b = Prng::new(7);
-        assert!((0..100).all(|_| a.next() == b.next()));
-        assert_ne!(Prng::new(8).next(), Prng::new(7).next());
+        assert!((0..100).all(|_| a.bits() == b.bits()));
+        assert_ne!(Prng::new(8).bits(), Prng::new(7).bits());
     }
 
     #[test]

@@ -2,10 +2,14 @@
 
 use crate::failure::Checked;
 use crate::faults::Kind;
+use crate::link::Edge;
+use crate::node::Machine;
+use crate::rogue::Rogue;
 use crate::time::{Event, Local, NodeNo};
 use crate::world::World;
 use thorp_core::door::Input;
 use thorp_core::ids::{EdgeId, NodeKind, Place};
+use thorp_core::message::{CommitRequest, Message, Outcome, Up};
 
 /// A fault that lasts, to be taken back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +23,8 @@ pub enum Relief {
     },
     /// A node is as quick as before.
     Node(NodeNo),
+    /// A process that keeps no rules is ended.
+    Rogue(NodeNo),
     /// A disk has room again.
     Disk(NodeNo),
     /// A disk is going to refuse what it is given.
@@ -73,12 +79,16 @@ impl World {
             Kind::SlowDisk => Ok(self.slow_disk()),
             Kind::ClockJump => Ok(self.jump_clock()),
             Kind::Squeeze => self.empty_cache(),
+            Kind::Moves => Ok(self.move_member()),
+            Kind::SentAgain => self.send_again(),
+            Kind::Rogue => self.let_rogue_in(),
         }
     }
 
     /// A node of a kind that is up.
     fn pick_node(&mut self, kind: NodeKind) -> Option<NodeNo> {
         let nodes = self.nodes.iter().filter(|n| n.kind == kind && n.is_up());
+        let nodes = nodes.filter(|n| kind != NodeKind::Member || n.resident.is_some());
         let nodes: Vec<NodeNo> = nodes.map(|node| node.no).collect();
         self.fault_prng.pick(&nodes).copied()
     }
@@ -249,6 +259,75 @@ impl World {
         Ok(true)
     }
 
+    fn move_member(&mut self) -> bool {
+        let Some(no) = self.pick_node(NodeKind::Member) else {
+            return false;
+        };
+        let homes = self.nodes.iter().filter(|n| n.kind == NodeKind::Home);
+        let homes: Vec<NodeNo> = homes.map(|node| node.no).collect();
+        let mut parents = match self.pick_node(NodeKind::Redirector) {
+            Some(site) if self.fault_prng.percent(75) => vec![site],
+            _ => homes,
+        };
+        if self.nodes[no.0].parents == parents {
+            return false;
+        }
+        std::mem::swap(&mut self.node(no).parents, &mut parents);
+        let own = |edge: &Edge| edge.child == no && !edge.down.closed;
+        let edges = self.edges.iter().filter(|(_, edge)| own(edge));
+        let edges: Vec<EdgeId> = edges.map(|(id, _)| *id).collect();
+        for id in edges {
+            self.close(no, id, "it moves");
+        }
+        true
+    }
+
+    /// A member that never heard the answer might send a commit once more.
+    fn send_again(&mut self) -> Checked<bool> {
+        let requests = self.history.requests.iter().filter(|request| {
+            let told = self.history.told.get(&request.id);
+            told.is_some_and(|told| match told {
+                Outcome::Refused(refusal) => !refusal.leaves_id_usable(),
+                Outcome::Committed { .. } => true,
+            })
+        });
+        let requests: Vec<&CommitRequest> = requests.collect();
+        let Some(request) = self.fault_prng.pick(&requests).map(|r| (*r).clone()) else {
+            return Ok(false);
+        };
+        let node = self
+            .nodes
+            .iter()
+            .find(|n| n.id == request.id.member && n.is_up());
+        let Some(no) = node.map(|node| node.no) else {
+            return Ok(false);
+        };
+        let up = |edge: &Edge| edge.child == no && edge.down.opened && !edge.down.closed;
+        let edge = self.edges.iter().find(|(_, edge)| up(edge));
+        let Some(id) = edge.map(|(id, _)| *id) else {
+            return Ok(false);
+        };
+        self.send(no, id, Message::Up(Up::Commit(request)))?;
+        Ok(true)
+    }
+
+    fn let_rogue_in(&mut self) -> Checked<bool> {
+        let kind = [NodeKind::Redirector, NodeKind::Home][self.fault_prng.index(2)];
+        let Some(parent) = self.pick_node(kind) else {
+            return Ok(false);
+        };
+        let no = self.add_node(NodeKind::Member, usize::MAX, vec![parent], None);
+        let children = self.edges.values().filter(|edge| edge.parent == parent);
+        let rogue = Rogue::new(self.fault_prng.fork(), children.count());
+        self.node(no).rogue = true;
+        self.start(no)?;
+        self.node(no).machine = Some(Machine::Rogue(rogue));
+        self.node(no).resident = None;
+        let ms = self.fault_prng.range(300, 3_000);
+        self.relieve_in(ms, Relief::Rogue(no));
+        Ok(true)
+    }
+
     /// All pages that a node has cached.
     pub fn held_places(&self, no: NodeNo) -> Vec<Place> {
         let Some(machine) = &self.nodes[no.0].machine else {
@@ -271,6 +350,11 @@ impl World {
         let now = self.now;
         self.trace.line(|| format!("{now:?} over: {relief:?}"));
         match relief {
+            Relief::Rogue(no) => {
+                if self.nodes[no.0].is_up() {
+                    self.kill(no)?;
+                }
+            }
             Relief::Link { edge, delay_us } => {
                 if let Some(edge) = self.edges.get_mut(&edge) {
                     edge.delay_us = delay_us;

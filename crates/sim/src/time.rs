@@ -162,7 +162,7 @@ impl Agenda {
     }
 
     /// The next event.
-    pub fn next(&mut self) -> Option<(At, Event)> {
+    pub fn pop(&mut self) -> Option<(At, Event)> {
         let Reverse((key, slot)) = self.heap.pop()?;
         self.free.push(slot);
         let event = self.events[slot].take();

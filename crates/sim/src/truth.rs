@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use thorp_core::change::{self, PageChange, PageSlots};
-use thorp_core::home::records::{self, LogRecord, SegmentRecord};
+use thorp_core::home::records::{self, LogRecord, MemberRecord, SegmentRecord};
 use thorp_core::ids::{
-    CommitId, Generation, ObjectId, PageId, PageNo, Position, SegmentId, Slot, Stamp,
+    CommitId, Generation, MemberId, ObjectId, PageId, PageNo, Position, Registration, SegmentId,
+    Slot, Stamp,
 };
 use thorp_core::image::{Content, Image, Overflow};
 use thorp_core::storage::{Batch, Op, Table};
@@ -47,6 +48,11 @@ pub struct Truth {
     pub commits: BTreeMap<CommitId, (Position, Stamp)>,
     pages: BTreeMap<PageId, Vec<Version>>,
     objects: BTreeMap<ObjectId, Vec<(Position, Object)>>,
+    /// Members by their registrations.
+    members: BTreeMap<Registration, MemberId>,
+    /// Members whose outcomes the home has forgotten: nothing is known of their
+    /// commits any more.
+    pub forgotten: BTreeSet<MemberId>,
     /// Segments that were removed.
     removed: BTreeSet<SegmentId>,
     /// The stamp of each position.
@@ -82,10 +88,37 @@ impl Truth {
             }
         }
         for op in &batch.ops {
+            self.take_registration(op)?;
             self.take_removal(op)?;
             self.take_page(op)?;
         }
         Ok(commits)
+    }
+
+    fn take_registration(&mut self, op: &Op) -> Checked {
+        match op {
+            Op::Put {
+                table: Table::Meta,
+                key,
+                value,
+            } => {
+                if let Some(registration) = records::member_of(key) {
+                    let record: MemberRecord = records::decode(Table::Meta, key, value)
+                        .map_err(|error| Failure::new("log", error.to_string()))?;
+                    self.members.insert(registration, record.member);
+                }
+            }
+            Op::Delete {
+                table: Table::Meta,
+                key,
+            } => {
+                let registration = records::member_of(key);
+                let member = registration.and_then(|known| self.members.remove(&known));
+                self.forgotten.extend(member);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// A segment that is being removed is gone as of the commit in the same batch.

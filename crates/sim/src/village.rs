@@ -157,12 +157,24 @@ impl Village {
         }
         .with_faults(prng)
         .with_queues()
+        .with_registrations(prng)
+    }
+
+    /// Sometimes the homes remember hardly more members than there are: those
+    /// that died, and now and then a silent one, are forgotten.
+    fn with_registrations(mut self, prng: &mut Prng) -> Self {
+        for home in &mut self.homes {
+            if prng.percent(40) {
+                home.registrations_max = self.members.len() + prng.below(3) as usize;
+            }
+        }
+        self
     }
 
     /// A flood of requests is limited by the cores; it must not end every
     /// connection on which they are answered.
     fn with_queues(mut self) -> Self {
-        if self.habits.flood > 0 {
+        if self.habits.flood > 0 || self.faults.contains(&Kind::Rogue) {
             self.queue_max = 10_000;
         }
         self
@@ -191,7 +203,7 @@ fn draw_home(prng: &mut Prng) -> HomePlan {
         mob_bytes_high: small_or(200, 5_000, 50_000),
         cache_bytes: small_or(0, 10_000, 1_000_000),
         pending_bytes_max: small_or(200, 3_000, 1_000_000),
-        registrations_max: small_or(20, 30, 1_000),
+        registrations_max: 1_000,
         outcomes_per_member: small_or(64, 70, 256) as u64,
         parked_max: small_or(1, 4, 1_000),
         sync_ms_max: small_or(1, 40, 5) as u64,

@@ -176,6 +176,7 @@ impl World {
             home,
             room: true,
             resident: None,
+            rogue: false,
             plan,
         });
         no
@@ -318,7 +319,7 @@ impl World {
         self.strikes_left == 0
             && relieved
             && self.counts.operations >= self.village.operations_min
-            && self.nodes.iter().all(Node::is_up)
+            && self.nodes.iter().all(|node| node.is_up() || node.rogue)
     }
 
     fn await_progress(&mut self) -> Checked {
@@ -382,7 +383,7 @@ impl World {
 
     /// The next event.
     fn next(&mut self) -> Checked {
-        let Some((at, event)) = self.agenda.next() else {
+        let Some((at, event)) = self.agenda.pop() else {
             return Err(crate::failure::Failure::new(
                 "liveness",
                 "nothing happens any more",

@@ -35,6 +35,7 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
         (NodeKind::Redirector, "image_bytes") => Some(world.village.sites[node.plan].cache_bytes),
         (NodeKind::Redirector, "fetches" | "waiting") => Some(children * FETCHES_PER_CHILD_MAX),
+        (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
         (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
@@ -42,6 +43,15 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX + 1 + COMMITS_IN_FLIGHT_MAX),
         _ => None,
     }
+}
+
+/// Members have a limit each; what a site below passes on has none of its own here.
+fn commits_limit(world: &World, no: NodeNo) -> Option<usize> {
+    let children = world.edges.values().filter(|edge| edge.parent == no);
+    let mut children = children.map(|edge| world.nodes[edge.child.0].kind);
+    let members = children.clone().count();
+    let only_members = children.all(|kind| kind == NodeKind::Member);
+    only_members.then_some(members.max(1) * COMMITS_IN_FLIGHT_MAX)
 }
 
 fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Option<usize> {

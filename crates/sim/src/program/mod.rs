@@ -1,6 +1,7 @@
 //! Programs: sessions that run random transactions through a member.
 
 pub mod action;
+pub mod errand;
 pub mod session;
 pub mod transaction;
 pub mod value;

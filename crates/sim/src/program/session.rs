@@ -1,6 +1,7 @@
 //! A session: one transaction or errand after the other, each waiting for its answers.
 
 use super::action::{self, Action, Places};
+use super::errand::{Errand, Large};
 use super::transaction::{Stop, Tools, Transaction};
 use super::value::Maker;
 use crate::failure::Checked;
@@ -13,14 +14,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_cache::{Cache, ReadError};
-use thorp_core::change::Blob;
 use thorp_core::door::{Answer, Ask};
 use thorp_core::ids::{
-    Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration, SegmentId,
+    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
+    SegmentId,
 };
-use thorp_core::image::Overflow;
-use thorp_core::limits::OVERFLOW_CHUNK_BYTES;
-use thorp_core::message::{CallError, InvalidCommit, Outcome, Part, Refusal, Request, Response};
+use thorp_core::message::{InvalidCommit, Outcome, Part, Refusal};
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
@@ -67,40 +66,6 @@ pub struct Waiting {
     learned: Vec<(ObjectId, Known)>,
 }
 
-/// Something that a session asks of the home besides.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Errand {
-    /// Open the plaza.
-    Plaza,
-    /// Open the bank.
-    Bank,
-    /// Open a segment that somebody may remove.
-    Passing,
-    /// Remove it.
-    Remove,
-    /// Reserve pages of a segment.
-    Reserve(SegmentId),
-    /// Learn the member's registration.
-    Register,
-    /// Stage the next piece of a large value.
-    Stage,
-    /// Forget the staged value.
-    Unstage,
-    /// Ask for far too much at once.
-    Flood,
-    /// Watch the plaza, or no longer.
-    Watch(bool),
-}
-
-/// A large value on its way.
-struct Large {
-    token: u64,
-    value: Arc<[u8]>,
-    /// Chunks that the home has.
-    have: u32,
-    overflow: Option<Overflow>,
-}
-
 /// A session.
 pub struct Session {
     /// The home that it works with.
@@ -115,16 +80,18 @@ pub struct Session {
     pub floor: Position,
     /// Transactions that ended well.
     pub progress: u64,
-    prng: Prng,
-    maker: Maker,
-    places: Places,
-    known: BTreeMap<ObjectId, Known>,
-    todo: VecDeque<Errand>,
-    registration: Option<Registration>,
-    large: Option<Large>,
-    staged: BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
-    tokens: u64,
-    visits: u64,
+    pub(super) prng: Prng,
+    pub(super) maker: Maker,
+    pub(super) places: Places,
+    pub(super) known: BTreeMap<ObjectId, Known>,
+    pub(super) todo: VecDeque<Errand>,
+    pub(super) registration: Option<Registration>,
+    pub(super) large: Option<Large>,
+    pub(super) staged: BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
+    /// How its last commit ended.
+    earlier: Option<(CommitId, bool)>,
+    pub(super) tokens: u64,
+    pub(super) visits: u64,
 }
 
 /// What a session needs to know of the world.
@@ -185,6 +152,7 @@ impl Session {
             registration: None,
             large: None,
             staged: BTreeMap::new(),
+            earlier: None,
             tokens: u64::from(number) << 32,
             visits: 0,
         }
@@ -260,208 +228,6 @@ impl Session {
         }
     }
 
-    /// Now and then a session does something else than transactions.
-    fn plan_errands(&mut self, context: &Context<'_>) {
-        if !self.todo.is_empty() || context.healed {
-            return;
-        }
-        let habits = context.habits;
-        if self.places.passing.is_some() {
-            self.visits += 1;
-            if self.visits > 3 {
-                self.visits = 0;
-                if self.prng.percent(60) {
-                    self.todo.push_back(Errand::Remove);
-                }
-                self.leave_passing();
-            }
-        } else if self.prng.per_mille(habits.passing) {
-            self.todo.push_back(Errand::Passing);
-        }
-        if self.large.is_none() && self.prng.percent(habits.large) {
-            self.begin_large();
-        }
-        if self.prng.per_mille(habits.flood) {
-            self.todo.push_back(Errand::Flood);
-        }
-        if self.prng.per_mille(10) {
-            let on = self.prng.percent(60);
-            self.todo.push_back(Errand::Watch(on));
-        }
-    }
-
-    fn leave_passing(&mut self) {
-        if let Some(segment) = self.places.passing.take() {
-            self.known
-                .retain(|object, _| object.page.segment != segment);
-        }
-    }
-
-    fn begin_large(&mut self) {
-        if self.registration.is_none() {
-            self.todo.push_back(Errand::Register);
-        }
-        self.tokens += 1;
-        let bytes = self.prng.range(100, 3 * OVERFLOW_CHUNK_BYTES as u64);
-        self.large = Some(Large {
-            token: self.tokens,
-            value: self.maker.value_of(0, bytes as usize).into(),
-            have: 0,
-            overflow: None,
-        });
-        self.todo.push_back(Errand::Stage);
-    }
-
-    // --- Errands ---
-
-    fn set_out(&mut self, errand: Errand, context: &Context<'_>) -> Wish {
-        let open = |path: &str| Request::Open {
-            path: path.into(),
-            create: true,
-        };
-        let request = match &errand {
-            Errand::Plaza => open("plaza"),
-            Errand::Bank => open("bank"),
-            Errand::Passing => open("passing"),
-            Errand::Remove => Request::Remove {
-                path: "passing".into(),
-            },
-            Errand::Reserve(segment) => Request::Reserve { segment: *segment },
-            Errand::Register => Request::Register,
-            Errand::Stage => match self.next_piece() {
-                Some(request) => request,
-                None => return Wish::Rest(0),
-            },
-            Errand::Unstage => match (self.registration, self.large.take()) {
-                (Some(registration), Some(large)) => Request::Unstage {
-                    registration,
-                    token: large.token,
-                },
-                _ => return Wish::Rest(0),
-            },
-            Errand::Flood => return Wish::Flood(self.flood()),
-            Errand::Watch(on) => match self.places.plaza {
-                Some(segment) => {
-                    let (home, on) = (self.home, *on);
-                    return Wish::Flood(vec![Ask::Watch { home, segment, on }]);
-                }
-                None => return Wish::Rest(0),
-            },
-        };
-        self.phase = Phase::Calling(errand);
-        let patience = self.patience(context);
-        let home = self.home;
-        Wish::Ask(Ask::Call { home, request }, patience)
-    }
-
-    fn flood(&mut self) -> Vec<Ask> {
-        let home = self.home;
-        let list = Request::List {
-            prefix: String::new(),
-            after: String::new(),
-        };
-        let segment = self.places.plaza.unwrap_or(SegmentId(1));
-        let page = |page: u32| thorp_core::ids::PageId {
-            segment,
-            page: PageNo(page),
-        };
-        if self.prng.percent(75) {
-            let request = list;
-            return (0..300)
-                .map(|_| Ask::Call {
-                    home,
-                    request: request.clone(),
-                })
-                .collect();
-        }
-        let places = (0..1100).map(|n| thorp_core::ids::Place {
-            home,
-            page: page(1000 + n),
-        });
-        places.map(Ask::Fetch).collect()
-    }
-
-    fn next_piece(&mut self) -> Option<Request> {
-        let (large, registration, segment) =
-            (self.large.as_ref()?, self.registration?, self.places.plaza?);
-        let chunks = large.value.chunks(OVERFLOW_CHUNK_BYTES);
-        let count = 1 + self.prng.below(2) as usize;
-        let chunks = chunks.skip(large.have as usize).take(count);
-        Some(Request::Stage {
-            segment,
-            registration,
-            token: large.token,
-            bytes: large.value.len() as u64,
-            index: large.have,
-            chunks: chunks.map(Blob::from).collect(),
-        })
-    }
-
-    fn called(&mut self, errand: Errand, result: Result<Response, CallError>) -> Wish {
-        match (errand, result) {
-            (Errand::Plaza, Ok(Response::Segment(info))) => {
-                self.places.plaza = Some(info.id);
-                self.todo.push_back(Errand::Reserve(info.id));
-                self.todo.push_back(Errand::Bank);
-            }
-            (Errand::Bank, Ok(Response::Segment(info))) => {
-                self.places.bank = Some(info.id);
-                self.todo.push_back(Errand::Reserve(info.id));
-            }
-            (Errand::Passing, Ok(Response::Segment(info))) => {
-                self.places.passing = Some(info.id);
-                self.todo.push_back(Errand::Reserve(info.id));
-            }
-            (Errand::Reserve(segment), Ok(Response::Extent { first, .. })) => {
-                if Some(segment) == self.places.plaza {
-                    self.places.reserved = Some(first);
-                }
-            }
-            (Errand::Register, Ok(Response::Registered(registration))) => {
-                self.registration = Some(registration);
-            }
-            (Errand::Stage, Ok(Response::Staged(overflow))) => self.staged(overflow),
-            (Errand::Remove, Ok(Response::Removed)) | (Errand::Unstage, Ok(_)) => {}
-            (Errand::Reserve(segment), Err(CallError::NoSuchSegment)) => {
-                if Some(segment) == self.places.passing {
-                    self.leave_passing();
-                }
-            }
-            (Errand::Stage, Err(CallError::NotRegistered | CallError::Invalid)) => {
-                self.large = None;
-                self.registration = None;
-            }
-            (Errand::Stage, Err(CallError::TooMany)) => self.todo.push_front(Errand::Unstage),
-            (errand, _) => {
-                // The home has no room or too much to do: again, a little later.
-                self.todo.push_front(errand);
-                return Wish::Rest(self.prng.range(50_000, 300_000));
-            }
-        }
-        Wish::Rest(self.prng.below(20_000))
-    }
-
-    fn staged(&mut self, overflow: Overflow) {
-        let Some(large) = &mut self.large else {
-            return;
-        };
-        let chunks = large.value.chunks(OVERFLOW_CHUNK_BYTES).count() as u32;
-        // The answer does not tell how much of it was new: count what was sent.
-        large.have = (large.have + 1).min(chunks);
-        let key = (self.places.plaza.unwrap_or_default(), overflow.first);
-        self.staged.insert(key, large.value.clone());
-        if large.have < chunks {
-            self.todo.push_front(Errand::Stage);
-        } else {
-            large.overflow = Some(overflow);
-        }
-    }
-
-    /// The values that this session has staged, by segment and first page.
-    pub fn staged_values(&self) -> &BTreeMap<(SegmentId, PageNo), Arc<[u8]>> {
-        &self.staged
-    }
-
     // --- Transactions ---
 
     fn run(
@@ -529,16 +295,20 @@ impl Session {
         let part = transaction.part(evidence);
         let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
         let part = if wrong { self.spoil(part) } else { part };
+        let builds_on = self.draw_builds_on(context);
+        let wrong = wrong || builds_on.iter().any(|(_, committed)| !committed);
+        let builds_on: Vec<CommitId> = builds_on.into_iter().map(|(id, _)| id).collect();
         let asked = Rc::new(Asked {
             member: context.member,
             parts: vec![part],
             seen: transaction.seen.clone(),
             acknowledged: transaction.acknowledged.clone(),
             wrong,
+            builds_on: builds_on.clone(),
         });
         let ask = Ask::Commit {
             parts: asked.parts.clone(),
-            builds_on: Vec::new(),
+            builds_on,
         };
         let waiting = Waiting {
             asked: asked.clone(),
@@ -547,6 +317,12 @@ impl Session {
         self.phase = Phase::Committing(Box::new(waiting));
         let patience = self.patience(context);
         Ok(Wish::Commit(transaction, asked, ask, patience))
+    }
+
+    /// Now and then a transaction names an earlier one, that was committed or refused.
+    fn draw_builds_on(&mut self, context: &Context<'_>) -> Option<(CommitId, bool)> {
+        let earlier = self.earlier.filter(|_| !context.healed);
+        earlier.filter(|_| self.prng.percent(4))
     }
 
     /// Makes a request that no right program would make.
@@ -572,7 +348,7 @@ impl Session {
         part
     }
 
-    fn patience(&mut self, context: &Context<'_>) -> Option<u64> {
+    pub(super) fn patience(&mut self, context: &Context<'_>) -> Option<u64> {
         let impatient = !context.healed && self.prng.percent(25);
         impatient.then(|| self.prng.range(200, 5_000))
     }
@@ -598,7 +374,8 @@ impl Session {
                 self.todo.push_front(errand);
                 Wish::Rest(rest)
             }
-            (Phase::Committing(waiting), Answer::Outcome(_, outcome)) => {
+            (Phase::Committing(waiting), Answer::Outcome(id, outcome)) => {
+                self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
                 self.outcome(&waiting, &outcome);
                 Wish::Rest(rest)
             }

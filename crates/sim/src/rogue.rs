@@ -1,0 +1,160 @@
+//! A process that keeps no rules: it asks for more than any member may, and
+//! says what no child says. Nobody may grow or go wrong by it (rule 15).
+
+use crate::prng::Prng;
+use thorp_core::door::{Input, Out};
+use thorp_core::ids::{
+    Attempt, CommitId, EdgeId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration,
+    SegmentId, Stamp,
+};
+use thorp_core::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
+use thorp_core::message::{CallId, CommitRequest, Down, Message, Part, Request, Up};
+
+/// The rogue.
+pub struct Rogue {
+    prng: Prng,
+    member: MemberId,
+    /// Children of its parent: limits are for each of them.
+    neighbours: usize,
+}
+
+impl Rogue {
+    /// A rogue among so many other children.
+    pub fn new(mut prng: Prng, neighbours: usize) -> Self {
+        Rogue {
+            member: MemberId(prng.wide()),
+            neighbours: neighbours + 2,
+            prng,
+        }
+    }
+
+    /// When a stream begins it does its worst; else it is silent, also where
+    /// its help is wanted.
+    pub fn handle(&mut self, input: &Input, out: &mut Out) {
+        let Input::Received {
+            edge,
+            message: Message::Down(Down::Begin { home, epoch, .. }),
+        } = input
+        else {
+            return;
+        };
+        match self.prng.below(6) {
+            0 => self.fetch_all(*edge, *home, *epoch, out),
+            1 => self.call_all(*edge, *home, out),
+            2 => self.commit_all(*edge, *home, out),
+            3 => watch_all(*edge, *home, *epoch, out),
+            4 => self.talk_nonsense(*edge, *home, *epoch, out),
+            _ => out.down(
+                *edge,
+                Down::Heartbeat {
+                    home: *home,
+                    position: Position(0),
+                    watermark: Stamp::default(),
+                },
+            ),
+        }
+    }
+
+    fn fetch_all(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Out) {
+        let most = (self.neighbours + 1) * FETCHES_PER_CHILD_MAX;
+        for number in 1..=most as u32 {
+            out.up(
+                edge,
+                Up::Fetch {
+                    home,
+                    epoch,
+                    page: PageId::new(1, number),
+                    attempt: Attempt(number),
+                    peers: self.prng.percent(50),
+                },
+            );
+        }
+    }
+
+    fn call_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+        let most = (self.neighbours + 1) * CALLS_PER_CHILD_MAX;
+        for number in 1..=most as u64 {
+            let call = CallId {
+                member: self.member,
+                number,
+            };
+            let request = Request::List {
+                prefix: String::new(),
+                after: String::new(),
+            };
+            out.up(
+                edge,
+                Up::Call {
+                    call,
+                    home,
+                    request,
+                },
+            );
+        }
+    }
+
+    /// Commits under registrations that are not its own.
+    fn commit_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+        let most = (self.neighbours + 1) * COMMITS_IN_FLIGHT_MAX;
+        for sequence in 1..=most as u64 {
+            let id = CommitId {
+                member: self.member,
+                sequence,
+            };
+            let part = Part {
+                home,
+                evidence: Position(0),
+                reads: Vec::new(),
+                writes: Vec::new(),
+            };
+            out.up(
+                edge,
+                Up::Commit(CommitRequest {
+                    id,
+                    registration: Registration(self.prng.below(5)),
+                    parts: vec![part],
+                    builds_on: Vec::new(),
+                }),
+            );
+        }
+    }
+
+    fn talk_nonsense(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Out) {
+        for number in 0..50 {
+            let page = PageId::new(1, number);
+            let epoch = Epoch(epoch.0 + self.prng.below(2));
+            out.up(
+                edge,
+                Up::Evict {
+                    home,
+                    epoch,
+                    page,
+                    entry: EntryNo(u32::MAX),
+                },
+            );
+            out.up(
+                edge,
+                Up::Ack {
+                    home: HomeId(home.0 + self.prng.below(2) as u32),
+                    epoch,
+                    position: Position(self.prng.below(1_000)),
+                },
+            );
+        }
+    }
+}
+
+fn watch_all(edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Out) {
+    for segment in (1..400).map(SegmentId) {
+        let on = true;
+        out.up(
+            edge,
+            Up::Watch {
+                home,
+                epoch,
+                segment,
+                on,
+            },
+        );
+    }
+}

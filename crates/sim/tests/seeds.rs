@@ -1,0 +1,26 @@
+//! A modest campaign on every test run; `thorp-sim run` makes large ones.
+
+use thorp_core::planted::Bug;
+use thorp_sim::campaign::{self, catch, is_deterministic, run_seeds};
+
+/// Planted bugs are for the whole process, so there is one test.
+#[test]
+fn villages_hold_and_planted_bugs_do_not() {
+    campaign::keep_panics();
+    let campaign = run_seeds(1, 50, 2);
+    if let Some(story) = campaign.failed {
+        let command = campaign::command(story.seed, None);
+        panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);
+    }
+    assert!(campaign.counts.operations > 50 * 500);
+    let faults: u64 = campaign.counts.faults.values().sum();
+    assert!(faults >= 50 * 5);
+    assert_eq!(campaign.counts.faults_missing(), Vec::<&str>::new());
+    for seed in [3, 12, 40] {
+        assert!(is_deterministic(seed), "seed {seed} tells two stories");
+    }
+    for bug in [Bug::EvictionNotTold, Bug::LateNoticeStrikes, Bug::StepSplit] {
+        let caught = catch(bug, 1, 100, 2);
+        assert!(caught.story.is_some(), "{} is not caught", bug.name());
+    }
+}
