@@ -4,11 +4,13 @@ CARGO ?= cargo
 SEEDS ?= 20000
 FIRST ?= 1
 FUZZ_SECONDS ?= 600
+ROUNDS ?= 50
+BENCHES ?= cached_read cached_pages_memory directory_memory village
 MODEL ?=
 PYTHON ?=
 DEMO ?=
 
-.PHONY: help build demo test lint floors unit sim bugs fuzz bench clean
+.PHONY: help build demo test lint floors unit kill trace sim bugs fuzz bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -33,6 +35,12 @@ unit: ## Unit, story, simulation and process tests
 	$(CARGO) test --workspace
 	$(CARGO) test -p thorp-cache --features loom --lib
 
+kill: ## A home is killed under load fifty times: make kill ROUNDS=50
+	THORP_KILL_ROUNDS=$(ROUNDS) $(CARGO) test -p thorp-cli --test kill_home -- --nocapture
+
+trace: ## A trace of system calls: every acknowledgement comes after a sync (needs strace)
+	$(CARGO) test -p thorp-cli --test trace_syncs -- --nocapture
+
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS)
 
@@ -42,6 +50,10 @@ bugs: ## Every planted bug is caught, and after how many seeds
 fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz and a nightly toolchain)
 	cd fuzz && $(CARGO) +nightly fuzz run codec -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
 	cd fuzz && $(CARGO) +nightly fuzz run machines -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
+
+bench: ## What docs/performance.md tells, measured here: one line of JSON for each figure
+	$(CARGO) build --release -p thorp-bench
+	@for bench in $(BENCHES); do $(CARGO) run -q --release -p thorp-bench --bin $$bench || exit 1; done
 
 clean: ## What was built
 	$(CARGO) clean

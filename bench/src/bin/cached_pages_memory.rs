@@ -1,0 +1,167 @@
+//! What a member's cached pages cost beyond their bytes: its state machine's table and the page cache together.
+//!
+//! `cargo run --release -p thorp-bench --bin cached_pages_memory -- [PAGES]`
+//!
+//! A member asks for a million pages of 8 KiB, is given them, and publishes them; fewer if the machine has not the memory.
+//! The images are shared by both tables.
+
+use thorp_bench::Result;
+use thorp_bench::counting::{Counting, bytes};
+use thorp_bench::figure::Figure;
+use thorp_cache::Cache;
+use thorp_core::door::{Ask, Core, Direction, Effect, Input, Out};
+use thorp_core::ids::{
+    EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer,
+    Place, Position, Slot, Stamp, Ticket,
+};
+use thorp_core::image::{Draft, Image, ImageEdit};
+use thorp_core::member::{Member, MemberConfig};
+use thorp_core::message::{Down, FetchAnswer, Message, Up};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const PAGES: u32 = 1_000_000;
+const HOME: HomeId = HomeId(1);
+const EDGE: EdgeId = EdgeId(1);
+const OBJECTS: u16 = 75;
+const OBJECT_BYTES: usize = 100;
+const TARGET: f64 = 1.05;
+/// Of the memory that is free, so much may be used.
+const USABLE: f64 = 0.75;
+/// What a page takes in all, about.
+const PAGE_BYTES: f64 = 8_500.0;
+
+fn main() -> Result<()> {
+    let wanted = std::env::args().nth(1).map(|arg| arg.parse()).transpose()?;
+    let wanted: u32 = wanted.unwrap_or(PAGES);
+    let room = (free_bytes()? * USABLE / PAGE_BYTES) as u32;
+    let pages = wanted.min(room);
+    let before = bytes();
+    let mut village = Village::new();
+    let mut image_bytes = 0;
+    for page in 0..pages {
+        image_bytes += village.fetch(PageId::new(1, page))?;
+    }
+    assert_eq!(village.cache.pages(), pages as usize);
+    let ratio = (bytes() - before) as f64 / image_bytes as f64;
+    Figure::new("cached_pages_memory")
+        .with("figure", "a member's memory against the bytes of its pages")
+        .with("pages", pages)
+        .with("pages_wanted", wanted)
+        .with("image_bytes", image_bytes)
+        .with(
+            "beyond_bytes_per_page",
+            (ratio - 1.0) * image_bytes as f64 / f64::from(pages),
+        )
+        .at_most("ratio", ratio, TARGET);
+    Ok(())
+}
+
+/// What the system could give without taking it from others.
+fn free_bytes() -> Result<f64> {
+    let told = std::fs::read_to_string("/proc/meminfo")?;
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    Ok(kib
+        .ok_or("the system does not tell of its memory")?
+        .trim()
+        .parse::<f64>()?
+        * 1024.0)
+}
+
+/// A member and its cache, and a parent that is played.
+struct Village {
+    member: Member,
+    cache: Cache,
+    out: Out,
+    asked: u64,
+}
+
+impl Village {
+    fn new() -> Self {
+        let mut village = Village {
+            member: Member::new(MemberConfig::new(MemberId(1), "anna".to_owned())),
+            cache: Cache::new(usize::MAX),
+            out: Out::new(),
+            asked: 0,
+        };
+        village.input(Input::Connected {
+            edge: EDGE,
+            direction: Direction::Up,
+            peer: Peer {
+                kind: NodeKind::Home,
+                node: MemberId(2),
+                name: "alps".to_owned(),
+            },
+        });
+        village.receive(Down::Begin {
+            home: HOME,
+            name: "alps".to_owned(),
+            epoch: Epoch::default(),
+            position: Position(1),
+            watermark: Stamp::default(),
+        });
+        village
+    }
+
+    /// Has a page fetched; the bytes of its image.
+    fn fetch(&mut self, page: PageId) -> Result<usize> {
+        self.asked += 1;
+        let ask = Ask::Fetch(Place { home: HOME, page });
+        let ticket = Ticket(self.asked);
+        let sent = self.input(Input::Asked { ticket, ask });
+        let attempt = sent.into_iter().find_map(|up| match up {
+            Up::Fetch { attempt, .. } => Some(attempt),
+            _ => None,
+        });
+        let image = image(page);
+        let image_bytes = image.bytes().len();
+        self.receive(Down::Image {
+            home: HOME,
+            page,
+            attempt: attempt.ok_or("the member did not ask")?,
+            entry: EntryNo(self.asked as u32),
+            position: Position(1),
+            answer: FetchAnswer::Image(image),
+        });
+        Ok(image_bytes)
+    }
+
+    fn receive(&mut self, message: Down) {
+        let message = Message::Down(message);
+        self.input(Input::Received {
+            edge: EDGE,
+            message,
+        });
+    }
+
+    /// What the member sends then; what it publishes is published.
+    fn input(&mut self, input: Input) -> Vec<Up> {
+        let now = Now {
+            mono: Millis(1),
+            wall: Millis(1),
+        };
+        self.member.handle(now, input, &mut self.out);
+        let mut sent = Vec::new();
+        for effect in self.out.effects.drain(..) {
+            match effect {
+                Effect::Publish(publish) => self.cache.publish(&publish),
+                Effect::Send(_, Message::Up(up)) => sent.push(up),
+                _ => {}
+            }
+        }
+        sent
+    }
+}
+
+fn image(page: PageId) -> Image {
+    let mut edit = ImageEdit::default();
+    for slot in 0..OBJECTS {
+        let value = Draft::Value(vec![page.page.0 as u8; OBJECT_BYTES]);
+        edit.set(Slot(slot), Generation(1), value);
+    }
+    edit.finish(Position(1), Stamp::default())
+}

@@ -1,0 +1,90 @@
+//! Other processes: this program again, in another role. They end with their standard input, so none outlives a
+//! measurement, however that ends.
+
+use crate::Result;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use tokio::sync::oneshot;
+
+/// What comes first among the arguments of a process in a role.
+const ROLE: &str = "--role";
+
+/// A running process. Killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts a role, and waits until it is [ready].
+    pub fn start(role: &str, arguments: &[&str]) -> Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(ROLE)
+            .arg(role)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let lines = child.stdout.take().ok_or("no standard output")?;
+        let mut process = Process {
+            child,
+            lines: BufReader::new(lines),
+        };
+        process.wait(role)?;
+        Ok(process)
+    }
+
+    fn wait(&mut self, role: &str) -> Result<()> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line)?;
+        if line.trim_end() != READY {
+            return Err(format!("{role} did not come up, it said {line:?}").into());
+        }
+        Ok(())
+    }
+
+    /// Its id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The role of this process and its arguments, if it has one.
+pub fn role() -> Option<(String, Vec<String>)> {
+    let mut arguments = std::env::args().skip(1);
+    (arguments.next()? == ROLE).then_some(())?;
+    Some((arguments.next()?, arguments.collect()))
+}
+
+/// For a role: it is ready.
+pub fn ready() {
+    println!("{READY}");
+}
+
+const READY: &str = "ready";
+
+/// For a role: waits for its end.
+pub fn wait_for_end() {
+    // An error is an end, too.
+    let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+}
+
+/// As [`wait_for_end`], in a runtime.
+pub async fn end() {
+    let (tell, told) = oneshot::channel();
+    std::thread::spawn(move || {
+        wait_for_end();
+        tell.send(())
+    });
+    // It is sent, or its thread could not wait: an end either way.
+    let _ = told.await;
+}

@@ -1,0 +1,117 @@
+//! A village of processes on this machine: a home, sites below it, and what members need to join.
+
+use crate::Result;
+use crate::process::Process;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use thorp_client::{JoinConfig, Member, Reference, Segment};
+use thorp_net::{Identity, issue};
+
+/// A directory with a home's data, sockets and everybody's certificates. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Village {
+    dir: TempDir,
+    home: Option<Process>,
+}
+
+/// The home's name.
+pub const HOME: &str = "alps";
+
+/// Objects of a page, which they fill: each is charged eight bytes more.
+pub const OBJECTS_PER_PAGE: u16 = 75;
+
+/// Bytes of an object.
+pub const OBJECT_BYTES: usize = 100;
+
+impl Village {
+    /// A home. What it sends to these children is delayed, in milliseconds one way.
+    pub fn new(delays: &[(&str, u64)]) -> Result<Self> {
+        let dir = TempDir::new()?;
+        let delays = delays.iter();
+        let delays: Vec<String> = delays.map(|(name, ms)| format!("{name}={ms}")).collect();
+        let place = text(dir.path());
+        let home = Process::start("home", &[&place, &delays.join(",")])?;
+        let home = Some(home);
+        Ok(Village { dir, home })
+    }
+
+    /// A site with so many bytes of memory, this far away from the home in milliseconds. It is named as it is delayed.
+    pub fn site(&self, name: &str, cache_bytes: usize, one_way_ms: u64) -> Result<Process> {
+        let dir = text(self.dir.path());
+        let (cache, delay) = (cache_bytes.to_string(), one_way_ms.to_string());
+        Process::start("site", &[&dir, name, &cache, &delay])
+    }
+
+    /// Where a home or a site listens.
+    pub fn address(&self, name: &str) -> String {
+        format!("unix:{}", self.path(&format!("{name}.sock")).display())
+    }
+
+    /// How to join at a home or a site.
+    pub fn config(&self, parent: &str, name: &str) -> Result<JoinConfig> {
+        let config = JoinConfig::new(self.address(parent));
+        Ok(config.identity_of(self.identity(name)?).name(name))
+    }
+
+    /// Joins at a home or a site.
+    pub fn member(&self, parent: &str, name: &str) -> Result<Member> {
+        Ok(Member::join(self.config(parent, name)?)?)
+    }
+
+    /// A node's certificate; made if it is not there.
+    pub fn identity(&self, name: &str) -> Result<Identity> {
+        identity(self.dir.path(), name)
+    }
+
+    /// A file that goes with the village.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The home's process id.
+    pub fn home_process(&self) -> u32 {
+        self.home.as_ref().map_or(0, Process::id)
+    }
+}
+
+impl Drop for Village {
+    fn drop(&mut self) {
+        // Before its directory.
+        self.home = None;
+    }
+}
+
+/// A node's certificate in a village's directory.
+pub fn identity(dir: &Path, name: &str) -> Result<Identity> {
+    Ok(issue(dir.join("identity"), dir.join(name), name)?)
+}
+
+/// Fills so many pages with objects, [`OBJECTS_PER_PAGE`] each; the first object of each page.
+pub fn fill(member: &Member, segment: &Segment, pages: usize) -> Result<Vec<Reference>> {
+    let mut firsts = Vec::new();
+    while firsts.len() < pages {
+        let made = member.transact(|tx| {
+            let objects = PAGES_PER_COMMIT * usize::from(OBJECTS_PER_PAGE);
+            let objects = (0..objects).map(|n| tx.create(segment, vec![n as u8; OBJECT_BYTES]));
+            objects.collect::<thorp_client::Result<Vec<_>>>()
+        })?;
+        for page in made.chunks(usize::from(OBJECTS_PER_PAGE)) {
+            let is_page = page.iter().enumerate().all(|(slot, reference)| {
+                let object = reference.object;
+                object.page == page[0].object.page && usize::from(object.slot.0) == slot
+            });
+            if !is_page {
+                return Err("the objects do not lie as they were thought to".into());
+            }
+            firsts.push(page[0]);
+        }
+    }
+    firsts.truncate(pages);
+    Ok(firsts)
+}
+
+const PAGES_PER_COMMIT: usize = 50;
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
