@@ -142,8 +142,17 @@ impl Member {
     pub async fn remove_async(&self, name: &str) -> Result<()> {
         let name = SegmentName::parse(name)?;
         let home = self.home(name.home).await?;
-        let path = name.path.to_owned();
-        let answer = self.call(home, Request::Remove { path }).await?;
+        let open = Request::Open {
+            path: name.path.to_owned(),
+            create: false,
+        };
+        let segment = match self.call(home, open).await {
+            Ok(Response::Segment(info)) => info.id,
+            Ok(_) => return Err(other_answer()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let answer = self.call(home, Request::Remove { segment }).await?;
         self.link().grounds.forget_path(home, name.path);
         match answer {
             Response::Removed => Ok(()),

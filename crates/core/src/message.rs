@@ -180,6 +180,24 @@ pub enum Down {
     },
 }
 
+impl Down {
+    /// Whose stream it belongs to.
+    pub fn home(&self) -> HomeId {
+        match self {
+            Down::Step(step) => step.home,
+            Down::Peer(peer) => peer.home,
+            Down::Begin { home, .. }
+            | Down::End { home }
+            | Down::Image { home, .. }
+            | Down::Redirect { home, .. }
+            | Down::Refused { home, .. }
+            | Down::Told { home, .. }
+            | Down::Heartbeat { home, .. }
+            | Down::Answer { home, .. } => *home,
+        }
+    }
+}
+
 /// Everything of one position that concerns a child: applied as one (rule 1).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
@@ -292,7 +310,8 @@ impl CommitRequest {
 }
 
 impl Part {
-    fn bytes(&self) -> usize {
+    /// Bytes of values and slots, for limits.
+    pub fn bytes(&self) -> usize {
         let writes: usize = self
             .writes
             .iter()
@@ -499,8 +518,9 @@ pub enum Request {
     },
     /// Remove a segment and reclaim its space.
     Remove {
-        /// The path.
-        path: String,
+        /// Which: not by its path, which may name another one by the time that
+        /// the request is sent again.
+        segment: SegmentId,
     },
     /// Fresh pages to create objects in (decision 2).
     Reserve {

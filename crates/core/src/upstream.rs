@@ -6,7 +6,7 @@ use crate::door::Out;
 use crate::ids::{Attempt, EdgeId, EntryNo, Epoch, HomeId, Millis, PageId, Position, Stamp};
 use crate::image::Image;
 use crate::limits::{FETCH_RETRY_MS, KEPT_CHANGES_MAX, PEER_FETCH_MS_MAX};
-use crate::message::{FetchAnswer, FetchRefusal, PeerImage, Up};
+use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use alloc::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub struct Upstream<W> {
     pub heard: Millis,
     /// The position that was last acknowledged.
     pub acked: Position,
+    /// Messages kept for a page that is on its way.
+    pub kept_changes_max: usize,
     fetching: BTreeMap<PageId, Fetching<W>>,
     attempts: Attempt,
     /// Entries at the parent whose images were dropped, of pages that are not on
@@ -79,6 +81,19 @@ pub struct Fetched<W> {
     pub waiting: Vec<W>,
 }
 
+/// Whether a message is one of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Belongs {
+    /// It came down the edge that the stream is on.
+    Here,
+    /// It begins a stream where none is live, or anew where one is.
+    Begins,
+    /// It came down another edge than the stream.
+    Elsewhere,
+    /// It begins a second stream of the home down another edge.
+    Second,
+}
+
 impl<W> Upstream<W> {
     /// A stream that has not begun.
     pub fn new(home: HomeId) -> Self {
@@ -93,6 +108,7 @@ impl<W> Upstream<W> {
             told: Position(0),
             heard: Millis(0),
             acked: Position(0),
+            kept_changes_max: KEPT_CHANGES_MAX,
             fetching: BTreeMap::new(),
             attempts: Attempt(0),
             strays: Vec::new(),
@@ -132,10 +148,28 @@ impl<W> Upstream<W> {
         self.edge = None;
     }
 
-    /// The stream was heard of at a position.
-    pub fn advance(&mut self, position: Position, now: Millis) {
+    /// Whether a message that came down an edge is one of this stream: two
+    /// parents of one home stand at different places (rule 1).
+    pub fn belongs(&self, edge: EdgeId, message: &Down) -> Belongs {
+        match (self.edge, message) {
+            (Some(live), Down::Begin { .. }) if live != edge => Belongs::Second,
+            (_, Down::Begin { .. }) => Belongs::Begins,
+            (Some(live), _) if live == edge => Belongs::Here,
+            _ => Belongs::Elsewhere,
+        }
+    }
+
+    /// The stream has come as far as a position.
+    pub fn advance(&mut self, position: Position) {
         self.told = self.told.max(position);
         self.position = self.position.max(position);
+    }
+
+    /// The home itself was heard of: its heartbeat came. What a parent sends out
+    /// of its own memory says nothing of that (decision 9).
+    pub fn beaten(&mut self, position: Position, watermark: Stamp, now: Millis) {
+        self.advance(position);
+        self.watermark = self.watermark.max(watermark);
         self.heard = now;
     }
 
@@ -238,7 +272,7 @@ impl<W> Upstream<W> {
             if !fetching.peers && fetching.arrived.is_none() {
                 continue;
             }
-            if fetching.kept.len() >= KEPT_CHANGES_MAX {
+            if fetching.kept.len() >= self.kept_changes_max {
                 overflowed.push(change.page);
                 continue;
             }
@@ -261,7 +295,11 @@ impl<W> Upstream<W> {
     ) -> Option<Fetched<W>> {
         let (lags, position) = (self.lags(), self.told);
         let known = self.fetching.get_mut(&page);
-        let Some(fetching) = known.filter(|f| f.attempt == attempt) else {
+        // An image in the stream is as of the stream's place, whichever try it
+        // answers: over a slow link the answer to the first try may well come
+        // after the second was sent.
+        let is_image = matches!(answer, FetchAnswer::Image(_));
+        let Some(fetching) = known.filter(|f| f.attempt == attempt || is_image) else {
             out.note(Note::OtherAttemptDropped);
             self.drop_entered(page, entry);
             return None;

@@ -23,7 +23,7 @@ impl Rogue {
     pub fn new(mut prng: Prng, neighbours: usize) -> Self {
         Rogue {
             member: MemberId(prng.wide()),
-            neighbours: neighbours + 2,
+            neighbours: neighbours + 5,
             prng,
         }
     }

@@ -279,6 +279,11 @@ impl World {
         for id in edges {
             self.close(no, id, "it moves");
         }
+        // If it has no connection just now, nothing else makes it look for one.
+        for parent in self.nodes[no.0].parents.clone() {
+            let at = self.now.plus_ms(self.fault_prng.range(1, 300));
+            self.plan_local(no, at, Local::Dial { parent });
+        }
         true
     }
 

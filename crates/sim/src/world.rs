@@ -263,8 +263,13 @@ impl World {
     }
 
     fn start_member(&mut self, no: NodeNo) {
+        // Few messages kept for a page on its way: the limit is met.
+        let kept_changes_max = [0, 1, 256][self.prng.index(3)];
         let node = &self.nodes[no.0];
-        let config = MemberConfig::new(node.id, node.name.clone());
+        let config = MemberConfig {
+            kept_changes_max,
+            ..MemberConfig::new(node.id, node.name.clone())
+        };
         let plan = self.village.members.get(node.plan).cloned();
         let cache_bytes = plan.as_ref().map_or(usize::MAX, |plan| plan.cache_bytes);
         let remembered = [16, 1024][self.prng.index(2)];

@@ -61,6 +61,9 @@ impl Home {
         request: &CommitRequest,
         out: &mut Out,
     ) -> Result<Effects, NotNow> {
+        if self.pending_bytes > self.config.pending_bytes_max {
+            return Err(NotNow::Refused(busy()));
+        }
         let [part] = &request.parts[..] else {
             return Err(InvalidCommit::SeveralHomes.into());
         };
@@ -69,9 +72,6 @@ impl Home {
         }
         if request.bytes() > COMMIT_BYTES_MAX {
             return Err(InvalidCommit::TooLarge.into());
-        }
-        if self.pending_bytes > self.config.pending_bytes_max {
-            return Err(NotNow::Refused(busy()));
         }
         if !self.room && !part.writes.is_empty() {
             return Err(NotNow::Refused(Refusal::Full));

@@ -52,7 +52,7 @@ impl Home {
                 let (segments, more) = self.segments.list(&prefix, &after, LIST_MAX);
                 Ok(Response::Segments { segments, more })
             }
-            Request::Remove { path } => self.remove_segment(now, &path, out),
+            Request::Remove { segment } => self.remove_segment(now, segment, out),
             Request::Reserve { segment } => self.reserve(segment, out),
             Request::Stage {
                 segment,
@@ -199,11 +199,11 @@ impl Home {
         Ok(id)
     }
 
-    fn remove_segment(&mut self, now: Now, path: &str, out: &mut Out) -> Called {
+    fn remove_segment(&mut self, now: Now, id: SegmentId, out: &mut Out) -> Called {
         self.not_too_busy()?;
-        let Some(id) = self.segments.find(path) else {
+        if self.segments.get(id).is_none() {
             return Ok(Response::Removed);
-        };
+        }
         self.segments.begin_removal(id);
         let mut effects = Effects::default();
         effects.ops.extend(self.segments.put(id));
@@ -227,6 +227,9 @@ impl Home {
     fn stage(&mut self, piece: &Piece<'_>, out: &mut Out) -> Called {
         self.writable()?;
         let pages = check_piece(piece)?;
+        if self.segments.get(piece.segment).is_none() {
+            return Err(CallError::NoSuchSegment);
+        }
         if !self.outcomes.is_known(piece.registration) {
             return Err(CallError::NotRegistered);
         }
@@ -256,9 +259,6 @@ impl Home {
     ) -> Result<StagedRecord, CallError> {
         if self.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
             return Err(CallError::TooMany);
-        }
-        if self.segments.get(piece.segment).is_none() {
-            return Err(CallError::NoSuchSegment);
         }
         let overflow = self
             .segments

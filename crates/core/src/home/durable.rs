@@ -11,6 +11,9 @@ use crate::planted::{self, Bug};
 use crate::storage::{Batch, Mark, Op};
 use alloc::vec::Vec;
 
+/// What an entry of the table of what is to be told is charged, in bytes.
+const PENDING_ENTRY_BYTES: usize = 512;
+
 impl Home {
     /// Appends a batch; the clock's reservation rides on it when it is due.
     pub(super) fn append(&mut self, now: Now, mut ops: Vec<Op>, then: Then, out: &mut Out) {
@@ -27,7 +30,7 @@ impl Home {
             mark: self.mark,
             ops,
         };
-        let bytes = batch.bytes();
+        let bytes = batch.bytes() + PENDING_ENTRY_BYTES;
         out.append(batch);
         self.pending_bytes += bytes;
         self.pending.push_back(Pending {
@@ -44,9 +47,10 @@ impl Home {
     pub(super) fn after_all(&mut self, then: Then, out: &mut Out) {
         self.pending.push_back(Pending {
             mark: self.mark,
-            bytes: 0,
+            bytes: PENDING_ENTRY_BYTES,
             then,
         });
+        self.pending_bytes += PENDING_ENTRY_BYTES;
         self.flush(out);
     }
 

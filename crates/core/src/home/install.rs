@@ -15,6 +15,9 @@ use alloc::vec::Vec;
 /// Log records trimmed by one batch.
 const TRIM_MAX: u64 = 4096;
 
+/// Log records that are worth a batch of their own.
+const TRIM_MIN: u64 = 256;
+
 /// Pages of a removed segment deleted by one batch.
 const REMOVE_MAX: u32 = 1024;
 
@@ -41,6 +44,7 @@ pub(super) struct Removing {
 impl Home {
     pub(super) fn housekeep(&mut self, out: &mut Out) {
         self.install(out);
+        self.trim(out);
         self.remove_pages(out);
         // After the installation: what was loaded for it would go before it is used.
         let parked = &self.parked;
@@ -74,12 +78,7 @@ impl Home {
             .installed_without(&pages, position)
             .min(Position(self.installed.0 + TRIM_MAX))
             .max(self.installed);
-        for trimmed in self.installed.0 + 1..=installed.0 {
-            let key = records::log_key(Position(trimmed));
-            ops.push(records::delete(Table::Log, key));
-        }
-        let key = records::INSTALLED_KEY.to_vec();
-        ops.push(records::put(Table::Meta, key, &installed));
+        self.trim_to(installed, &mut ops);
         out.note(Note::Installed);
         self.append_ops(ops, Then::Nothing, out);
         self.installing = Some(Installing {
@@ -88,6 +87,34 @@ impl Home {
             position,
             installed,
         });
+    }
+
+    /// Trims the log as far as everything is installed: one installation may
+    /// leave more behind it than one batch should delete.
+    fn trim(&mut self, out: &mut Out) {
+        let installed = self.pages.installed_without(&[], self.durable);
+        if self.installing.is_some() || installed.0 < self.installed.0 + TRIM_MIN {
+            return;
+        }
+        let installed = installed.min(Position(self.installed.0 + TRIM_MAX));
+        let mut ops = Vec::new();
+        self.trim_to(installed, &mut ops);
+        self.append_ops(ops, Then::Nothing, out);
+        self.installing = Some(Installing {
+            mark: self.mark,
+            pages: Vec::new(),
+            position: installed,
+            installed,
+        });
+    }
+
+    fn trim_to(&self, installed: Position, ops: &mut Vec<Op>) {
+        for trimmed in self.installed.0 + 1..=installed.0 {
+            let key = records::log_key(Position(trimmed));
+            ops.push(records::delete(Table::Log, key));
+        }
+        let key = records::INSTALLED_KEY.to_vec();
+        ops.push(records::put(Table::Meta, key, &installed));
     }
 
     /// What was written is durable: its changes leave the MOB.
@@ -104,6 +131,7 @@ impl Home {
             && removing.next.is_none()
         {
             self.segments.end_removal(removing.segment);
+            self.removable.remove(&removing.segment);
             self.removing = None;
         }
     }
@@ -111,6 +139,7 @@ impl Home {
     /// The invalidations that tell the end of a segment to those who hold its pages.
     pub(super) fn whole_segment(&mut self, segment: SegmentId) -> Vec<PageChange> {
         self.pages.forget_segment(segment);
+        self.removable.insert(segment);
         let held = self.children.directory.pages_of(segment).into_iter();
         held.map(|page| PageChange {
             page,
@@ -120,17 +149,15 @@ impl Home {
     }
 
     fn remove_pages(&mut self, out: &mut Out) {
-        let from = match &self.removing {
-            None => PageNo(0),
-            Some(r) if r.mark <= self.durable_mark => match r.next {
-                Some(next) => next,
+        let (segment, from) = match (&self.removing, self.removable.first()) {
+            (None, Some(segment)) => (*segment, PageNo(0)),
+            (Some(r), _) if r.mark <= self.durable_mark => match r.next {
+                Some(next) => (r.segment, next),
                 None => return,
             },
-            Some(_) => return,
+            _ => return,
         };
-        let Some((segment, pages)) = self.segments.removing(from, REMOVE_MAX) else {
-            return;
-        };
+        let pages = self.segments.pages_to_remove(segment, from, REMOVE_MAX);
         let mut ops: Vec<Op> = pages
             .iter()
             .map(|page| {

@@ -67,6 +67,8 @@ pub struct Home {
     installed: Position,
     installing: Option<Installing>,
     removing: Option<Removing>,
+    /// Removed segments whose end was told: their pages may go.
+    removable: BTreeSet<SegmentId>,
     room: bool,
     next_beat: Millis,
 }

@@ -16,7 +16,7 @@ use crate::ids::{Epoch, HomeId, MemberId, Millis, Now, Position, Stamp};
 use crate::limits;
 use crate::planted::{self, Bug};
 use crate::storage::{Mark, Op, Reader, Scan, StorageError, Table};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -100,12 +100,14 @@ impl Home {
             installed,
             installing: None,
             removing: None,
+            removable: BTreeSet::new(),
             room: true,
             next_beat: Millis(0),
             config,
         };
         home.recover_tables(store)?;
         let last_stamp = home.recover_log(store)?;
+        home.removable = home.segments.removing().collect();
         home.start_clock(ceiling, last_stamp, now);
         home.append(now, home.first_ops(known.is_none()), Then::Nothing, out);
         Ok(home)

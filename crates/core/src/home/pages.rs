@@ -101,7 +101,7 @@ impl Pages {
     /// Whether a page has to be asked of the store; true only once.
     pub(super) fn begin_load(&mut self, page: PageId) -> bool {
         let entry = self.pages.entry(page).or_default();
-        let begin = entry.versions.is_empty() && !entry.loading;
+        let begin = entry.versions.is_empty() && !entry.loading && !entry.damaged;
         entry.loading |= begin;
         begin
     }
@@ -275,6 +275,7 @@ impl Pages {
         if let Some(next) = next {
             self.by_first_change.insert((next, page));
         }
+        self.forget_if_gone(page);
         self.forget_if_empty(page);
     }
 
@@ -315,6 +316,16 @@ impl Pages {
         self.by_use.remove(&(entry.used, page));
         entry.versions.clear();
         self.forget_if_empty(page);
+    }
+
+    /// A page that ended has no image that could ever be given up for its bytes.
+    fn forget_if_gone(&mut self, page: PageId) {
+        let gone = self.pages.get(&page).is_some_and(|p| {
+            p.mob.is_empty() && p.versions.len() == 1 && p.versions[0].1.is_none()
+        });
+        if gone {
+            self.unload(page);
+        }
     }
 
     fn forget_if_empty(&mut self, page: PageId) {

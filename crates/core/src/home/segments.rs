@@ -43,10 +43,13 @@ impl Segments {
         self.by_id.get(&id).filter(|record| !record.removing)
     }
 
-    /// Whether an overflow page was ever given.
+    /// Whether a page was ever given: granted to a creator, or given for overflow.
     pub(super) fn has_given(&self, page: PageId) -> bool {
         let record = self.get(page.segment);
-        record.is_some_and(|record| page.page < record.overflow)
+        record.is_some_and(|record| match page.page.is_overflow() {
+            true => page.page < record.overflow,
+            false => page.page < record.granted,
+        })
     }
 
     /// A segment by its path.
@@ -127,13 +130,21 @@ impl Segments {
         }
     }
 
-    /// A segment whose pages have to go, and the next of them from `from`.
-    pub(super) fn removing(&self, from: PageNo, count: u32) -> Option<(SegmentId, Vec<PageNo>)> {
-        let (id, record) = self.by_id.iter().find(|(_, r)| r.removing)?;
+    /// Segments whose pages have to go.
+    pub(super) fn removing(&self) -> impl Iterator<Item = SegmentId> + '_ {
+        let removing = self.by_id.iter().filter(|(_, record)| record.removing);
+        removing.map(|(id, _)| *id)
+    }
+
+    /// The next pages of a removed segment, from `from`.
+    pub(super) fn pages_to_remove(&self, id: SegmentId, from: PageNo, count: u32) -> Vec<PageNo> {
+        let Some(record) = self.by_id.get(&id) else {
+            return Vec::new();
+        };
         let objects = from.0.min(record.granted.0)..record.granted.0;
         let overflow = from.0.max(PageNo::OVERFLOW_FIRST.0)..record.overflow.0;
         let pages = objects.chain(overflow).take(count as usize);
-        Some((*id, pages.map(PageNo).collect()))
+        pages.map(PageNo).collect()
     }
 
     /// The last page of a removed segment is gone.

@@ -37,7 +37,7 @@ impl Home {
     /// Overflow pages are staged beside the stream (decision 3): an image taken
     /// before a commit names them would never be told of it.
     pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
-        page.page.is_overflow() && (!self.segments.has_given(page) || self.staging.has(page))
+        !self.segments.has_given(page) || self.staging.has(page)
     }
 
     pub(super) fn waiting_of(&self, edge: EdgeId) -> usize {

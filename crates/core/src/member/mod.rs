@@ -14,10 +14,10 @@ use crate::ids::{
 };
 use crate::image::Image;
 use crate::kept::Kept;
-use crate::limits::{HEARTBEAT_MS, KEPT_COMMIT_BYTES_MAX};
-use crate::message::{Refusal, CallId, Down, Message, Outcome, Part, PeerImage, Request, Step, Up};
+use crate::limits::{HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX};
+use crate::message::{CallId, Down, Message, Outcome, Part, PeerImage, Refusal, Request, Step, Up};
 use crate::note::Note;
-use crate::upstream::Fetched;
+use crate::upstream::{Belongs, Fetched};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,6 +31,8 @@ pub struct MemberConfig {
     pub name: String,
     /// Bytes of its own commits kept until they are delivered.
     pub kept_bytes_max: usize,
+    /// Messages kept for a page that is on its way (rule 9).
+    pub kept_changes_max: usize,
 }
 
 impl MemberConfig {
@@ -40,6 +42,7 @@ impl MemberConfig {
             id,
             name,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+            kept_changes_max: KEPT_CHANGES_MAX,
         }
     }
 }
@@ -181,7 +184,10 @@ impl Member {
     }
 
     fn at(&mut self, home: HomeId) -> &mut AtHome {
-        self.homes.entry(home).or_insert_with(|| AtHome::new(home))
+        let kept_changes_max = self.config.kept_changes_max;
+        let at = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
+        at.up.kept_changes_max = kept_changes_max;
+        at
     }
 
     fn disconnected(&mut self, edge: EdgeId, out: &mut Out) {
@@ -207,6 +213,13 @@ impl Member {
     // --- Down ---
 
     fn received(&mut self, now: Millis, edge: EdgeId, message: Down, out: &mut Out) {
+        // A member belongs to one parent at a time, for each home (rule 1).
+        let streams = self.homes.get(&message.home()).map(|at| &at.up);
+        match streams.map_or(Belongs::Begins, |up| up.belongs(edge, &message)) {
+            Belongs::Here | Belongs::Begins => {}
+            Belongs::Elsewhere => return out.note(Note::OtherEpochDropped),
+            Belongs::Second => return out.close(edge, "another parent has this home's stream"),
+        }
         match message {
             Down::Begin {
                 home,
@@ -229,7 +242,7 @@ impl Member {
                 answer,
             } => {
                 let up = &mut self.at(home).up;
-                up.advance(position, now);
+                up.advance(position);
                 if let Some(fetched) = up.take_in_stream(page, attempt, entry, answer, out) {
                     self.install(home, fetched, out);
                 }
@@ -326,7 +339,7 @@ impl Member {
             self.kept.fill(commit, &mut changes);
         }
         let state = self.at(home);
-        state.up.advance(step.position, now);
+        state.up.advance(step.position);
         state.up.keep(step.position, step.stamp, &changes, now, out);
         let mut publish = state.publish();
         for change in &changes {
@@ -353,8 +366,7 @@ impl Member {
         out: &mut Out,
     ) {
         let state = self.at(home);
-        state.up.advance(position, now);
-        state.up.watermark = state.up.watermark.max(watermark);
+        state.up.beaten(position, watermark, now);
         let publish = state.publish();
         out.publish(publish);
         self.caught_up(now, home, out);

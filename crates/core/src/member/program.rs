@@ -5,10 +5,11 @@ use super::{Called, InFlight, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
 use crate::ids::{CommitId, HomeId, Millis, Place, Position, SegmentId, Ticket};
 use crate::limits::{
-    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, WATCHES_PER_CHILD_MAX,
+    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX,
+    WATCHES_PER_CHILD_MAX,
 };
 use crate::message::{
-    CallError, CallId, CommitRequest, Outcome, Part, Refusal, Request, Response, Up,
+    CallError, CallId, CommitRequest, InvalidCommit, Outcome, Part, Refusal, Request, Response, Up,
 };
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -60,6 +61,12 @@ impl Member {
             let refusal = Refusal::Busy {
                 retry_after_ms: BUSY_RETRY_MS,
             };
+            return out.answer(ticket, Answer::Outcome(id, Outcome::Refused(refusal)));
+        }
+        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        if bytes > COMMIT_BYTES_MAX {
+            let reason = InvalidCommit::TooLarge;
+            let refusal = Refusal::Invalid { reason };
             return out.answer(ticket, Answer::Outcome(id, Outcome::Refused(refusal)));
         }
         let in_flight = InFlight {
@@ -139,7 +146,7 @@ impl Member {
             let parts = self.commits.get(&commit).map(|c| c.parts.clone());
             publish = parts.map(|parts| state.apply_again(&parts, position, out));
         }
-        state.up.advance(position, now);
+        state.up.advance(position);
         out.publish(publish.unwrap_or_else(|| state.publish()));
         self.caught_up(now, home, out);
     }

@@ -4,9 +4,9 @@
 use super::Proxy;
 use crate::change::PageChange;
 use crate::door::Out;
-use crate::ids::{Attempt, EdgeId, EntryNo, MemberId, Millis, PageId};
+use crate::ids::{Attempt, EdgeId, EntryNo, MemberId, Millis, PageId, Stamp};
 use crate::limits::{FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX, PEER_FETCH_MS_MAX};
-use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Up};
+use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::upstream::Fetched;
@@ -126,11 +126,13 @@ impl Proxy {
     fn tell_position(&self, requester: EdgeId, out: &mut Out) {
         out.down(
             requester,
-            Down::Heartbeat {
+            Down::Step(Step {
                 home: self.up.home,
                 position: self.up.position,
-                watermark: self.up.watermark,
-            },
+                stamp: Stamp::default(),
+                commit: None,
+                changes: Vec::new(),
+            }),
         );
     }
 

@@ -15,8 +15,8 @@ use crate::ids::{
 use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{
-    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, KEPT_COMMIT_BYTES_MAX,
-    SITE_CACHE_BYTES,
+    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, KEPT_CHANGES_MAX,
+    KEPT_COMMIT_BYTES_MAX, SITE_CACHE_BYTES,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, Down, Message, Outcome, Refusal, Request, Up,
@@ -41,6 +41,8 @@ pub struct RedirectorConfig {
     pub cache_bytes: usize,
     /// Bytes of commits kept until they are delivered (rule 8).
     pub kept_bytes_max: usize,
+    /// Messages kept for a page that is on its way (rule 9).
+    pub kept_changes_max: usize,
 }
 
 impl RedirectorConfig {
@@ -51,6 +53,7 @@ impl RedirectorConfig {
             name,
             cache_bytes: SITE_CACHE_BYTES,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+            kept_changes_max: KEPT_CHANGES_MAX,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::limits::WATCHES_PER_CHILD_MAX;
 use crate::message::{Down, Outcome, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use crate::upstream::Upstream;
+use crate::upstream::{Belongs, Upstream};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -25,6 +25,12 @@ impl Redirector {
     ) {
         if self.below.contains_key(&edge) {
             return self.cut_off(edge, "a child sent down", out);
+        }
+        let streams = self.homes.get(&message.home()).map(|proxy| &proxy.up);
+        match streams.map_or(Belongs::Begins, |up| up.belongs(edge, &message)) {
+            Belongs::Here | Belongs::Begins => {}
+            Belongs::Elsewhere => return out.note(Note::OtherEpochDropped),
+            Belongs::Second => return out.close(edge, "another parent has this home's stream"),
         }
         match message {
             Down::Begin {
@@ -47,7 +53,7 @@ impl Redirector {
                 let Some(proxy) = self.homes.get_mut(&home) else {
                     return;
                 };
-                proxy.up.advance(position, now);
+                proxy.up.advance(position);
                 if let Some(fetched) = proxy.up.take_in_stream(page, attempt, entry, answer, out) {
                     proxy.arrived(fetched, out);
                 }
@@ -139,6 +145,7 @@ impl Redirector {
             .entry(home)
             .or_insert_with(|| Proxy::new(home, cache_bytes));
         proxy.up.name = name;
+        proxy.up.kept_changes_max = self.config.kept_changes_max;
         proxy.children.end_all();
         proxy.images.clear();
         proxy.redirecting.clear();
@@ -198,7 +205,7 @@ impl Redirector {
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
-        proxy.up.advance(position, now);
+        proxy.up.advance(position);
         proxy.up.keep(position, stamp, &changes, now, out);
         for change in &changes {
             proxy.apply_own(change, (position, stamp));
@@ -224,7 +231,7 @@ impl Redirector {
         if let (Outcome::Committed { position, .. }, Some(proxy)) =
             (&outcome, self.homes.get_mut(&home))
         {
-            proxy.up.advance(*position, now);
+            proxy.up.advance(*position);
             proxy.caught_up(now, out);
         }
         self.kept.drop_commit(commit);
@@ -266,8 +273,7 @@ impl Proxy {
     }
 
     fn heartbeat(&mut self, now: Millis, position: Position, watermark: Stamp, out: &mut Out) {
-        self.up.advance(position, now);
-        self.up.watermark = self.up.watermark.max(watermark);
+        self.up.beaten(position, watermark, now);
         self.children
             .heartbeat(self.up.position, self.up.watermark, out);
         self.caught_up(now, out);

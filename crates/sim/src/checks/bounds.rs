@@ -15,7 +15,8 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
         return Ok(());
     };
     let children = world.edges.values().filter(|edge| edge.parent == no);
-    let children = children.count().max(1);
+    // What a child asked for that has just gone may still be on its way.
+    let children = children.count() + 2;
     for (table, size) in machine.sizes() {
         let limit = limit(world, no, table, children);
         demand!(

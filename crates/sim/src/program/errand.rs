@@ -21,7 +21,7 @@ pub enum Errand {
     /// Open a segment that somebody may remove.
     Passing,
     /// Remove it.
-    Remove,
+    Remove(SegmentId),
     /// Reserve pages of a segment.
     Reserve(SegmentId),
     /// Learn the member's registration.
@@ -60,7 +60,7 @@ impl Session {
             if self.visits > 3 {
                 self.visits = 0;
                 if self.prng.percent(60) {
-                    self.todo.push_back(Errand::Remove);
+                    self.todo.extend(self.places.passing.map(Errand::Remove));
                 }
                 self.leave_passing();
             }
@@ -113,9 +113,7 @@ impl Session {
             Errand::Plaza => open("plaza"),
             Errand::Bank => open("bank"),
             Errand::Passing => open("passing"),
-            Errand::Remove => Request::Remove {
-                path: "passing".into(),
-            },
+            Errand::Remove(segment) => Request::Remove { segment: *segment },
             Errand::Reserve(segment) => Request::Reserve { segment: *segment },
             Errand::Register => Request::Register,
             Errand::Stage => match self.next_piece() {
@@ -220,7 +218,7 @@ impl Session {
                 self.registration = Some(registration);
             }
             (Errand::Stage, Ok(Response::Staged(overflow))) => self.staged(overflow),
-            (Errand::Remove, Ok(Response::Removed)) | (Errand::Unstage, Ok(_)) => {}
+            (Errand::Remove(_), Ok(Response::Removed)) | (Errand::Unstage, Ok(_)) => {}
             (Errand::Reserve(segment), Err(CallError::NoSuchSegment)) => {
                 if Some(segment) == self.places.passing {
                     self.leave_passing();

@@ -248,7 +248,9 @@ impl Teller {
                 path,
                 create: false,
             },
-            "removes" => Request::Remove { path },
+            "removes" => Request::Remove {
+                segment: names::segment_id(what).expect("a segment"),
+            },
             "lists" => Request::List {
                 prefix: path,
                 after: String::new(),

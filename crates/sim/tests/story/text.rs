@@ -190,7 +190,7 @@ impl Pen<'_> {
                 )
             }
             Request::List { prefix, after } => format!("list \"{prefix}\" after \"{after}\""),
-            Request::Remove { path } => format!("remove \"{path}\""),
+            Request::Remove { segment } => format!("remove segment {segment}"),
             Request::Reserve { segment } => format!("reserve in {}", names::segment(*segment)),
             Request::Stage {
                 token,
