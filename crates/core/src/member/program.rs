@@ -235,20 +235,44 @@ impl Member {
     ) {
         let state = self.at(home);
         state.registering = false;
-        // A home that cannot register now is asked again with the next commit.
-        if let Ok(Response::Registered(registration)) = result {
-            state.registration = Some(registration);
-        }
-        let registered = self.at(home).registration.is_some();
-        for id in self.commits_at(home, |commit| !commit.sent) {
-            if registered {
-                self.send_commit(id, out);
-            } else {
-                self.ended(id, Outcome::Refused(Refusal::Full), out);
+        let failure = match result {
+            Ok(Response::Registered(registration)) => {
+                state.registration = Some(registration);
+                return self.send_waiting(home, out);
             }
+            Ok(_) => CallError::Invalid,
+            Err(error) => error,
+        };
+        self.give_back_waiting(home, &failure, out);
+    }
+
+    /// What waited for the registration is sent.
+    fn send_waiting(&mut self, home: HomeId, out: &mut Out) {
+        for id in self.commits_at(home, |commit| !commit.sent) {
+            self.send_commit(id, out);
         }
-        if registered {
-            self.send_waiting_calls(home, out);
+        self.send_waiting_calls(home, out);
+    }
+
+    /// The home cannot register now: what waited for it is told so, and the
+    /// next request asks again.
+    fn give_back_waiting(&mut self, home: HomeId, failure: &CallError, out: &mut Out) {
+        let refusal = match failure {
+            CallError::Full => Refusal::Full,
+            _ => Refusal::Busy {
+                retry_after_ms: BUSY_RETRY_MS,
+            },
+        };
+        for id in self.commits_at(home, |commit| !commit.sent) {
+            self.ended(id, Outcome::Refused(refusal.clone()), out);
+        }
+        let waiting = self
+            .calls
+            .extract_if(.., |_, called| called.home == home && !called.sent);
+        for (_, called) in waiting {
+            if let Purpose::Program(ticket) = called.purpose {
+                out.answer(ticket, Answer::Called(Err(failure.clone())));
+            }
         }
     }
 
