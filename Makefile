@@ -32,6 +32,7 @@ floors: ## Every room imports only from floors below it
 	$(CARGO) run -q -p thorp-floors
 
 unit: ## Unit, story, simulation and process tests
+	scripts/setup_tests.sh
 	$(CARGO) test --workspace
 	$(CARGO) test -p thorp-cache --features loom --lib
 
