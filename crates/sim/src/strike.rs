@@ -297,7 +297,15 @@ impl World {
             })
         });
         let requests: Vec<&CommitRequest> = requests.collect();
-        let Some(request) = self.fault_prng.pick(&requests).map(|r| (*r).clone()) else {
+        // What read nothing is not refused for what has changed since.
+        let blind = requests.iter().copied().filter(|r| is_blind(r));
+        let blind: Vec<&CommitRequest> = blind.collect();
+        let from = if self.fault_prng.percent(70) && !blind.is_empty() {
+            blind
+        } else {
+            requests
+        };
+        let Some(request) = self.fault_prng.pick(&from).map(|r| (*r).clone()) else {
             return Ok(false);
         };
         let node = self
@@ -409,4 +417,12 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Whether a commit only writes, and depends on nothing that was there.
+fn is_blind(request: &CommitRequest) -> bool {
+    request.parts.iter().all(|part| {
+        let ops = part.writes.iter().flat_map(|writes| &writes.slots);
+        part.reads.is_empty() && !part.writes.is_empty() && ops.clone().all(|(_, op)| !op.reads())
+    })
 }
