@@ -67,8 +67,9 @@ pub struct Redirector {
     homes: BTreeMap<HomeId, Proxy>,
     /// Which child a commit came from, until it is answered.
     commits: BTreeMap<CommitId, Origin>,
-    /// Which child a call came from, until it is answered.
-    calls: BTreeMap<CallId, Origin>,
+    /// The edges that a call came up, until it is answered: a child that came
+    /// again asks again, and its old edge may bring the same call later still.
+    calls: BTreeMap<(CallId, EdgeId), HomeId>,
     kept: Kept,
     next_beat: Millis,
 }
@@ -251,7 +252,7 @@ impl Redirector {
         for (commit, _) in lost {
             self.kept.drop_commit(commit);
         }
-        self.calls.retain(|_, origin| origin.edge != edge);
+        self.calls.retain(|(_, from), _| *from != edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {
             let Some(proxy) = self.homes.get_mut(&home) else {
@@ -395,7 +396,7 @@ impl Redirector {
     }
 
     fn call(&mut self, edge: EdgeId, home: HomeId, call: CallId, request: Request, out: &mut Out) {
-        let waiting = self.calls.values().filter(|o| o.edge == edge).count();
+        let waiting = self.calls.keys().filter(|(_, from)| *from == edge).count();
         if waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited) {
             out.note(Note::ChildLimited);
             let result = Err(CallError::Busy);
@@ -404,7 +405,7 @@ impl Redirector {
         // Without the home the call is lost; it is made again when the stream begins.
         let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
         if let Some(up) = up {
-            self.calls.insert(call, Origin { home, edge });
+            self.calls.insert((call, edge), home);
             out.up(
                 up,
                 Up::Call {

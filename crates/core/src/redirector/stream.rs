@@ -118,8 +118,10 @@ impl Redirector {
                 }
             }
             Down::Answer { home, call, result } => {
-                if let Some(origin) = self.calls.remove(&call) {
-                    out.down(origin.edge, Down::Answer { home, call, result });
+                let asked = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
+                for ((call, edge), _) in self.calls.extract_if(asked, |_, _| true) {
+                    let result = result.clone();
+                    out.down(edge, Down::Answer { home, call, result });
                 }
             }
         }
@@ -184,7 +186,7 @@ impl Redirector {
         for (commit, _) in lost {
             self.kept.drop_commit(commit);
         }
-        self.calls.retain(|_, origin| origin.home != home);
+        self.calls.retain(|_, of| *of != home);
     }
 
     /// One position: applied here, then told below as one step. The values
