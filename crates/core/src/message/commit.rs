@@ -1,0 +1,239 @@
+//! A transaction on its way to its homes, and how it ended (rules 6, 10 and 11).
+
+use crate::change::{SlotSet, WriteOp};
+use crate::ids::{
+    CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
+};
+use alloc::vec::Vec;
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// A transaction's request to commit (rule 6).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CommitRequest {
+    /// Its id, used once.
+    pub id: CommitId,
+    /// The member's registration at the coordinating home.
+    pub registration: Registration,
+    /// What concerns each home; the first is the coordinating one.
+    pub parts: Vec<Part>,
+    /// The transactions it builds on (rule 14).
+    pub builds_on: Vec<CommitId>,
+}
+
+/// What a transaction did at one home.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Part {
+    /// The home.
+    pub home: HomeId,
+    /// The position at which all of its reads there are current (rule 4).
+    pub evidence: Position,
+    /// What it read.
+    pub reads: Vec<(PageId, SlotSet)>,
+    /// What it wrote, pages and slots ascending, each once.
+    pub writes: Vec<PageWrites>,
+}
+
+/// What a transaction writes to one page.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PageWrites {
+    /// The page.
+    pub page: PageId,
+    /// Its slots, ascending, each once.
+    pub slots: Vec<(Slot, WriteOp)>,
+}
+
+impl CommitRequest {
+    /// Bytes of values and slots, for limits.
+    pub fn bytes(&self) -> usize {
+        self.parts.iter().map(Part::bytes).sum()
+    }
+
+    /// The part of a home.
+    pub fn part(&self, home: HomeId) -> Option<&Part> {
+        self.parts.iter().find(|part| part.home == home)
+    }
+
+    /// The home that answers: a fixed function of the request (rule 11).
+    pub fn coordinator(&self) -> Option<HomeId> {
+        self.parts.first().map(|part| part.home)
+    }
+}
+
+impl Part {
+    /// Bytes of values and slots, for limits.
+    pub fn bytes(&self) -> usize {
+        let writes: usize = self
+            .writes
+            .iter()
+            .map(|page| {
+                16 + page
+                    .slots
+                    .iter()
+                    .map(|(_, op)| 16 + op.bytes())
+                    .sum::<usize>()
+            })
+            .sum();
+        self.reads.len() * 48 + writes
+    }
+}
+
+/// How a commit ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It is durable, at this place in the home's order.
+    Committed {
+        /// Its position.
+        position: Position,
+        /// Its stamp.
+        stamp: Stamp,
+    },
+    /// It has and will have no effect.
+    Refused(Refusal),
+}
+
+/// Which kind of refusal (rule 6). *Busy* and *full* leave the id usable;
+/// every other refusal ends it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Refusal {
+    /// An object that was read changed after the evidence. Run the transaction again.
+    Conflict {
+        /// One such object.
+        object: ObjectId,
+    },
+    /// It conflicts with a commit in doubt. Run it again a little later.
+    InDoubt,
+    /// The home has too much to do. Send it again after a while.
+    Busy {
+        /// How long to wait, in milliseconds.
+        retry_after_ms: u32,
+    },
+    /// The home has no room to make it durable. Reads go on; free some room.
+    Full,
+    /// It builds on a transaction that was refused. Run both again.
+    BuiltOnRefused,
+    /// The home did not know this id when it was asked for it, and now never will
+    /// execute it. Run the transaction again.
+    Unknown,
+    /// The member may not write there.
+    NoRight,
+    /// The request cannot be right; running it again does not help.
+    Invalid {
+        /// What is wrong with it.
+        reason: InvalidCommit,
+    },
+    /// The home remembers nothing of this id any more: it will not execute it,
+    /// and cannot tell whether it did (rule 11).
+    Forgotten,
+}
+
+/// What cannot be right in a commit request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum InvalidCommit {
+    /// No such segment (any more).
+    NoSuchSegment,
+    /// The object is not the one meant: deleted, or deleted and created anew.
+    Generation {
+        /// The object.
+        object: ObjectId,
+        /// The generation that it has.
+        found: Generation,
+    },
+    /// A patch reaches beyond the end of its object, or into a large one.
+    Patch {
+        /// The object.
+        object: ObjectId,
+    },
+    /// More bytes than a commit or a value may have.
+    TooLarge,
+    /// A staged value that was not (wholly) staged by this member.
+    NotStaged,
+    /// A page that programs may not write to: an overflow page, or the first of a segment.
+    ReservedPage,
+    /// Pages or slots out of order or twice, or a part of another home.
+    Malformed,
+    /// A page that it needs is damaged on the home's disk.
+    Damaged,
+    /// Several homes in one transaction are not supported yet.
+    SeveralHomes,
+}
+
+impl Refusal {
+    /// The refusal's kind, for counts and messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Refusal::Conflict { .. } => "conflict",
+            Refusal::InDoubt => "in doubt",
+            Refusal::Busy { .. } => "busy",
+            Refusal::Full => "full",
+            Refusal::BuiltOnRefused => "built on a refused one",
+            Refusal::Unknown => "unknown",
+            Refusal::NoRight => "no right",
+            Refusal::Invalid { .. } => "invalid",
+            Refusal::Forgotten => "forgotten",
+        }
+    }
+
+    /// Whether the id may be sent again as it is (rule 11).
+    pub fn leaves_id_usable(&self) -> bool {
+        matches!(self, Refusal::Busy { .. } | Refusal::Full)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Conflict { object } => {
+                write!(
+                    f,
+                    "object {object} was changed by another transaction: run it again"
+                )
+            }
+            Refusal::InDoubt => write!(f, "a commit in doubt is in the way: run it again"),
+            Refusal::Busy { retry_after_ms } => {
+                write!(f, "the home is busy: try again after {retry_after_ms} ms")
+            }
+            Refusal::Full => write!(
+                f,
+                "the home's store is full: commits are refused until there is room; reads go on"
+            ),
+            Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
+            Refusal::Unknown => write!(
+                f,
+                "the home never got it before it was asked for the outcome: run it again"
+            ),
+            Refusal::NoRight => write!(f, "no right to write there"),
+            Refusal::Invalid { reason } => write!(f, "{reason}"),
+            Refusal::Forgotten => write!(
+                f,
+                "the home no longer remembers whether it committed this: look at the objects"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for InvalidCommit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidCommit::NoSuchSegment => write!(f, "the segment does not exist (any more)"),
+            InvalidCommit::Generation { object, found } => write!(
+                f,
+                "object {object} is not the one meant: its slot is at generation {found}"
+            ),
+            InvalidCommit::Patch { object } => {
+                write!(f, "a patch does not lie within object {object}")
+            }
+            InvalidCommit::TooLarge => write!(f, "more bytes than one commit may carry"),
+            InvalidCommit::NotStaged => write!(f, "a large value was not staged"),
+            InvalidCommit::ReservedPage => write!(f, "a page that programs may not write to"),
+            InvalidCommit::Malformed => write!(f, "the commit request is malformed"),
+            InvalidCommit::Damaged => write!(
+                f,
+                "a page is damaged on the home's disk: `thorp check` there tells which"
+            ),
+            InvalidCommit::SeveralHomes => {
+                write!(f, "a transaction over several homes is not supported yet")
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What travels on an edge: [`Up`] from child to parent, [`Down`] from parent
+//! to child. The protocol is the same at every depth.
+
+mod call;
+mod commit;
+
+pub use call::{CallError, CallId, Request, Response, SegmentInfo};
+pub use commit::{CommitRequest, InvalidCommit, Outcome, PageWrites, Part, Refusal};
+
+use crate::change::PageChange;
+use crate::ids::{
+    Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, SegmentId, Stamp,
+};
+use crate::image::Image;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// A message on an edge.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// To the parent.
+    Up(Up),
+    /// To the child.
+    Down(Down),
+}
+
+/// From child to parent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Up {
+    /// Send me a page.
+    Fetch {
+        /// Whose page.
+        home: HomeId,
+        /// The stream that it is for.
+        epoch: Epoch,
+        /// The page.
+        page: PageId,
+        /// Which try this is.
+        attempt: Attempt,
+        /// Whether a neighbour may answer, beside the stream (rule 9).
+        peers: bool,
+    },
+    /// I no longer hold a page, nor does anybody below me (rule 2).
+    Evict {
+        /// Whose page.
+        home: HomeId,
+        /// The stream that told its changes.
+        epoch: Epoch,
+        /// The page.
+        page: PageId,
+        /// The highest entry number received for it.
+        entry: EntryNo,
+    },
+    /// Everything below me has applied the stream so far (rule 7).
+    Ack {
+        /// Whose stream.
+        home: HomeId,
+        /// Which life of it.
+        epoch: Epoch,
+        /// How far.
+        position: Position,
+    },
+    /// A helper's answer to [`Down::Redirect`].
+    Peer(PeerImage),
+    /// Commit a transaction.
+    Commit(CommitRequest),
+    /// Something of a home that is not a page or a commit.
+    Call {
+        /// Names the answer.
+        call: CallId,
+        /// Which home.
+        home: HomeId,
+        /// What is asked.
+        request: Request,
+    },
+    /// Tell me (no longer) of every change in a segment.
+    Watch {
+        /// Whose segment.
+        home: HomeId,
+        /// The stream that is to tell it.
+        epoch: Epoch,
+        /// The segment.
+        segment: SegmentId,
+        /// Whether to begin or to end.
+        on: bool,
+    },
+}
+
+/// From parent to child. All but [`Down::Peer`] are the stream of their home
+/// and are in its order (rule 1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Down {
+    /// A stream begins: forget what another epoch told.
+    Begin {
+        /// Whose stream.
+        home: HomeId,
+        /// The home's name.
+        name: String,
+        /// Which life of the stream.
+        epoch: Epoch,
+        /// Where it begins.
+        position: Position,
+        /// What is promised there.
+        watermark: Stamp,
+    },
+    /// The stream ends: the home is out of reach for now.
+    End {
+        /// Whose stream.
+        home: HomeId,
+    },
+    /// One position, whole.
+    Step(Step),
+    /// The answer to [`Up::Fetch`].
+    Image {
+        /// Whose page.
+        home: HomeId,
+        /// The page.
+        page: PageId,
+        /// The try it answers.
+        attempt: Attempt,
+        /// The entering it carries (rule 2).
+        entry: EntryNo,
+        /// As of where; the stream is complete up to there.
+        position: Position,
+        /// The page, or why not.
+        answer: FetchAnswer,
+    },
+    /// Send your image of a page to a neighbour (rule 9).
+    Redirect {
+        /// Whose page.
+        home: HomeId,
+        /// The page.
+        page: PageId,
+        /// Who asked.
+        requester: MemberId,
+        /// The requester's epoch.
+        epoch: Epoch,
+        /// The requester's try.
+        attempt: Attempt,
+        /// The requester's entering.
+        entry: EntryNo,
+    },
+    /// A helper's answer on its way to the requester: beside the stream.
+    Peer(PeerImage),
+    /// A commit was refused.
+    Refused {
+        /// By whom.
+        home: HomeId,
+        /// Which.
+        commit: CommitId,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The outcome of a commit that wrote nothing, or one that was remembered:
+    /// it is forwarded, never applied (rule 11).
+    Told {
+        /// By whom.
+        home: HomeId,
+        /// Which.
+        commit: CommitId,
+        /// Where it stands in the home's order.
+        position: Position,
+        /// Its stamp.
+        stamp: Stamp,
+    },
+    /// Nothing happened to your pages up to here.
+    Heartbeat {
+        /// Whose stream.
+        home: HomeId,
+        /// Complete up to here.
+        position: Position,
+        /// All commits stamped at or below it were delivered (rule 5).
+        watermark: Stamp,
+    },
+    /// The answer to [`Up::Call`].
+    Answer {
+        /// By whom.
+        home: HomeId,
+        /// Which call.
+        call: CallId,
+        /// The answer.
+        result: Result<Response, CallError>,
+    },
+}
+
+impl Down {
+    /// Whose stream it belongs to.
+    pub fn home(&self) -> HomeId {
+        match self {
+            Down::Step(step) => step.home,
+            Down::Peer(peer) => peer.home,
+            Down::Begin { home, .. }
+            | Down::End { home }
+            | Down::Image { home, .. }
+            | Down::Redirect { home, .. }
+            | Down::Refused { home, .. }
+            | Down::Told { home, .. }
+            | Down::Heartbeat { home, .. }
+            | Down::Answer { home, .. } => *home,
+        }
+    }
+}
+
+/// Everything of one position that concerns a child: applied as one (rule 1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// Whose position.
+    pub home: HomeId,
+    /// Complete up to here.
+    pub position: Position,
+    /// The commit's stamp.
+    pub stamp: Stamp,
+    /// The commit, if it came up this edge: its reply.
+    pub commit: Option<CommitId>,
+    /// What happened to pages that the child holds or watches. Values that the
+    /// child kept of its own commit are left out.
+    pub changes: Vec<PageChange>,
+}
+
+/// A parent's answer to a fetch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FetchAnswer {
+    /// The page; one that was never written is empty, and entered like any other.
+    Image(Image),
+    /// The page cannot be had.
+    Refused(FetchRefusal),
+}
+
+/// Why a page cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FetchRefusal {
+    /// There is no such segment, or no object has reached this overflow page
+    /// yet; nothing was entered.
+    NoSuchSegment,
+    /// What is on disk is damaged; `thorp check` at the home tells more.
+    Damaged,
+    /// Too many requests at once; ask again.
+    Busy,
+}
+
+/// A helper's answer: an image with the label that brings it under the
+/// requester's stream (rule 9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PeerImage {
+    /// Whose page.
+    pub home: HomeId,
+    /// The page.
+    pub page: PageId,
+    /// Who asked.
+    pub requester: MemberId,
+    /// In which epoch.
+    pub epoch: Epoch,
+    /// In which try.
+    pub attempt: Attempt,
+    /// Under which entry number.
+    pub entry: EntryNo,
+    /// The image is as of here.
+    pub position: Position,
+    /// The image, or that the helper has no complete one.
+    pub image: Option<Image>,
+}
