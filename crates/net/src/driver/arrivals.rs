@@ -22,7 +22,7 @@ pub(super) enum Arrival {
         index: usize,
         connection: Connection,
         peer: Peer,
-        /// To be dropped when the edge ends: then the parent is dialed again.
+        /// To be dropped when the edge ends: then the parent is dialed again. Sent before, if the edge was good.
         held: oneshot::Sender<()>,
     },
 }
@@ -62,6 +62,10 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
 }
 
 /// Dials one parent, and again whenever it is lost, for ever.
+///
+/// The waits between grow ([`Backoff`]) until an edge was good: the parent had begun a home's stream down it, and it was not
+/// this node that ended it; or it stood for [`STOOD_MIN`], as one to a site does whose home is out of reach. So a parent that
+/// is restarted is back at once, and one that hangs up on us, or that we turn away, is not dialed in a tight loop.
 pub(super) struct Dialer {
     pub(super) index: usize,
     pub(super) parent: ParentConfig,
@@ -80,14 +84,13 @@ impl Dialer {
         loop {
             match self.dial(&hello).await {
                 Ok((connection, peer)) => {
-                    let begun = Instant::now();
+                    let since = Instant::now();
                     said.clear();
-                    if !self.hold(connection, peer).await {
+                    let Some(good) = self.hold(connection, peer).await else {
                         return;
-                    }
+                    };
                     self.lost("the connection ended");
-                    // One that is hung up on at once is not dialed in a tight loop.
-                    if begun.elapsed() >= STOOD_MIN {
+                    if good || since.elapsed() >= STOOD_MIN {
                         backoff.succeeded();
                     }
                 }
@@ -119,8 +122,9 @@ impl Dialer {
         }
     }
 
-    /// Gives the connection to the loop and waits until its edge has ended. `false` if the driver is gone.
-    async fn hold(&self, connection: Connection, peer: Peer) -> bool {
+    /// Gives the connection to the loop and waits until its edge has ended; tells whether the edge was good. `None` if the
+    /// driver is gone.
+    async fn hold(&self, connection: Connection, peer: Peer) -> Option<bool> {
         info!(
             parent = peer.name,
             address = connection.peer().address,
@@ -133,12 +137,8 @@ impl Dialer {
             peer,
             held,
         };
-        if self.arrivals.send(arrival).await.is_err() {
-            return false;
-        }
-        // The other half is only ever dropped.
-        let _ = ended.await;
-        true
+        self.arrivals.send(arrival).await.ok()?;
+        Some(ended.await.is_ok())
     }
 
     fn lost(&self, why: &str) {

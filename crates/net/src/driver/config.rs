@@ -134,7 +134,8 @@ pub const FLUSH_TIME_MAX: Duration = Duration::from_secs(3);
 pub(super) const ROUND_INPUTS_MAX: usize = 64;
 /// Connections that wait for the loop to take them.
 pub(super) const ARRIVALS_MAX: usize = 16;
-/// A connection to a parent that stood as long counts as a success: the next dialing begins without a long wait.
+/// A connection to a parent that stood as long was good even if no home's stream ever began: dialing again begins without a
+/// long wait.
 pub(super) const STOOD_MIN: Duration = Duration::from_secs(5);
 /// Edges that are closed and still write what was queued.
 pub(super) const LEAVING_MAX: usize = 1024;

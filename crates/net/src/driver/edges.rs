@@ -107,8 +107,10 @@ pub(super) struct Edge {
     sender: Arc<FrameSender>,
     reader: AbortHandle,
     pub(super) name: String,
-    /// Dropped with the edge: then the parent is dialed again.
-    _held: Option<oneshot::Sender<()>>,
+    /// Whether the parent has begun a home's stream: it does what it is there for.
+    begun: bool,
+    /// Dropped with the edge, then the parent is dialed again; or sent, if the edge was good.
+    held: Option<oneshot::Sender<()>>,
 }
 
 /// What is needed to open an edge.
@@ -129,6 +131,13 @@ impl Edges {
             shared,
             open: HashMap::new(),
             last: EdgeId(0),
+        }
+    }
+
+    /// A parent has begun a home's stream down this edge.
+    pub(super) fn begun(&mut self, id: EdgeId) {
+        if let Some(edge) = self.open.get_mut(&id) {
+            edge.begun = true;
         }
     }
 
@@ -156,7 +165,8 @@ impl Edges {
             sender: Arc::clone(&sender),
             reader: opening.reader,
             name: format!("{} ({})", opening.peer.name, opening.address),
-            _held: opening.held,
+            begun: false,
+            held: opening.held,
         };
         let seen = Seen {
             sender,
@@ -198,6 +208,14 @@ impl Drop for Edges {
 impl Edge {
     pub(super) fn sender(&self) -> &FrameSender {
         &self.sender
+    }
+
+    /// It was the peer that ended it: a parent that had begun a stream is dialed again without a long wait.
+    pub(super) fn ended_by_peer(self) {
+        if let Some(held) = self.held.filter(|_| self.begun) {
+            // Nobody listens when the driver goes.
+            let _ = held.send(());
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::mem;
 use thorp_core::codec;
 use thorp_core::door::{Core, Direction, Effect, Input, Out};
 use thorp_core::ids::{EdgeId, Peer};
-use thorp_core::message::Message;
+use thorp_core::message::{Down, Message};
 use thorp_core::note::Note;
 use tracing::{debug, info, warn};
 
@@ -145,7 +145,12 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
             return;
         }
         match what {
-            What::Message(message, _permit) => self.input(Input::Received { edge, message }),
+            What::Message(message, _permit) => {
+                if let Message::Down(Down::Begin { .. }) = message {
+                    self.edges.begun(edge);
+                }
+                self.input(Input::Received { edge, message });
+            }
             What::Gone(gone) => self.gone(edge, &gone),
         }
     }
@@ -161,6 +166,9 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
                 warn!(peer = edge.name, "cut off: {gone}");
                 self.note(Note::ChildCutOff);
             }
+        }
+        if !matches!(gone, Gone::NoMessage(_)) {
+            edge.ended_by_peer();
         }
         self.input(Input::Disconnected { edge: id });
     }

@@ -8,10 +8,10 @@ use thorp_core::ids::{EdgeId, NodeKind};
 use thorp_core::message::{Message, Up};
 use thorp_core::note::Note;
 use thorp_net::driver::{ParentState, net_config};
-use thorp_net::{Config, LinkDelay, dial};
+use thorp_net::{BACKOFF_MIN, Config, LinkDelay, dial};
 
 use crate::common::Village;
-use crate::toy::{self, ack, child, end_of, parent, parent_at, peer, silent, start};
+use crate::toy::{self, ack, begin_of, child, end_of, parent, parent_at, peer, silent, start};
 
 /// Answers every acknowledgement.
 fn echo() -> toy::Act {
@@ -241,4 +241,55 @@ async fn a_wide_area_link_is_played_for_one_child_by_name() {
         "{:?}",
         begin.elapsed()
     );
+}
+
+/// Hangs up on each child, after it has begun a stream or without that.
+fn hangs_up(begins: bool) -> toy::Act {
+    Box::new(move |_, input, out| {
+        if let Input::Connected { edge, .. } = input {
+            if begins {
+                out.effects.push(Effect::Send(*edge, begin_of(1)));
+            }
+            out.close(*edge, "a test");
+        }
+    })
+}
+
+/// The waits between so many calls of a child.
+async fn waits(begins: bool, calls: usize, act: toy::Act) -> Vec<Duration> {
+    let village = Village::new();
+    let (config, address) = parent(&village).await;
+    let mut home = start(config, hangs_up(begins));
+    let _member = start(child(&village, &address), act);
+    let mut waits = Vec::new();
+    for _ in 0..calls {
+        connected(&home.next().await);
+        let ended = Instant::now();
+        home.next().await;
+        waits.push(ended);
+    }
+    waits.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[tokio::test]
+async fn a_parent_that_had_begun_is_dialed_again_without_a_growing_wait() {
+    // The shortest that the sixth wait can be, had the waits grown.
+    let sixth = BACKOFF_MIN * 32 / 2;
+    let begun = waits(true, 8, silent()).await;
+    assert!(begun[5..].iter().any(|wait| *wait < sixth), "{begun:?}");
+}
+
+#[tokio::test]
+async fn a_parent_that_hangs_up_or_is_turned_away_is_dialed_ever_more_rarely() {
+    let turns_away: toy::Act = Box::new(|_, input, out| {
+        if let Input::Received { edge, .. } = input {
+            out.close(*edge, "a test");
+        }
+    });
+    for (begins, act) in [(false, silent()), (true, turns_away)] {
+        let waits = waits(begins, 5, act).await;
+        for (wait, step) in waits.iter().zip([1, 2, 4, 8]) {
+            assert!(*wait >= BACKOFF_MIN * step / 2, "{begins} {waits:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use thorp_core::door::{Core, Effect, Input, Out};
-use thorp_core::ids::{Epoch, HomeId, MemberId, Millis, NodeKind, Now, Peer, Position};
+use thorp_core::ids::{Epoch, HomeId, MemberId, Millis, NodeKind, Now, Peer, Position, Stamp};
 use thorp_core::message::{Down, Message, Up};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
 use thorp_net::{Address, Listener};
@@ -128,6 +128,16 @@ impl Running {
 pub(crate) fn end_of(home: u32) -> Message {
     let home = HomeId(home);
     Message::Down(Down::End { home })
+}
+
+pub(crate) fn begin_of(home: u32) -> Message {
+    Message::Down(Down::Begin {
+        home: HomeId(home),
+        name: "alps".to_owned(),
+        epoch: Epoch(1),
+        position: Position(0),
+        watermark: Stamp::default(),
+    })
 }
 
 pub(crate) fn ack(position: u64) -> Message {
