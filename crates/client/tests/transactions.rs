@@ -125,6 +125,46 @@ fn reading_what_is_cached_and_committing_that_sends_nothing() {
 }
 
 #[test]
+fn every_wait_for_a_page_is_one_miss() {
+    let village = Village::new();
+    let (anna, shop) = village.member_at("shop");
+    // One fills its page: ten objects, ten pages.
+    let notes: Vec<Reference> = anna
+        .transact(|tx| (0..10).map(|_| tx.create(&shop, vec![7; 8000])).collect())
+        .unwrap();
+    let read_all = |member: &Member| {
+        let before = member.stats();
+        member
+            .transact(|tx| notes.iter().try_for_each(|note| tx.read(note).map(|_| ())))
+            .unwrap();
+        let spent = member.stats().since(&before);
+        (spent.cached_reads, spent.misses, spent.fetches)
+    };
+    let bert = village.member();
+    assert_eq!(read_all(&bert), (10, 10, 10));
+    assert_eq!(read_all(&bert), (10, 0, 0));
+    // Every way of reading waits once.
+    let conny = village.member();
+    let mut tx = conny.begin(Session::new());
+    tx.read_at(&notes[0], 10, 10).unwrap();
+    tx.size(&notes[1]).unwrap();
+    tx.exists(&notes[2]).unwrap();
+    tx.patch(&notes[3], 0, b"new").unwrap();
+    tx.commit().unwrap();
+    let stats = conny.stats();
+    assert_eq!((stats.misses, stats.fetches), (4, 4));
+    // So does a visit: once a page, and once for the segment's extent; pages are asked for ahead of it.
+    let dora = village.member();
+    let shop = dora.open("thorp://alps/shop").unwrap();
+    let mut tx = dora.begin(Session::new());
+    tx.scan(&shop, |_, _| Ok(())).unwrap();
+    tx.commit().unwrap();
+    let stats = dora.stats();
+    assert_eq!(stats.fetches, 11);
+    assert!((1..=11).contains(&stats.misses), "{}", stats.misses);
+}
+
+#[test]
 fn two_members_count_together_and_lose_nothing() {
     let village = Village::new();
     let (anna, shop) = village.member_at("shop");

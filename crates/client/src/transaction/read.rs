@@ -37,7 +37,7 @@ impl Transaction {
     /// An object's bytes, from the reference's offset on. From the cache if they are there; else the page is fetched.
     pub fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
         let found = match self.find(reference)? {
-            Found::Need(_) => block_on(self.ready(reference))?,
+            needed @ Found::Need(_) => block_on(self.settle(reference, needed))?,
             found => found,
         };
         self.show(reference, found)
@@ -161,30 +161,41 @@ impl Transaction {
 
     /// Waits until an object's bytes are here.
     pub(super) async fn ready(&mut self, reference: &Reference) -> Result<Found> {
+        let found = self.find(reference)?;
+        self.settle(reference, found).await
+    }
+
+    /// Waits until an object's bytes are here, or it is known to be a large one.
+    pub(super) async fn ready_head(&mut self, reference: &Reference) -> Result<Found> {
+        let found = self.find(reference)?;
+        self.settle_head(reference, found).await
+    }
+
+    /// Waits for what was found to be needed, until the object's bytes are here.
+    async fn settle(&mut self, reference: &Reference, mut found: Found) -> Result<Found> {
         loop {
-            match self.ready_head(reference).await? {
+            match self.settle_head(reference, found).await? {
                 Found::Need(Need::Whole(object, overflow)) => {
                     let bytes = self.assemble(object, overflow).await?;
                     self.large.insert(object, bytes);
+                    found = self.find(reference)?;
                 }
                 found => return Ok(found),
             }
         }
     }
 
-    /// Waits until an object's bytes are here, or it is known to be a large one.
-    pub(super) async fn ready_head(&mut self, reference: &Reference) -> Result<Found> {
+    /// Waits for the pages that were found to be needed. Each look that finds one missing is followed by one wait for it:
+    /// what is counted as a miss is a wait.
+    async fn settle_head(&mut self, reference: &Reference, mut found: Found) -> Result<Found> {
         let mut due = None;
-        loop {
-            match self.find(reference)? {
-                Found::Need(Need::Page(place)) => {
-                    // No clock is asked for what is here.
-                    let due = *due.get_or_insert_with(|| self.fetch_due());
-                    self.fetch(place, due).await?;
-                }
-                found => return Ok(found),
-            }
+        while let Found::Need(Need::Page(place)) = found {
+            // No clock is asked for what is here.
+            let due = *due.get_or_insert_with(|| self.fetch_due());
+            self.fetch(place, due).await?;
+            found = self.find(reference)?;
         }
+        Ok(found)
     }
 
     pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
