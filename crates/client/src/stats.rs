@@ -6,16 +6,18 @@ use thorp_net::Traffic;
 /// What a member has counted since it joined. Take two and subtract for what a stretch of work did: [`Stats::since`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Reads answered from the cache (of transactions that have ended).
+    /// Slots read from the cache, also those that had to wait for their page first (of transactions that have ended).
     pub cached_reads: u64,
-    /// Reads that had to wait for a page.
+    /// Times that a read had to wait for a page (of transactions that have ended). The many pages of a large object are not
+    /// counted.
     pub misses: u64,
     /// Pages asked for, also ahead of reading.
     pub fetches: u64,
-    /// Pages that came from the home this member is joined to directly.
+    /// Pages that came from a home that this member is joined to directly.
     pub from_home: u64,
-    /// Pages that came from the site: its memory, or the home behind it.
-    pub from_site: u64,
+    /// Pages that came through the site: out of its memory, or from the home behind it. The protocol does not tell
+    /// which: the site itself does, in its status.
+    pub through_site: u64,
     /// Pages that came from a neighbour.
     pub from_peers: u64,
     /// Transactions committed, all kinds.
@@ -43,9 +45,10 @@ pub struct Stats {
 pub struct Waits {
     /// For commits' outcomes.
     pub commit: Duration,
-    /// For pages from the home.
+    /// For pages from a home that this member is joined to directly.
     pub home_fetch: Duration,
-    /// For pages from the site.
+    /// For pages that came through the site, wherever it had them from; and for pages that came in the moment they were
+    /// asked for.
     pub site_fetch: Duration,
     /// For pages from a neighbour.
     pub peer_fetch: Duration,
@@ -62,7 +65,7 @@ impl Stats {
             misses: self.misses.saturating_sub(earlier.misses),
             fetches: self.fetches.saturating_sub(earlier.fetches),
             from_home: self.from_home.saturating_sub(earlier.from_home),
-            from_site: self.from_site.saturating_sub(earlier.from_site),
+            through_site: self.through_site.saturating_sub(earlier.through_site),
             from_peers: self.from_peers.saturating_sub(earlier.from_peers),
             commits: self.commits.saturating_sub(earlier.commits),
             free_commits: self.free_commits.saturating_sub(earlier.free_commits),

@@ -363,5 +363,5 @@ fn prefetched_pages_are_read_without_waiting() {
         .unwrap();
     let spent = bert.stats().since(&before);
     assert_eq!((spent.misses, spent.fetches), (0, 0));
-    assert_eq!((bert.stats().from_home, bert.stats().from_site), (10, 0));
+    assert_eq!((bert.stats().from_home, bert.stats().through_site), (10, 0));
 }

@@ -54,7 +54,7 @@ pub(crate) fn measure(pages: Option<u32>) -> Result<()> {
         let medians = rounds(&member, &mut bare, &firsts, pages)?;
         let spent = member.stats();
         let expected = firsts.len() as u64;
-        let came = (spent.from_peers, spent.from_site);
+        let came = (spent.from_peers, spent.through_site);
         let (who, right) = match cache_bytes {
             0 => ("a neighbour", came == (expected, 0)),
             _ => ("the site's memory", came == (0, expected)),

@@ -135,13 +135,13 @@ pub(crate) struct Spent {
     pub(crate) elapsed: f64,
     /// Waiting for commits.
     pub(crate) commit: f64,
-    /// Waiting for pages from the home, directly or by way of the site.
+    /// Waiting for pages from the home, directly or through the site: the demo's sites have no memory of their own.
     pub(crate) home_fetch: f64,
-    /// Waiting for pages from neighbours, or from the site's own memory.
+    /// Waiting for pages from neighbours.
     pub(crate) peer_fetch: f64,
     /// Waiting for room to create objects in.
     pub(crate) room: f64,
-    /// Pages from the home, directly or by way of the site.
+    /// Pages from the home, directly or through the site.
     pub(crate) home_pages: f64,
     /// Pages from neighbours.
     pub(crate) peer_pages: f64,
@@ -177,7 +177,7 @@ impl Spent {
             home_fetch: (waits.home_fetch + waits.site_fetch).as_secs_f64(),
             peer_fetch: waits.peer_fetch.as_secs_f64(),
             room: waits.room.as_secs_f64(),
-            home_pages: (stats.from_home + stats.from_site) as f64,
+            home_pages: (stats.from_home + stats.through_site) as f64,
             peer_pages: stats.from_peers as f64,
             cached_reads: stats.cached_reads as f64,
             misses: stats.misses as f64,

@@ -13,7 +13,7 @@ pub(crate) struct Counters {
     aborts: AtomicU64,
     unknown: AtomicU64,
     from_home: AtomicU64,
-    from_site: AtomicU64,
+    through_site: AtomicU64,
     from_peers: AtomicU64,
     commit_nanos: AtomicU64,
     home_nanos: AtomicU64,
@@ -51,7 +51,7 @@ impl Counters {
     pub(crate) fn fetched(&self, source: Source) {
         match source {
             Source::Home => count(&self.from_home),
-            Source::Site => count(&self.from_site),
+            Source::Site => count(&self.through_site),
             Source::Peer => count(&self.from_peers),
             Source::Cache => {}
         }
@@ -87,7 +87,7 @@ impl Counters {
         stats.aborts = get(&self.aborts);
         stats.unknown_outcomes = get(&self.unknown);
         stats.from_home = get(&self.from_home);
-        stats.from_site = get(&self.from_site);
+        stats.through_site = get(&self.through_site);
         stats.from_peers = get(&self.from_peers);
         stats.waits = Waits {
             commit: nanos(&self.commit_nanos),

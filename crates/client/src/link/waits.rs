@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot, watch};
 pub(crate) enum Source {
     /// The home that this member is joined to.
     Home,
-    /// The site: its memory, or the home behind it.
+    /// The site: its memory, or the home behind it. The protocol does not tell which.
     Site,
     /// A neighbour.
     Peer,
