@@ -337,6 +337,25 @@ fn nobody_adds_an_object_under_a_scan() {
 }
 
 #[test]
+fn a_visit_to_a_whole_segment_is_sent_as_a_few_bytes_a_page() {
+    let village = Village::new();
+    let (anna, notes) = village.member_at("notes");
+    let pages = 100;
+    anna.transact(|tx| (0..pages).try_for_each(|_| tx.create(&notes, vec![7; 8000]).map(|_| ())))
+        .unwrap();
+    let tally = anna.create("thorp://alps/tally").unwrap();
+    let count = anna.transact(|tx| tx.create_typed(&tally, &0u64)).unwrap();
+    let mut tx = anna.begin(Session::new());
+    tx.scan(&notes, |_, _| Ok(())).unwrap();
+    tx.put(&count, &pages).unwrap();
+    let before = anna.stats();
+    tx.commit().unwrap();
+    // All slots of a page, free ones too, are one set of bits: forty bytes, and the page's name.
+    let sent = anna.stats().since(&before).traffic.bytes_sent;
+    assert!(sent < 100 * 50 + 500, "{sent} bytes");
+}
+
+#[test]
 fn an_empty_segment_is_scanned_and_a_visitor_may_stop() {
     let village = Village::new();
     let (anna, notes) = village.member_at("notes");
