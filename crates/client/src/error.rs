@@ -131,7 +131,7 @@ impl Error {
     pub(crate) fn gone(object: ObjectId) -> Self {
         Self::new(
             ErrorKind::Gone,
-            format!("object {object} was deleted: forget the reference"),
+            format!("there is no object {object} of this reference, or not any more"),
         )
     }
 

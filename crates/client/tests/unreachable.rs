@@ -10,7 +10,8 @@ mod village;
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{
-    CommitId, Error, ErrorKind, JoinConfig, JoinError, Member, Outcome, Reference, Result, Session,
+    CommitId, Error, ErrorKind, Identity, JoinConfig, JoinError, Member, Outcome, Reference,
+    Result, Session,
 };
 use village::{Village, eventually};
 
@@ -367,12 +368,20 @@ fn joining_nobody_fails_in_time_and_says_why() {
 #[test]
 fn a_stranger_does_not_get_in() {
     let village = Village::new();
-    let config = JoinConfig::new(village.address())
-        .identity(village.path("another village"))
-        .name("eve")
-        .join_timeout(SOON);
+    let eve = Identity::open_or_create(village.path("another village"), "eve").unwrap();
+    let config = JoinConfig::new(village.address()).identity_of(eve);
     assert!(matches!(
-        Member::join(config).unwrap_err(),
+        Member::join(config.join_timeout(SOON)).unwrap_err(),
         JoinError::Unreachable(_)
     ));
+}
+
+#[test]
+fn a_directory_without_an_identity_is_told_and_left_as_it_is() {
+    let village = Village::new();
+    let misspelt = village.path("misspelt");
+    let config = JoinConfig::new(village.address()).identity(&misspelt);
+    let error = Member::join(config).unwrap_err();
+    assert!(matches!(error, JoinError::Identity(_)), "{error}");
+    assert!(!misspelt.exists());
 }

@@ -206,11 +206,12 @@ fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
         ));
     };
     // Several programs may share a directory: the node's certificate counts, whatever they call themselves.
-    let known = Path::new(dir).join("node.pem").exists();
-    let identity = if known {
-        Identity::load(dir)
-    } else {
+    let holds = |file: &str| Path::new(dir).join(file).exists();
+    // A directory that was misspelt gets no authority: that would be a village of its own, which nobody else is in.
+    let identity = if !holds("node.pem") && holds("authority.key") {
         Identity::open_or_create(dir, &config.name)
+    } else {
+        Identity::load(dir)
     };
     identity.map_err(JoinError::Identity)
 }
