@@ -33,6 +33,7 @@ fn home(dir: &Path, delays: &str) -> Result<()> {
         name: Some(HOME.to_owned()),
         data_dir: Some(dir.to_owned()),
         listen: vec![socket(dir, HOME)],
+        http: None,
         ..HomeConfigFile::default()
     };
     for delay in delays.split(',').filter(|delay| !delay.is_empty()) {
@@ -57,6 +58,7 @@ fn site(dir: &Path, name: &str, cache_bytes: &str, one_way_ms: &str) -> Result<(
         data_dir: Some(dir.to_owned()),
         identity_dir: Some(dir.join(name)),
         listen: vec![socket(dir, name)],
+        http: None,
         ..SiteConfigFile::default()
     };
     config.limits.cache = Bytes(cache_bytes.parse()?);

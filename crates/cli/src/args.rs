@@ -55,7 +55,8 @@ Exit codes:
 
 Environment:
   THORP_VIA       the site or home to join, for --via
-  THORP_IDENTITY  the directory of a certificate and its key, for --identity";
+  THORP_IDENTITY  the directory of a certificate and its key, for --identity
+  THORP_HTTP      the --http address of a home or a site, for status";
 
 #[cfg(test)]
 mod tests {

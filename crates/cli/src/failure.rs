@@ -83,7 +83,10 @@ fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::Full => "free some room at the home (`thorp rm`), or raise its --limit-bytes",
         ErrorKind::HomeUnreachable => "look at it with `thorp status`, and try again",
         ErrorKind::OutcomeUnknown(_) => "look whether it was done before trying again",
-        ErrorKind::Gone => "find out its new reference with `thorp inspect`",
+        ErrorKind::Gone => "`thorp inspect SEGMENT --objects` tells which there are",
+        ErrorKind::Invalid => {
+            "a segment is thorp://HOME/path, an object in it thorp://HOME/path#PAGE.SLOT.GENERATION"
+        }
         ErrorKind::NotFound => "`thorp ls` tells what there is",
         ErrorKind::AlreadyExists => "take another name, or use what is there",
         ErrorKind::TooLarge => "do it in smaller pieces",

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, Failure> {
     let host = host_of(node);
     let unreachable = |error: io::Error| {
-        let todo = "check that it runs there and was started with --http";
+        let todo = "check that it runs there, and that it was not started with another --http, or with --http off";
         Failure::new(format!("{host} does not answer: {error}"), todo).with(Code::Unreachable)
     };
     let answer = ask(host, path, timeout).map_err(unreachable)?;
@@ -19,7 +19,7 @@ pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, F
     if status == "200" || status == "503" {
         return Ok(body.to_owned());
     }
-    let todo = "check that this is the --http address of a home or a site";
+    let todo = "check that this is the --http address of a home or a site: the last line that it printed when it started";
     Err(Failure::new(
         format!("{host} answers {status} to {path}"),
         todo,

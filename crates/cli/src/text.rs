@@ -46,6 +46,14 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
+/// So many of something.
+pub(crate) fn count(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        count => format!("{count} {thing}s"),
+    }
+}
+
 /// A time as people read it.
 pub(crate) fn time(time: Duration) -> String {
     let seconds = time.as_secs_f64();

@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{Going, Home, PATIENCE, run, thorp};
+use common::{Home, PATIENCE, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -76,26 +76,7 @@ fn a_limit_stops_commits_and_no_reads() {
 }
 
 fn home_with_limit(dir: &Path, limit: &str) -> Home {
-    let via = format!("unix:{}", dir.join("home.sock").display());
-    let home = dir.join("home").display().to_string();
-    let going = Going::start(thorp(&[
-        "home",
-        "--name=alps",
-        "--http=127.0.0.1:0",
-        "--until-stdin-closes",
-        &format!("--dir={home}"),
-        &format!("--listen={via}"),
-        &format!("--limit-bytes={limit}"),
-    ]));
-    let welcome = going.lines_until("ready");
-    let ready = welcome.last().unwrap();
-    Home {
-        http: ready.trim_start_matches("ready, http ").to_owned(),
-        identity: format!("{home}/identity"),
-        going,
-        via,
-        welcome,
-    }
+    Home::start_with(dir, &["--limit-bytes", limit])
 }
 
 fn join(home: &Home, name: &str) -> Member {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Home, Said, finish, run, thorp};
+use common::{Going, Home, OF_A_TEST, Said, finish, run, thorp};
 use std::fs;
 use std::path::Path;
 
@@ -36,6 +36,8 @@ fn help_and_version_say_what_there_is() {
         assert!(help.out.contains(word), "{word} in {}", help.out);
     }
     assert!(!help.out.contains("demo-member"));
+    let home = run(&["home", "--help"]);
+    assert!(home.out.contains("SIGTERM"), "{}", home.out);
     let version = run(&["--version"]);
     assert_eq!(
         version.out.trim(),
@@ -48,6 +50,7 @@ fn a_wrong_flag_is_wrong_usage() {
     for wrong in [
         &["home", "--lsiten", "x"][..],
         &["home", "--listen", "nowhere"],
+        &["home", "--http", "localhost"],
         &["site", "--home", "alps"],
         &["home", "--limit-bytes", "much"],
         &["demo", "--rtt-ms", "-1"],
@@ -73,6 +76,7 @@ fn who_says_nothing_of_where_is_told_how() {
     );
     assert_refused(&run(&["get", "thorp://alps/a"]), 2, "is a segment");
     assert_refused(&run(&["rm", "thorp://alps/a#1.0.1"]), 2, "is an object");
+    assert_refused(&run(&["site"]), 2, "no home was named");
 }
 
 #[test]
@@ -111,12 +115,38 @@ fn flags_override_the_file() {
 }
 
 #[test]
+fn the_status_is_served_on_this_machine_unless_it_is_turned_off() {
+    let dir = tempfile::tempdir().unwrap();
+    for (command, address) in [("home", "127.0.0.1:7430"), ("site", "127.0.0.1:7431")] {
+        let said = run(&[command, "--print-config"]);
+        let wanted = format!("http = \"{address}\"");
+        assert!(said.out.lines().any(|line| line == wanted), "{}", said.out);
+        let file = dir.path().join("off.toml");
+        fs::write(
+            &file,
+            run(&[command, "--http", "off", "--print-config"]).out,
+        )
+        .unwrap();
+        let said = run(&[command, "--config", text(&file), "--print-config"]);
+        assert!(said.out.contains("http = \"off\""), "{}", said.out);
+    }
+}
+
+#[test]
 fn a_directory_of_something_else_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
     fs::create_dir(&store).unwrap();
     fs::write(store.join("letters.txt"), "dear").unwrap();
-    let said = run(&["home", "--dir", text(dir.path()), "--listen", "127.0.0.1:0"]);
+    let said = run(&[
+        "home",
+        "--dir",
+        text(dir.path()),
+        "--listen",
+        "127.0.0.1:0",
+        "--http",
+        "off",
+    ]);
     assert_refused(&said, 1, "letters.txt");
     assert_refused(&run(&["check", text(dir.path())]), 1, "letters.txt");
     assert_refused(&run(&["check", "/nowhere/at/all"]), 1, "/nowhere/at/all");
@@ -135,6 +165,8 @@ fn a_second_process_is_refused_and_so_is_a_taken_port() {
         &same,
         "--listen",
         "127.0.0.1:0",
+        "--http",
+        "off",
     ]);
     assert_refused(&second, 1, "in use by another process");
     assert_refused(&run(&["check", &same]), 1, "in use by another process");
@@ -149,6 +181,7 @@ fn a_second_process_is_refused_and_so_is_a_taken_port() {
         &home.http,
     ]);
     assert_refused(&taken, 1, &home.http);
+    assert!(taken.err.contains("--http off"), "{}", taken.err);
 }
 
 #[test]
@@ -186,6 +219,63 @@ fn nobody_there_is_an_exit_code_of_its_own() {
     command.env("THORP_IDENTITY", &home.identity);
     assert_refused(&finish(command), 4, "nobody.sock");
     assert_refused(&run(&["status", "127.0.0.1:1"]), 4, "does not answer");
+}
+
+#[test]
+fn a_misspelt_identity_is_told_and_nothing_is_made_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    let misspelt = dir.path().join("mee");
+    let mut command = thorp(&["ls", "--via", &home.via]);
+    command.env("THORP_IDENTITY", &misspelt);
+    assert_refused(&finish(command), 1, "mee");
+    assert!(!misspelt.exists());
+    // Nor in the directory of the home, which holds one in a directory of its own.
+    let outer = dir.path().join("home");
+    let mut command = thorp(&["ls", "--via", &home.via]);
+    command.env("THORP_IDENTITY", &outer);
+    assert_refused(&finish(command), 1, "home");
+    assert!(!outer.join("authority.key").exists());
+    assert_refused(&finish(home.command(&["get", "nothing"])), 1, "\"nothing\"");
+}
+
+#[test]
+fn a_site_has_the_name_that_its_certificate_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    let identity = text(&dir.path().join("office")).to_owned();
+    let invite = [
+        "invite",
+        "office",
+        "--dir",
+        &home.identity,
+        "--out",
+        &identity,
+    ];
+    assert_eq!(run(&invite).code, 0);
+    let again = [
+        "invite",
+        "shop",
+        "--dir",
+        &home.identity,
+        "--out",
+        &identity,
+    ];
+    assert_refused(&run(&again), 1, "not of shop");
+    let site = ["site", "--home=alps=127.0.0.1:1", "--identity", &identity];
+    let printed = run(&[&site[..], &["--print-config"]].concat());
+    assert!(printed.out.contains("name = \"office\""), "{}", printed.out);
+    let alone = format!("unix:{}/site.sock", dir.path().display());
+    let mut command = thorp(&site);
+    command.args(OF_A_TEST).args(["--listen", &alone]);
+    let going = Going::start(command);
+    going.welcome();
+    // It reaches no home: so it is not known what there is.
+    let ls = run(&["ls", "--via", &alone, "--identity", &identity]);
+    assert_refused(&ls, 4, "no home is reached");
+    assert_eq!(going.terminate(), 0);
+    let other = run(&[&site[..], &["--name", "shop", "--listen=127.0.0.1:0"]].concat());
+    assert_refused(&other, 1, "not of shop");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn commit_under_trace(dir: &Path, file: &Path) -> (Going, Vec<Waited>) {
     // As the tracer is a grandchild, the child that is ended at the end is the home itself.
     command.args(["-D", "-f", "-y", "-ttt", "-s0", "-e", CALLS, "-o"]);
     command.arg(file).arg(env!("CARGO_BIN_EXE_thorp"));
-    command.args(["home", "--name=alps", "--until-stdin-closes"]);
+    command.args(["home", "--name=alps", "--http=off", "--until-stdin-closes"]);
     command.arg(format!("--dir={}", home.display()));
     command.arg(format!("--listen={via}"));
     let going = Going::start(command);

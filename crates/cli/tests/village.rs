@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Going, Home, finish, run, thorp};
+use common::{Going, Home, OF_A_TEST, finish, run, thorp};
 use std::fs;
 
 #[test]
@@ -113,16 +113,12 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
         &parent,
         "--listen",
         &via,
-        "--http",
-        "127.0.0.1:0",
-        "--until-stdin-closes",
+        OF_A_TEST[0],
+        OF_A_TEST[1],
     ]));
-    let ready = site.lines_until("ready");
-    let site_http = ready
-        .last()
-        .unwrap()
-        .trim_start_matches("ready, http ")
-        .to_owned();
+    let (said, site_http) = site.welcome();
+    let printed = format!("thorp status {site_http}");
+    assert!(said.iter().any(|line| line.trim() == printed), "{said:?}");
 
     let mut put = thorp(&["put", "thorp://alps/by-site", "--text", "x", "--via", &via]);
     put.env("THORP_IDENTITY", &identity);

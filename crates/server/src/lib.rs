@@ -4,7 +4,7 @@
 //!   broken engine: reads go on without room, and a home whose engine broke is opened again from what is in the store.
 //! - [`SiteServer`]: the redirector of a site.
 //! - [`HomeConfigFile`], [`SiteConfigFile`]: what they are told, as TOML files and as structs.
-//! - `/metrics`, `/health` and `/status` over HTTP, if an address is given; [`Status`] is what they are made of.
+//! - `/metrics`, `/health` and `/status` over HTTP, on this machine if not told otherwise; [`Status`] is what they are made of.
 //!
 //! A server runs on a current-thread runtime ([`runtime`]); signals are the caller's: [`HomeServer::run`] takes the future
 //! that ends it. The disk has threads of its own, and so has HTTP: it answers also when the loop does not.
@@ -20,9 +20,9 @@ mod site;
 mod status;
 
 pub use config::{
-    Bytes, BytesError, ChildDelay, ConfigError, HOME_PORT, HomeConfigFile, HomeLimits, LinkLimits,
-    LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX, ROOM_LOW_MIN, SITE_PORT, SiteConfigFile,
-    SiteLimits, StoreConfig,
+    Bytes, BytesError, ChildDelay, ConfigError, HOME_HTTP_PORT, HOME_PORT, HomeConfigFile,
+    HomeLimits, HttpAt, LinkLimits, LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX, ROOM_LOW_MIN,
+    SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits, StoreConfig,
 };
 pub use error::ServerError;
 pub use home::{HomeControl, HomeServer};

@@ -69,6 +69,12 @@ impl Plan<'_> {
     }
 }
 
+/// Addresses, for a log.
+pub(crate) fn listed(addresses: &[Address]) -> String {
+    let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    texts.join(", ")
+}
+
 pub(crate) fn one_way(milliseconds: u64) -> LinkDelay {
     LinkDelay::new(Duration::from_millis(milliseconds))
 }

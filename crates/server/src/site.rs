@@ -7,13 +7,13 @@ use thorp_core::door::{Effect, Out};
 use thorp_core::ids::NodeKind;
 use thorp_core::redirector::{Redirector, RedirectorConfig};
 use thorp_net::driver::{Driver, Handle, ParentConfig, World};
-use thorp_net::{Address, Identity, issue};
+use thorp_net::{Address, Identity, IdentityError, issue};
 use tracing::{info, warn};
 
 use crate::config::SiteConfigFile;
 use crate::error::ServerError;
 use crate::http::Http;
-use crate::node::{Plan, fresh_node, one_way};
+use crate::node::{Plan, fresh_node, listed, one_way};
 use crate::status::{
     Acknowledged, HomeStatus, LOOK_TIME_MAX, Nameplate, Patience, Status, Watched,
 };
@@ -91,7 +91,7 @@ impl SiteServer {
 
     /// Serves until `shutdown`; then flushes what is queued, for a bounded time.
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
-        info!(listen = ?self.addresses, "the site is there");
+        info!(listen = listed(&self.addresses), "the site is there");
         let (core, world) = (&mut self.core, &mut Nothing);
         self.driver.run(core, world, Out::new(), shutdown).await;
         info!("the site has shut down");
@@ -130,7 +130,12 @@ fn identity(config: &SiteConfigFile) -> Result<Identity, ServerError> {
         let name = name.to_owned();
         return Err(ServerError::NoIdentity { dir, name });
     }
-    Ok(Identity::load(&dir)?)
+    let identity = Identity::load(&dir)?;
+    if !identity.name().eq_ignore_ascii_case(name) {
+        let (wanted, found) = (name.to_owned(), identity.name().to_owned());
+        return Err(IdentityError::OtherName { dir, wanted, found }.into());
+    }
+    Ok(identity)
 }
 
 struct View {

@@ -5,8 +5,9 @@ use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Reads everything and changes nothing. The home must not run.
+/// What `thorp check` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The home's directory, or the store in it
     dir: PathBuf,
@@ -60,3 +61,6 @@ fn as_json(report: &thorp_store::Report) -> serde_json::Value {
         "remarks": report.remarks,
     })
 }
+
+const HELP: &str = "\
+Reads everything and changes nothing. The home must not run.";

@@ -5,8 +5,9 @@ use crate::failure::{Code, Failure};
 use clap::Args;
 use std::io::{self, Write};
 
-/// Writes an object's bytes to standard output, as they are.
+/// What `thorp get` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path#PAGE.SLOT.GENERATION, or thorp://HOME/path with --root
     url: String,
@@ -19,7 +20,8 @@ pub(crate) struct Options {
 
 /// Nothing is written unless all of it was read.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if options.root.is_none() && !options.url.contains('#') {
+    let is_name = options.url.starts_with("thorp://");
+    if options.root.is_none() && is_name && !options.url.contains('#') {
         let todo = "name an object in it (#PAGE.SLOT.GENERATION), or a root with --root NAME";
         let what = format!("{} is a segment", options.url);
         return Err(Failure::new(what, todo).with(Code::Usage));
@@ -40,12 +42,19 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
     };
     let mut out = io::stdout().lock();
-    out.write_all(&bytes)
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::new(format!("standard output: {error}"), ""))
+    match out.write_all(&bytes).and_then(|()| out.flush()) {
+        // A reader that has seen enough (`thorp get .. | head`) is no failure.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output: {error}"), ""))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn no_root(segment: &str, name: &str) -> Failure {
     let todo = format!("`thorp inspect {segment}` tells which there are");
     Failure::new(format!("{segment} has no root {name}"), todo)
 }
+
+const HELP: &str = "\
+Writes an object's bytes to standard output, as they are.";

@@ -3,15 +3,13 @@
 use super::node::{self, Common, Parts, Toml};
 use super::say;
 use crate::failure::Failure;
-use crate::text;
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thorp_server::{Bytes, HomeConfigFile, HomeServer};
 
-/// Keeps segments in a directory, orders and validates commits, and makes each one durable. The first start in a
-/// directory makes the store, the village's authority and the home's certificate, and tells how others join.
-/// SIGTERM and SIGINT shut it down in order.
+/// What `thorp home` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// Where it keeps everything; made if it is not there [default: thorp-home]
     #[arg(long, value_name = "DIR")]
@@ -35,11 +33,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     config
         .check()
         .map_err(|error| node::config_failure(&error))?;
-    thorp_server::init_logs(&config.log).map_err(|error| node::config_failure(&error))?;
-    let runtime = thorp_server::runtime()
-        .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
-    runtime.block_on(async {
-        let shutdown = options.common.shutdown()?;
+    node::serve(&options.common, &config.log, async |shutdown| {
         let server = HomeServer::start(config.clone())
             .await
             .map_err(|error| node::refused(&error))?;
@@ -54,10 +48,8 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
         Some(file) => HomeConfigFile::load(file).map_err(|error| node::config_failure(&error))?,
         None => HomeConfigFile::default(),
     };
-    let name = options.name.clone().or(config.name.take());
-    config.name = Some(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()));
-    let dir = options.dir.clone().or(config.data_dir.take());
-    config.data_dir = Some(dir.unwrap_or_else(|| DEFAULT_DIR.into()));
+    node::settle(options.name.as_ref(), &mut config.name, DEFAULT_NAME);
+    node::settle(options.dir.as_ref(), &mut config.data_dir, DEFAULT_DIR);
     if options.limit_bytes.is_some() {
         config.store.limit = options.limit_bytes;
     }
@@ -84,28 +76,13 @@ fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> 
         "home {name} keeps its segments in {}",
         dir.display()
     ))?;
-    for address in server.addresses() {
-        say(&format!("  it listens on {address}"))?;
-    }
+    node::say_listening(server.addresses())?;
     say("  let another node in, and carry the directory to its machine:")?;
+    let pasted = node::pasted(&identity);
     say(&format!(
-        "    thorp invite NAME --dir {} --out NAME-identity",
-        shown(&identity)
+        "    thorp invite NAME --dir {pasted} --out NAME-identity"
     ))?;
-    if let Some(address) = server.addresses().first() {
-        say("  use it from this machine:")?;
-        let here = address.to_string().replace("0.0.0.0", "127.0.0.1");
-        say(&format!(
-            "    export THORP_VIA={here} THORP_IDENTITY={}",
-            shown(&identity)
-        ))?;
-    }
-    node::say_ready(server.http_address())
-}
-
-/// For pasting elsewhere than here.
-fn shown(dir: &Path) -> String {
-    text::absolute(dir).display().to_string()
+    node::say_ready(server.addresses(), &identity, server.http_address())
 }
 
 /// The whole configuration as TOML.
@@ -114,10 +91,7 @@ fn render(config: &HomeConfigFile) -> String {
     toml.text("name", config.name.as_deref().unwrap_or(DEFAULT_NAME));
     toml.path("data_dir", config.data_dir.as_deref());
     toml.path("identity_dir", config.identity_dir.as_deref());
-    toml.addresses("listen", &config.listen);
-    if let Some(http) = config.http {
-        toml.text("http", &http.to_string());
-    }
+    toml.listen(&config.listen, config.http);
     toml.log(&config.log);
     toml.table("[store]");
     if let Some(limit) = config.store.limit {
@@ -149,6 +123,11 @@ pub(crate) const STORE_DIR: &str = "store";
 pub(crate) const IDENTITY_DIR: &str = "identity";
 const DEFAULT_NAME: &str = "home";
 
+const HELP: &str = "\
+Keeps segments in a directory, orders and validates commits, and makes each one durable. The
+first start in a directory makes the store, the village's authority and the home's certificate,
+and tells how others join. SIGTERM and SIGINT shut it down in order.";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_printed_is_what_is_used() {
         let mut config = HomeConfigFile::parse(HomeConfigFile::EXAMPLE).unwrap();
-        config.http = Some("127.0.0.1:7430".parse().unwrap());
+        config.http = None;
         config.store.limit = Some(Bytes(12345));
         config.store.disk_reserve = Some(Bytes(1 << 30));
         config.identity_dir = Some("/a \"quoted\" dir".into());

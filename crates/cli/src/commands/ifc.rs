@@ -12,8 +12,9 @@ use thorp_workloads::ifc::store::{self, Building, StoreError};
 use thorp_workloads::objects::MemberStore;
 use thorp_workloads::step::{self, StepFile};
 
-/// Building models in IFC (STEP files, ISO 10303-21): one object for each entity.
+/// What `thorp ifc` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     #[command(subcommand)]
     job: Job,
@@ -101,3 +102,6 @@ impl From<StoreError> for Failure {
         }
     }
 }
+
+const HELP: &str = "\
+Building models in IFC (STEP files, ISO 10303-21): one object for each entity.";

@@ -8,8 +8,9 @@ use clap::Args;
 use std::collections::BTreeMap;
 use thorp_client::{Member, Reference};
 
-/// Of a segment: its pages, objects, bytes and roots. Of an object: its size and its beginning.
+/// What `thorp inspect` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path or thorp://HOME/path#PAGE.SLOT.GENERATION
     url: String,
@@ -117,9 +118,10 @@ impl Contents {
 fn print(member: &Member, name: &str, contents: &Contents) -> Result<(), Failure> {
     let (objects, bytes) = contents.totals();
     say(&format!(
-        "{name}: {objects} objects, {} in {} pages",
+        "{name}: {}, {} in {}",
+        text::count(objects, "object"),
         text::bytes(bytes),
-        contents.pages.len()
+        text::count(contents.pages.len() as u64, "page")
     ))?;
     for (root, reference) in &contents.roots {
         say(&format!("root {root} = {}", member.format(reference)?))?;
@@ -153,3 +155,6 @@ fn as_json(member: &Member, name: &str, contents: &Contents) -> Result<serde_jso
         "each": each,
     }))
 }
+
+const HELP: &str = "\
+Of a segment: its pages, objects, bytes and roots. Of an object: its size and its beginning.";

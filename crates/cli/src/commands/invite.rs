@@ -4,11 +4,11 @@ use super::say;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use thorp_net::issue;
+use thorp_net::{IdentityError, issue};
 
-/// Makes a directory with a certificate and a key for another node: to be carried to its machine and named there with
-/// --identity. Who has it may join. Doing it again for the same name changes nothing.
+/// What `thorp invite` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The node's name: letters, digits, hyphens and full stops
     name: String,
@@ -24,10 +24,14 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let authority = authority_in(&options.dir);
     let identity = issue(&authority, &options.out, &options.name).map_err(|error| {
-        Failure::new(
-            error.to_string(),
-            "give the directory of the home that was started first with --dir",
-        )
+        let todo = match error {
+            IdentityError::BadName { .. } => "take a name such as office or anna.laptop",
+            IdentityError::OtherName { .. } | IdentityError::OtherVillage { .. } => {
+                "give a directory that is empty, or not there yet, with --out"
+            }
+            _ => "give the directory of the home that was started first with --dir",
+        };
+        Failure::new(error.to_string(), todo)
     })?;
     let out = options.out.display();
     say(&format!(
@@ -46,3 +50,8 @@ fn authority_in(dir: &Path) -> PathBuf {
         dir.to_owned()
     }
 }
+
+const HELP: &str = "\
+Makes a directory with a certificate and a key for another node: to be carried to its machine
+and named there with --identity. Who has it may join. Doing it again for the same name changes
+nothing.";

@@ -2,12 +2,14 @@
 
 use super::{say, say_json};
 use crate::connect::Via;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::text::{Side, Table};
 use clap::Args;
+use thorp_client::{Member, SegmentEntry};
 
-/// Lists segments whose names begin as given; of all homes if nothing is given.
+/// What `thorp ls` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/beginning-of-path
     prefix: Option<String>,
@@ -23,11 +25,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let member = options.via.join()?;
     let prefixes = match &options.prefix {
         Some(prefix) => vec![prefix.clone()],
-        None => member
-            .homes()
-            .iter()
-            .map(|home| format!("thorp://{}/", home.name))
-            .collect(),
+        None => everywhere(&member)?,
     };
     let mut entries = Vec::new();
     for prefix in prefixes {
@@ -36,13 +34,43 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.json {
         let list: Vec<_> = entries
             .iter()
-            .map(|entry| serde_json::json!({"name": entry.name, "pages": entry.pages}))
+            .map(|entry| serde_json::json!({"name": entry.name, "pages": pages(entry)}))
             .collect();
         return say_json(&list);
     }
+    if entries.is_empty() {
+        // Nothing is the result; this is for whoever looks.
+        let such = if options.prefix.is_some() {
+            "such "
+        } else {
+            ""
+        };
+        let _ = crate::text::note(&format!("there are no {such}segments"));
+        return Ok(());
+    }
     let mut table = Table::new(&[("segment", Side::Left), ("pages", Side::Right)]);
     for entry in &entries {
-        table.row(vec![entry.name.clone(), entry.pages.to_string()]);
+        table.row(vec![entry.name.clone(), pages(entry).to_string()]);
     }
     say(&table.render())
 }
+
+/// The prefixes of all homes. A site that reaches none knows of none: then it is not known what there is.
+fn everywhere(member: &Member) -> Result<Vec<String>, Failure> {
+    let homes = member.homes();
+    if homes.is_empty() {
+        let todo = "`thorp status` on its machine tells why";
+        let failure = Failure::new("no home is reached by way of this site", todo);
+        return Err(failure.with(Code::Unreachable));
+    }
+    let prefixes = homes.iter().map(|home| format!("thorp://{}/", home.name));
+    Ok(prefixes.collect())
+}
+
+/// Pages that may hold objects: the first has only what the home itself notes there.
+fn pages(entry: &SegmentEntry) -> u32 {
+    entry.pages.saturating_sub(1)
+}
+
+const HELP: &str = "\
+Lists segments whose names begin as given; of all homes if nothing is given.";

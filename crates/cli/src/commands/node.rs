@@ -3,15 +3,20 @@
 use super::say;
 use super::signals;
 use crate::failure::{Code, Failure};
+use crate::text;
 use clap::Args;
 use std::fmt::Write;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use thorp_net::Address;
-use thorp_server::{Bytes, ChildDelay, ConfigError, LinkLimits, LogConfig, LogFormat, ServerError};
+use thorp_server::{
+    Bytes, ChildDelay, ConfigError, HttpAt, LinkLimits, LogConfig, LogFormat, ServerError,
+};
+use thorp_store::OpenError;
 use tokio::sync::oneshot;
 
 /// Flags of both. What is not given stays as the file, or else the default, has it.
@@ -26,9 +31,10 @@ pub(super) struct Common {
     /// Where to listen: tcp://HOST:PORT or unix:/PATH.sock; may be given several times
     #[arg(long, value_name = "ADDR")]
     pub(super) listen: Vec<Address>,
-    /// Where to serve /status, /metrics and /health: IP:PORT. It knows no passwords
+    /// Where to serve /status, /metrics and /health, without passwords: IP:PORT, or "off" [default: 127.0.0.1:7430 for a
+    /// home, 127.0.0.1:7431 for a site]
     #[arg(long, value_name = "ADDR")]
-    pub(super) http: Option<SocketAddr>,
+    pub(super) http: Option<HttpAt>,
     /// Its certificate and key, if not in `identity` in its directory
     #[arg(long, value_name = "DIR")]
     pub(super) identity: Option<PathBuf>,
@@ -88,8 +94,8 @@ impl Common {
         if !self.listen.is_empty() {
             parts.listen.clone_from(&self.listen);
         }
-        if self.http.is_some() {
-            *parts.http = self.http;
+        if let Some(HttpAt(http)) = self.http {
+            *parts.http = http;
         }
         if self.identity.is_some() {
             parts.identity_dir.clone_from(&self.identity);
@@ -113,7 +119,7 @@ impl Common {
     }
 
     /// Becomes ready when the process should end: by a signal, or as its starter wishes.
-    pub(super) fn shutdown(&self) -> Result<impl Future<Output = ()> + use<>, Failure> {
+    fn shutdown(&self) -> Result<Shutdown, Failure> {
         let (sender, receiver) = oneshot::channel();
         let sender = Arc::new(Mutex::new(Some(sender)));
         let from_stdin = Arc::clone(&sender);
@@ -132,12 +138,15 @@ impl Common {
                 ring(&from_stdin);
             });
         }
-        Ok(async move {
+        Ok(Box::pin(async move {
             // The sender lives in the thread of the signals, which never ends.
             let _ = receiver.await;
-        })
+        }))
     }
 }
+
+/// What ends a server.
+pub(super) type Shutdown = Pin<Box<dyn Future<Output = ()>>>;
 
 fn ring(bell: &Mutex<Option<oneshot::Sender<()>>>) {
     let sender = bell.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -145,6 +154,26 @@ fn ring(bell: &Mutex<Option<oneshot::Sender<()>>>) {
         // Nobody listens when the start has failed: then the process ends anyway.
         let _ = sender.send(());
     }
+}
+
+/// What a flag says, else what the file said, else the default.
+pub(super) fn settle<T: Clone>(flag: Option<&T>, file: &mut Option<T>, default: impl Into<T>) {
+    if let Some(flag) = flag {
+        *file = Some(flag.clone());
+    }
+    file.get_or_insert_with(|| default.into());
+}
+
+/// Runs a server on a runtime of its own, with the logs set up, until it has shut down.
+pub(super) fn serve<S, F>(common: &Common, log: &LogConfig, server: S) -> Result<(), Failure>
+where
+    S: FnOnce(Shutdown) -> F,
+    F: Future<Output = Result<(), Failure>>,
+{
+    thorp_server::init_logs(log).map_err(|error| config_failure(&error))?;
+    let runtime = thorp_server::runtime()
+        .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
+    runtime.block_on(async { server(common.shutdown()?).await })
 }
 
 /// What a server's refusal to start means to a person.
@@ -158,7 +187,13 @@ pub(super) fn refused(error: &ServerError) -> Failure {
             "`thorp invite NAME --dir HOME_DIR --out DIR` makes one; name it here with --identity DIR"
         }
         ServerError::Listen { .. } => "choose another address with --listen, or stop what is there",
-        ServerError::Http { .. } => "choose another address with --http, or stop what is there",
+        ServerError::Http { .. } => {
+            "another home or site of this machine may serve its status there: choose another address with --http IP:PORT, or \
+             --http off"
+        }
+        ServerError::Store(OpenError::InUse { .. }) => {
+            "`thorp status` tells how it does; another home needs a --dir of its own"
+        }
         ServerError::Store(_) | ServerError::Records { .. } => {
             "give another --dir; `thorp check DIR` tells what is wrong with this one"
         }
@@ -178,10 +213,43 @@ fn config_failure_words(what: String) -> Failure {
     Failure::new(what, todo).with(Code::Usage)
 }
 
-/// The last line of a start: everything listens now.
-pub(super) fn say_ready(http: Option<SocketAddr>) -> Result<(), Failure> {
-    let http = http.map_or("-".to_owned(), |address| address.to_string());
-    say(&format!("{}{http}", crate::demo::READY))
+/// Where it listens.
+pub(super) fn say_listening(addresses: &[Address]) -> Result<(), Failure> {
+    for address in addresses {
+        say(&format!("  it listens on {address}"))?;
+    }
+    Ok(())
+}
+
+/// How to use it, and the last line of a start: everything listens now.
+pub(super) fn say_ready(
+    addresses: &[Address],
+    identity: &Path,
+    http: Option<SocketAddr>,
+) -> Result<(), Failure> {
+    if let Some(address) = addresses.first() {
+        say("  use it from this machine:")?;
+        let here = address.to_string().replace("0.0.0.0", "127.0.0.1");
+        let identity = pasted(identity);
+        say(&format!(
+            "    export THORP_VIA={here} THORP_IDENTITY={identity}"
+        ))?;
+    }
+    if let Some(address) = http {
+        say("  see how it does:")?;
+        say(&format!("    thorp status {address}"))?;
+    }
+    say(&format!("{}{}", crate::demo::READY, HttpAt(http)))
+}
+
+/// A directory, to be pasted into a shell anywhere on this machine.
+pub(super) fn pasted(dir: &Path) -> String {
+    let path = text::absolute(dir).display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    match path.chars().all(plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
 }
 
 /// TOML of what homes and sites share.
@@ -198,6 +266,11 @@ impl Toml {
         if let Some(path) = value {
             self.text(key, &path.display().to_string());
         }
+    }
+
+    pub(super) fn listen(&mut self, listen: &[Address], http: Option<SocketAddr>) {
+        self.addresses("listen", listen);
+        self.text("http", &HttpAt(http).to_string());
     }
 
     pub(super) fn number(&mut self, key: &str, value: u64) {
@@ -239,5 +312,17 @@ impl Toml {
             self.text("child", &delay.child);
             self.number("one_way_ms", delay.one_way_ms);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_printed_so_that_a_shell_takes_it() {
+        assert_eq!(pasted(Path::new("/srv/alps-1")), "/srv/alps-1");
+        assert_eq!(pasted(Path::new("/my village")), "'/my village'");
+        assert_eq!(pasted(Path::new("/it's")), r"'/it'\''s'");
     }
 }

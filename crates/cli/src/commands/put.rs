@@ -9,8 +9,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thorp_client::{Member, Reference};
 
-/// Stores a file (or standard input) as an object and prints its reference. The segment is made if there is none.
+/// What `thorp put` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path for a new object, or thorp://HOME/path#PAGE.SLOT.GENERATION to replace one
     url: String,
@@ -70,3 +71,7 @@ fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     .map_err(|error| Failure::new(format!("standard input: {error}"), ""))?;
     Ok(bytes)
 }
+
+const HELP: &str = "\
+Stores a file (or standard input) as an object and prints its reference. The segment is made if
+there is none.";

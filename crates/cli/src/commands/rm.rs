@@ -5,8 +5,9 @@ use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use clap::Args;
 
-/// Removes segments with all their objects; their room is free for others afterwards.
+/// What `thorp rm` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path
     #[arg(required = true)]
@@ -34,3 +35,6 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+const HELP: &str = "\
+Removes segments with all their objects; their room is free for others afterwards.";

@@ -2,20 +2,20 @@
 
 use super::node::{self, Common, NameAnd, Parts, Toml};
 use super::say;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
-use thorp_net::Address;
+use thorp_net::{Address, Identity};
 use thorp_server::{ParentEntry, SiteConfigFile, SiteServer};
 
-/// Programs that sit together join here: what one has fetched, its neighbours get from it, and what one commits, they have
-/// at once. It needs a certificate of the village, made by `thorp invite`. SIGTERM and SIGINT shut it down in order.
+/// What `thorp site` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// Where it keeps its certificate [default: thorp-site]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Its name, as in its certificate [default: site]
+    /// Its name, as in its certificate [default: that of --identity, or else site]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// A home's name and address, as alps=tcp://alps.example.org:7420; the same name again adds an address
@@ -37,25 +37,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.common.print_config {
         return say(render(&config).trim_end());
     }
+    if config.parent.is_empty() {
+        let todo = "give one with --home NAME=ADDR, as alps=alps.example.org:7420, or as a [[parent]] in the --config file";
+        return Err(Failure::new("no home was named", todo).with(Code::Usage));
+    }
     config
         .check()
         .map_err(|error| node::config_failure(&error))?;
-    thorp_server::init_logs(&config.log).map_err(|error| node::config_failure(&error))?;
-    let runtime = thorp_server::runtime()
-        .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
-    runtime.block_on(async {
-        let shutdown = options.common.shutdown()?;
+    node::serve(&options.common, &config.log, async |shutdown| {
         let server = SiteServer::start(&config)
             .await
             .map_err(|error| node::refused(&error))?;
-        say(&format!(
-            "site {}",
-            config.name.as_deref().unwrap_or(DEFAULT_NAME)
-        ))?;
-        for address in server.addresses() {
-            say(&format!("  it listens on {address}"))?;
-        }
-        node::say_ready(server.http_address())?;
+        let name = config.name.as_deref().unwrap_or(DEFAULT_NAME);
+        let above: Vec<String> = config.parent.iter().map(called).collect();
+        say(&format!("site {name}, below {}", above.join(", ")))?;
+        node::say_listening(server.addresses())?;
+        let identity = config.identity_dir();
+        let identity = identity.map_err(|error| node::config_failure(&error))?;
+        node::say_ready(server.addresses(), &identity, server.http_address())?;
         server.run(shutdown).await;
         Ok(())
     })
@@ -66,10 +65,12 @@ fn effective(options: &Options) -> Result<SiteConfigFile, Failure> {
         Some(file) => SiteConfigFile::load(file).map_err(|error| node::config_failure(&error))?,
         None => SiteConfigFile::default(),
     };
-    let name = options.name.clone().or(config.name.take());
-    config.name = Some(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()));
-    let dir = options.dir.clone().or(config.data_dir.take());
-    config.data_dir = Some(dir.unwrap_or_else(|| DEFAULT_DIR.into()));
+    let certified = options
+        .identity()
+        .map(|identity| identity.name().to_owned());
+    let name = certified.unwrap_or_else(|| DEFAULT_NAME.to_owned());
+    node::settle(options.name.as_ref(), &mut config.name, name);
+    node::settle(options.dir.as_ref(), &mut config.data_dir, DEFAULT_DIR);
     if options.authority.is_some() {
         config.authority_dir.clone_from(&options.authority);
     }
@@ -92,6 +93,13 @@ fn effective(options: &Options) -> Result<SiteConfigFile, Failure> {
     Ok(config)
 }
 
+impl Options {
+    /// The certificate that was given, if it is one: what is wrong with it is told when the site starts.
+    fn identity(&self) -> Option<Identity> {
+        Identity::load(self.common.identity.as_ref()?).ok()
+    }
+}
+
 fn parents(homes: &[NameAnd<Address>]) -> Vec<ParentEntry> {
     let mut parents: Vec<ParentEntry> = Vec::new();
     for home in homes {
@@ -108,6 +116,11 @@ fn parents(homes: &[NameAnd<Address>]) -> Vec<ParentEntry> {
     parents
 }
 
+fn called(parent: &ParentEntry) -> String {
+    let address = || parent.addresses.first().map(ToString::to_string);
+    parent.name.clone().or_else(address).unwrap_or_default()
+}
+
 /// The whole configuration as TOML.
 fn render(config: &SiteConfigFile) -> String {
     let mut toml = Toml(String::new());
@@ -115,10 +128,7 @@ fn render(config: &SiteConfigFile) -> String {
     toml.path("data_dir", config.data_dir.as_deref());
     toml.path("identity_dir", config.identity_dir.as_deref());
     toml.path("authority_dir", config.authority_dir.as_deref());
-    toml.addresses("listen", &config.listen);
-    if let Some(http) = config.http {
-        toml.text("http", &http.to_string());
-    }
+    toml.listen(&config.listen, config.http);
     for parent in &config.parent {
         toml.table("[[parent]]");
         if let Some(name) = &parent.name {
@@ -138,6 +148,11 @@ fn render(config: &SiteConfigFile) -> String {
 const DEFAULT_NAME: &str = "site";
 const DEFAULT_DIR: &str = "thorp-site";
 
+const HELP: &str = "\
+Programs that sit together join here: what one has fetched, its neighbours get from it, and what
+one commits, they have at once. It needs a certificate of the village, made by `thorp invite`.
+SIGTERM and SIGINT shut it down in order.";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,7 +161,7 @@ mod tests {
     fn what_is_printed_is_what_is_used() {
         let mut config = SiteConfigFile::parse(SiteConfigFile::EXAMPLE).unwrap();
         config.authority_dir = Some("/there".into());
-        config.http = Some("127.0.0.1:7431".parse().unwrap());
+        config.http = Some("127.0.0.1:99".parse().unwrap());
         assert_eq!(SiteConfigFile::parse(&render(&config)).unwrap(), config);
     }
 }

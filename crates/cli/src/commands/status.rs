@@ -8,14 +8,16 @@ use crate::text::{Side, Table, bytes, percent, time};
 use clap::Args;
 use serde::Deserialize;
 use std::time::Duration;
+use thorp_server::{HOME_HTTP_PORT, SITE_HTTP_PORT};
 
-/// Shows a node's members, their positions and lag, hit ratios, and who is stuck. Exit code 3 if the node is not well.
+/// What `thorp status` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The node's --http address: HOST:PORT or http://HOST:PORT
-    #[arg(env = "THORP_HTTP", default_value = "127.0.0.1:7430")]
-    node: String,
-    /// Print the node's own JSON
+    /// Its --http address, HOST:PORT [default: the home and the site of this machine, whichever there is]
+    #[arg(env = "THORP_HTTP", value_name = "ADDR")]
+    node: Option<String>,
+    /// Print its own JSON
     #[arg(long)]
     json: bool,
     /// How long to wait for an answer, in seconds
@@ -115,14 +117,35 @@ struct Storage {
 
 /// Asks and shows.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let body = http::get(
-        &options.node,
-        PATH,
-        Duration::from_secs(options.timeout.max(1)),
-    )?;
-    let status = parse(&body)?;
+    let timeout = Duration::from_secs(options.timeout.max(1));
+    if let Some(node) = &options.node {
+        return tell(&http::get(node, PATH, timeout)?, options);
+    }
+    let mut end = None;
+    for port in [HOME_HTTP_PORT, SITE_HTTP_PORT] {
+        let Ok(body) = http::get(&format!("127.0.0.1:{port}"), PATH, timeout) else {
+            continue;
+        };
+        let told = tell(&body, options);
+        // Both are shown, also if one is not well.
+        end = Some(end.unwrap_or(Ok(())).and(told));
+    }
+    end.unwrap_or_else(|| Err(nobody_here()))
+}
+
+fn nobody_here() -> Failure {
+    let what = format!(
+        "no home and no site of this machine answers on 127.0.0.1:{HOME_HTTP_PORT} or 127.0.0.1:{SITE_HTTP_PORT}"
+    );
+    let todo =
+        "start one, or give the address that it printed when it started: `thorp status ADDR`";
+    Failure::new(what, todo).with(Code::Unreachable)
+}
+
+fn tell(body: &str, options: &Options) -> Result<(), Failure> {
+    let status = parse(body)?;
     if options.json {
-        let raw: serde_json::Value = serde_json::from_str(&body).map_err(|e| not_a_node(&e))?;
+        let raw: serde_json::Value = serde_json::from_str(body).map_err(|e| not_a_node(&e))?;
         say_json(&raw)?;
     } else {
         show(&status)?;
@@ -152,7 +175,7 @@ fn parse(body: &str) -> Result<Status, Failure> {
 }
 
 fn not_a_node(error: &serde_json::Error) -> Failure {
-    let todo = "check that this is the --http address of a home or a site";
+    let todo = "check that this is the --http address of a home or a site: the last line that it printed when it started";
     Failure::new(format!("the answer is not a node's status: {error}"), todo)
 }
 
@@ -293,3 +316,7 @@ fn both_ways(traffic: &Traffic) -> String {
 }
 
 const PATH: &str = "/status";
+
+const HELP: &str = "\
+Shows who is connected to a home or a site, how far they are behind, hit ratios, and who is
+stuck. Exit code 3 if it is not well.";

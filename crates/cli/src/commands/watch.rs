@@ -7,9 +7,9 @@ use clap::Args;
 use std::time::{Duration, Instant};
 use thorp_client::Changed;
 
-/// Prints a line for each object of a segment that is written, created or deleted from now on: the commit's position,
-/// the object's page and slot. Ends when interrupted.
+/// What `thorp watch` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path
     segment: String,
@@ -82,3 +82,7 @@ fn print(
 
 /// Between looks at the clock.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+const HELP: &str = "\
+Prints a line for each object of a segment that is written, created or deleted from now on: the
+commit's position, the object's page and slot. Ends when interrupted.";

@@ -27,9 +27,9 @@ use std::path::{Path, PathBuf};
 pub(crate) use village::READY;
 use village::Village;
 
-/// Starts a home, two sites and members as processes of their own, with a wide-area link played between them. Members of
-/// both sites edit one building model together; then OO7 runs with a site and without. Exit code 3 if any check fails.
+/// What `thorp demo` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// A real IFC model to work on; without it a building is made up
     #[arg(long, value_name = "FILE")]
@@ -154,3 +154,8 @@ fn listen_for_signals(interrupted: &Interrupted) -> Result<(), Failure> {
         interrupted.set();
     })
 }
+
+const HELP: &str = "\
+Starts a home, two sites and members as processes of their own, with a wide-area link played
+between them. Members of both sites edit one building model together; then OO7 runs with a site
+and without. Exit code 3 if any check fails.";

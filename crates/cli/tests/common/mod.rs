@@ -139,6 +139,14 @@ impl Going {
         lines
     }
 
+    /// What a home or a site says when it has started, and where it serves HTTP.
+    pub(crate) fn welcome(&self) -> (Vec<String>, String) {
+        let welcome = self.lines_until("ready");
+        let ready = welcome.last().unwrap();
+        let http = ready.trim_start_matches("ready, http ").to_owned();
+        (welcome, http)
+    }
+
     /// The lines that are there.
     pub(crate) fn lines_now(&self) -> Vec<String> {
         self.lines.try_iter().collect()
@@ -163,6 +171,9 @@ impl Going {
     }
 }
 
+/// No port that another test could have, and no life after the test's.
+pub(crate) const OF_A_TEST: [&str; 2] = ["--http=127.0.0.1:0", "--until-stdin-closes"];
+
 /// A home in a directory, on a socket of its own.
 pub(crate) struct Home {
     pub(crate) going: Going,
@@ -174,26 +185,17 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn start(dir: &Path) -> Self {
+        Self::start_with(dir, &[])
+    }
+
+    /// With more flags.
+    pub(crate) fn start_with(dir: &Path, flags: &[&str]) -> Self {
         let via = format!("unix:{}", dir.join("home.sock").display());
         let home = dir.join("home").display().to_string();
-        let going = Going::start(thorp(&[
-            "home",
-            "--name",
-            "alps",
-            "--dir",
-            &home,
-            "--listen",
-            &via,
-            "--http",
-            "127.0.0.1:0",
-            "--until-stdin-closes",
-        ]));
-        let welcome = going.lines_until("ready");
-        let http = welcome
-            .last()
-            .unwrap()
-            .trim_start_matches("ready, http ")
-            .to_owned();
+        let mut command = thorp(&["home", "--name=alps", "--dir", &home, "--listen", &via]);
+        command.args(OF_A_TEST).args(flags);
+        let going = Going::start(command);
+        let (welcome, http) = going.welcome();
         Home {
             going,
             via,

@@ -13,7 +13,7 @@ use thorp_net::Address;
 use super::parts::{
     ChildDelay, HomeLimits, LinkLimits, LogConfig, ParentEntry, SiteLimits, StoreConfig,
 };
-use super::values::{socket_address, texts};
+use super::values::{http_at, texts};
 
 /// What a home is told. Every field has a default but `name` and `data_dir`; a command line sets fields after the file was
 /// read.
@@ -29,8 +29,9 @@ pub struct HomeConfigFile {
     /// Where it listens.
     #[serde(deserialize_with = "texts::deserialize")]
     pub listen: Vec<Address>,
-    /// Where `/metrics`, `/health` and `/status` are served; nowhere by default.
-    #[serde(deserialize_with = "socket_address")]
+    /// Where `/metrics`, `/health` and `/status` are served, and `thorp status` asks; on this machine only by default. None:
+    /// nowhere; in the file, `"off"`.
+    #[serde(deserialize_with = "http_at")]
     pub http: Option<SocketAddr>,
     /// `[log]`.
     pub log: LogConfig,
@@ -60,8 +61,9 @@ pub struct SiteConfigFile {
     /// Where it listens.
     #[serde(deserialize_with = "texts::deserialize")]
     pub listen: Vec<Address>,
-    /// Where `/metrics`, `/health` and `/status` are served; nowhere by default.
-    #[serde(deserialize_with = "socket_address")]
+    /// Where `/metrics`, `/health` and `/status` are served, and `thorp status` asks; on this machine only by default. None:
+    /// nowhere; in the file, `"off"`.
+    #[serde(deserialize_with = "http_at")]
     pub http: Option<SocketAddr>,
     /// `[[parent]]`.
     pub parent: Vec<ParentEntry>,
@@ -253,7 +255,7 @@ impl Default for HomeConfigFile {
             data_dir: None,
             identity_dir: None,
             listen: vec![anywhere(HOME_PORT)],
-            http: None,
+            http: Some(here(HOME_HTTP_PORT)),
             log: LogConfig::default(),
             store: StoreConfig::default(),
             limits: HomeLimits::default(),
@@ -271,7 +273,7 @@ impl Default for SiteConfigFile {
             identity_dir: None,
             authority_dir: None,
             listen: vec![anywhere(SITE_PORT)],
-            http: None,
+            http: Some(here(SITE_HTTP_PORT)),
             parent: Vec::new(),
             log: LogConfig::default(),
             limits: SiteLimits::default(),
@@ -285,6 +287,15 @@ impl Default for SiteConfigFile {
 pub const HOME_PORT: u16 = 7420;
 /// Where a site listens if not told otherwise.
 pub const SITE_PORT: u16 = 7421;
+/// Where a home serves HTTP, on this machine only, if not told otherwise.
+pub const HOME_HTTP_PORT: u16 = 7430;
+/// Where a site serves HTTP, on this machine only, if not told otherwise.
+pub const SITE_HTTP_PORT: u16 = 7431;
+
+/// It knows no passwords, so nobody else hears it.
+fn here(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
 
 fn anywhere(port: u16) -> Address {
     let host = "0.0.0.0".to_owned();
@@ -383,7 +394,7 @@ mod tests {
             lines.collect::<Vec<_>>().join("\n")
         };
         let home = HomeConfigFile::parse(&all(HomeConfigFile::EXAMPLE)).unwrap();
-        assert!(home.http.is_some() && home.store.limit.is_some());
+        assert!(home.store.limit.is_some());
         assert_eq!(home.child_delay.len(), 1);
         let site = SiteConfigFile::parse(&all(SiteConfigFile::EXAMPLE)).unwrap();
         assert!(site.authority_dir.is_some() && site.parent[0].one_way_ms > 0);
@@ -425,6 +436,8 @@ mod tests {
         let home = HomeConfigFile::parse(text).unwrap();
         assert_eq!(home.store.limit, Some(Bytes(1 << 30)));
         assert_eq!(home.log.format, LogFormat::Json);
+        assert_eq!(home.http, Some("[::1]:80".parse().unwrap()));
+        assert_eq!(HomeConfigFile::parse("http = \"off\"").unwrap().http, None);
         for text in [
             "listen = [\"nowhere\"]",
             "http = \"localhost\"",

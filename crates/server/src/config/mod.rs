@@ -5,9 +5,12 @@ mod file;
 mod parts;
 mod values;
 
-pub use file::{ConfigError, HOME_PORT, HomeConfigFile, SITE_PORT, SiteConfigFile};
+pub use file::{
+    ConfigError, HOME_HTTP_PORT, HOME_PORT, HomeConfigFile, SITE_HTTP_PORT, SITE_PORT,
+    SiteConfigFile,
+};
 pub use parts::{
     ChildDelay, HomeLimits, LinkLimits, LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX,
     ROOM_LOW_MIN, SiteLimits, StoreConfig,
 };
-pub use values::{Bytes, BytesError};
+pub use values::{Bytes, BytesError, HttpAt};

@@ -1,6 +1,7 @@
 //! Values that are written in a way of their own.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use serde::de::{Error as _, Visitor};
@@ -117,13 +118,40 @@ pub(super) mod texts {
     }
 }
 
-/// `http`: an address to listen on, numeric.
-pub(super) fn socket_address<'de, D: Deserializer<'de>>(
+/// Where a node serves HTTP: `IP:PORT`, or `off`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HttpAt(pub Option<SocketAddr>);
+
+impl FromStr for HttpAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == OFF {
+            return Ok(Self(None));
+        }
+        let wrong = |_| format!("{text:?} is not IP:PORT, as 127.0.0.1:7430, nor {OFF}");
+        text.parse().map(|at| Self(Some(at))).map_err(wrong)
+    }
+}
+
+impl fmt::Display for HttpAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str(OFF),
+        }
+    }
+}
+
+const OFF: &str = "off";
+
+/// `http`, as [`HttpAt`] reads it.
+pub(super) fn http_at<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<std::net::SocketAddr>, D::Error> {
+) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let wrong = |_| D::Error::custom(format!("{text:?} is not IP:PORT, as 127.0.0.1:7421"));
-    text.parse().map(Some).map_err(wrong)
+    let at = text.parse::<HttpAt>().map_err(D::Error::custom)?;
+    Ok(at.0)
 }
 
 #[cfg(test)]

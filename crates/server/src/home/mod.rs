@@ -30,7 +30,7 @@ use tracing::{error, info, warn};
 use crate::config::HomeConfigFile;
 use crate::error::ServerError;
 use crate::http::Http;
-use crate::node::{Plan, fresh_node};
+use crate::node::{Plan, fresh_node, listed};
 use crate::status::{Nameplate, Status, Watched};
 use disk::Disk;
 use life::{EndedLife, Life};
@@ -147,7 +147,11 @@ impl HomeServer {
             addresses,
             http,
         } = self;
-        info!(listen = ?addresses, home = home.0, "the home is there");
+        info!(
+            listen = listed(&addresses),
+            home = home.0,
+            "the home is there"
+        );
         let mut shutdown = pin!(shutdown);
         let mut next = Some(life);
         while let Some(mut life) = next {

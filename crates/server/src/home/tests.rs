@@ -11,6 +11,7 @@ fn config(dir: &tempfile::TempDir) -> HomeConfigFile {
         name: Some("alps".to_owned()),
         data_dir: Some(dir.path().to_owned()),
         listen: vec!["127.0.0.1:0".parse().unwrap()],
+        http: None,
         ..HomeConfigFile::default()
     };
     config.store.room_probe_ms = 10;

@@ -33,6 +33,7 @@ impl Village {
             name: Some("alps".to_owned()),
             data_dir: Some(dir.path().join("home")),
             listen: vec![socket(&dir, "home")],
+            http: None,
             ..HomeConfigFile::default()
         };
         let (server, home) = start(async move |tell: Tell, stop| {
@@ -63,6 +64,7 @@ impl Village {
             data_dir: Some(self.dir.path().join(&name)),
             authority_dir: Some(authority(&self.dir)),
             listen: vec![socket(&self.dir, &name)],
+            http: None,
             name: Some(name),
             parent: vec![parent],
             ..SiteConfigFile::default()
