@@ -1,13 +1,14 @@
 //! Small programs that show how to use Thorp. Each is a function that is tried in a test, and a program that calls it:
 //!
 //! ```text
-//! cargo run -p thorp-examples --bin counter -- unix:/run/thorp/alps.sock ~/.thorp/me thorp://alps/counter
+//! cargo run -p thorp-examples --bin counter -- 127.0.0.1:7402 me thorp://alps/counter
 //! ```
 
 pub mod counter;
 pub mod graph;
 pub mod notes;
 
+use std::fmt;
 use thorp_client::{JoinConfig, Member};
 
 /// What each program is told: where to join, whose identity to use, and the segment to work in.
@@ -21,6 +22,21 @@ pub struct Arguments {
     pub segment: String,
     /// What comes after.
     pub rest: Vec<String>,
+}
+
+/// What went wrong, in words. What `main` returns is printed as `Debug` says: here, as a person reads it.
+pub struct Failure(String);
+
+impl<E: fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 impl Arguments {

@@ -4,7 +4,7 @@ use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use thorp_client::{JoinConfig, Member};
+use thorp_client::{COMMIT_TIMEOUT, JoinConfig, Member, Session};
 
 /// Where to join, and as whom.
 #[derive(Args, Clone, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Via {
     /// The directory of a certificate and its key, made by `thorp invite`
     #[arg(long, value_name = "DIR", env = "THORP_IDENTITY", global = true)]
     pub(crate) identity: Option<PathBuf>,
-    /// How long to wait for an answer, in seconds
+    /// How long to wait for an answer, in seconds; for a commit's, at least 30
     #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
     pub(crate) timeout: u64,
 }
@@ -33,11 +33,17 @@ impl Via {
                 "THORP_IDENTITY",
             ));
         };
+        let timeout = Duration::from_secs(self.timeout.max(1));
+        // A commit is sent only to who answered before; then giving up early would leave it open whether it was done.
+        let session = Session::new()
+            .fetch_timeout(timeout)
+            .commit_timeout(timeout.max(COMMIT_TIMEOUT));
         let config = JoinConfig::new(address)
             .identity(identity)
             .name(format!("thorp-{}", std::process::id()))
             .cache_bytes(CACHE_BYTES)
-            .join_timeout(Duration::from_secs(self.timeout.max(1)));
+            .join_timeout(timeout)
+            .session(session);
         Ok(Member::join(config)?)
     }
 }

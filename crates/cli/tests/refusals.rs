@@ -5,6 +5,7 @@ mod common;
 use common::{Going, Home, OF_A_TEST, Said, finish, run, thorp};
 use std::fs;
 use std::path::Path;
+use thorp_client::FETCH_TIMEOUT;
 
 /// One line what happened, one line what to do.
 fn assert_refused(said: &Said, code: i32, what: &str) {
@@ -276,6 +277,32 @@ fn a_site_has_the_name_that_its_certificate_has() {
     assert_eq!(going.terminate(), 0);
     let other = run(&[&site[..], &["--name", "shop", "--listen=127.0.0.1:0"]].concat());
     assert_refused(&other, 1, "not of shop");
+}
+
+#[test]
+fn a_home_that_went_away_is_waited_for_as_long_as_was_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    let made = home.out(&["put", "thorp://alps/notes", "--text", "x"]);
+    let via = format!("unix:{}/site.sock", dir.path().display());
+    let above = format!("alps={}", home.via);
+    let mut site = thorp(&["site", "--name=alps", "--identity", &home.identity]);
+    site.args(["--home", &above, "--listen", &via])
+        .args(OF_A_TEST);
+    let site = Going::start(site);
+    site.welcome();
+    let get = |timeout: &str| {
+        let mut get = thorp(&["get", made.trim(), "--via", &via, "--timeout", timeout]);
+        get.env("THORP_IDENTITY", &home.identity);
+        finish(get)
+    };
+    // What the site has told of its home stays known to it.
+    assert_eq!(get("20").out, "x");
+    assert_eq!(home.going.terminate(), 0);
+    let begun = std::time::Instant::now();
+    assert_refused(&get("1"), 4, "home alps cannot be reached");
+    assert!(begun.elapsed() < FETCH_TIMEOUT, "{:?}", begun.elapsed());
+    assert_eq!(site.terminate(), 0);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Adds to a shared counter, ten times or as often as told.
 
-use std::error::Error;
-use thorp_examples::{Arguments, counter};
+use thorp_examples::{Arguments, Failure, counter};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse()?;
     let times = arguments
         .rest

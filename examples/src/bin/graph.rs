@@ -1,10 +1,9 @@
 //! A family tree: founds it when there is none, adds a child for each name given, and prints everybody.
 
-use std::error::Error;
 use thorp_client::Ref;
-use thorp_examples::{Arguments, graph};
+use thorp_examples::{Arguments, Failure, graph};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse()?;
     let member = arguments.join()?;
     let segment = member.open_or_create(&arguments.segment)?;

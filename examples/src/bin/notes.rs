@@ -1,10 +1,9 @@
 //! Shared notes: writes the note that it is told, or else shows them all, again and again.
 
-use std::error::Error;
 use std::time::Duration;
-use thorp_examples::{Arguments, notes};
+use thorp_examples::{Arguments, Failure, notes};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse()?;
     let member = arguments.join()?;
     let segment = member.open_or_create(&arguments.segment)?;

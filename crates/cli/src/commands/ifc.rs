@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use thorp_client::{Member, Session};
+use thorp_client::Member;
 use thorp_workloads::ifc::store::{self, Building, StoreError};
 use thorp_workloads::objects::MemberStore;
 use thorp_workloads::step::{self, StepFile};
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn building_store(member: &Member, segment: thorp_client::Segment) -> MemberStore {
-    MemberStore::new(member.clone(), segment, Session::default())
+    MemberStore::new(member.clone(), segment, member.session())
 }
 
 /// Reads a model; what is wrong with it is told with its line.
