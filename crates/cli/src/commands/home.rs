@@ -1,7 +1,8 @@
 //! `thorp home`: the durable server.
 
-use super::node::{self, Common, Parts, Toml};
+use super::node::{self, Common, Parts};
 use super::say;
+use super::toml::Toml;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;

@@ -13,6 +13,7 @@ pub(crate) mod rm;
 pub(crate) mod signals;
 pub(crate) mod site;
 pub(crate) mod status;
+mod toml;
 pub(crate) mod watch;
 
 use crate::failure::Failure;

@@ -1,7 +1,8 @@
 //! `thorp site`: the redirector.
 
-use super::node::{self, Common, NameAnd, Parts, Toml};
+use super::node::{self, Common, NameAnd, Parts};
 use super::say;
+use super::toml::Toml;
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;

@@ -1,13 +1,14 @@
 //! What a home or a site is told when it starts: TOML files, and the same as structs whose fields a command line may set
 //! over what a file said.
 
+mod error;
 mod file;
 mod parts;
 mod values;
 
+pub use error::ConfigError;
 pub use file::{
-    ConfigError, HOME_HTTP_PORT, HOME_PORT, HomeConfigFile, SITE_HTTP_PORT, SITE_PORT,
-    SiteConfigFile,
+    HOME_HTTP_PORT, HOME_PORT, HomeConfigFile, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile,
 };
 pub use parts::{
     ChildDelay, HomeLimits, LinkLimits, LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX,
