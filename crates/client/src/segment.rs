@@ -86,7 +86,9 @@ impl Segment {
         self.member.transact(|tx| tx.roots(self))
     }
 
-    /// Hears of every change in the segment that is committed from now on.
+    /// Hears of every change in the segment that is committed from now on. Members, sites and homes have a limit of segments
+    /// whose changes they tell: above it this fails, and so does [`Watch::next`] where that turns out later
+    /// ([`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge)).
     ///
     /// ```no_run
     /// # use thorp_client::{Result, Segment};

@@ -77,6 +77,7 @@ impl Watch {
         let link = Arc::clone(self.segment.member().link());
         loop {
             self.changes.mark_unchanged();
+            self.check()?;
             let changed = self.take(&link);
             if changed.lost {
                 // The parent was told anew to tell changes, but what was committed before it heard that is not told: only
@@ -94,6 +95,17 @@ impl Watch {
                 return Ok(None);
             }
         }
+    }
+
+    /// Fails if nobody tells what changes.
+    fn check(&self) -> Result<()> {
+        if !lock(&self.segment.ground().watches).refused {
+            return Ok(());
+        }
+        Err(too_many(format!(
+            "the site or the home tells the changes of no more segments: {} is not watched, drop this watch and watch less",
+            self.segment.name()
+        )))
     }
 
     /// The changes that are there.
@@ -130,7 +142,7 @@ impl Watch {
             _ => {}
         }
         self.cursor = link.cache.now(self.segment.home());
-        Ok(())
+        self.check()
     }
 }
 
@@ -138,35 +150,39 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let ground = self.segment.ground();
         let mut watches = lock(&ground.watches);
-        *watches = watches.saturating_sub(1);
-        if *watches == 0 {
-            tell(self.segment.member().link(), &self.segment, false);
+        watches.count = watches.count.saturating_sub(1);
+        if watches.count == 0 {
+            watches.refused = false;
+            self.segment.member().link().tell(ask(&self.segment, false));
         }
     }
 }
 
 fn begin_watching(link: &Link, segment: &Segment) -> Result<()> {
-    if link.grounds.watched() >= WATCHED_MAX {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("a member watches at most {WATCHED_MAX} segments"),
-        ));
+    if link.grounds.watched() >= WATCHED_MAX && lock(&segment.ground().watches).count == 0 {
+        return Err(too_many(format!(
+            "a member watches at most {WATCHED_MAX} segments"
+        )));
     }
     let mut watches = lock(&segment.ground().watches);
-    *watches += 1;
     // Told under the lock, so that beginnings and ends are told in their order.
-    if *watches == 1 {
-        tell(link, segment, true);
+    if watches.count == 0 {
+        link.order(ask(segment, true))?;
     }
+    watches.count += 1;
     Ok(())
 }
 
-fn tell(link: &Link, segment: &Segment, on: bool) {
-    link.tell(Ask::Watch {
+fn ask(segment: &Segment, on: bool) -> Ask {
+    Ask::Watch {
         home: segment.home(),
         segment: segment.id(),
         on,
-    });
+    }
+}
+
+fn too_many(words: String) -> Error {
+    Error::new(ErrorKind::TooLarge, words)
 }
 
 impl fmt::Debug for Watch {

@@ -9,7 +9,7 @@ mod village;
 
 use std::thread;
 use std::time::Duration;
-use thorp_client::{Error, ErrorKind, Member, Reference, Result, Session};
+use thorp_client::{Error, ErrorKind, Member, Reference, Result, Segment, Session};
 use village::{Village, eventually};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -339,4 +339,35 @@ fn the_last_clone_that_goes_leaves() {
     assert_eq!(note.object.slot.0, 0);
     drop(shop);
     eventually("the home sees it go", || village.home_size("children") == 0);
+}
+
+#[test]
+fn a_watch_that_nobody_can_keep_says_so() {
+    let village = Village::new();
+    let site = village.site(64 << 20);
+    let at_site = || {
+        let config = thorp_client::JoinConfig::new(site.clone()).identity_of(village.identity());
+        Member::join(config.name("neighbour")).unwrap()
+    };
+    let (anna, bert) = (at_site(), at_site());
+    let most = thorp_core::limits::WATCHES_PER_CHILD_MAX;
+    let shops = |member: &Member, from: usize, to: usize| -> Vec<Segment> {
+        let names = (from..to).map(|n| format!("thorp://alps/shop{n}"));
+        names
+            .map(|name| member.open_or_create(&name).unwrap())
+            .collect()
+    };
+    let of_anna = shops(&anna, 0, most - 1);
+    let mut watches: Vec<_> = of_anna.iter().map(|shop| shop.watch().unwrap()).collect();
+    // For the site all members together are one child of the home: it has room for one more.
+    let of_bert = shops(&bert, most - 1, most + 1);
+    let mut first = of_bert[0].watch().unwrap();
+    let refused = of_bert[1].watch().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
+    // The others go on, and room that is made can be had.
+    assert_eq!(first.next(Duration::from_millis(10)).unwrap(), None);
+    watches.pop();
+    eventually("there is room", || of_bert[1].watch().is_ok());
+    anna.transact(|tx| tx.create(&of_anna[0], "x")).unwrap();
+    assert!(watches[0].next(LONG).unwrap().is_some());
 }

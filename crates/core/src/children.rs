@@ -256,11 +256,27 @@ impl Children {
             child.watches.remove(&segment);
             return true;
         }
-        if child.watches.len() >= WATCHES_PER_CHILD_MAX {
+        if child.watches.len() >= WATCHES_PER_CHILD_MAX && !child.watches.contains(&segment) {
             return false;
         }
         child.watches.insert(segment);
         true
+    }
+
+    /// Ends every child's watching of a segment, and tells them so.
+    pub fn unwatch(&mut self, segment: SegmentId, out: &mut Out) {
+        let home = self.home;
+        for (edge, child) in &mut self.by_edge {
+            if child.watches.remove(&segment) {
+                out.down(*edge, Down::Unwatched { home, segment });
+            }
+        }
+    }
+
+    /// How many watches there are, of all children.
+    pub fn watches(&self) -> usize {
+        let children = self.by_edge.values();
+        children.map(|child| child.watches.len()).sum()
     }
 
     /// The segments that any child watches.

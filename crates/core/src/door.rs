@@ -108,8 +108,8 @@ pub enum Ask {
         /// What.
         request: Request,
     },
-    /// Hear of all changes in a segment, or no longer. No answer: the changes
-    /// are in what is published.
+    /// Hear of all changes in a segment, or no longer. The changes are in what
+    /// is published; the only answer, at any time, is [`Answer::Unwatched`].
     Watch {
         /// Whose segment.
         home: HomeId,
@@ -135,6 +135,14 @@ pub enum Answer {
     Called(Result<Response, CallError>),
     /// Too much is under way: ask again a little later.
     Busy,
+    /// Here or above a limit of watches is reached: from now on changes in this
+    /// segment are not told.
+    Unwatched {
+        /// Whose segment.
+        home: HomeId,
+        /// The segment.
+        segment: SegmentId,
+    },
 }
 
 /// What a core wants done. Drivers do it in the order of the tray.

@@ -105,6 +105,15 @@ impl Link {
         handle.input(Input::Asked { ticket, ask })
     }
 
+    /// Asks something that is not answered, and must not be left out.
+    pub(crate) fn order(&self, ask: Ask) -> Result<()> {
+        self.input(self.waits.ticket(), ask)
+            .map_err(|error| match error {
+                NotTaken::TooMany => Error::busy(PAUSE),
+                NotTaken::Gone => Error::closed(),
+            })
+    }
+
     /// Asks something to which there is no answer, or none is wanted.
     pub(crate) fn tell(&self, ask: Ask) {
         // If too much is asked, what nobody waits for is what to leave out.

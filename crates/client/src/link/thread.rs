@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use thorp_core::door::{Ask, Effect, Input, Out};
+use thorp_core::door::{Answer, Ask, Effect, Input, Out};
 use thorp_core::ids::{MemberId, NodeKind, Peer};
 use thorp_core::member::{Member, MemberConfig};
 use thorp_net::driver::{Driver, DriverConfig, ParentConfig, ParentState, World, runtime};
@@ -125,6 +125,11 @@ impl World for Inside {
                 if publish.reset || !publish.touched.is_empty() {
                     self.link.changes.send_modify(|count| *count += 1);
                 }
+            }
+            // A watch waits for changes, not for an answer.
+            Effect::Answer(_, Answer::Unwatched { home, segment }) => {
+                self.link.grounds.unwatched(home, segment);
+                self.link.changes.send_modify(|count| *count += 1);
             }
             Effect::Answer(ticket, answer) => self.link.waits.answer(ticket, answer),
             // A member has no disk, and the loop does the rest.

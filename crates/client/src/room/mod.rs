@@ -26,8 +26,15 @@ pub(crate) struct Ground {
     pages: Mutex<Pages>,
     /// The next extents, asked for ahead. Whoever needs one holds this lock, the others queue for it.
     next: tokio::sync::Mutex<VecDeque<Wait>>,
-    /// Watches on it.
-    pub(crate) watches: Mutex<usize>,
+    pub(crate) watches: Mutex<Watches>,
+}
+
+/// The watches on a segment.
+#[derive(Default)]
+pub(crate) struct Watches {
+    pub(crate) count: usize,
+    /// A limit was reached at the site or the home: nobody tells what changes, until all of them have ended and others begin.
+    pub(crate) refused: bool,
 }
 
 impl Grounds {
@@ -64,7 +71,15 @@ impl Grounds {
     /// Segments that are watched.
     pub(crate) fn watched(&self) -> usize {
         let grounds = lock(&self.0);
-        grounds.values().filter(|g| *lock(&g.watches) > 0).count()
+        let watched = |ground: &&Arc<Ground>| lock(&ground.watches).count > 0;
+        grounds.values().filter(watched).count()
+    }
+
+    /// Changes in a segment are not told.
+    pub(crate) fn unwatched(&self, home: HomeId, segment: SegmentId) {
+        let ground = self.get(home, segment);
+        let mut watches = lock(&ground.watches);
+        watches.refused = watches.count > 0;
     }
 }
 

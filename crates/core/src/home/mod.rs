@@ -29,7 +29,7 @@ use crate::ids::{
     Stamp,
 };
 use crate::limits::HEARTBEAT_MS;
-use crate::message::{CallError, CallId, CommitRequest, Message, Outcome, Response, Up};
+use crate::message::{CallError, CallId, CommitRequest, Down, Message, Outcome, Response, Up};
 use crate::note::Note;
 use crate::storage::Mark;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -175,6 +175,7 @@ impl Home {
         alloc::vec![
             ("children", self.children.len()),
             ("directory", self.children.directory.len()),
+            ("watches", self.children.watches()),
             ("pages", self.pages.len()),
             ("image_bytes", self.pages.image_bytes()),
             ("mob_bytes", self.pages.mob_bytes()),
@@ -249,7 +250,9 @@ impl Home {
             } => {
                 let known = self.children.in_epoch(edge, epoch, out).is_some();
                 if known && !self.children.watch(edge, segment, on) {
-                    self.cut_off(edge, "it watches too many segments", out);
+                    let home = self.config.home;
+                    out.note(Note::ChildLimited);
+                    out.down(edge, Down::Unwatched { home, segment });
                 }
             }
             Up::Commit(request) => self.commit(now, edge, request, out),

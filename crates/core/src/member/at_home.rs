@@ -8,7 +8,7 @@ use crate::message::{Part, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::upstream::Upstream;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// What a member knows of one home.
@@ -18,7 +18,8 @@ pub(super) struct AtHome {
     pub(super) pages: BTreeMap<PageId, Held>,
     pub(super) registration: Option<Registration>,
     pub(super) registering: bool,
-    pub(super) watches: BTreeSet<SegmentId>,
+    /// What is watched, and by which request of the program.
+    pub(super) watches: BTreeMap<SegmentId, Ticket>,
     #[cfg(feature = "planted-bugs")]
     pub(super) received: BTreeMap<PageId, u32>,
 }
@@ -36,7 +37,7 @@ impl AtHome {
             pages: BTreeMap::new(),
             registration: None,
             registering: false,
-            watches: BTreeSet::new(),
+            watches: BTreeMap::new(),
             #[cfg(feature = "planted-bugs")]
             received: BTreeMap::new(),
         }
@@ -169,6 +170,22 @@ impl AtHome {
             self.apply(&change, position, Stamp::default(), &mut publish, out);
         }
         publish
+    }
+
+    /// Asks the parent to tell the changes of a segment, or no longer.
+    pub(super) fn tell_watch(&self, segment: SegmentId, on: bool, out: &mut Out) {
+        if let Some(edge) = self.up.edge {
+            let (home, epoch) = (self.up.home, self.up.epoch);
+            out.up(
+                edge,
+                Up::Watch {
+                    home,
+                    epoch,
+                    segment,
+                    on,
+                },
+            );
+        }
     }
 
     /// Tells the parent how far everything was applied (rule 7).

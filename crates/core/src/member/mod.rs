@@ -176,7 +176,8 @@ impl Member {
         let homes = self.homes.values();
         alloc::vec![
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
-            ("fetches", homes.map(|at| at.up.fetches()).sum()),
+            ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
+            ("watches", homes.map(|at| at.watches.len()).sum()),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),
@@ -294,6 +295,7 @@ impl Member {
                 watermark,
             } => self.heartbeat(now, home, position, watermark, out),
             Down::Answer { home, call, result } => self.answered(now, home, call, result, out),
+            Down::Unwatched { home, segment } => self.unwatched(home, segment, out),
         }
     }
 
@@ -317,17 +319,8 @@ impl Member {
         let mut publish = state.publish();
         publish.reset = true;
         out.publish(publish);
-        for segment in state.watches.clone() {
-            let on = true;
-            out.up(
-                edge,
-                Up::Watch {
-                    home,
-                    epoch,
-                    segment,
-                    on,
-                },
-            );
+        for segment in state.watches.keys() {
+            state.tell_watch(*segment, true, out);
         }
         self.resend(home, out);
     }

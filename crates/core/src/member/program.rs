@@ -26,7 +26,7 @@ impl Member {
                 }
                 self.call(home, request, Purpose::Program(ticket), out);
             }
-            Ask::Watch { home, segment, on } => self.watch(home, segment, on, out),
+            Ask::Watch { home, segment, on } => self.watch(ticket, home, segment, on, out),
             Ask::Forget(ticket) => self.forget(ticket),
         }
     }
@@ -353,28 +353,28 @@ impl Member {
         }
     }
 
-    pub(super) fn watch(&mut self, home: HomeId, segment: SegmentId, on: bool, out: &mut Out) {
+    fn watch(&mut self, ticket: Ticket, home: HomeId, segment: SegmentId, on: bool, out: &mut Out) {
         let state = self.at(home);
+        let is_new = on && !state.watches.contains_key(&segment);
+        if is_new && state.watches.len() >= WATCHES_PER_CHILD_MAX {
+            out.note(Note::ChildLimited);
+            return out.answer(ticket, Answer::Unwatched { home, segment });
+        }
         if on {
-            // A parent would cut this member off, again and again (rule 15).
-            if state.watches.len() >= WATCHES_PER_CHILD_MAX && !state.watches.contains(&segment) {
-                return out.note(Note::ChildLimited);
-            }
-            state.watches.insert(segment);
+            state.watches.insert(segment, ticket);
         } else {
             state.watches.remove(&segment);
         }
-        if let Some(edge) = state.up.edge {
-            let epoch = state.up.epoch;
-            out.up(
-                edge,
-                Up::Watch {
-                    home,
-                    epoch,
-                    segment,
-                    on,
-                },
-            );
+        state.tell_watch(segment, on, out);
+    }
+
+    /// The parent does not tell the changes of a segment: the program is told.
+    pub(super) fn unwatched(&mut self, home: HomeId, segment: SegmentId, out: &mut Out) {
+        let state = self.at(home);
+        if let Some(ticket) = state.watches.remove(&segment) {
+            // Asked for anew meanwhile, it may be watched above: that is ended too.
+            state.tell_watch(segment, false, out);
+            out.answer(ticket, Answer::Unwatched { home, segment });
         }
     }
 

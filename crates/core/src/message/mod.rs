@@ -182,6 +182,14 @@ pub enum Down {
         /// The answer.
         result: Result<Response, CallError>,
     },
+    /// A limit is reached: changes in this segment are not told, or no longer,
+    /// until the child asks again (rule 15).
+    Unwatched {
+        /// Whose segment.
+        home: HomeId,
+        /// The segment.
+        segment: SegmentId,
+    },
 }
 
 impl Down {
@@ -197,7 +205,8 @@ impl Down {
             | Down::Refused { home, .. }
             | Down::Told { home, .. }
             | Down::Heartbeat { home, .. }
-            | Down::Answer { home, .. } => *home,
+            | Down::Answer { home, .. }
+            | Down::Unwatched { home, .. } => *home,
         }
     }
 }

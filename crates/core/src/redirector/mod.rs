@@ -5,6 +5,7 @@
 mod fetch;
 mod images;
 mod stream;
+mod watch;
 
 use crate::children::Children;
 use crate::door::{Core, Direction, Input, Out};
@@ -192,7 +193,15 @@ impl Redirector {
             ),
             ("image_bytes", homes.clone().map(|p| p.images.bytes()).sum()),
             ("fetches", homes.clone().map(|p| p.up.fetches()).sum()),
-            ("redirecting", homes.map(|p| p.redirecting.len()).sum()),
+            (
+                "waiting",
+                homes.clone().map(|p| p.up.waiting().count()).sum()
+            ),
+            (
+                "redirecting",
+                homes.clone().map(|p| p.redirecting.len()).sum()
+            ),
+            ("watches", homes.map(|p| p.watched.len()).sum()),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),
@@ -322,13 +331,8 @@ impl Redirector {
                 segment,
                 on,
             } => {
-                let Some(proxy) = self.proxy(home, edge, epoch, out) else {
-                    return;
-                };
-                if proxy.children.watch(edge, segment, on) {
-                    proxy.follow_watches(out);
-                } else {
-                    self.cut_off(edge, "it watches too many segments", out);
+                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                    proxy.watch(edge, segment, on, out);
                 }
             }
             Up::Peer(peer) => {

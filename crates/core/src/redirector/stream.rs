@@ -6,7 +6,6 @@ use crate::change::{PageChange, PageSlots, SlotChange};
 use crate::children::{Children, News};
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Epoch, HomeId, Millis, NodeKind, Position, Stamp};
-use crate::limits::WATCHES_PER_CHILD_MAX;
 use crate::message::{Down, Outcome, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -122,6 +121,11 @@ impl Redirector {
                 for ((call, edge), _) in self.calls.extract_if(asked, |_, _| true) {
                     let result = result.clone();
                     out.down(edge, Down::Answer { home, call, result });
+                }
+            }
+            Down::Unwatched { home, segment } => {
+                if let Some(proxy) = self.homes.get_mut(&home) {
+                    proxy.unwatched(segment, out);
                 }
             }
         }
@@ -307,32 +311,6 @@ impl Proxy {
                 },
             );
         }
-    }
-
-    /// Watches above what is watched below.
-    pub(super) fn follow_watches(&mut self, out: &mut Out) {
-        // Not more than one child may watch: the parent would cut off the whole site.
-        let wanted = self.children.watched().into_iter();
-        let wanted: BTreeSet<_> = wanted.take(WATCHES_PER_CHILD_MAX).collect();
-        let Some(edge) = self.up.edge else {
-            return;
-        };
-        // What is no longer watched goes first: there is never one too many above.
-        let ended = self.watched.difference(&wanted).copied();
-        let begun = wanted.difference(&self.watched).copied();
-        let changed: Vec<_> = ended.chain(begun).collect();
-        for segment in changed {
-            out.up(
-                edge,
-                Up::Watch {
-                    home: self.up.home,
-                    epoch: self.up.epoch,
-                    segment,
-                    on: wanted.contains(&segment),
-                },
-            );
-        }
-        self.watched = wanted;
     }
 }
 

@@ -6,6 +6,7 @@ use crate::world::World;
 use thorp_core::ids::NodeKind;
 use thorp_core::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
+    WATCHES_PER_CHILD_MAX,
 };
 
 /// Looks at the sizes of a node's tables.
@@ -31,6 +32,7 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
 
 fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usize> {
     let node = &world.nodes[no.0];
+    let homes = world.village.homes.len();
     match (node.kind, table) {
         (NodeKind::Home, _) => home_limit(world, node.plan, table, children),
         (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
@@ -39,6 +41,7 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
         (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
+        (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
         // The program's own calls, one to register and one for each outcome.
         (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX + 1 + COMMITS_IN_FLIGHT_MAX),
@@ -63,6 +66,7 @@ fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Optio
         "registrations" => Some(plan.registrations_max),
         "parked" => Some(plan.parked_max),
         "waiting" => Some(children * FETCHES_PER_CHILD_MAX),
+        "watches" => Some(children * WATCHES_PER_CHILD_MAX),
         _ => None,
     }
 }

@@ -5,13 +5,14 @@
 //! m0 reads P.x          m0 writes P.x=b     m0 creates P.w=c    m0 deletes P.x
 //! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 gives up
 //! m0/b reads P.x        (another transaction of the same member)
-//! m0 fetches P          m0 evicts P         m0 watches s
+//! m0 fetches P          m0 evicts P         m0 watches s        m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
 //! again m0->R commit m0#1   (what was delivered comes once more)
+//! late m0->R commit m0#1    (the same, on the edge that it came on)
 //! hasten R->m1          (the last message under way there goes first)
-//! cut R-m0              m0 joins R2
+//! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
 //! room H no             wait 500ms          flood m0->R 300 calls
 //! remember W = m0 watermark
@@ -28,7 +29,7 @@ use super::{founding, names};
 use std::collections::BTreeMap;
 use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Ask, Input};
-use thorp_core::ids::{Attempt, Generation, ObjectId, PageId, Place, Position};
+use thorp_core::ids::{Attempt, Generation, ObjectId, PageId, Place, Position, SegmentId};
 use thorp_core::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_core::message::{CallId, CommitRequest, Message, Part, Request, Up};
 
@@ -62,10 +63,10 @@ impl Teller {
             "village" => founding::found(&mut self.village, rest),
             "deliver" => self.deliver(rest),
             "settle" => self.village.settle(true, &except(rest)),
-            "again" => {
+            "again" | "late" => {
                 let (what, kind) = rest.split_once(' ').expect("a->b KIND");
                 let (from, to) = link(what);
-                self.village.again(from, to, kind);
+                self.village.again(from, to, kind, first == "late");
             }
             "hasten" => {
                 let (from, to) = link(rest);
@@ -155,6 +156,8 @@ impl Teller {
 
     /// Many requests that no right member would send.
     fn flood(&mut self, rest: &str) {
+        let (rest, from_page) = rest.split_once(" from ").unwrap_or((rest, "1"));
+        let first_page = number(from_page) as u32;
         let words: Vec<&str> = rest.split_whitespace().collect();
         let &[what, count, kind] = &words[..] else {
             panic!("flood a->b COUNT calls");
@@ -177,10 +180,16 @@ impl Teller {
                     },
                 },
                 "commits" => Up::Commit(empty_commit(call)),
+                "watches" => Up::Watch {
+                    home: HOME,
+                    epoch: query::epoch(&self.village, from, to),
+                    segment: SegmentId(1 + number as u32),
+                    on: true,
+                },
                 "fetches" => Up::Fetch {
                     home: HOME,
                     epoch: query::epoch(&self.village, from, to),
-                    page: PageId::new(1, 1 + number as u32),
+                    page: PageId::new(1, first_page + number as u32),
                     attempt: Attempt(1000 + number as u32),
                     peers: false,
                 },
@@ -223,6 +232,7 @@ impl Teller {
                 self.village.work();
             }
             "joins" => self.village.connect(what, name),
+            "loses" => self.village.lose(what, name),
             _ => self.call(name, verb, what),
         }
     }
@@ -263,16 +273,7 @@ impl Teller {
                 registration: Default::default(),
                 token: number(what),
             },
-            "watches" | "unwatches" => {
-                let segment = names::segment_id(what).expect("a segment");
-                let on = verb == "watches";
-                let ask = Ask::Watch {
-                    home: HOME,
-                    segment,
-                    on,
-                };
-                return self.village.ask(name, Waiting::Call(None), ask);
-            }
+            "watches" | "unwatches" => return self.watch(name, verb == "watches", what),
             other => panic!("nobody can do this: {other}"),
         };
         let ask = Ask::Call {
@@ -282,6 +283,20 @@ impl Teller {
         self.village.ask(name, Waiting::Call(None), ask);
     }
 
+    /// Watches a segment, or all of `s2..s5`.
+    fn watch(&mut self, name: &str, on: bool, what: &str) {
+        let (first, last) = what.split_once("..").unwrap_or((what, what));
+        let [first, last] = [first, last].map(|s| names::segment_id(s).expect("a segment").0);
+        for segment in (first..=last).map(SegmentId) {
+            let ask = Ask::Watch {
+                home: HOME,
+                segment,
+                on,
+            };
+            self.village.ask(name, Waiting::Call(None), ask);
+        }
+    }
+
     /// Stages a value in pieces.
     fn stage(&mut self, name: &str, what: &str) {
         let (token, value) = what.split_once(' ').expect("TOKEN value");
@@ -289,7 +304,7 @@ impl Teller {
         let chunks: Vec<&[u8]> = bytes.chunks(OVERFLOW_CHUNK_BYTES).collect();
         for (piece, chunks) in chunks.chunks(STAGE_PAGES_MAX).enumerate() {
             let request = Request::Stage {
-                segment: thorp_core::ids::SegmentId(1),
+                segment: SegmentId(1),
                 registration: Default::default(),
                 token,
                 bytes: bytes.len() as u64,

@@ -22,6 +22,7 @@ use super::{effects, names, text};
 use std::collections::BTreeMap;
 use thorp_core::ids::{Epoch, PageId, Place};
 use thorp_core::image::Image;
+use thorp_core::message::{Down, Message};
 
 /// The answer to a question.
 pub(crate) fn answer(village: &Village, question: &str) -> String {
@@ -135,11 +136,12 @@ fn size_of(text: &str) -> u64 {
     }
 }
 
-/// The epoch of a child's stream, as its last messages told it. Stories in which
-/// nothing was cut have one for each child, in the order of their coming.
+/// The epoch of a child's stream, as the last message that began it told.
 pub(crate) fn epoch(village: &Village, child: &str, parent: &str) -> Epoch {
-    let mut edges = village.edges.iter().filter(|(_, (p, _))| p == parent);
-    let at = edges.position(|(_, (_, c))| c == child);
-    let first = if parent.starts_with('H') { 1 << 32 } else { 0 };
-    Epoch(first + at.map_or(0, |at| at as u64 + 1))
+    let begun = village.delivered(parent, child).rev();
+    let mut epochs = begun.filter_map(|(_, message)| match message {
+        Message::Down(Down::Begin { epoch, .. }) => Some(*epoch),
+        _ => None,
+    });
+    epochs.next().unwrap_or_default()
 }

@@ -125,6 +125,7 @@ impl Pen<'_> {
                 Ok(response) => format!("answer {}: {}", self.call(*call), self.response(response)),
                 Err(error) => format!("answer {}: {error}", self.call(*call)),
             },
+            Down::Unwatched { segment, .. } => format!("not watched {}", names::segment(*segment)),
         }
     }
 

@@ -5,7 +5,7 @@ use super::node::{Machine, Node};
 use super::program::{Did, Waiting};
 use super::text::{self, Pen, People};
 use super::{effects, names};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_core::door::{Answer, Ask, Direction, Effect, Input, Out};
 use thorp_core::ids::{EdgeId, MemberId, NodeKind, ObjectId, PageId, Peer, Place};
@@ -14,6 +14,9 @@ use thorp_core::message::{Message, Response};
 /// Messages that one command may deliver: more are a quarrel without end.
 const DELIVERIES_MAX: usize = 20_000;
 
+/// A message and the edge that it travels on.
+type Letter = (EdgeId, Message);
+
 /// The village.
 #[derive(Default)]
 pub(crate) struct Village {
@@ -21,9 +24,11 @@ pub(crate) struct Village {
     pub(crate) people: People,
     /// Parent and child of every edge that is there.
     pub(crate) edges: BTreeMap<EdgeId, (String, String)>,
-    links: BTreeMap<(String, String), VecDeque<Message>>,
+    links: BTreeMap<(String, String), VecDeque<Letter>>,
     /// The messages delivered on each link.
-    delivered: BTreeMap<(String, String), Vec<Message>>,
+    delivered: BTreeMap<(String, String), Vec<Letter>>,
+    /// Edges that the child has lost and the parent does not know to be gone.
+    half_open: BTreeSet<EdgeId>,
     last_edge: EdgeId,
     last_id: u128,
     ms: u64,
@@ -112,11 +117,29 @@ impl Village {
         }
     }
 
-    /// The edge between two nodes.
+    /// The edge between two nodes, the newest if there are several.
     pub(crate) fn edge(&self, a: &str, b: &str) -> Option<EdgeId> {
         let is = |(p, c): &(String, String)| (p == a && c == b) || (p == b && c == a);
-        let edge = self.edges.iter().find(|(_, pair)| is(pair));
+        let edge = self.edges.iter().rfind(|(_, pair)| is(pair));
         edge.map(|(edge, _)| *edge)
+    }
+
+    /// Only the child loses an edge: the parent has not heard of that, and what
+    /// is under way to it still comes.
+    pub(crate) fn lose(&mut self, parent: &str, child: &str) {
+        let edge = self.edge(parent, child).expect("an edge");
+        self.half_open.insert(edge);
+        self.drop_letters(parent, child, edge);
+        let header = format!("{child} loses {parent}");
+        self.later(child, header, Input::Disconnected { edge });
+        self.work();
+    }
+
+    fn drop_letters(&mut self, from: &str, to: &str, edge: EdgeId) {
+        let link = (String::from(from), String::from(to));
+        if let Some(letters) = self.links.get_mut(&link) {
+            letters.retain(|(on, _)| *on != edge);
+        }
     }
 
     /// Cuts an edge: what is under way on it is lost.
@@ -124,8 +147,12 @@ impl Village {
         let Some((parent, child)) = self.edges.remove(&edge) else {
             return;
         };
+        let half_open = self.half_open.remove(&edge);
         for (from, to) in [(&parent, &child), (&child, &parent)] {
-            self.links.remove(&(from.clone(), to.clone()));
+            self.drop_letters(from, to, edge);
+            if half_open && *to == child {
+                continue;
+            }
             let header = format!("{to} loses {from}");
             self.later(&to.clone(), header, Input::Disconnected { edge });
         }
@@ -146,18 +173,40 @@ impl Village {
 
     /// Puts a message on a link.
     pub(crate) fn put(&mut self, from: &str, to: &str, message: Message) {
-        let link = (String::from(from), String::from(to));
-        self.links.entry(link).or_default().push_back(message);
+        match self.edge(from, to) {
+            Some(edge) => self.post(from, to, (edge, message)),
+            None => self.say("    there is no edge"),
+        }
     }
 
-    /// Puts the last message of a kind that a link delivered on it once more.
-    pub(crate) fn again(&mut self, from: &str, to: &str, kind: &str) {
+    fn post(&mut self, from: &str, to: &str, letter: Letter) {
         let link = (String::from(from), String::from(to));
-        let pen = Pen(&self.people);
-        let delivered = self.delivered.get(&link).into_iter().flatten();
-        let found = delivered.rev().find(|message| pen.kind(message) == kind);
-        match found.cloned() {
-            Some(message) => self.put(from, to, message),
+        self.links.entry(link).or_default().push_back(letter);
+    }
+
+    /// What a link has delivered.
+    pub(crate) fn delivered(
+        &self,
+        from: &str,
+        to: &str,
+    ) -> impl DoubleEndedIterator<Item = &Letter> {
+        let link = (String::from(from), String::from(to));
+        self.delivered.get(&link).into_iter().flatten()
+    }
+
+    /// Puts the last message of a kind that a link delivered on it once more:
+    /// on the edge that is there now, or `late` on the one that it came on.
+    pub(crate) fn again(&mut self, from: &str, to: &str, kind: &str, late: bool) {
+        let found = {
+            let pen = Pen(&self.people);
+            let mut delivered = self.delivered(from, to).rev();
+            delivered
+                .find(|(_, message)| pen.kind(message) == kind)
+                .cloned()
+        };
+        match found {
+            Some(letter) if late => self.post(from, to, letter),
+            Some((_, message)) => self.put(from, to, message),
             None => self.say("    nothing like that was delivered"),
         }
     }
@@ -176,15 +225,15 @@ impl Village {
     /// Delivers the first message of a link. False if there is none.
     pub(crate) fn deliver(&mut self, from: &str, to: &str) -> bool {
         let link = (String::from(from), String::from(to));
-        let message = self.links.get_mut(&link).and_then(VecDeque::pop_front);
-        let (Some(message), Some(edge)) = (message, self.edge(from, to)) else {
+        let letter = self.links.get_mut(&link).and_then(VecDeque::pop_front);
+        let Some((edge, message)) = letter else {
             return false;
         };
         let kind = Pen(&self.people).kind(&message);
         self.delivered
             .entry(link)
             .or_default()
-            .push(message.clone());
+            .push((edge, message.clone()));
         let header = format!("{to} gets from {from}: {kind}");
         self.later(to, header, Input::Received { edge, message });
         self.work();
@@ -389,12 +438,13 @@ impl Village {
 
     fn send(&mut self, name: &str, edge: EdgeId, message: Message) {
         let text = Pen(&self.people).message(&message);
-        let Some((parent, child)) = self.edges.get(&edge).cloned() else {
+        let ends = self.edges.get(&edge).cloned();
+        let Some((parent, child)) = ends.filter(|_| !self.half_open.contains(&edge)) else {
             return self.say(&format!("        {name} -> nobody: {text}"));
         };
         let to = if parent == name { child } else { parent };
         self.say(&format!("        {name} -> {to}: {text}"));
-        self.put(name, &to, message);
+        self.post(name, &to, (edge, message));
     }
 
     fn answered(&mut self, name: &str, waiting: Waiting, answer: Answer) {
@@ -415,6 +465,13 @@ impl Village {
             }
             (Waiting::Call(token), Answer::Called(result)) => {
                 self.called(name, token, &result);
+            }
+            (Waiting::Call(_), Answer::Unwatched { segment, .. }) => {
+                let said = format!("not watched {}", names::segment(segment));
+                self.say(&format!("        {name} hears: {said}"));
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.called = said;
+                }
             }
             (_, answer) => {
                 let said = format!("{answer:?}");
