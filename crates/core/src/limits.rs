@@ -56,7 +56,8 @@ pub const CHILDREN_MAX: usize = 4096;
 /// Page requests of one child that a parent has not answered.
 pub const FETCHES_PER_CHILD_MAX: usize = 1024;
 
-/// Pages a child asks for at one time.
+/// Pages a child asks for at one time; a redirector, for all that are below it.
+/// Also the requests that a redirector has with helpers.
 pub const FETCHES_MAX: usize = 1024;
 
 /// Messages kept for a page that is on its way (rule 9).

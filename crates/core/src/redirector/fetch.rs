@@ -5,7 +5,7 @@ use super::Proxy;
 use crate::change::PageChange;
 use crate::door::Out;
 use crate::ids::{Attempt, EdgeId, EntryNo, MemberId, Millis, PageId, Stamp};
-use crate::limits::{FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX, PEER_FETCH_MS_MAX};
+use crate::limits::{FETCHES_MAX, FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX, PEER_FETCH_MS_MAX};
 use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -57,12 +57,21 @@ impl Proxy {
 
     /// Asks above; requests for one page in flight upward are joined.
     fn ask_above(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Out) {
-        let waiting = self.waiting_of(waiter.edge);
-        if waiting >= FETCHES_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited) {
+        if !self.may_ask(page, waiter.edge) && !planted::is(Bug::ChildNotLimited) {
             out.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
         }
         self.up.ask(page, waiter, now, out);
+    }
+
+    /// Whether a child may ask for one more page. All of them together are one
+    /// child of the parent, and a child may have no more on its way than it
+    /// leaves free: so there is always room for one that asks for little.
+    fn may_ask(&self, page: PageId, child: EdgeId) -> bool {
+        let waiting = self.waiting_of(child);
+        let free = FETCHES_MAX.saturating_sub(self.up.fetches());
+        let joins = self.up.is_fetching(page);
+        waiting < FETCHES_PER_CHILD_MAX && (joins || waiting < free)
     }
 
     fn waiting_of(&self, edge: EdgeId) -> usize {
@@ -88,7 +97,7 @@ impl Proxy {
         let (Some(helper), Some(child)) = (helper, child) else {
             return false;
         };
-        if tries > HELPER_TRIES_MAX {
+        if tries > HELPER_TRIES_MAX || self.redirecting.len() >= FETCHES_MAX {
             return false;
         }
         let (requester, epoch, acked) = (child.node, child.epoch, child.acked);
