@@ -195,6 +195,12 @@ impl Home {
             out.close(edge, "a home is no child of a home");
             return;
         }
+        // It has lost the old edge: nobody reads there, nobody acknowledges.
+        if let Some(old) = self.children.edge_of(peer.node) {
+            out.note(Note::CameAgain);
+            self.disconnected(old);
+            out.close(old, "the same node has come again");
+        }
         let at = (self.durable, self.watermark(now));
         let name = self.config.name.clone();
         if !self.children.begin(edge, peer.node, at, &name, out) {
@@ -217,6 +223,9 @@ impl Home {
     }
 
     fn received(&mut self, now: Now, edge: EdgeId, message: Up, out: &mut Out) {
+        if self.children.get(edge).is_none() {
+            return out.note(Note::OtherEpochDropped);
+        }
         match message {
             Up::Fetch {
                 epoch,

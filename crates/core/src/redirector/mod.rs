@@ -100,7 +100,7 @@ impl Core for Redirector {
                 edge,
                 direction: Direction::Down,
                 peer,
-            } => self.child_came(edge, peer, out),
+            } => self.child_came(now, edge, peer, out),
             Input::Disconnected { edge } => self.disconnected(now, edge, out),
             Input::Received {
                 edge,
@@ -210,10 +210,11 @@ impl Redirector {
 
     // --- Edges ---
 
-    fn child_came(&mut self, edge: EdgeId, peer: Peer, out: &mut Out) {
+    fn child_came(&mut self, now: Millis, edge: EdgeId, peer: Peer, out: &mut Out) {
         if peer.kind == NodeKind::Home {
             return out.close(edge, "a home is no child of a site");
         }
+        self.end_old_edge(now, peer.node, out);
         if self.below.len() >= crate::limits::CHILDREN_MAX {
             out.note(Note::ChildLimited);
             return out.close(edge, "too many children");
@@ -228,6 +229,20 @@ impl Redirector {
         for home in live {
             self.begin_child(home, edge, out);
         }
+    }
+
+    /// A child that comes again has lost its old edge: nobody reads there,
+    /// nobody acknowledges, and no helper is to be found.
+    fn end_old_edge(&mut self, now: Millis, node: MemberId, out: &mut Out) {
+        let mut below = self.below.iter();
+        let Some((old, _)) = below.find(|(_, peer)| peer.node == node) else {
+            return;
+        };
+        let old = *old;
+        out.note(Note::CameAgain);
+        self.below.remove(&old);
+        self.child_went(now, old, out);
+        out.close(old, "the same node has come again");
     }
 
     fn begin_child(&mut self, home: HomeId, edge: EdgeId, out: &mut Out) {
@@ -284,8 +299,11 @@ impl Redirector {
     // --- Up ---
 
     fn received_up(&mut self, now: Millis, edge: EdgeId, message: Up, out: &mut Out) {
-        if !self.below.contains_key(&edge) {
+        if self.above.contains_key(&edge) {
             return out.close(edge, "a parent sent up");
+        }
+        if !self.below.contains_key(&edge) {
+            return out.note(Note::OtherEpochDropped);
         }
         match message {
             Up::Fetch {

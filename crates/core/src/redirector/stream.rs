@@ -25,6 +25,9 @@ impl Redirector {
         if self.below.contains_key(&edge) {
             return self.cut_off(edge, "a child sent down", out);
         }
+        if !self.above.contains_key(&edge) {
+            return out.note(Note::OtherEpochDropped);
+        }
         let streams = self.homes.get(&message.home()).map(|proxy| &proxy.up);
         match streams.map_or(Belongs::Begins, |up| up.belongs(edge, &message)) {
             Belongs::Here | Belongs::Begins => {}
