@@ -40,6 +40,8 @@ pub struct Directory {
     pages: BTreeMap<Key, Record>,
     lists: Vec<Vec<Holder>>,
     free: Vec<u32>,
+    /// For how many pages each child is entered, by its number.
+    held: Vec<usize>,
 }
 
 /// A page as two words, so that a record needs no padding.
@@ -64,17 +66,39 @@ impl Directory {
     /// Enters a child for a page, or enters it again.
     pub fn enter(&mut self, page: PageId, holder: Holder) {
         let record = self.pages.entry(key(page)).or_insert(Record::EMPTY);
-        match record.holders {
-            Holders::None => record.holders = Holders::One(holder),
+        let is_new = match record.holders {
+            Holders::None => {
+                record.holders = Holders::One(holder);
+                true
+            }
             Holders::One(one) if one.child == holder.child => {
                 record.holders = Holders::One(holder);
+                false
             }
             Holders::One(one) => {
                 let list = new_list(&mut self.lists, &mut self.free, one, holder);
                 record.holders = Holders::List(list);
+                true
             }
             Holders::List(list) => enter_list(&mut self.lists[list as usize], holder),
+        };
+        if is_new {
+            *self.held_by(holder.child) += 1;
         }
+    }
+
+    /// For how many pages a child is entered.
+    pub fn held(&self, child: ChildNo) -> usize {
+        let held = self.held.get(usize::from(child.0));
+        held.copied().unwrap_or_default()
+    }
+
+    fn held_by(&mut self, child: ChildNo) -> &mut usize {
+        let index = usize::from(child.0);
+        if self.held.len() <= index {
+            self.held.resize(index + 1, 0);
+        }
+        &mut self.held[index]
     }
 
     /// Takes an eviction notice that carries an entry number.
@@ -94,19 +118,26 @@ impl Directory {
         let Some(record) = self.pages.get_mut(&key(page)) else {
             return;
         };
-        match record.holders {
-            Holders::One(one) if one.child == child => record.holders = Holders::None,
+        let removed = match record.holders {
+            Holders::One(one) if one.child == child => {
+                record.holders = Holders::None;
+                1
+            }
             Holders::List(list) => {
                 let holders = &mut self.lists[list as usize];
+                let before = holders.len();
                 holders.retain(|holder| holder.child != child);
+                let removed = before - holders.len();
                 if let [one] = holders[..] {
                     *holders = Vec::new();
                     self.free.push(list);
                     record.holders = Holders::One(one);
                 }
+                removed
             }
-            _ => {}
-        }
+            _ => 0,
+        };
+        *self.held_by(child) -= removed;
         self.forget_if_empty(page);
     }
 
@@ -223,9 +254,15 @@ impl Directory {
     }
 
     fn release(&mut self, holders: Holders) {
-        if let Holders::List(list) = holders {
-            self.lists[list as usize] = Vec::new();
-            self.free.push(list);
+        match holders {
+            Holders::None => {}
+            Holders::One(one) => *self.held_by(one.child) -= 1,
+            Holders::List(list) => {
+                for holder in core::mem::take(&mut self.lists[list as usize]) {
+                    *self.held_by(holder.child) -= 1;
+                }
+                self.free.push(list);
+            }
         }
     }
 }
@@ -256,15 +293,20 @@ fn new_list(lists: &mut Vec<Vec<Holder>>, free: &mut Vec<u32>, a: Holder, b: Hol
     }
 }
 
-fn enter_list(list: &mut Vec<Holder>, holder: Holder) {
+/// True if the child was not in the list.
+fn enter_list(list: &mut Vec<Holder>, holder: Holder) -> bool {
     match list.iter_mut().find(|h| h.child == holder.child) {
-        Some(known) => *known = holder,
+        Some(known) => {
+            *known = holder;
+            false
+        }
         None => {
             if list.len() == list.capacity() {
                 // Small steps: what is not used is paid for at every page.
                 list.reserve_exact(4);
             }
             list.push(holder);
+            true
         }
     }
 }
@@ -328,6 +370,36 @@ mod tests {
         assert_eq!(directory.above(PAGE), Some(EntryNo(5)));
         directory.clear_above(PAGE);
         assert!(directory.is_empty());
+    }
+
+    #[test]
+    fn what_a_child_holds_is_counted() {
+        let mut directory = Directory::default();
+        let holds = |directory: &Directory, child| {
+            let pages = (0..9).map(|page| PageId::new(1, page));
+            let held = pages.filter(|page| directory.holder(*page, ChildNo(child)).is_some());
+            held.count()
+        };
+        for step in 0..2_000u32 {
+            let page = PageId::new(1, step * 7 % 9);
+            let child = (step * 5 % 4) as u16;
+            match step * 11 % 13 {
+                0..=6 => directory.enter(page, holder(child, step)),
+                7 | 8 => directory.remove(page, ChildNo(child)),
+                9 => {
+                    directory.strike(page, ChildNo(child), EntryNo(step / 2));
+                }
+                10 => directory.remove_page(page),
+                11 => directory.set_above(page, EntryNo(1)),
+                _ if step % 5 == 0 => {
+                    directory.remove_child(ChildNo(child));
+                }
+                _ => directory.clear_above(page),
+            }
+            for child in 0..4 {
+                assert_eq!(directory.held(ChildNo(child)), holds(&directory, child));
+            }
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ macro_rules! number {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The next one. Saturates: nothing here is counted that far.
+            /// The next one. Saturates: numbers of 64 bits are not counted that
+            /// far, and what ends before those of 32 bits do is said where they are given.
             #[must_use]
             pub fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
@@ -94,12 +95,14 @@ number! {
     Epoch(u64)
 }
 number! {
-    /// The number of an entering of a page for a child, rising within an epoch (rule 2).
+    /// The number of an entering of a page for a child, rising within an epoch (rule 2),
+    /// which ends before the numbers do ([`crate::limits::ENTERINGS_MAX`]). Directories
+    /// are full of them, so they are short.
     EntryNo(u32)
 }
 number! {
     /// One try of a child to get a page (rule 9).
-    Attempt(u32)
+    Attempt(u64)
 }
 number! {
     /// A member's registration at a home: what a forgotten incarnation may no longer use (rule 11).

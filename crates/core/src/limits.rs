@@ -53,6 +53,18 @@ pub const STAGE_PAGES_MAX: usize = 64;
 /// Children of one parent.
 pub const CHILDREN_MAX: usize = 4096;
 
+/// Pages for which a directory has one member entered: 32 GiB of full pages,
+/// and more of the emptiest ones than a cache of the usual size takes. It costs
+/// the parent at most 256 MiB. Whose members have larger caches, raises it.
+pub const ENTRIES_PER_MEMBER_MAX: usize = 1 << 22;
+
+/// As [`ENTRIES_PER_MEMBER_MAX`], of a site with all that is below it.
+pub const ENTRIES_PER_SITE_MAX: usize = 1 << 26;
+
+/// Enterings of one epoch. An edge that has used them up ends, and its child
+/// begins anew: rule 2 needs numbers that rise.
+pub const ENTERINGS_MAX: u32 = u32::MAX - 1;
+
 /// Page requests of one child that a parent has not answered.
 pub const FETCHES_PER_CHILD_MAX: usize = 1024;
 

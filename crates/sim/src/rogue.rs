@@ -64,7 +64,7 @@ impl Rogue {
                     home,
                     epoch,
                     page: PageId::new(1, number),
-                    attempt: Attempt(number),
+                    attempt: Attempt(u64::from(number)),
                     peers: self.prng.percent(50),
                 },
             );

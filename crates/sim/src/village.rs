@@ -3,6 +3,8 @@
 
 use crate::faults::Kind;
 use crate::prng::Prng;
+use thorp_core::ids::EntryNo;
+use thorp_core::limits::ENTERINGS_MAX;
 
 /// Everything that a seed decides before time begins.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub struct Village {
     pub far: Delay,
     /// Messages that a driver queues for a peer before it cuts the edge (rule 15).
     pub queue_max: usize,
+    /// Enterings of one epoch, at every parent.
+    pub enterings_max: EntryNo,
     /// Whether messages travel as bytes.
     pub as_bytes: bool,
     /// Whether helpers' images travel beside the stream, on connections of their own (decision 5).
@@ -143,6 +147,7 @@ impl Village {
                 jitter_us: [100, 5_000, 60_000][prng.index(3)],
             },
             queue_max: prng.range(200, 600) as usize,
+            enterings_max: EntryNo(ENTERINGS_MAX),
             as_bytes: prng.percent(30),
             beside: prng.percent(50),
             habits: draw_habits(prng),
@@ -158,6 +163,15 @@ impl Village {
         .with_faults(prng)
         .with_queues()
         .with_registrations(prng)
+        .with_enterings(prng)
+    }
+
+    /// Sometimes edges wear out, again and again (rule 2).
+    fn with_enterings(mut self, prng: &mut Prng) -> Self {
+        if prng.percent(20) {
+            self.enterings_max = EntryNo(prng.range(40, 200) as u32);
+        }
+        self
     }
 
     /// Sometimes the homes remember hardly more members than there are: those

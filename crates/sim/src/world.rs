@@ -18,6 +18,7 @@ use crate::truth::Truth;
 use crate::village::Village;
 use std::collections::BTreeMap;
 use thorp_cache::Cache;
+use thorp_core::children::ChildLimits;
 use thorp_core::door::Out;
 use thorp_core::home::{Home, HomeConfig};
 use thorp_core::ids::{EdgeId, HomeId, MemberId, NodeKind, Position, Stamp, Ticket};
@@ -228,6 +229,7 @@ impl World {
             parked_max: plan.parked_max,
             registrations_max: plan.registrations_max,
             outcomes_per_member: plan.outcomes_per_member,
+            per_child: self.per_child(),
             ..HomeConfig::new(*home, node.name.clone(), node.id)
         };
         let (home, mut out) = (*home, Out::new());
@@ -251,12 +253,20 @@ impl World {
         Ok(())
     }
 
+    fn per_child(&self) -> ChildLimits {
+        ChildLimits {
+            enterings_max: self.village.enterings_max,
+            ..ChildLimits::default()
+        }
+    }
+
     fn start_site(&mut self, no: NodeNo) {
         let node = &self.nodes[no.0];
         let plan = &self.village.sites[node.plan];
         let config = RedirectorConfig {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
+            per_child: self.per_child(),
             ..RedirectorConfig::new(node.id, node.name.clone())
         };
         self.node(no).machine = Some(Machine::Site(Box::new(Redirector::new(config))));

@@ -137,6 +137,10 @@ impl Core for Home {
             Input::Room(room) => self.room = room,
             Input::Tick | Input::Asked { .. } | Input::Evict(_) => {}
         }
+        while let Some(edge) = self.children.worn_out() {
+            out.note(Note::EdgeWornOut);
+            self.end_edge(edge, "its entries are counted out: begin anew", out);
+        }
         self.beat(now, out);
         self.housekeep(out);
     }
@@ -198,12 +202,11 @@ impl Home {
         // It has lost the old edge: nobody reads there, nobody acknowledges.
         if let Some(old) = self.children.edge_of(peer.node) {
             out.note(Note::CameAgain);
-            self.disconnected(old);
-            out.close(old, "the same node has come again");
+            self.end_edge(old, "the same node has come again", out);
         }
         let at = (self.durable, self.watermark(now));
         let name = self.config.name.clone();
-        if !self.children.begin(edge, peer.node, at, &name, out) {
+        if !self.children.begin(edge, peer, at, &name, out) {
             out.close(edge, "too many children");
         }
     }
@@ -215,6 +218,12 @@ impl Home {
             waiters.retain(|waiter| waiter.edge != edge);
             !waiters.is_empty()
         });
+    }
+
+    /// Ends an edge now: what still comes of it changes nothing.
+    fn end_edge(&mut self, edge: EdgeId, why: &'static str, out: &mut Out) {
+        self.disconnected(edge);
+        out.close(edge, why);
     }
 
     fn cut_off(&mut self, edge: EdgeId, why: &'static str, out: &mut Out) {

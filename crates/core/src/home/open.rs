@@ -10,7 +10,7 @@ use super::records::{
 };
 use super::segments::{Segments, Staging};
 use super::{Home, Then};
-use crate::children::Children;
+use crate::children::{ChildLimits, Children};
 use crate::door::Out;
 use crate::ids::{Epoch, HomeId, MemberId, Millis, Now, Position, Stamp};
 use crate::limits;
@@ -45,6 +45,8 @@ pub struct HomeConfig {
     pub registrations_max: usize,
     /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
     pub outcomes_per_member: u64,
+    /// How much is kept for each child.
+    pub per_child: ChildLimits,
 }
 
 impl HomeConfig {
@@ -61,6 +63,7 @@ impl HomeConfig {
             parked_max: limits::PARKED_MAX,
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+            per_child: ChildLimits::default(),
         }
     }
 }
@@ -87,7 +90,11 @@ impl Home {
             outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
             segments: Segments::default(),
             staging: Staging::default(),
-            children: Children::new(config.home, Epoch(u64::from(next.life) << 32)),
+            children: Children::new(
+                config.home,
+                Epoch(u64::from(next.life) << 32),
+                config.per_child,
+            ),
             next,
             tip: installed,
             durable: installed,

@@ -73,7 +73,10 @@ impl Home {
     /// Enters the child, then takes the image (rule 2): it is as of the durable
     /// end, to which this child's stream has been told.
     pub(super) fn answer_fetch(&mut self, page: PageId, waiter: Waiter, out: &mut Out) {
-        let entry = self.children.enter(waiter.edge, page, true);
+        let Some(entry) = self.children.enter(waiter.edge, page, true) else {
+            out.note(Note::ChildLimited);
+            return self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+        };
         let Some(image) = self.pages.durable(page) else {
             return;
         };

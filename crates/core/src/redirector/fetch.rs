@@ -35,6 +35,10 @@ pub(super) struct Redirecting {
 
 impl Proxy {
     pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Out) {
+        if !self.children.has_room(waiter.edge, page) {
+            out.note(Note::ChildLimited);
+            return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
+        }
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         if own && let Some(image) = self.images.get(page) {
             out.note(Note::ServedFromMemory);
@@ -101,7 +105,9 @@ impl Proxy {
             return false;
         }
         let (requester, epoch, acked) = (child.node, child.epoch, child.acked);
-        let entry = self.children.enter(waiter.edge, page, false);
+        let Some(entry) = self.children.enter(waiter.edge, page, false) else {
+            return false;
+        };
         if acked < self.up.position {
             self.tell_position(waiter.edge, out);
         }
@@ -245,15 +251,16 @@ impl Proxy {
         if self.children.get(waiter.edge).is_none() {
             return;
         }
-        let (entry, answer) = match result {
-            Ok(image) => {
-                let entry = self.children.enter(waiter.edge, page, image.is_complete());
-                (entry, FetchAnswer::Image(image))
-            }
+        let entered = result.map(|image| {
+            let entry = self.children.enter(waiter.edge, page, image.is_complete());
+            entry.map(|entry| (entry, FetchAnswer::Image(image)))
+        });
+        let (entry, answer) = match entered {
+            Ok(Some(answer)) => answer,
             // It may be entered for a try that no image came of: the number says so.
-            Err(refusal) => (
+            refused => (
                 self.children.entry(waiter.edge, page),
-                FetchAnswer::Refused(refusal),
+                FetchAnswer::Refused(refused.err().unwrap_or(FetchRefusal::Busy)),
             ),
         };
         out.down(

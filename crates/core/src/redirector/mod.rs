@@ -2,12 +2,13 @@
 //! memory, a standby cache. To those below it is a parent, to the one above a
 //! child; nothing in it assumes how deep the tree is.
 
+mod edges;
 mod fetch;
 mod images;
 mod stream;
 mod watch;
 
-use crate::children::Children;
+use crate::children::{ChildLimits, Children};
 use crate::door::{Core, Direction, Input, Out};
 use crate::ids::{
     Attempt, CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer,
@@ -44,6 +45,8 @@ pub struct RedirectorConfig {
     pub kept_bytes_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
+    /// How much is kept for each child.
+    pub per_child: ChildLimits,
 }
 
 impl RedirectorConfig {
@@ -55,6 +58,7 @@ impl RedirectorConfig {
             cache_bytes: SITE_CACHE_BYTES,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
+            per_child: ChildLimits::default(),
         }
     }
 }
@@ -119,6 +123,10 @@ impl Core for Redirector {
             | Input::Room(_)
             | Input::Asked { .. }
             | Input::Evict(_) => {}
+        }
+        while let Some(edge) = self.worn_out() {
+            out.note(Note::EdgeWornOut);
+            self.end_edge(now, edge, "its entries are counted out: begin anew", out);
         }
     }
 
@@ -206,94 +214,6 @@ impl Redirector {
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),
         ]
-    }
-
-    // --- Edges ---
-
-    fn child_came(&mut self, now: Millis, edge: EdgeId, peer: Peer, out: &mut Out) {
-        if peer.kind == NodeKind::Home {
-            return out.close(edge, "a home is no child of a site");
-        }
-        self.end_old_edge(now, peer.node, out);
-        if self.below.len() >= crate::limits::CHILDREN_MAX {
-            out.note(Note::ChildLimited);
-            return out.close(edge, "too many children");
-        }
-        self.below.insert(edge, peer);
-        let live: Vec<HomeId> = self
-            .homes
-            .iter()
-            .filter(|(_, proxy)| proxy.up.edge.is_some())
-            .map(|(home, _)| *home)
-            .collect();
-        for home in live {
-            self.begin_child(home, edge, out);
-        }
-    }
-
-    /// A child that comes again has lost its old edge: nobody reads there,
-    /// nobody acknowledges, and no helper is to be found.
-    fn end_old_edge(&mut self, now: Millis, node: MemberId, out: &mut Out) {
-        let mut below = self.below.iter();
-        let Some((old, _)) = below.find(|(_, peer)| peer.node == node) else {
-            return;
-        };
-        let old = *old;
-        out.note(Note::CameAgain);
-        self.below.remove(&old);
-        self.child_went(now, old, out);
-        out.close(old, "the same node has come again");
-    }
-
-    fn begin_child(&mut self, home: HomeId, edge: EdgeId, out: &mut Out) {
-        let (Some(proxy), Some(peer)) = (self.homes.get_mut(&home), self.below.get(&edge)) else {
-            return;
-        };
-        let at = (proxy.up.position, proxy.up.watermark);
-        let name = proxy.up.name.clone();
-        // The number of children was checked when the child came.
-        proxy.children.begin(edge, peer.node, at, &name, out);
-    }
-
-    fn disconnected(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
-        if self.below.remove(&edge).is_some() {
-            return self.child_went(now, edge, out);
-        }
-        self.above.remove(&edge);
-        let lost: Vec<HomeId> = self
-            .homes
-            .iter()
-            .filter(|(_, proxy)| proxy.up.edge == Some(edge))
-            .map(|(home, _)| *home)
-            .collect();
-        for home in lost {
-            self.end(home, out);
-        }
-    }
-
-    fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
-        let lost = self.commits.extract_if(.., |_, origin| origin.edge == edge);
-        for (commit, _) in lost {
-            self.kept.drop_commit(commit);
-        }
-        self.calls.retain(|(_, from), _| *from != edge);
-        let homes: Vec<HomeId> = self.homes.keys().copied().collect();
-        for home in homes {
-            let Some(proxy) = self.homes.get_mut(&home) else {
-                continue;
-            };
-            for page in proxy.children.end(edge) {
-                proxy.give_up_if_unused(page, out);
-            }
-            proxy.up.retain_waiting(|waiter| waiter.edge != edge);
-            proxy.helper_went(now, edge, out);
-            proxy.follow_watches(out);
-        }
-    }
-
-    fn cut_off(&mut self, edge: EdgeId, why: &'static str, out: &mut Out) {
-        out.note(Note::ChildCutOff);
-        out.close(edge, why);
     }
 
     // --- Up ---

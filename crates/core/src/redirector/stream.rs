@@ -1,7 +1,7 @@
 //! A home's stream through a redirector: applied here, then told below in the
 //! same order (rules 1, 7 and 8).
 
-use super::{Proxy, Redirector, tell};
+use super::{Proxy, Redirector, RedirectorConfig, tell};
 use crate::change::{PageChange, PageSlots, SlotChange};
 use crate::children::{Children, News};
 use crate::door::Out;
@@ -148,11 +148,9 @@ impl Redirector {
         out: &mut Out,
     ) {
         out.note(Note::StreamBegan);
-        let cache_bytes = self.config.cache_bytes;
-        let proxy = self
-            .homes
-            .entry(home)
-            .or_insert_with(|| Proxy::new(home, cache_bytes));
+        let config = &self.config;
+        let proxy = self.homes.entry(home);
+        let proxy = proxy.or_insert_with(|| Proxy::new(home, config));
         proxy.up.name = name;
         proxy.up.kept_changes_max = self.config.kept_changes_max;
         proxy.children.end_all();
@@ -251,11 +249,11 @@ impl Redirector {
 }
 
 impl Proxy {
-    fn new(home: HomeId, cache_bytes: usize) -> Self {
+    fn new(home: HomeId, config: &RedirectorConfig) -> Self {
         Proxy {
             up: Upstream::new(home),
-            children: Children::new(home, Epoch(0)),
-            images: super::images::Images::new(cache_bytes),
+            children: Children::new(home, Epoch(0), config.per_child),
+            images: super::images::Images::new(config.cache_bytes),
             redirecting: BTreeMap::new(),
             watched: BTreeSet::new(),
         }

@@ -41,8 +41,8 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
-        (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
         (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
+        (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
         // The program's own calls, one to register and one for each outcome.
         (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX + 1 + COMMITS_IN_FLIGHT_MAX),
@@ -68,6 +68,7 @@ fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Optio
         "parked" => Some(plan.parked_max),
         "waiting" => Some(children * FETCHES_PER_CHILD_MAX),
         "watches" => Some(children * WATCHES_PER_CHILD_MAX),
+        "waiting" => Some(children * FETCHES_PER_CHILD_MAX),
         _ => None,
     }
 }

@@ -190,7 +190,7 @@ impl Teller {
                     home: HOME,
                     epoch: query::epoch(&self.village, from, to),
                     page: PageId::new(1, first_page + number as u32),
-                    attempt: Attempt(1000 + number as u32),
+                    attempt: Attempt(1000 + number),
                     peers: false,
                 },
                 other => panic!("a flood of {other}"),

@@ -3,9 +3,10 @@
 use super::disk::Disk;
 use super::program::Program;
 use std::collections::BTreeMap;
+use thorp_core::children::ChildLimits;
 use thorp_core::door::{Core, Input, Out};
 use thorp_core::home::{Home, HomeConfig};
-use thorp_core::ids::{EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Position};
+use thorp_core::ids::{EdgeId, EntryNo, HomeId, MemberId, Millis, NodeKind, Now, PageId, Position};
 use thorp_core::member::{Member, MemberConfig};
 use thorp_core::redirector::{Redirector, RedirectorConfig};
 
@@ -108,6 +109,7 @@ impl Node {
                 let mut config = RedirectorConfig::new(id, self.name.clone());
                 self.limit("cache", |n| config.cache_bytes = n as usize);
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
+                config.per_child = self.per_child();
                 Machine::Site(Box::new(Redirector::new(config)))
             }
             NodeKind::Member => {
@@ -127,7 +129,16 @@ impl Node {
         self.limit("pending", |n| config.pending_bytes_max = n as usize);
         self.limit("registrations", |n| config.registrations_max = n as usize);
         self.limit("outcomes", |n| config.outcomes_per_member = n);
+        config.per_child = self.per_child();
         config
+    }
+
+    fn per_child(&self) -> ChildLimits {
+        let mut limits = ChildLimits::default();
+        self.limit("entries", |n| limits.entries_per_member_max = n as usize);
+        self.limit("site-entries", |n| limits.entries_per_site_max = n as usize);
+        self.limit("enterings", |n| limits.enterings_max = EntryNo(n as u32));
+        limits
     }
 
     fn limit(&self, name: &str, set: impl FnOnce(u64)) {

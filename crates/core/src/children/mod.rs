@@ -1,23 +1,52 @@
 //! A parent's side of its edges, for one home: who the children are, what they
 //! may hold, and how a position is told to each (rules 1, 2, 7, 8).
 
-use crate::change::PageChange;
+mod deliver;
+
+pub use deliver::News;
+
 use crate::directory::{ChildNo, Directory, Holder, Notice};
 use crate::door::Out;
 use crate::ids::{
-    CommitId, EdgeId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, SegmentId, Stamp,
+    EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, PageId, Peer, Position, SegmentId, Stamp,
 };
-use crate::limits::{CHILDREN_MAX, WATCHES_PER_CHILD_MAX};
-use crate::message::{Down, Step};
+use crate::limits::{
+    CHILDREN_MAX, ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX,
+    WATCHES_PER_CHILD_MAX,
+};
+use crate::message::Down;
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// How much a parent keeps for each child.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildLimits {
+    /// Pages for which a member is entered.
+    pub entries_per_member_max: usize,
+    /// Pages for which a site is entered.
+    pub entries_per_site_max: usize,
+    /// Enterings of one epoch.
+    pub enterings_max: EntryNo,
+}
+
+impl Default for ChildLimits {
+    fn default() -> Self {
+        ChildLimits {
+            entries_per_member_max: ENTRIES_PER_MEMBER_MAX,
+            entries_per_site_max: ENTRIES_PER_SITE_MAX,
+            enterings_max: EntryNo(ENTERINGS_MAX),
+        }
+    }
+}
+
 /// One child's stream of one home.
 #[derive(Debug)]
 pub struct Child {
+    /// What it is.
+    pub kind: NodeKind,
     /// Its process start.
     pub node: MemberId,
     /// This life of its stream.
@@ -36,31 +65,23 @@ pub struct Children {
     by_edge: BTreeMap<EdgeId, Child>,
     by_no: BTreeMap<u16, EdgeId>,
     next_epoch: Epoch,
+    limits: ChildLimits,
+    /// Children that have no entry numbers left.
+    worn_out: BTreeSet<EdgeId>,
     /// Which child may hold which page.
     pub directory: Directory,
 }
 
-/// What a position brings.
-#[derive(Debug)]
-pub struct News {
-    /// The position.
-    pub position: Position,
-    /// Its stamp.
-    pub stamp: Stamp,
-    /// What happened, with the values that are known here.
-    pub changes: Vec<PageChange>,
-    /// The commit and the child that it came from, if it came from one.
-    pub origin: Option<(EdgeId, CommitId)>,
-}
-
 impl Children {
     /// No children yet. Epochs begin above `epoch`, which no earlier life used.
-    pub fn new(home: HomeId, epoch: Epoch) -> Self {
+    pub fn new(home: HomeId, epoch: Epoch, limits: ChildLimits) -> Self {
         Children {
             home,
             by_edge: BTreeMap::new(),
             by_no: BTreeMap::new(),
             next_epoch: epoch,
+            limits,
+            worn_out: BTreeSet::new(),
             directory: Directory::default(),
         }
     }
@@ -69,7 +90,7 @@ impl Children {
     pub fn begin(
         &mut self,
         edge: EdgeId,
-        node: MemberId,
+        peer: &Peer,
         at: (Position, Stamp),
         name: &str,
         out: &mut Out,
@@ -84,7 +105,8 @@ impl Children {
         self.by_edge.insert(
             edge,
             Child {
-                node,
+                kind: peer.kind,
+                node: peer.node,
                 epoch: self.next_epoch,
                 acked: at.0,
                 no,
@@ -112,6 +134,7 @@ impl Children {
             return Vec::new();
         };
         self.by_no.remove(&child.no.0);
+        self.worn_out.remove(&edge);
         self.directory.remove_child(child.no)
     }
 
@@ -119,6 +142,7 @@ impl Children {
     pub fn end_all(&mut self) -> Vec<(EdgeId, MemberId)> {
         let ended = core::mem::take(&mut self.by_edge);
         self.by_no.clear();
+        self.worn_out.clear();
         self.directory = Directory::default();
         ended
             .into_iter()
@@ -163,12 +187,34 @@ impl Children {
         self.by_edge.is_empty()
     }
 
-    /// Enters a page for a child under the next number (rule 2): to be called
-    /// before its image is taken.
-    pub fn enter(&mut self, edge: EdgeId, page: PageId, complete: bool) -> EntryNo {
-        let Some(child) = self.by_edge.get_mut(&edge) else {
-            return EntryNo(0);
+    /// Whether a child may be entered for a page: not at the limit of its
+    /// entries (rule 15). The oldest is not struck in its place: it may be on
+    /// its way in an image that a helper labelled, which only a position's
+    /// step can overtake.
+    pub fn has_room(&self, edge: EdgeId, page: PageId) -> bool {
+        let Some(child) = self.by_edge.get(&edge) else {
+            return false;
         };
+        let limit = match child.kind {
+            NodeKind::Member => self.limits.entries_per_member_max,
+            _ => self.limits.entries_per_site_max,
+        };
+        let has_room = self.directory.held(child.no) < limit;
+        has_room || self.holds(edge, page) || planted::is(Bug::ChildNotLimited)
+    }
+
+    /// Enters a page for a child under the next number (rule 2): to be called
+    /// before its image is taken. None at a limit: no image may be sent.
+    pub fn enter(&mut self, edge: EdgeId, page: PageId, complete: bool) -> Option<EntryNo> {
+        let has_room = self.has_room(edge, page);
+        let child = self.by_edge.get_mut(&edge)?;
+        if child.entries >= self.limits.enterings_max {
+            self.worn_out.insert(edge);
+            return None;
+        }
+        if !has_room {
+            return None;
+        }
         child.entries = child.entries.next();
         let holder = Holder {
             child: child.no,
@@ -179,7 +225,12 @@ impl Children {
         if !planted::is(Bug::SentBeforeEntered) || entry.0 % 4 != 0 {
             self.directory.enter(page, holder);
         }
-        entry
+        Some(entry)
+    }
+
+    /// A child that has no entry numbers left: its edge has to end.
+    pub fn worn_out(&self) -> Option<EdgeId> {
+        self.worn_out.first().copied()
     }
 
     /// Takes an eviction notice. True if nobody below holds the page any more.
@@ -287,119 +338,63 @@ impl Children {
             .collect()
     }
 
-    /// Tells a position: to every child what concerns it, as ONE step (rule 1).
-    /// The child that the commit came from is told without values: it kept them.
-    pub fn deliver(&mut self, news: News, out: &mut Out) {
-        let mut steps: BTreeMap<EdgeId, Vec<PageChange>> = BTreeMap::new();
-        let origin = news
-            .origin
-            .filter(|(edge, _)| self.by_edge.contains_key(edge));
-        if let Some((edge, _)) = origin {
-            steps.insert(edge, Vec::new());
-        }
-        for change in &news.changes {
-            self.sort_change(change, origin.map(|(edge, _)| edge), &mut steps, out);
-        }
-        for (edge, changes) in steps {
-            let commit = origin.filter(|(e, _)| *e == edge).map(|(_, id)| id);
-            let step = Step {
-                home: self.home,
-                position: news.position,
-                stamp: news.stamp,
-                commit,
-                changes,
-            };
-            send_step(edge, step, out);
-        }
-    }
-
-    fn sort_change(
-        &mut self,
-        change: &PageChange,
-        origin: Option<EdgeId>,
-        steps: &mut BTreeMap<EdgeId, Vec<PageChange>>,
-        out: &mut Out,
-    ) {
-        let page = change.page;
-        for edge in self.concerned(page) {
-            if planted::is(Bug::InvalidationLost) && news_is_lost(page, steps.len()) {
-                continue;
-            }
-            let told = if Some(edge) == origin || !self.holds(edge, page) {
-                change.without_values()
-            } else {
-                change.clone()
-            };
-            steps.entry(edge).or_default().push(told);
-        }
-        if change.slots == crate::change::PageSlots::Whole {
-            out.note(Note::WholePageInvalidated);
-            self.strike_holders(page);
-        } else if change.makes_holes() {
-            let origin = origin.and_then(|edge| self.by_edge.get(&edge));
-            self.directory.set_incomplete(page, origin.map(|c| c.no));
-        }
-    }
-
-    fn concerned(&self, page: PageId) -> BTreeSet<EdgeId> {
-        let holders = self.directory.holders(page).iter();
-        let mut edges: BTreeSet<EdgeId> = holders
-            .filter_map(|holder| self.by_no.get(&holder.child.0).copied())
-            .collect();
-        for (edge, child) in &self.by_edge {
-            if child.watches.contains(&page.segment) {
-                edges.insert(*edge);
-            }
-        }
-        edges
-    }
-
-    fn strike_holders(&mut self, page: PageId) {
-        let holders = self.directory.holders(page).to_vec();
-        for holder in holders {
-            self.directory.remove(page, holder.child);
-        }
-    }
-
-    /// Tells every child that nothing more concerns it up to a position.
-    pub fn heartbeat(&self, position: Position, watermark: Stamp, out: &mut Out) {
-        for edge in self.by_edge.keys() {
-            out.down(
-                *edge,
-                Down::Heartbeat {
-                    home: self.home,
-                    position,
-                    watermark,
-                },
-            );
-        }
-    }
-
     fn free_no(&self) -> ChildNo {
         let free = (0..u16::MAX).find(|no| !self.by_no.contains_key(no));
         ChildNo(free.unwrap_or(u16::MAX))
     }
 }
 
-fn send_step(edge: EdgeId, step: Step, out: &mut Out) {
-    if planted::is(Bug::StepSplit) && step.changes.len() > 1 {
-        for change in step.changes.clone() {
-            let changes = alloc::vec![change];
-            let part = Step {
-                commit: None,
-                changes,
-                ..step.clone()
-            };
-            out.down(edge, Down::Step(part));
-        }
-        if step.commit.is_none() {
-            return;
-        }
-    }
-    out.down(edge, Down::Step(step));
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Which invalidations the planted bug loses.
-fn news_is_lost(page: PageId, told: usize) -> bool {
-    (page.page.0 as usize + told) % 5 == 4
+    const EDGE: EdgeId = EdgeId(1);
+    const PAGE: PageId = PageId::new(1, 7);
+
+    fn with_one_child() -> Children {
+        let peer = Peer {
+            kind: NodeKind::Member,
+            node: MemberId(1),
+            name: String::new(),
+        };
+        let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
+        let at = (Position(0), Stamp::default());
+        assert!(children.begin(EDGE, &peer, at, "", &mut Out::new()));
+        children
+    }
+
+    #[test]
+    fn the_last_entry_numbers_still_rise_and_then_the_edge_ends() {
+        let mut children = with_one_child();
+        let child = children.by_edge.get_mut(&EDGE).expect("a child");
+        child.entries = EntryNo(ENTERINGS_MAX - 2);
+        let first = children.enter(EDGE, PAGE, true).expect("a number");
+        let last = children.enter(EDGE, PAGE, true).expect("a number");
+        assert!(first < last && last < last.next());
+        // The notice of the copy before is late, as ever.
+        assert!(!children.evict(EDGE, PAGE, first, &mut Out::new()));
+        assert!(children.holds(EDGE, PAGE));
+        assert_eq!(children.worn_out(), None);
+        assert_eq!(children.enter(EDGE, PAGE, true), None);
+        assert_eq!(children.worn_out(), Some(EDGE));
+        assert_eq!(children.end(EDGE), [PAGE]);
+        assert_eq!(children.worn_out(), None);
+    }
+
+    #[test]
+    fn a_child_is_entered_for_so_many_pages() {
+        let mut children = with_one_child();
+        children.limits.entries_per_member_max = 2;
+        let page = |number| PageId::new(1, number);
+        assert!(children.enter(EDGE, page(1), true).is_some());
+        let held = children.enter(EDGE, page(2), true).expect("room");
+        assert_eq!(children.enter(EDGE, page(3), true), None);
+        assert!(!children.has_room(EDGE, page(3)));
+        // What it holds it may have again.
+        let again = children.enter(EDGE, page(2), true).expect("room");
+        assert!(held < again);
+        assert!(children.evict(EDGE, page(2), again, &mut Out::new()));
+        assert!(children.enter(EDGE, page(3), true).is_some());
+        assert_eq!(children.worn_out(), None);
+    }
 }

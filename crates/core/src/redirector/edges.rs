@@ -1,0 +1,106 @@
+//! Children that come and go, and parents that are lost.
+
+use super::Redirector;
+use crate::door::Out;
+use crate::ids::{EdgeId, HomeId, MemberId, Millis, NodeKind, Peer};
+use crate::limits::CHILDREN_MAX;
+use crate::note::Note;
+use alloc::vec::Vec;
+
+impl Redirector {
+    pub(super) fn child_came(&mut self, now: Millis, edge: EdgeId, peer: Peer, out: &mut Out) {
+        if peer.kind == NodeKind::Home {
+            return out.close(edge, "a home is no child of a site");
+        }
+        self.end_old_edge(now, peer.node, out);
+        if self.below.len() >= CHILDREN_MAX {
+            out.note(Note::ChildLimited);
+            return out.close(edge, "too many children");
+        }
+        self.below.insert(edge, peer);
+        let live: Vec<HomeId> = self
+            .homes
+            .iter()
+            .filter(|(_, proxy)| proxy.up.edge.is_some())
+            .map(|(home, _)| *home)
+            .collect();
+        for home in live {
+            self.begin_child(home, edge, out);
+        }
+    }
+
+    /// A child that comes again has lost its old edge: nobody reads there,
+    /// nobody acknowledges, and no helper is to be found.
+    fn end_old_edge(&mut self, now: Millis, node: MemberId, out: &mut Out) {
+        let mut below = self.below.iter();
+        let Some((old, _)) = below.find(|(_, peer)| peer.node == node) else {
+            return;
+        };
+        let old = *old;
+        out.note(Note::CameAgain);
+        self.end_edge(now, old, "the same node has come again", out);
+    }
+
+    /// Ends a child's edge now: what still comes of it changes nothing.
+    pub(super) fn end_edge(&mut self, now: Millis, edge: EdgeId, why: &'static str, out: &mut Out) {
+        self.below.remove(&edge);
+        self.child_went(now, edge, out);
+        out.close(edge, why);
+    }
+
+    pub(super) fn worn_out(&self) -> Option<EdgeId> {
+        let mut homes = self.homes.values();
+        homes.find_map(|proxy| proxy.children.worn_out())
+    }
+
+    pub(super) fn begin_child(&mut self, home: HomeId, edge: EdgeId, out: &mut Out) {
+        let (Some(proxy), Some(peer)) = (self.homes.get_mut(&home), self.below.get(&edge)) else {
+            return;
+        };
+        let at = (proxy.up.position, proxy.up.watermark);
+        let name = proxy.up.name.clone();
+        // The number of children was checked when the child came.
+        proxy.children.begin(edge, peer, at, &name, out);
+    }
+
+    pub(super) fn disconnected(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
+        if self.below.remove(&edge).is_some() {
+            return self.child_went(now, edge, out);
+        }
+        self.above.remove(&edge);
+        let lost: Vec<HomeId> = self
+            .homes
+            .iter()
+            .filter(|(_, proxy)| proxy.up.edge == Some(edge))
+            .map(|(home, _)| *home)
+            .collect();
+        for home in lost {
+            self.end(home, out);
+        }
+    }
+
+    fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
+        let lost = self.commits.extract_if(.., |_, origin| origin.edge == edge);
+        for (commit, _) in lost {
+            self.kept.drop_commit(commit);
+        }
+        self.calls.retain(|(_, from), _| *from != edge);
+        let homes: Vec<HomeId> = self.homes.keys().copied().collect();
+        for home in homes {
+            let Some(proxy) = self.homes.get_mut(&home) else {
+                continue;
+            };
+            for page in proxy.children.end(edge) {
+                proxy.give_up_if_unused(page, out);
+            }
+            proxy.up.retain_waiting(|waiter| waiter.edge != edge);
+            proxy.helper_went(now, edge, out);
+            proxy.follow_watches(out);
+        }
+    }
+
+    pub(super) fn cut_off(&mut self, edge: EdgeId, why: &'static str, out: &mut Out) {
+        out.note(Note::ChildCutOff);
+        out.close(edge, why);
+    }
+}
