@@ -113,6 +113,10 @@ pub const KEPT_COMMIT_BYTES_MAX: usize = 64 << 20;
 /// Calls of one child that wait for an answer.
 pub const CALLS_PER_CHILD_MAX: usize = 256;
 
+/// Of these, what a program may use: its member asks for every outcome that was
+/// lost, and to be registered, without being told busy.
+pub const CALLS_OF_A_PROGRAM_MAX: usize = CALLS_PER_CHILD_MAX - COMMITS_IN_FLIGHT_MAX - 1;
+
 /// Between heartbeats down a stream, and between acknowledgements up.
 pub const HEARTBEAT_MS: u64 = 500;
 

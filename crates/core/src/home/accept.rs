@@ -18,6 +18,10 @@ use alloc::vec::Vec;
 
 impl Home {
     pub(super) fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, out: &mut Out) {
+        if self.has_all_commits(edge, out) {
+            out.note(Note::RefusedBusy);
+            return self.tell(edge, request.id, &Outcome::Refused(busy()), out);
+        }
         let parked = Parked {
             edge,
             request,

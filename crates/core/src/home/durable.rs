@@ -33,6 +33,7 @@ impl Home {
         let bytes = batch.bytes() + PENDING_ENTRY_BYTES;
         out.append(batch);
         self.pending_bytes += bytes;
+        self.under_way.begin(&then);
         self.pending.push_back(Pending {
             mark: self.mark,
             bytes,
@@ -45,6 +46,7 @@ impl Home {
 
     /// Tells something when all that was appended so far is durable.
     pub(super) fn after_all(&mut self, then: Then, out: &mut Out) {
+        self.under_way.begin(&then);
         self.pending.push_back(Pending {
             mark: self.mark,
             bytes: PENDING_ENTRY_BYTES,
@@ -68,6 +70,7 @@ impl Home {
             }
             if let Some(pending) = self.pending.pop_front() {
                 self.pending_bytes -= pending.bytes;
+                self.under_way.end(&pending.then);
                 self.then(pending.then, out);
             }
         }

@@ -17,6 +17,7 @@ mod pages;
 pub mod records;
 mod segments;
 mod serve;
+mod under_way;
 
 pub use open::HomeConfig;
 pub use records::{decode_page, page_key};
@@ -41,6 +42,7 @@ use outcomes::Outcomes;
 use pages::Pages;
 use records::NextRecord;
 use segments::{Segments, Staging};
+use under_way::UnderWay;
 
 /// The state machine of a home.
 #[derive(Debug)]
@@ -62,6 +64,7 @@ pub struct Home {
     durable_mark: Mark,
     pending: VecDeque<Pending>,
     pending_bytes: usize,
+    under_way: UnderWay,
     parked: VecDeque<Parked>,
     waiting: BTreeMap<PageId, Vec<Waiter>>,
     installed: Position,
@@ -176,7 +179,10 @@ impl Home {
 
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
+        let (most_commits, most_calls) = self.most_under_way();
         alloc::vec![
+            ("commits_of_a_member", most_commits),
+            ("calls_of_a_member", most_calls),
             ("children", self.children.len()),
             ("directory", self.children.directory.len()),
             ("watches", self.children.watches()),
@@ -274,6 +280,9 @@ impl Home {
                 }
             }
             Up::Commit(request) => self.commit(now, edge, request, out),
+            Up::Call { call, .. } if self.has_all_calls(edge, out) => {
+                self.answer(edge, call, Err(CallError::Busy), out);
+            }
             Up::Call { call, request, .. } => self.call(now, edge, call, request, out),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}

@@ -9,6 +9,7 @@ use super::records::{
     SegmentRecord, StagedRecord,
 };
 use super::segments::{Segments, Staging};
+use super::under_way::UnderWay;
 use super::{Home, Then};
 use crate::children::{ChildLimits, Children};
 use crate::door::Out;
@@ -102,6 +103,7 @@ impl Home {
             durable_mark: Mark(0),
             pending: VecDeque::new(),
             pending_bytes: 0,
+            under_way: UnderWay::default(),
             parked: VecDeque::new(),
             waiting: BTreeMap::new(),
             installed,

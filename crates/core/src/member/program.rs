@@ -5,7 +5,7 @@ use super::{Called, InFlight, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
 use crate::ids::{CommitId, HomeId, Millis, Place, Position, SegmentId, Ticket};
 use crate::limits::{
-    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX,
+    BUSY_RETRY_MS, CALLS_OF_A_PROGRAM_MAX, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX,
     WATCHES_PER_CHILD_MAX,
 };
 use crate::message::{
@@ -21,7 +21,7 @@ impl Member {
             Ask::Fetch(place) => self.fetch(now, ticket, place, out),
             Ask::Commit { parts, builds_on } => self.commit(ticket, parts, builds_on, out),
             Ask::Call { home, request } => {
-                if self.calls.len() >= CALLS_PER_CHILD_MAX {
+                if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
                     return out.answer(ticket, Answer::Busy);
                 }
                 self.call(home, request, Purpose::Program(ticket), out);

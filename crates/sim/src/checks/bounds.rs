@@ -45,7 +45,7 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
         // The program's own calls, one to register and one for each outcome.
-        (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX + 1 + COMMITS_IN_FLIGHT_MAX),
+        (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX),
         _ => None,
     }
 }
@@ -66,7 +66,8 @@ fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Optio
         "changes" => Some(plan.changes_known_max),
         "registrations" => Some(plan.registrations_max),
         "parked" => Some(plan.parked_max),
-        "waiting" => Some(children * FETCHES_PER_CHILD_MAX),
+        "commits_of_a_member" => Some(COMMITS_IN_FLIGHT_MAX),
+        "calls_of_a_member" => Some(CALLS_PER_CHILD_MAX),
         "watches" => Some(children * WATCHES_PER_CHILD_MAX),
         "waiting" => Some(children * FETCHES_PER_CHILD_MAX),
         _ => None,

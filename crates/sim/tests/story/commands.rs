@@ -29,7 +29,9 @@ use super::{founding, names};
 use std::collections::BTreeMap;
 use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Ask, Input};
-use thorp_core::ids::{Attempt, Generation, ObjectId, PageId, Place, Position, SegmentId};
+use thorp_core::ids::{
+    Attempt, Generation, ObjectId, PageId, Place, Position, Registration, SegmentId,
+};
 use thorp_core::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_core::message::{CallId, CommitRequest, Message, Part, Request, Up};
 
@@ -154,9 +156,12 @@ impl Teller {
         self.village.work();
     }
 
-    /// Many requests that no right member would send.
+    /// Many requests that no right member would send: fetches `from` a page, commits `under` a
+    /// registration.
     fn flood(&mut self, rest: &str) {
         let (rest, from_page) = rest.split_once(" from ").unwrap_or((rest, "1"));
+        let (rest, registration) = rest.split_once(" under ").unwrap_or((rest, "0"));
+        let registration = Registration(number(registration));
         let first_page = number(from_page) as u32;
         let words: Vec<&str> = rest.split_whitespace().collect();
         let &[what, count, kind] = &words[..] else {
@@ -179,7 +184,7 @@ impl Teller {
                         after: String::new(),
                     },
                 },
-                "commits" => Up::Commit(empty_commit(call)),
+                "commits" => Up::Commit(empty_commit(call, registration)),
                 "watches" => Up::Watch {
                     home: HOME,
                     epoch: query::epoch(&self.village, from, to),
@@ -339,13 +344,13 @@ fn write_op(
     }
 }
 
-fn empty_commit(call: CallId) -> CommitRequest {
+fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
     CommitRequest {
         id: thorp_core::ids::CommitId {
             member: call.member,
             sequence: call.number,
         },
-        registration: Default::default(),
+        registration,
         parts: vec![Part {
             home: HOME,
             evidence: Position(0),

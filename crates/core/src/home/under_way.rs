@@ -1,0 +1,118 @@
+//! What a child has asked for and was not told: bounded for each member that is
+//! joined to the home itself, as a redirector bounds it for those below (rule 15).
+
+use super::{Home, Then};
+use crate::door::Out;
+use crate::ids::{EdgeId, NodeKind};
+use crate::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use alloc::collections::BTreeMap;
+
+/// Commits and calls of each edge that wait for the disk.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay(BTreeMap<EdgeId, Counts>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    commits: usize,
+    calls: usize,
+}
+
+impl Counts {
+    fn of(&mut self, then: &Then) -> Option<&mut usize> {
+        match then {
+            Then::Reach { .. } | Then::Tell(..) => Some(&mut self.commits),
+            Then::Answer(..) => Some(&mut self.calls),
+            Then::Nothing => None,
+        }
+    }
+}
+
+impl UnderWay {
+    /// Something is to be told later.
+    pub(super) fn begin(&mut self, then: &Then) {
+        if let Some(edge) = then.edge()
+            && let Some(count) = self.0.entry(edge).or_default().of(then)
+        {
+            *count += 1;
+        }
+    }
+
+    /// It is told.
+    pub(super) fn end(&mut self, then: &Then) {
+        let Some(edge) = then.edge() else {
+            return;
+        };
+        let Some(counts) = self.0.get_mut(&edge) else {
+            return;
+        };
+        if let Some(count) = counts.of(then) {
+            *count -= 1;
+        }
+        if counts.commits + counts.calls == 0 {
+            self.0.remove(&edge);
+        }
+    }
+
+    fn of(&self, edge: EdgeId) -> Counts {
+        self.0.get(&edge).copied().unwrap_or_default()
+    }
+}
+
+impl Then {
+    /// The edge that asked for it.
+    fn edge(&self) -> Option<EdgeId> {
+        match self {
+            Then::Reach { origin, .. } => origin.map(|(edge, _)| edge),
+            Then::Tell(edge, ..) | Then::Answer(edge, ..) => Some(*edge),
+            Then::Nothing => None,
+        }
+    }
+}
+
+impl Home {
+    /// Whether a member has as many commits under way as it may.
+    pub(super) fn has_all_commits(&self, edge: EdgeId, out: &mut Out) -> bool {
+        let counted = self.commits_of(edge) >= COMMITS_IN_FLIGHT_MAX;
+        self.is_limited(edge, counted, out)
+    }
+
+    /// Whether a member has as many calls under way as it may.
+    pub(super) fn has_all_calls(&self, edge: EdgeId, out: &mut Out) -> bool {
+        let counted = self.under_way.of(edge).calls >= CALLS_PER_CHILD_MAX;
+        self.is_limited(edge, counted, out)
+    }
+
+    /// A site asks for all that are below it: it has limited each of them.
+    fn is_limited(&self, edge: EdgeId, counted: bool, out: &mut Out) -> bool {
+        let child = self.children.get(edge);
+        let is_member = child.is_some_and(|child| child.kind == NodeKind::Member);
+        let is_limited = counted && is_member && !planted::is(Bug::ChildNotLimited);
+        if is_limited {
+            out.note(Note::ChildLimited);
+        }
+        is_limited
+    }
+
+    fn commits_of(&self, edge: EdgeId) -> usize {
+        let parked = self.parked.iter().filter(|parked| parked.edge == edge);
+        parked.count() + self.under_way.of(edge).commits
+    }
+
+    /// The most commits, and the most calls, that one member has under way.
+    pub(super) fn most_under_way(&self) -> (usize, usize) {
+        let edges = self.children.edges();
+        let members = edges.filter(|edge| {
+            let child = self.children.get(*edge);
+            child.is_some_and(|child| child.kind == NodeKind::Member)
+        });
+        members.fold((0, 0), |(commits, calls), edge| {
+            let under_way = self.under_way.of(edge);
+            (
+                commits.max(self.commits_of(edge)),
+                calls.max(under_way.calls),
+            )
+        })
+    }
+}
