@@ -260,3 +260,35 @@ impl Drop for Staged {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use thorp_core::ids::{Generation, Position, Stamp};
+    use thorp_core::image::{Draft, ImageEdit};
+
+    fn chunk_kind(image: &Image, bytes: u64) -> Result<usize, ErrorKind> {
+        let object = ObjectId {
+            page: PageId::new(1, 1),
+            slot: Slot(0),
+        };
+        let overflow = Overflow {
+            bytes,
+            first: PageNo::OVERFLOW_FIRST,
+            pages: 1,
+        };
+        let chunk = chunk_of(image, object, overflow, 0);
+        chunk.map(<[u8]>::len).map_err(|error| error.kind())
+    }
+
+    #[test]
+    fn an_ended_overflow_page_dooms_the_reader_and_is_no_damage() {
+        assert_eq!(chunk_kind(&Image::empty(), 5), Err(ErrorKind::Conflict));
+        let mut edit = ImageEdit::default();
+        edit.set(Slot(0), Generation(1), Draft::Value(b"hello".to_vec()));
+        let image = edit.finish(Position(3), Stamp::default());
+        assert_eq!(chunk_kind(&image, 5), Ok(5));
+        assert_eq!(chunk_kind(&image, 6), Err(ErrorKind::DataDamaged));
+    }
+}
