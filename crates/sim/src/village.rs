@@ -169,7 +169,7 @@ impl Village {
     /// Sometimes edges wear out, again and again (rule 2).
     fn with_enterings(mut self, prng: &mut Prng) -> Self {
         if prng.percent(20) {
-            self.enterings_max = EntryNo(prng.range(40, 200) as u32);
+            self.enterings_max = EntryNo(prng.range(100, 400) as u32);
         }
         self
     }

@@ -7,7 +7,8 @@ use crate::time::NodeNo;
 use crate::world::World;
 use std::collections::BTreeSet;
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{EdgeId, HomeId, NodeKind, PageId, Place, Ticket};
+use thorp_core::ids::{EdgeId, EntryNo, HomeId, NodeKind, PageId, Place, Ticket};
+use thorp_core::limits::ENTERINGS_MAX;
 use thorp_core::message::Outcome;
 
 /// Looks at everything.
@@ -115,10 +116,14 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
             places.insert(Place { home: *home, page });
         }
     }
-    for (place, number) in places.iter().zip(1..) {
-        world.ask(no, Ticket(number), Ask::Fetch(*place))?;
+    // An edge that wears out meanwhile drops what came down it: it is asked for again, once.
+    let wears_out = world.village.enterings_max < EntryNo(ENTERINGS_MAX);
+    for _ in 0..1 + u32::from(wears_out) {
+        for (place, number) in places.iter().zip(1..) {
+            world.ask(no, Ticket(number), Ask::Fetch(*place))?;
+        }
+        world.run_for(8_000)?;
     }
-    world.run_for(8_000)?;
     let node = &world.nodes[no.0];
     let (Some(machine), Some(resident)) = (&node.machine, &node.resident) else {
         return Ok(());
