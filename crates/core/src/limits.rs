@@ -97,6 +97,10 @@ pub const REGISTRATIONS_MAX: usize = 16_384;
 /// Commits parked at a home until their pages are read from disk.
 pub const PARKED_MAX: usize = 4096;
 
+/// Bytes of such commits and of the pages that stay in memory for them. One
+/// commit alone may wait whatever it needs, or it could never be judged.
+pub const PARKED_BYTES_MAX: usize = 128 << 20;
+
 /// Bytes of commits accepted and not yet durable.
 pub const PENDING_BYTES_MAX: usize = 64 << 20;
 

@@ -52,6 +52,8 @@ bugs! {
     DroppedNotInvalidated,
     /// Trap 18: requests of a child are never limited.
     ChildNotLimited,
+    /// Trap 18: commits that wait for pages are counted, not weighed.
+    ParkedBytesNotCounted,
     /// Trap 20: the changes of one position travel as several steps.
     StepSplit,
     /// Trap 21: a second request is joined onto a redirect.

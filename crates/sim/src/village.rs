@@ -56,6 +56,8 @@ pub struct HomePlan {
     pub outcomes_per_member: u64,
     /// Commits that wait for pages.
     pub parked_max: usize,
+    /// Bytes of such commits and of the pages kept for them.
+    pub parked_bytes_max: usize,
     /// Milliseconds that a sync takes, at most.
     pub sync_ms_max: u64,
 }
@@ -220,6 +222,7 @@ fn draw_home(prng: &mut Prng) -> HomePlan {
         registrations_max: 1_000,
         outcomes_per_member: small_or(64, 70, 256) as u64,
         parked_max: small_or(1, 4, 1_000),
+        parked_bytes_max: small_or(1_000, 40_000, 10_000_000),
         sync_ms_max: small_or(1, 40, 5) as u64,
     }
 }

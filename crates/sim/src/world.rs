@@ -227,6 +227,7 @@ impl World {
             cache_bytes: plan.cache_bytes,
             pending_bytes_max: plan.pending_bytes_max,
             parked_max: plan.parked_max,
+            parked_bytes_max: plan.parked_bytes_max,
             registrations_max: plan.registrations_max,
             outcomes_per_member: plan.outcomes_per_member,
             per_child: self.per_child(),

@@ -110,6 +110,7 @@ fn render(config: &HomeConfigFile) -> String {
     toml.size("pending", limits.pending);
     toml.number("changes_known_max", limits.changes_known_max as u64);
     toml.number("parked_max", limits.parked_max as u64);
+    toml.size("parked", limits.parked);
     toml.number("registrations_max", limits.registrations_max as u64);
     toml.number("outcomes_per_member", limits.outcomes_per_member);
     toml.link(&config.link, &config.child_delay);

@@ -2,8 +2,9 @@
 
 use super::commit::{Effects, NotNow, Whose};
 use super::outcomes::Known;
+use super::parking::Parked;
 use super::records::LogRecord;
-use super::{Home, Parked, Then};
+use super::{Home, Then};
 use super::{outcomes, records};
 use crate::change::PageChange;
 use crate::door::Out;
@@ -93,14 +94,13 @@ impl Home {
     }
 
     pub(super) fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, out: &mut Out) {
-        let id = parked.request.id;
-        if self.parked.len() >= self.config.parked_max {
+        let (edge, id) = (parked.edge, parked.request.id);
+        parked.needs.extend(&pages);
+        if !self.parking.park(parked) {
             out.note(Note::RefusedBusy);
-            return self.tell(parked.edge, id, &Outcome::Refused(busy()), out);
+            return self.tell(edge, id, &Outcome::Refused(busy()), out);
         }
         out.note(Note::CommitParked);
-        parked.needs.extend(&pages);
-        self.parked.push_back(parked);
         for page in pages {
             self.load(page, out);
         }

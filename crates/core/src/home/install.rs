@@ -47,9 +47,7 @@ impl Home {
         self.trim(out);
         self.remove_pages(out);
         // After the installation: what was loaded for it would go before it is used.
-        let parked = &self.parked;
-        let needed = |page| parked.iter().any(|parked| parked.needs.contains(&page));
-        self.pages.shrink(needed);
+        self.pages.shrink(|page| self.parking.needs(page));
     }
 
     /// Installs the pages that were modified first, one batch at a time.

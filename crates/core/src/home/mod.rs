@@ -14,6 +14,7 @@ mod install;
 mod open;
 mod outcomes;
 mod pages;
+mod parking;
 pub mod records;
 mod segments;
 mod serve;
@@ -30,7 +31,7 @@ use crate::ids::{
     Stamp,
 };
 use crate::limits::HEARTBEAT_MS;
-use crate::message::{CallError, CallId, CommitRequest, Down, Message, Outcome, Response, Up};
+use crate::message::{CallError, CallId, Down, Message, Outcome, Response, Up};
 use crate::note::Note;
 use crate::storage::Mark;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +41,7 @@ use clock::Clock;
 use install::{Installing, Removing};
 use outcomes::Outcomes;
 use pages::Pages;
+use parking::Parking;
 use records::NextRecord;
 use segments::{Segments, Staging};
 use under_way::UnderWay;
@@ -65,7 +67,7 @@ pub struct Home {
     pending: VecDeque<Pending>,
     pending_bytes: usize,
     under_way: UnderWay,
-    parked: VecDeque<Parked>,
+    parking: Parking,
     waiting: BTreeMap<PageId, Vec<Waiter>>,
     installed: Position,
     installing: Option<Installing>,
@@ -74,15 +76,6 @@ pub struct Home {
     removable: BTreeSet<SegmentId>,
     room: bool,
     next_beat: Millis,
-}
-
-/// A commit that waits for pages from disk.
-#[derive(Debug)]
-struct Parked {
-    edge: EdgeId,
-    request: CommitRequest,
-    /// All pages that it was found to need: they stay in memory until it is judged.
-    needs: BTreeSet<PageId>,
 }
 
 /// A child that waits for a page from disk.
@@ -195,7 +188,8 @@ impl Home {
             ("staged", self.staging.len()),
             ("pending", self.pending.len()),
             ("pending_bytes", self.pending_bytes),
-            ("parked", self.parked.len()),
+            ("parked", self.parking.len()),
+            ("parked_bytes", self.parking.bytes()),
             ("waiting", self.waiting.values().map(Vec::len).sum()),
         ]
     }
@@ -219,7 +213,7 @@ impl Home {
 
     fn disconnected(&mut self, edge: EdgeId) {
         self.children.end(edge);
-        self.parked.retain(|parked| parked.edge != edge);
+        self.parking.forget(edge);
         self.waiting.retain(|_, waiters| {
             waiters.retain(|waiter| waiter.edge != edge);
             !waiters.is_empty()

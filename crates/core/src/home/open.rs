@@ -4,6 +4,7 @@ use super::changes::Changes;
 use super::clock::Clock;
 use super::outcomes::Outcomes;
 use super::pages::Pages;
+use super::parking::Parking;
 use super::records::{
     self, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
     SegmentRecord, StagedRecord,
@@ -42,6 +43,8 @@ pub struct HomeConfig {
     pub pending_bytes_max: usize,
     /// Commits that wait for pages from disk.
     pub parked_max: usize,
+    /// Bytes of such commits and of the pages that they keep in memory.
+    pub parked_bytes_max: usize,
     /// Members whose outcomes are remembered.
     pub registrations_max: usize,
     /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
@@ -62,6 +65,7 @@ impl HomeConfig {
             cache_bytes: limits::HOME_CACHE_BYTES,
             pending_bytes_max: limits::PENDING_BYTES_MAX,
             parked_max: limits::PARKED_MAX,
+            parked_bytes_max: limits::PARKED_BYTES_MAX,
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
             per_child: ChildLimits::default(),
@@ -104,7 +108,7 @@ impl Home {
             pending: VecDeque::new(),
             pending_bytes: 0,
             under_way: UnderWay::default(),
-            parked: VecDeque::new(),
+            parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiting: BTreeMap::new(),
             installed,
             installing: None,

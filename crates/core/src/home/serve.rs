@@ -65,7 +65,7 @@ impl Home {
         for waiter in self.waiting.remove(&page).unwrap_or_default() {
             self.fetch(page, waiter, out);
         }
-        for parked in core::mem::take(&mut self.parked) {
+        for parked in self.parking.take_waiting(page) {
             self.try_commit(now, parked, out);
         }
     }

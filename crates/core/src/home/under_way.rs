@@ -96,8 +96,7 @@ impl Home {
     }
 
     fn commits_of(&self, edge: EdgeId) -> usize {
-        let parked = self.parked.iter().filter(|parked| parked.edge == edge);
-        parked.count() + self.under_way.of(edge).commits
+        self.parking.of(edge) + self.under_way.of(edge).commits
     }
 
     /// The most commits, and the most calls, that one member has under way.

@@ -97,6 +97,8 @@ pub struct HomeLimits {
     pub changes_known_max: usize,
     /// Commits that wait for pages from disk.
     pub parked_max: usize,
+    /// Memory for such commits and for the pages kept for them.
+    pub parked: Bytes,
     /// Members whose outcomes are remembered.
     pub registrations_max: usize,
     /// Outcomes remembered of each.
@@ -170,6 +172,7 @@ impl Default for HomeLimits {
             pending: bytes(limits::PENDING_BYTES_MAX),
             changes_known_max: limits::CHANGES_KNOWN_MAX,
             parked_max: limits::PARKED_MAX,
+            parked: bytes(limits::PARKED_BYTES_MAX),
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
         }

@@ -96,6 +96,7 @@ fn core_config(
         cache_bytes: limits.cache.size(),
         pending_bytes_max: limits.pending.size(),
         parked_max: limits.parked_max,
+        parked_bytes_max: limits.parked.size(),
         registrations_max: limits.registrations_max,
         outcomes_per_member: limits.outcomes_per_member,
         ..HomeConfig::new(home, config.name()?.to_owned(), node)

@@ -34,6 +34,7 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
     let node = &world.nodes[no.0];
     let homes = world.village.homes.len();
     match (node.kind, table) {
+        (NodeKind::Home, "parked_bytes") => parked_bytes_limit(world, no),
         (NodeKind::Home, _) => home_limit(world, node.plan, table, children),
         (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
         (NodeKind::Redirector, "image_bytes") => Some(world.village.sites[node.plan].cache_bytes),
@@ -74,6 +75,14 @@ fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Optio
     }
 }
 
+/// One commit alone may wait whatever its size.
+fn parked_bytes_limit(world: &World, no: NodeNo) -> Option<usize> {
+    let node = &world.nodes[no.0];
+    let sizes = node.machine.as_ref()?.sizes();
+    let parked = sizes.iter().find(|(table, _)| *table == "parked")?.1;
+    (parked != 1).then(|| world.village.homes[node.plan].parked_bytes_max)
+}
+
 /// Looks at a village at rest: nothing is under way any more.
 pub fn check_rest(world: &World) -> Checked {
     for node in &world.nodes {
@@ -84,6 +93,7 @@ pub fn check_rest(world: &World) -> Checked {
                 "pending"
                     | "pending_bytes"
                     | "parked"
+                    | "parked_bytes"
                     | "waiting"
                     | "fetches"
                     | "commits"

@@ -14,6 +14,7 @@
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
+//! hold H                load H              (pages are read from its disk later, then)
 //! room H no             wait 500ms          flood m0->R 300 calls
 //! remember W = m0 watermark
 //! show m0 P             expect m0 P = {x="a"}
@@ -78,6 +79,8 @@ impl Teller {
             "crash" => self.village.crash(rest),
             "restart" => self.restart(rest),
             "sync" => self.sync(rest),
+            "hold" => self.village.node(rest).disk.held = Some(Vec::new()),
+            "load" => self.village.load_held(rest),
             "room" => self.room(rest),
             "wait" => self.village.wait(number(rest.trim_end_matches("ms"))),
             "flood" => self.flood(rest),

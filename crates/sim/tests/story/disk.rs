@@ -12,6 +12,8 @@ use thorp_core::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
 pub(crate) struct Disk {
     durable: BTreeMap<(Table, Vec<u8>), Vec<u8>>,
     pending: Vec<Batch>,
+    /// Pages that are asked for and are to come later; none if they come at once.
+    pub(crate) held: Option<Vec<PageId>>,
 }
 
 impl Disk {
@@ -44,6 +46,7 @@ impl Disk {
     /// The power goes.
     pub(crate) fn crash(&mut self) {
         self.pending.clear();
+        self.held = None;
     }
 
     /// What is durable of a page.

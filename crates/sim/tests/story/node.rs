@@ -127,6 +127,7 @@ impl Node {
         self.limit("mob", |n| config.mob_bytes_high = n as usize);
         self.limit("cache", |n| config.cache_bytes = n as usize);
         self.limit("pending", |n| config.pending_bytes_max = n as usize);
+        self.limit("parked", |n| config.parked_bytes_max = n as usize);
         self.limit("registrations", |n| config.registrations_max = n as usize);
         self.limit("outcomes", |n| config.outcomes_per_member = n);
         config.per_child = self.per_child();

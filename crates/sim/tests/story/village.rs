@@ -290,6 +290,20 @@ impl Village {
         self.work();
     }
 
+    /// What a home asked its disk for while it was slow.
+    pub(crate) fn load_held(&mut self, home: &str) {
+        for page in self.node(home).disk.held.take().unwrap_or_default() {
+            self.load(home, page);
+        }
+        self.work();
+    }
+
+    fn load(&mut self, home: &str, page: PageId) {
+        let result = self.node(home).disk.load(page);
+        let header = format!("{home} has loaded {}", names::page(page));
+        self.later(home, header, Input::Loaded { page, result });
+    }
+
     // --- Time ---
 
     /// Lets time pass; who has a deadline then, gets a tick.
@@ -417,9 +431,10 @@ impl Village {
             }
             Effect::Load(page) => {
                 self.say(&format!("        {name} loads {}", names::page(page)));
-                let result = self.node(name).disk.load(page);
-                let header = format!("{name} has loaded {}", names::page(page));
-                self.later(name, header, Input::Loaded { page, result });
+                match &mut self.node(name).disk.held {
+                    Some(held) => held.push(page),
+                    None => self.load(name, page),
+                }
             }
             Effect::Publish(publish) => {
                 let program = self.node(name).program.as_mut();
