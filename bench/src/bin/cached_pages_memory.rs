@@ -103,6 +103,7 @@ impl Village {
             epoch: Epoch::default(),
             position: Position(1),
             watermark: Stamp::default(),
+            silent_ms: 0,
         });
         village
     }

@@ -276,6 +276,12 @@ impl Millis {
         Millis(self.0.saturating_add(millis))
     }
 
+    /// This time, so many milliseconds earlier.
+    #[must_use]
+    pub fn before(self, millis: u64) -> Millis {
+        Millis(self.0.saturating_sub(millis))
+    }
+
     /// Milliseconds from `earlier` to this time, zero if it is not earlier.
     pub fn since(self, earlier: Millis) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -291,10 +297,18 @@ impl fmt::Debug for Millis {
 /// What a driver knows of time when it hands over an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Now {
-    /// Never goes back in one process; for timers.
+    /// Never goes back in one process; for timers. Begins no lower than
+    /// [`Now::MONO_FIRST`].
     pub mono: Millis,
     /// May jump; only stamps use it.
     pub wall: Millis,
+}
+
+impl Now {
+    /// What a monotone clock shows when it begins: a parent tells of a silence
+    /// that may be longer than the process has run, and when that began must be
+    /// a time, too.
+    pub const MONO_FIRST: Millis = Millis(u32::MAX as u64 + 1);
 }
 
 /// A machine-independent name of an object or a place in it:

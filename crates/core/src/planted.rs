@@ -62,6 +62,8 @@ bugs! {
     NoticesCount,
     /// Trap 24: a redirector gives up a page that its members hold.
     OwnCopyOnly,
+    /// A new child is not told how long its parent has not heard of the home.
+    SilenceNotTold,
     /// An invalidation is lost.
     InvalidationLost,
     /// A page is sent before it is entered.

@@ -33,7 +33,7 @@ pub struct Upstream<W> {
     /// How far the parent has told it in this epoch. A new parent may stand
     /// behind where the old one was: see [`Upstream::lags`].
     told: Position,
-    /// When it was last heard of.
+    /// When the home itself was last heard of, here or by the parent.
     pub heard: Millis,
     /// The position that was last acknowledged.
     pub acked: Position,
@@ -120,7 +120,7 @@ impl<W> Upstream<W> {
         &mut self,
         edge: EdgeId,
         epoch: Epoch,
-        at: (Position, Stamp),
+        at: (Position, Stamp, Millis),
         now: Millis,
         out: &mut Out,
     ) {
@@ -130,7 +130,9 @@ impl<W> Upstream<W> {
         self.told = at.0;
         self.acked = at.0;
         self.watermark = self.watermark.max(at.1);
-        self.heard = now;
+        // The parent may have lost the home for longer than this node had: what
+        // either has heard holds, for the position is the higher of both (decision 9).
+        self.heard = self.heard.max(at.2);
         // Entries ended with the old epoch.
         self.strays.clear();
         for fetching in self.fetching.values_mut() {

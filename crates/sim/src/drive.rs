@@ -22,6 +22,7 @@ impl World {
         let clocks = node.now(now);
         self.trace
             .line(|| format!("{now:?} {} <- {input:?}", node.name));
+        checks::silence::heard(self, no, &input);
         let mut out = Out::new();
         let node = self.node(no);
         let Some(machine) = &mut node.machine else {

@@ -158,7 +158,7 @@ const WALL_MS_FIRST: u64 = 1_000_000_000;
 impl Node {
     /// What the node's clocks say.
     pub fn now(&self, at: At) -> Now {
-        let mono = Millis((at.0 - self.started.0) / 1000);
+        let mono = Now::MONO_FIRST.plus((at.0 - self.started.0) / 1000);
         let wall = (WALL_MS_FIRST + at.0 / 1000).saturating_add_signed(self.wall_ms_ahead);
         Now {
             mono,
@@ -168,7 +168,13 @@ impl Node {
 
     /// When the node's monotone clock will say so.
     pub fn at(&self, mono: Millis) -> At {
-        At(self.started.0 + mono.0 * 1000)
+        match mono.since(Now::MONO_FIRST) {
+            0 => At(self
+                .started
+                .0
+                .saturating_sub(Now::MONO_FIRST.since(mono) * 1000)),
+            since => self.started.plus_ms(since),
+        }
     }
 
     /// How it names itself when it connects.

@@ -41,6 +41,8 @@ pub struct World {
     pub truths: BTreeMap<HomeId, Truth>,
     /// What programs did and were told.
     pub history: History,
+    /// When each node last heard of a home, itself or through its parent.
+    pub heard: BTreeMap<(NodeNo, HomeId), At>,
     /// The highest watermark that anybody was promised, for each home.
     pub promised: BTreeMap<HomeId, Stamp>,
     /// What was durable and told at each home, by time.
@@ -91,6 +93,7 @@ impl World {
             edges: BTreeMap::new(),
             truths: BTreeMap::new(),
             history: History::default(),
+            heard: BTreeMap::new(),
             promised: BTreeMap::new(),
             durable_told: BTreeMap::new(),
             counts: Counts {

@@ -90,6 +90,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::JoinedOntoRedirect, "trap-21-joined-onto-a-redirect"),
     (Bug::NoticesCount, "trap-22-numbers-not-counts"),
     (Bug::OwnCopyOnly, "trap-24-whose-page-is-it"),
+    (Bug::SilenceNotTold, "silence-of-a-site"),
     (Bug::InvalidationLost, "invalidation-reaches-every-holder"),
     (Bug::SentBeforeEntered, "entered-before-sent"),
     (Bug::EvidenceRewritten, "evidence-is-the-members-own"),

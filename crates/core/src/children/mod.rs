@@ -86,13 +86,15 @@ impl Children {
         }
     }
 
-    /// Begins a child's stream. False at the limit of children.
+    /// Begins a child's stream; the home itself was last heard of so many
+    /// milliseconds ago (decision 9). False at the limit of children.
     pub fn begin(
         &mut self,
         edge: EdgeId,
         peer: &Peer,
         at: (Position, Stamp),
         name: &str,
+        silent_ms: u64,
         out: &mut Out,
     ) -> bool {
         if self.by_edge.len() >= CHILDREN_MAX {
@@ -123,6 +125,7 @@ impl Children {
                 epoch: self.next_epoch,
                 position: at.0,
                 watermark: at.1,
+                silent_ms: u32::try_from(silent_ms).unwrap_or(u32::MAX),
             },
         );
         true
@@ -359,7 +362,7 @@ mod tests {
         };
         let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
         let at = (Position(0), Stamp::default());
-        assert!(children.begin(EDGE, &peer, at, "", &mut Out::new()));
+        assert!(children.begin(EDGE, &peer, at, "", 0, &mut Out::new()));
         children
     }
 

@@ -206,7 +206,7 @@ impl Home {
         }
         let at = (self.durable, self.watermark(now));
         let name = self.config.name.clone();
-        if !self.children.begin(edge, peer, at, &name, out) {
+        if !self.children.begin(edge, peer, at, &name, 0, out) {
             out.close(edge, "too many children");
         }
     }

@@ -228,9 +228,11 @@ impl Member {
                 epoch,
                 position,
                 watermark,
+                silent_ms,
             } => {
                 self.at(home).up.name = name;
-                self.begin(now, home, edge, epoch, (position, watermark), out);
+                let heard = now.before(u64::from(silent_ms));
+                self.begin(now, home, edge, epoch, (position, watermark, heard), out);
             }
             Down::End { home } => self.end(home, out),
             Down::Step(step) => self.step(now, step, out),
@@ -307,7 +309,7 @@ impl Member {
         home: HomeId,
         edge: EdgeId,
         epoch: Epoch,
-        at: (Position, Stamp),
+        at: (Position, Stamp, Millis),
         out: &mut Out,
     ) {
         out.note(Note::StreamBegan);

@@ -103,6 +103,9 @@ pub enum Down {
         position: Position,
         /// What is promised there.
         watermark: Stamp,
+        /// How long ago the parent itself last heard of the home, in milliseconds:
+        /// zero from the home. At most so much; longer is told as the most.
+        silent_ms: u32,
     },
     /// The stream ends: the home is out of reach for now.
     End {

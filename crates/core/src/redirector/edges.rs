@@ -5,6 +5,7 @@ use crate::door::Out;
 use crate::ids::{EdgeId, HomeId, MemberId, Millis, NodeKind, Peer};
 use crate::limits::CHILDREN_MAX;
 use crate::note::Note;
+use crate::planted::{self, Bug};
 use alloc::vec::Vec;
 
 impl Redirector {
@@ -25,7 +26,7 @@ impl Redirector {
             .map(|(home, _)| *home)
             .collect();
         for home in live {
-            self.begin_child(home, edge, out);
+            self.begin_child(now, home, edge, out);
         }
     }
 
@@ -53,14 +54,18 @@ impl Redirector {
         homes.find_map(|proxy| proxy.children.worn_out())
     }
 
-    pub(super) fn begin_child(&mut self, home: HomeId, edge: EdgeId, out: &mut Out) {
+    pub(super) fn begin_child(&mut self, now: Millis, home: HomeId, edge: EdgeId, out: &mut Out) {
         let (Some(proxy), Some(peer)) = (self.homes.get_mut(&home), self.below.get(&edge)) else {
             return;
         };
         let at = (proxy.up.position, proxy.up.watermark);
         let name = proxy.up.name.clone();
+        let silent_ms = match planted::is(Bug::SilenceNotTold) {
+            true => 0,
+            false => now.since(proxy.up.heard),
+        };
         // The number of children was checked when the child came.
-        proxy.children.begin(edge, peer, at, &name, out);
+        proxy.children.begin(edge, peer, at, &name, silent_ms, out);
     }
 
     pub(super) fn disconnected(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {

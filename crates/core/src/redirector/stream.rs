@@ -41,7 +41,19 @@ impl Redirector {
                 epoch,
                 position,
                 watermark,
-            } => self.begin(now, home, name, edge, epoch, (position, watermark), out),
+                silent_ms,
+            } => {
+                let heard = now.before(u64::from(silent_ms));
+                self.begin(
+                    now,
+                    home,
+                    name,
+                    edge,
+                    epoch,
+                    (position, watermark, heard),
+                    out,
+                );
+            }
             Down::End { home } => self.end(home, out),
             Down::Step(step) => self.step(now, step, out),
             Down::Image {
@@ -144,7 +156,7 @@ impl Redirector {
         name: String,
         edge: EdgeId,
         epoch: Epoch,
-        at: (Position, Stamp),
+        at: (Position, Stamp, Millis),
         out: &mut Out,
     ) {
         out.note(Note::StreamBegan);
@@ -162,7 +174,7 @@ impl Redirector {
         proxy.up.begin(edge, epoch, at, now, out);
         let children: Vec<EdgeId> = self.below.keys().copied().collect();
         for child in children {
-            self.begin_child(home, child, out);
+            self.begin_child(now, home, child, out);
         }
     }
 

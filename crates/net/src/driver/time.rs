@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 pub fn now() -> Now {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     Now {
-        mono: Millis(millis(start().elapsed())),
+        mono: Now::MONO_FIRST.plus(millis(start().elapsed())),
         // A clock set before 1970 is as good as none: stamps do not rely on it (rule 12).
         wall: Millis(millis(wall.unwrap_or_default())),
     }
@@ -53,7 +53,7 @@ impl Alarm {
         let due = deadline.max(now.plus(1));
         if self.set_to != Some(deadline) || deadline <= now {
             self.set_to = Some(deadline);
-            let due = start() + Duration::from_millis(due.0);
+            let due = start() + Duration::from_millis(due.since(Now::MONO_FIRST));
             self.sleep.as_mut().reset(due.into());
         }
         self.sleep.as_mut().await;

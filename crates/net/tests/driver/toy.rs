@@ -137,6 +137,7 @@ pub(crate) fn begin_of(home: u32) -> Message {
         epoch: Epoch(1),
         position: Position(0),
         watermark: Stamp::default(),
+        silent_ms: 0,
     })
 }
 

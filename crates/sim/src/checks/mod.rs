@@ -7,4 +7,5 @@ pub mod directory;
 pub mod end;
 pub mod promises;
 pub mod reads;
+pub mod silence;
 pub mod validity;

@@ -37,6 +37,9 @@ fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
         _ => return Ok(()),
     };
     durable(world, from, home, position)?;
+    if let Down::Begin { silent_ms, .. } = message {
+        super::silence::told(world, from, home, *silent_ms)?;
+    }
     if let Down::Begin { watermark, .. } | Down::Heartbeat { watermark, .. } = message {
         promised(world, from, home, position, *watermark)?;
     }
@@ -46,6 +49,7 @@ fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
 /// Looks at what a member publishes to its cache.
 pub fn published(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {
     durable(world, no, publish.home, publish.position)?;
+    super::silence::published(world, no, publish.home, publish.heard)?;
     promised(world, no, publish.home, publish.position, publish.watermark)
 }
 

@@ -151,7 +151,7 @@ impl Node {
     /// What the node's clocks say.
     pub(crate) fn now(&self, ms: u64) -> Now {
         Now {
-            mono: Millis(ms),
+            mono: Now::MONO_FIRST.plus(ms),
             wall: Millis((WALL_MS_FIRST + ms).saturating_add_signed(self.wall_ms_ahead)),
         }
     }

@@ -4,6 +4,7 @@
 //! m0 P              the page in m0's cache: {x="a" y=?}, or nothing
 //! m0 position       how far it is down the home's stream
 //! m0 watermark      what it was promised
+//! m0 silent         milliseconds since it last heard of the home
 //! m0 saw            the last value that its transaction read
 //! m0 transaction    what became of its transaction
 //! m0 commit 1       how its first commit ended; without a number the last
@@ -47,6 +48,10 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
     let program = program.unwrap_or_else(|| panic!("{name} has no program"));
     match *what {
         ["watermark"] => names::stamp(program.cache.watermark(HOME)),
+        ["silent"] => {
+            let heard = program.cache.heard(HOME).unwrap_or_default();
+            village.mono().since(heard).to_string()
+        }
         ["saw"] => program.saw(transaction),
         ["transaction"] => program.state(transaction),
         ["called"] => program.called.clone(),

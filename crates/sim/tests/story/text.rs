@@ -69,11 +69,16 @@ impl Pen<'_> {
             Down::Begin {
                 position,
                 watermark,
+                silent_ms,
                 ..
-            } => format!(
-                "stream begins (at {position}, watermark {})",
-                names::stamp(*watermark)
-            ),
+            } => {
+                let silent = match silent_ms {
+                    0 => String::new(),
+                    ms => format!(", silent for {ms} ms"),
+                };
+                let watermark = names::stamp(*watermark);
+                format!("stream begins (at {position}, watermark {watermark}{silent})")
+            }
             Down::End { .. } => String::from("stream ends"),
             Down::Step(step) => self.step(step),
             Down::Image {

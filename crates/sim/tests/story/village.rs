@@ -8,7 +8,7 @@ use super::{effects, names};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_core::door::{Answer, Ask, Direction, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, MemberId, NodeKind, ObjectId, PageId, Peer, Place};
+use thorp_core::ids::{EdgeId, MemberId, Millis, NodeKind, Now, ObjectId, PageId, Peer, Place};
 use thorp_core::message::{Message, Response};
 
 /// Messages that one command may deliver: more are a quarrel without end.
@@ -306,6 +306,11 @@ impl Village {
 
     // --- Time ---
 
+    /// What the clocks of members show.
+    pub(crate) fn mono(&self) -> Millis {
+        Now::MONO_FIRST.plus(self.ms)
+    }
+
     /// Lets time pass; who has a deadline then, gets a tick.
     pub(crate) fn wait(&mut self, ms: u64) {
         self.ms += ms;
@@ -317,7 +322,7 @@ impl Village {
 
     fn tick(&mut self, name: &str) {
         let deadline = self.machine(name).and_then(Machine::deadline);
-        if deadline.is_some_and(|deadline| deadline.0 <= self.ms) {
+        if deadline.is_some_and(|deadline| deadline.since(Now::MONO_FIRST) <= self.ms) {
             self.later(name, format!("{name} looks at the clock"), Input::Tick);
             self.work();
         }
