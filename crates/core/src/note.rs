@@ -116,6 +116,8 @@ notes! {
     LargeCommitted,
     /// Decision 6: pages were installed and the log trimmed.
     Installed,
+    /// Decision 6: the changes of a damaged page were set aside.
+    SetAside,
     /// Rule 15: a child was cut off for breaking a limit or the protocol.
     ChildCutOff,
     /// Rule 15: a request of a child was refused at its limit.

@@ -11,6 +11,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
+use thorp_core::home::records::{self, AsideRecord};
 use thorp_core::storage::{StorageError, Table};
 
 /// What a check found.
@@ -136,7 +137,10 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, OpenError> {
     }
     check_files(&copy, noted, &mut report)?;
     match engine::open(&copy, CACHE_BYTES, 0) {
-        Ok(opened) => check_tables(&opened, noted, &mut report),
+        Ok(opened) => {
+            check_tables(&opened, noted, &mut report);
+            list_aside(&opened, &mut report);
+        }
         Err(OpenError::Damaged { detail, .. }) => report.add(Damage::Other(detail)),
         Err(error) => return Err(error),
     }
@@ -215,6 +219,40 @@ fn walk_tables(opened: &Opened, usage: Option<Usage>, report: &mut Report) {
             )));
         }
     }
+}
+
+/// Tells of the changes that a home keeps beside damaged pages.
+fn list_aside(opened: &Opened, report: &mut Report) {
+    let (from, to) = records::aside_range();
+    let found = engine::unpanicked(|| {
+        let found = opened.table(Table::Meta).range::<Vec<u8>, _>(from..to);
+        // What cannot be read was reported with its table.
+        let readable = found.filter_map(|record| record.into_inner().ok());
+        readable
+            .map(|(key, stored)| aside_remark(&key, &stored))
+            .collect::<Vec<_>>()
+    });
+    for remark in found.unwrap_or_default() {
+        match remark {
+            Ok(remark) => report.remarks.push(remark),
+            Err(error) => report.add(Damage::Record(error)),
+        }
+    }
+}
+
+fn aside_remark(key: &[u8], stored: &[u8]) -> Result<String, StorageError> {
+    let value = value_of(Table::Meta, key, stored)?;
+    let record: AsideRecord = records::decode(Table::Meta, key, value)?;
+    let Some(page) = records::aside_of(key) else {
+        return Err(records::damaged(Table::Meta, key, "no page has this key"));
+    };
+    let last = record.changes.last();
+    let position = last.map(|change| change.position).unwrap_or_default();
+    Ok(format!(
+        "page {page} was found damaged: its last {} changes, up to position {position}, are kept beside it and \
+         applied as soon as it can be read",
+        record.changes.len()
+    ))
 }
 
 /// Reads a table as far as the engine can.

@@ -9,7 +9,10 @@ use common::{batch, open, put};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thorp_core::storage::{Engine as _, Reader as _, Scan, StorageError, Table};
+use thorp_core::change::{PageChange, PageSlots};
+use thorp_core::home::records::{self, AsideRecord, Modified};
+use thorp_core::ids::{PageId, Position, Stamp};
+use thorp_core::storage::{Engine as _, Op, Reader as _, Scan, StorageError, Table};
 use thorp_store::{OpenError, Options, Store, check};
 
 const BATCHES: u64 = 40;
@@ -43,6 +46,40 @@ fn a_journal_damaged_in_the_middle_is_missed_and_left_alone() {
         fs::write(&journal, good).unwrap();
     }
     all_is_there(&open(dir.path()));
+}
+
+#[test]
+fn a_check_tells_of_changes_kept_beside_a_damaged_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = PageId::new(1, 4);
+    let changes = [7, 9].map(|position| Modified {
+        position: Position(position),
+        stamp: Stamp::default(),
+        change: PageChange {
+            page,
+            slots: PageSlots::Whole,
+        },
+    });
+    let changes = changes.to_vec();
+    let key = records::aside_key(page);
+    let op = records::put(Table::Meta, key.clone(), &AsideRecord { changes });
+    open(dir.path()).commit(&[batch(1, vec![op])]).unwrap();
+    let report = check(dir.path()).unwrap();
+    assert!(report.is_good() && report.remarks.len() == 1, "{report}");
+    let remark = &report.remarks[0];
+    let says = |words: &str| assert!(remark.contains(words), "{remark}");
+    says(&format!("page {page} was found damaged"));
+    says("last 2 changes, up to position 9,");
+    // A record that is not one is damage, and is told once.
+    let op = Op::Put {
+        table: Table::Meta,
+        key: key.clone(),
+        value: vec![0xff; 3],
+    };
+    open(dir.path()).commit(&[batch(2, vec![op])]).unwrap();
+    let report = check(dir.path()).unwrap();
+    assert_eq!(report.damage_count, 1, "{report}");
+    assert!(report.remarks.is_empty(), "{report}");
 }
 
 #[test]

@@ -26,7 +26,9 @@ const REMOVE_MAX: u32 = 1024;
 pub(super) struct Installing {
     mark: Mark,
     pages: Vec<PageId>,
-    /// The pages are installed as of here.
+    /// Damaged pages whose changes are set aside.
+    aside: Vec<PageId>,
+    /// The pages are installed, or set aside, as of here.
     position: Position,
     /// The log is trimmed to here.
     installed: Position,
@@ -57,23 +59,28 @@ impl Home {
         }
         let position = self.durable;
         let wanted = self.pages.oldest_modified(INSTALL_PAGES_MAX, position);
-        let mut pages = Vec::new();
+        let (mut pages, mut aside) = (Vec::new(), Vec::new());
         let mut ops = Vec::new();
         for page in wanted {
-            match self.pages.installable(page) {
-                Some(installable) => {
-                    ops.push(install_op(&installable));
-                    pages.push(page);
-                }
-                None => self.load(page, out),
+            if let Some(installable) = self.pages.installable(page) {
+                ops.push(install_op(&installable));
+                ops.extend(self.pages.no_more_aside(page));
+                pages.push(page);
+            } else if let Some(op) = self.pages.begin_aside(page, position) {
+                out.note(Note::SetAside);
+                ops.push(op);
+                aside.push(page);
+            } else {
+                self.load(page, out);
             }
         }
-        if pages.is_empty() {
+        if ops.is_empty() {
             return;
         }
+        let done = [&pages[..], &aside].concat();
         let installed = self
             .pages
-            .installed_without(&pages, position)
+            .installed_without(&done, position)
             .min(Position(self.installed.0 + TRIM_MAX))
             .max(self.installed);
         self.trim_to(installed, &mut ops);
@@ -82,6 +89,7 @@ impl Home {
         self.installing = Some(Installing {
             mark: self.mark,
             pages,
+            aside,
             position,
             installed,
         });
@@ -101,6 +109,7 @@ impl Home {
         self.installing = Some(Installing {
             mark: self.mark,
             pages: Vec::new(),
+            aside: Vec::new(),
             position: installed,
             installed,
         });
@@ -121,6 +130,9 @@ impl Home {
         if let Some(done) = self.installing.take_if(|i| i.mark <= durable) {
             for page in &done.pages {
                 self.pages.installed(*page, done.position);
+            }
+            for page in &done.aside {
+                self.pages.set_aside(*page, done.position);
             }
             self.installed = done.installed;
         }
@@ -156,16 +168,16 @@ impl Home {
             _ => return,
         };
         let pages = self.segments.pages_to_remove(segment, from, REMOVE_MAX);
-        let mut ops: Vec<Op> = pages
-            .iter()
-            .map(|page| {
-                let page = PageId {
-                    segment,
-                    page: *page,
-                };
-                records::delete(Table::Pages, records::page_key(page))
-            })
-            .collect();
+        let mut ops = Vec::new();
+        for page in &pages {
+            let page = PageId {
+                segment,
+                page: *page,
+            };
+            ops.push(records::delete(Table::Pages, records::page_key(page)));
+            ops.extend(self.pages.no_more_aside(page));
+            self.pages.aside.forget(page);
+        }
         let last = pages.len() < REMOVE_MAX as usize;
         if last {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));

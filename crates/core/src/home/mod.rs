@@ -5,6 +5,7 @@
 //! the log (rule 1).
 
 mod accept;
+mod aside;
 mod calls;
 mod changes;
 mod clock;
@@ -182,6 +183,7 @@ impl Home {
             ("pages", self.pages.len()),
             ("image_bytes", self.pages.image_bytes()),
             ("mob_bytes", self.pages.mob_bytes()),
+            ("aside", self.pages.aside.len()),
             ("changes", self.changes.len()),
             ("registrations", self.outcomes.len()),
             ("segments", self.segments.len()),

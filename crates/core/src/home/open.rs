@@ -6,8 +6,8 @@ use super::outcomes::Outcomes;
 use super::pages::Pages;
 use super::parking::Parking;
 use super::records::{
-    self, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
-    SegmentRecord, StagedRecord,
+    self, AsideRecord, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord,
+    OutcomeRecord, SegmentRecord, StagedRecord,
 };
 use super::segments::{Segments, Staging};
 use super::under_way::UnderWay;
@@ -122,7 +122,7 @@ impl Home {
         let last_stamp = home.recover_log(store)?;
         home.removable = home.segments.removing().collect();
         home.start_clock(ceiling, last_stamp, now);
-        home.append(now, home.first_ops(known.is_none()), Then::Nothing, out);
+        home.append(now, home.first_ops(known.as_ref()), Then::Nothing, out);
         Ok(home)
     }
 
@@ -137,9 +137,10 @@ impl Home {
         self.changes = Changes::new(self.tip, self.config.changes_known_max);
     }
 
-    fn first_ops(&self, is_new: bool) -> Vec<Op> {
+    fn first_ops(&self, known: Option<&HomeRecord>) -> Vec<Op> {
         let mut ops = Vec::new();
-        if is_new {
+        // From now on there may be records that an earlier program would not see.
+        if known.is_none_or(|known| known.format < FORMAT_VERSION) {
             let record = HomeRecord {
                 format: FORMAT_VERSION,
                 home: self.config.home,
@@ -170,6 +171,18 @@ impl Home {
             |key, record: SegmentRecord| {
                 if let Some(id) = records::segment_of(key) {
                     self.segments.insert(id, record);
+                }
+            },
+        )?;
+        let (from, to) = records::aside_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: AsideRecord| {
+                if let Some(page) = records::aside_of(key) {
+                    self.pages.aside.recover(page, record);
                 }
             },
         )?;
@@ -231,9 +244,9 @@ fn check_identity(known: Option<&HomeRecord>, config: &HomeConfig) -> Result<(),
         return Ok(());
     };
     let wrong = |detail: String| records::damaged(Table::Meta, records::HOME_KEY, &detail);
-    if known.format != FORMAT_VERSION {
+    if !records::is_known_format(known.format) {
         return Err(wrong(format!(
-            "records of format {}, this program knows {FORMAT_VERSION}",
+            "records of format {}, this program knows 1 to {FORMAT_VERSION}",
             known.format
         )));
     }

@@ -7,19 +7,13 @@
 //! memory: [durable image, image after the next accepted commit, ..., tip]
 //! ```
 
+use super::aside::Aside;
+use super::records::Modified;
 use crate::change::{self, PageChange, PageSlots};
 use crate::ids::{PageId, Position, SegmentId, Stamp};
 use crate::image::Image;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-
-/// One change in the MOB.
-#[derive(Clone, Debug)]
-struct Modified {
-    position: Position,
-    stamp: Stamp,
-    change: PageChange,
-}
 
 #[derive(Debug, Default)]
 struct HomePage {
@@ -41,6 +35,8 @@ pub(super) struct Pages {
     pages: BTreeMap<PageId, HomePage>,
     by_use: BTreeSet<(u64, PageId)>,
     by_first_change: BTreeSet<(Position, PageId)>,
+    /// What was set aside of damaged pages.
+    pub(super) aside: Aside,
     uses: u64,
     image_bytes: usize,
     mob_bytes: usize,
@@ -65,6 +61,7 @@ impl Pages {
             pages: BTreeMap::new(),
             by_use: BTreeSet::new(),
             by_first_change: BTreeSet::new(),
+            aside: Aside::default(),
             uses: 0,
             image_bytes: 0,
             mob_bytes: 0,
@@ -136,6 +133,7 @@ impl Pages {
     }
 
     fn put_base(&mut self, page: PageId, base: Option<Image>, durable: Position) {
+        self.take_back(page);
         let entry = self.pages.entry(page).or_default();
         let floor = base.as_ref().map_or(Position(0), Image::version);
         let (mut position, mut image) = (floor, base);
@@ -170,9 +168,12 @@ impl Pages {
         self.push_mob(page, modified);
     }
 
-    /// Takes a change from the log when the home starts.
+    /// Takes a change from the log when the home starts, after what was set aside.
     pub(super) fn recover(&mut self, change: PageChange, position: Position, stamp: Stamp) {
         let page = change.page;
+        if self.aside.has_change(page, position) {
+            return;
+        }
         self.push_mob(
             page,
             Modified {
@@ -253,8 +254,47 @@ impl Pages {
         (last.change.slots == PageSlots::Whole).then_some(Installable { page, image: None })
     }
 
+    /// The changes of a damaged page in the MOB.
+    pub(super) fn changes_of_damaged(&self, page: PageId, durable: Position) -> Vec<Modified> {
+        let damaged = self.pages.get(&page).filter(|entry| entry.damaged);
+        let changes = damaged.into_iter().flat_map(|entry| &entry.mob);
+        changes.filter(|m| m.position <= durable).cloned().collect()
+    }
+
+    /// A damaged page's changes up to a position have a record: they leave the MOB.
+    pub(super) fn set_aside(&mut self, page: PageId, position: Position) {
+        let changes = self.changes_of_damaged(page, position);
+        self.aside.add(page, changes);
+        self.leave_mob(page, position);
+    }
+
+    /// A page can be read: what was set aside is to be installed again. The
+    /// record stays until it is.
+    fn take_back(&mut self, page: PageId) {
+        if self.aside.changes(page).is_empty() {
+            return;
+        }
+        let later = match self.pages.get_mut(&page) {
+            Some(entry) => core::mem::take(&mut entry.mob),
+            None => Vec::new(),
+        };
+        if let Some(first) = later.first() {
+            self.by_first_change.remove(&(first.position, page));
+        }
+        let bytes = |m: &Modified| m.change.bytes() + CHANGE_BYTES;
+        self.mob_bytes -= later.iter().map(bytes).sum::<usize>();
+        for modified in self.aside.take(page).into_iter().chain(later) {
+            self.push_mob(page, modified);
+        }
+    }
+
     /// A page was installed as of a position: its changes up to there are done.
     pub(super) fn installed(&mut self, page: PageId, position: Position) {
+        self.aside.forget(page);
+        self.leave_mob(page, position);
+    }
+
+    fn leave_mob(&mut self, page: PageId, position: Position) {
         let Some(entry) = self.pages.get_mut(&page) else {
             return;
         };
@@ -264,6 +304,10 @@ impl Pages {
             .partition(|m| m.position <= position);
         entry.mob = rest;
         entry.load_again |= entry.loading;
+        // A page that ended is gone from the store, whatever was wrong with it.
+        entry.damaged &= done
+            .last()
+            .is_none_or(|m| m.change.slots != PageSlots::Whole);
         let next = entry.mob.first().map(|m| m.position);
         self.mob_bytes -= done
             .iter()
@@ -284,7 +328,10 @@ impl Pages {
         let range = PageId::new(segment.0, 0)..=PageId::new(segment.0, u32::MAX);
         let pages: Vec<PageId> = self.pages.range(range).map(|(page, _)| *page).collect();
         for page in pages {
-            self.installed(page, Position(u64::MAX));
+            self.leave_mob(page, Position(u64::MAX));
+            if let Some(entry) = self.pages.get_mut(&page) {
+                entry.damaged = false;
+            }
             self.unload(page);
         }
     }

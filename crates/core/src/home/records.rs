@@ -13,8 +13,14 @@ use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The version of these records. A home refuses to open others.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version of these records. A home refuses to open later ones; version 1
+/// had nothing set aside.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// Whether this program can go on from records of a version.
+pub fn is_known_format(format: u32) -> bool {
+    (1..=FORMAT_VERSION).contains(&format)
+}
 
 /// Who the home is: `meta/home`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -91,6 +97,25 @@ pub struct StagedRecord {
     pub have: u32,
 }
 
+/// One change of one page, above its installed image.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Modified {
+    /// Where it was committed.
+    pub position: Position,
+    /// When.
+    pub stamp: Stamp,
+    /// What changed.
+    pub change: PageChange,
+}
+
+/// Changes that could not be installed, because their page was damaged, and are
+/// in the log no more: `meta/aside/PAGE`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AsideRecord {
+    /// All of them above the page's last good image, in order.
+    pub changes: Vec<Modified>,
+}
+
 /// `meta/home`.
 pub const HOME_KEY: &[u8] = b"home";
 /// `meta/next`.
@@ -101,6 +126,7 @@ pub const CLOCK_KEY: &[u8] = b"clock";
 pub const INSTALLED_KEY: &[u8] = b"installed";
 const SEGMENT_PREFIX: &[u8] = b"segment/";
 const MEMBER_PREFIX: &[u8] = b"member/";
+const ASIDE_PREFIX: &[u8] = b"aside/";
 
 /// The key of a segment's record.
 pub fn segment_key(segment: SegmentId) -> Vec<u8> {
@@ -132,6 +158,22 @@ pub fn member_range() -> (Vec<u8>, Vec<u8>) {
 pub fn member_of(key: &[u8]) -> Option<Registration> {
     let id = key.strip_prefix(MEMBER_PREFIX)?;
     Some(Registration(u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of what was set aside for a page.
+pub fn aside_key(page: PageId) -> Vec<u8> {
+    [ASIDE_PREFIX, &page.key().to_be_bytes()].concat()
+}
+
+/// The range of all that was set aside.
+pub fn aside_range() -> (Vec<u8>, Vec<u8>) {
+    (ASIDE_PREFIX.to_vec(), b"aside0".to_vec())
+}
+
+/// The page of a key.
+pub fn aside_of(key: &[u8]) -> Option<PageId> {
+    let page = key.strip_prefix(ASIDE_PREFIX)?;
+    Some(PageId::from_key(u64::from_be_bytes(page.try_into().ok()?)))
 }
 
 /// The key of a commit's log record.

@@ -20,7 +20,7 @@ pub(super) fn of(config: &HomeConfigFile, store: &Store) -> Result<HomeId, Serve
         return fresh();
     };
     let known: HomeRecord = records::decode(Table::Meta, HOME_KEY, &record).map_err(failed)?;
-    if known.format != FORMAT_VERSION {
+    if !records::is_known_format(known.format) {
         return Err(ServerError::OtherRecords {
             dir,
             found: known.format,

@@ -1,7 +1,7 @@
 use std::future::pending;
 
-use thorp_core::home::records::HOME_KEY;
-use thorp_core::storage::{Reader, Table};
+use thorp_core::home::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
+use thorp_core::storage::{Batch, Engine, Mark, Reader, Table};
 
 use super::*;
 use crate::config::Bytes;
@@ -90,4 +90,38 @@ async fn the_id_is_chosen_once_and_is_durable_before_the_home_ends() {
     let disk = Disk::open(&config(&dir)).unwrap();
     assert!(disk.get(Table::Meta, HOME_KEY).unwrap().is_some());
     assert_eq!(identity::of(&config(&dir), disk.store()).unwrap(), home);
+}
+
+#[tokio::test]
+async fn records_of_version_1_are_taken_over_and_those_of_a_later_one_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_once = async || match HomeServer::start(config(&dir)).await {
+        Ok(server) => {
+            server.run(std::future::ready(())).await;
+            true
+        }
+        Err(_) => false,
+    };
+    let read = |disk: &Disk| -> HomeRecord {
+        let stored = disk.get(Table::Meta, HOME_KEY).unwrap().unwrap();
+        records::decode(Table::Meta, HOME_KEY, &stored).unwrap()
+    };
+    assert!(run_once().await);
+    for (format, starts, then) in [
+        (1, true, FORMAT_VERSION),
+        (FORMAT_VERSION + 1, false, FORMAT_VERSION + 1),
+    ] {
+        let disk = Disk::open(&config(&dir)).unwrap();
+        let record = HomeRecord {
+            format,
+            ..read(&disk)
+        };
+        let ops = vec![records::put(Table::Meta, HOME_KEY.to_vec(), &record)];
+        let mark = Mark(1);
+        disk.commit(&[Batch { mark, ops }]).unwrap();
+        drop(disk);
+        assert_eq!(run_once().await, starts, "format {format}");
+        let disk = Disk::open(&config(&dir)).unwrap();
+        assert_eq!(read(&disk).format, then);
+    }
 }

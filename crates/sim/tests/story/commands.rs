@@ -15,6 +15,7 @@
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
 //! hold H                load H              (pages are read from its disk later, then)
+//! damage H P            mend H P
 //! room H no             wait 500ms          flood m0->R 300 calls
 //! remember W = m0 watermark
 //! show m0 P             expect m0 P = {x="a"}
@@ -81,6 +82,11 @@ impl Teller {
             "sync" => self.sync(rest),
             "hold" => self.village.node(rest).disk.held = Some(Vec::new()),
             "load" => self.village.load_held(rest),
+            "damage" | "mend" => {
+                let (home, name) = rest.split_once(' ').expect("HOME PAGE");
+                let disk = &mut self.village.node(home).disk;
+                disk.set_damaged(page(name), first == "damage");
+            }
             "room" => self.room(rest),
             "wait" => self.village.wait(number(rest.trim_end_matches("ms"))),
             "flood" => self.flood(rest),

@@ -1,6 +1,6 @@
 //! A home's disk, synced by hand: what was not synced, a crash loses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use thorp_core::door::LoadResult;
 use thorp_core::home::{decode_page, page_key};
@@ -12,6 +12,7 @@ use thorp_core::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
 pub(crate) struct Disk {
     durable: BTreeMap<(Table, Vec<u8>), Vec<u8>>,
     pending: Vec<Batch>,
+    damaged: BTreeSet<PageId>,
     /// Pages that are asked for and are to come later; none if they come at once.
     pub(crate) held: Option<Vec<PageId>>,
 }
@@ -43,6 +44,24 @@ impl Disk {
         mark
     }
 
+    /// Pages cannot be read as they were written, or can be again.
+    pub(crate) fn set_damaged(&mut self, page: PageId, damaged: bool) {
+        if damaged {
+            self.damaged.insert(page);
+        } else {
+            self.damaged.remove(&page);
+        }
+    }
+
+    /// Records of the commit log.
+    pub(crate) fn log(&self) -> usize {
+        let log = self
+            .durable
+            .keys()
+            .filter(|(table, _)| *table == Table::Log);
+        log.count()
+    }
+
     /// The power goes.
     pub(crate) fn crash(&mut self) {
         self.pending.clear();
@@ -51,6 +70,9 @@ impl Disk {
 
     /// What is durable of a page.
     pub(crate) fn load(&self, page: PageId) -> LoadResult {
+        if self.damaged.contains(&page) {
+            return LoadResult::Damaged;
+        }
         let key = page_key(page);
         match self.durable.get(&(Table::Pages, key.clone())) {
             None => LoadResult::Found(None),

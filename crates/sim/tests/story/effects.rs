@@ -26,6 +26,9 @@ fn record(table: Table, key: &[u8]) -> String {
         Table::Pages => format!("page {}", names::page(PageId::from_key(number()))),
         Table::Outcomes => pair("outcome", key),
         Table::Staged => pair("staged value", key),
+        Table::Meta if let Some(page) = records::aside_of(key) => {
+            format!("what is aside of {}", names::page(page))
+        }
         Table::Meta => match (records::segment_of(key), records::member_of(key)) {
             (Some(segment), _) => format!("segment {}", names::segment(segment)),
             (_, Some(registration)) => format!("member {registration}"),

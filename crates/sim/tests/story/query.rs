@@ -12,6 +12,7 @@
 //! m0 called         the last answer to a call
 //! H lists R for P   whether a parent has a child entered for a page: yes or no
 //! H size changes    the size of a table
+//! H log             records of the commit log on its disk
 //! H disk            batches that are not durable
 //! messages          messages under way
 //! ```
@@ -32,6 +33,7 @@ pub(crate) fn answer(village: &Village, question: &str) -> String {
         ["messages"] => village.under_way().to_string(),
         [parent, "lists", child, "for", page] => lists(village, parent, child, page),
         [node, "size", table] => size(village, node, table),
+        [node, "log"] => village.nodes[node].disk.log().to_string(),
         [node, "disk"] => village.nodes[node].disk.pending().to_string(),
         [node, "position"] => {
             let machine = village.machine(node);
