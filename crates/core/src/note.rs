@@ -30,6 +30,8 @@ notes! {
     StreamEnded,
     /// Rule 1: a message of another epoch was dropped.
     OtherEpochDropped,
+    /// Rule 1: another parent began a stream of a home whose stream is live.
+    SecondParentUnheard,
     /// Rule 2: an edge had no entry numbers left, and ended.
     EdgeWornOut,
     /// Rule 1: a child came again while its old edge was there, which was closed.

@@ -9,7 +9,7 @@ use crate::limits::{FETCH_RETRY_MS, KEPT_CHANGES_MAX, PEER_FETCH_MS_MAX};
 use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -44,6 +44,9 @@ pub struct Upstream<W> {
     /// Entries at the parent whose images were dropped, of pages that are not on
     /// their way: see [`Upstream::take_strays`].
     strays: Vec<(PageId, EntryNo)>,
+    /// Edges that have another stream of the home, which is not listened to. As
+    /// many as there are parents.
+    unheard: BTreeSet<EdgeId>,
 }
 
 #[derive(Debug)]
@@ -81,19 +84,6 @@ pub struct Fetched<W> {
     pub waiting: Vec<W>,
 }
 
-/// Whether a message is one of a stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Belongs {
-    /// It came down the edge that the stream is on.
-    Here,
-    /// It begins a stream where none is live, or anew where one is.
-    Begins,
-    /// It came down another edge than the stream.
-    Elsewhere,
-    /// It begins a second stream of the home down another edge.
-    Second,
-}
-
 impl<W> Upstream<W> {
     /// A stream that has not begun.
     pub fn new(home: HomeId) -> Self {
@@ -112,6 +102,7 @@ impl<W> Upstream<W> {
             fetching: BTreeMap::new(),
             attempts: Attempt(0),
             strays: Vec::new(),
+            unheard: BTreeSet::new(),
         }
     }
 
@@ -125,6 +116,7 @@ impl<W> Upstream<W> {
         out: &mut Out,
     ) {
         self.edge = Some(edge);
+        self.unheard.remove(&edge);
         self.epoch = epoch;
         self.position = self.position.max(at.0);
         self.told = at.0;
@@ -145,20 +137,41 @@ impl<W> Upstream<W> {
         }
     }
 
-    /// The stream is gone for now.
-    pub fn end(&mut self) {
+    /// The stream is gone for now. Another parent's can take its place, but not
+    /// in the middle: what it told was dropped. So its edge is closed, and when
+    /// it is there again, its streams begin (rule 1).
+    pub fn end(&mut self, out: &mut Out) {
         self.edge = None;
+        for edge in core::mem::take(&mut self.unheard) {
+            out.close(edge, "its stream of a home is wanted from the beginning");
+        }
     }
 
-    /// Whether a message that came down an edge is one of this stream: two
-    /// parents of one home stand at different places (rule 1).
-    pub fn belongs(&self, edge: EdgeId, message: &Down) -> Belongs {
-        match (self.edge, message) {
-            (Some(live), Down::Begin { .. }) if live != edge => Belongs::Second,
-            (_, Down::Begin { .. }) => Belongs::Begins,
-            (Some(live), _) if live == edge => Belongs::Here,
-            _ => Belongs::Elsewhere,
+    /// An edge is gone. True if the stream went with it.
+    pub fn lost(&mut self, edge: EdgeId) -> bool {
+        self.unheard.remove(&edge);
+        self.edge == Some(edge)
+    }
+
+    /// Whether a message is one of this stream, or begins it: two parents of one
+    /// home stand at different places. A second parent's stream is left alone,
+    /// and so is its edge: other homes may be on it (rule 1).
+    pub fn hears(&mut self, edge: EdgeId, message: &Down, out: &mut Out) -> bool {
+        if self.edge == Some(edge) {
+            return true;
         }
+        match (self.edge, message) {
+            (None, Down::Begin { .. }) => return true,
+            (Some(_), Down::Begin { .. }) => {
+                out.note(Note::SecondParentUnheard);
+                self.unheard.insert(edge);
+            }
+            (_, Down::End { .. }) => {
+                self.unheard.remove(&edge);
+            }
+            _ => out.note(Note::OtherEpochDropped),
+        }
+        false
     }
 
     /// The stream has come as far as a position.

@@ -85,6 +85,17 @@ impl Machine {
         children.iter().any(|(child, _)| *child == edge)
     }
 
+    /// Whether a child listens to a home's stream down an edge. A second parent's is left alone (rule 1).
+    pub fn listens(&self, home: HomeId, edge: EdgeId) -> bool {
+        match self {
+            Machine::Site(site) => site.stream_edge(home) == Some(edge),
+            Machine::Member(member) => member
+                .streams()
+                .any(|(of, _, live)| of == home && live == Some(edge)),
+            Machine::Home(_) | Machine::Rogue(_) => false,
+        }
+    }
+
     /// The sizes of the core's tables.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         match self {

@@ -17,7 +17,7 @@ use crate::kept::Kept;
 use crate::limits::{HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX};
 use crate::message::{CallId, Down, Message, Outcome, Part, PeerImage, Refusal, Request, Step, Up};
 use crate::note::Note;
-use crate::upstream::{Belongs, Fetched};
+use crate::upstream::Fetched;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -155,6 +155,19 @@ impl Member {
         self.homes.get(&home).map(|at| at.up.position)
     }
 
+    /// The homes known, their names, and the edges that their live streams come
+    /// down on.
+    pub fn streams(&self) -> impl Iterator<Item = (HomeId, &str, Option<EdgeId>)> {
+        let homes = self.homes.iter();
+        homes.map(|(home, at)| (*home, at.up.name.as_str(), at.up.edge))
+    }
+
+    /// Whether a page is on its way.
+    pub fn is_fetching(&self, place: Place) -> bool {
+        let at = self.homes.get(&place.home);
+        at.is_some_and(|at| at.up.is_fetching(place.page))
+    }
+
     /// The pages held of a home.
     pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
         let pages = self.homes.get(&home).map(|at| &at.pages);
@@ -193,13 +206,9 @@ impl Member {
 
     fn disconnected(&mut self, edge: EdgeId, out: &mut Out) {
         self.parents.remove(&edge);
-        let homes: Vec<HomeId> = self
-            .homes
-            .iter()
-            .filter(|(_, at)| at.up.edge == Some(edge))
-            .map(|(home, _)| *home)
-            .collect();
-        for home in homes {
+        let homes = self.homes.iter_mut();
+        let lost = homes.filter_map(|(home, at)| at.up.lost(edge).then_some(*home));
+        for home in lost.collect::<Vec<HomeId>>() {
             self.end(home, out);
         }
     }
@@ -208,18 +217,19 @@ impl Member {
     /// stream ended, for as long as sessions allow (decision 9).
     fn end(&mut self, home: HomeId, out: &mut Out) {
         out.note(Note::StreamEnded);
-        self.at(home).up.end();
+        self.at(home).up.end(out);
     }
 
     // --- Down ---
 
     fn received(&mut self, now: Millis, edge: EdgeId, message: Down, out: &mut Out) {
         // A member belongs to one parent at a time, for each home (rule 1).
-        let streams = self.homes.get(&message.home()).map(|at| &at.up);
-        match streams.map_or(Belongs::Begins, |up| up.belongs(edge, &message)) {
-            Belongs::Here | Belongs::Begins => {}
-            Belongs::Elsewhere => return out.note(Note::OtherEpochDropped),
-            Belongs::Second => return out.close(edge, "another parent has this home's stream"),
+        let is_heard = match self.homes.get_mut(&message.home()) {
+            Some(at) => at.up.hears(edge, &message, out),
+            None => matches!(message, Down::Begin { .. }),
+        };
+        if !is_heard {
+            return;
         }
         match message {
             Down::Begin {

@@ -73,13 +73,9 @@ impl Redirector {
             return self.child_went(now, edge, out);
         }
         self.above.remove(&edge);
-        let lost: Vec<HomeId> = self
-            .homes
-            .iter()
-            .filter(|(_, proxy)| proxy.up.edge == Some(edge))
-            .map(|(home, _)| *home)
-            .collect();
-        for home in lost {
+        let homes = self.homes.iter_mut();
+        let lost = homes.filter_map(|(home, proxy)| proxy.up.lost(edge).then_some(*home));
+        for home in lost.collect::<Vec<HomeId>>() {
             self.end(home, out);
         }
     }

@@ -167,6 +167,11 @@ impl Redirector {
             .collect()
     }
 
+    /// The edge that a home's live stream comes down on.
+    pub fn stream_edge(&self, home: HomeId) -> Option<EdgeId> {
+        self.homes.get(&home)?.up.edge
+    }
+
     /// How far each child has acknowledged, for people.
     pub fn children(&self, home: HomeId) -> Vec<(EdgeId, Position)> {
         let Some(proxy) = self.homes.get(&home) else {

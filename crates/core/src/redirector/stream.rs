@@ -9,7 +9,7 @@ use crate::ids::{CommitId, EdgeId, Epoch, HomeId, Millis, NodeKind, Position, St
 use crate::message::{Down, Outcome, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use crate::upstream::{Belongs, Upstream};
+use crate::upstream::Upstream;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,11 +28,12 @@ impl Redirector {
         if !self.above.contains_key(&edge) {
             return out.note(Note::OtherEpochDropped);
         }
-        let streams = self.homes.get(&message.home()).map(|proxy| &proxy.up);
-        match streams.map_or(Belongs::Begins, |up| up.belongs(edge, &message)) {
-            Belongs::Here | Belongs::Begins => {}
-            Belongs::Elsewhere => return out.note(Note::OtherEpochDropped),
-            Belongs::Second => return out.close(edge, "another parent has this home's stream"),
+        let is_heard = match self.homes.get_mut(&message.home()) {
+            Some(proxy) => proxy.up.hears(edge, &message, out),
+            None => matches!(message, Down::Begin { .. }),
+        };
+        if !is_heard {
+            return;
         }
         match message {
             Down::Begin {
@@ -188,7 +189,7 @@ impl Redirector {
             return;
         }
         out.note(Note::StreamEnded);
-        proxy.up.end();
+        proxy.up.end(out);
         for edge in proxy.children.edges() {
             out.down(edge, Down::End { home });
         }

@@ -36,8 +36,10 @@ fn check_way_up(
     let Some(machine) = &parent.machine else {
         return Ok(());
     };
-    // A stream that has ended tells nothing more: what is held grows old, and is known to.
-    if !machine.streams(home, id) {
+    // A stream that has ended tells nothing more: what is held grows old, and is known to. What is held is another
+    // parent's business as long as the child listens to that one.
+    let child = world.nodes[edge.child.0].machine.as_ref();
+    if !machine.streams(home, id) || !child.is_some_and(|child| child.listens(home, id)) {
         return Ok(());
     }
     demand!(
