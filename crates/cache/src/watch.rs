@@ -24,6 +24,14 @@ pub struct Changes {
     pub lost: bool,
 }
 
+impl Cursor {
+    /// Whether both are of one life of the home's cache: no stream began between them.
+    pub fn is_same_life(self, other: Cursor) -> bool {
+        // Before the first publication nothing was missed.
+        self.life.max(1) == other.life.max(1)
+    }
+}
+
 impl Cache {
     /// A cursor from which only later changes are told.
     pub fn now(&self, home: HomeId) -> Cursor {
@@ -42,13 +50,14 @@ impl Cache {
             };
         };
         let settled = home.marks.newest(None).settled;
+        let now = Cursor {
+            life: home.life,
+            index: settled,
+        };
         // All lives share one ring: what it still holds is told in any case.
         let mut changes = Changes {
-            cursor: Cursor {
-                life: home.life,
-                index: settled,
-            },
-            lost: cursor.life.max(1) != home.life,
+            cursor: now,
+            lost: !cursor.is_same_life(now),
             ..Changes::default()
         };
         for index in cursor.index..settled {

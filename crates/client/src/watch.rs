@@ -1,7 +1,7 @@
 //! Hearing of changes.
 
 use crate::limits::WATCHED_MAX;
-use crate::link::{Link, block_on, lock};
+use crate::link::{Link, PAUSE, Wait, block_on, called, lock};
 use crate::{Error, ErrorKind, Result, Segment};
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +18,18 @@ pub struct Watch {
     cursor: Cursor,
     changes: watch::Receiver<u64>,
     session: crate::Session,
+    /// More happened than was told, and the program does not know yet: whoever drops a future, or is told of an error
+    /// instead, is told the next time.
+    lost: bool,
+    /// Outlives the future that asked for it: a program that looks often gets past it all the same.
+    fence: Option<Fence>,
+}
+
+/// Tells when the parent has heard what is watched: a call's answer comes down the same stream, after that.
+struct Fence {
+    /// Where the cache stood when it was asked for. A life of the stream that began later may not have been told yet.
+    asked: Cursor,
+    wait: Wait,
 }
 
 /// Some commits' changes.
@@ -42,14 +54,22 @@ impl Watch {
     pub(crate) async fn begin(segment: Segment) -> Result<Self> {
         let link = Arc::clone(segment.member().link());
         begin_watching(&link, &segment)?;
+        let session = segment.member().session();
         let mut watch = Watch {
-            session: segment.member().session(),
+            session,
             cursor: Cursor::default(),
             changes: link.changes.subscribe(),
             segment,
+            lost: false,
+            fence: None,
         };
-        watch.fence(&link).await?;
-        Ok(watch)
+        let due = Instant::now() + session.fetch_timeout;
+        loop {
+            watch.cursor = link.cache.now(watch.segment.home());
+            if watch.pass_fence(&link, due).await? {
+                return Ok(watch);
+            }
+        }
     }
 
     /// The segment that is watched.
@@ -78,15 +98,24 @@ impl Watch {
         loop {
             self.changes.mark_unchanged();
             self.check()?;
-            let changed = self.take(&link);
-            if changed.lost {
+            let changes = self.take(&link);
+            if self.lost {
                 // The parent was told anew to tell changes, but what was committed before it heard that is not told: only
-                // now is it certain that nothing is missing after what the program looks at next.
-                self.fence(&link).await?;
-                return Ok(Some(changed));
+                // then is it certain that nothing is missing after what the program looks at next.
+                let passed = tokio::select! {
+                    passed = self.is_passed(&link) => passed?,
+                    slept = link.sleep_until(due) => return slept.map(|()| None),
+                };
+                if passed {
+                    self.lost = false;
+                    let lost = true;
+                    return Ok(Some(Changed { changes, lost }));
+                }
+                continue;
             }
-            if !changed.changes.is_empty() {
-                return Ok(Some(changed));
+            if !changes.is_empty() {
+                let lost = false;
+                return Ok(Some(Changed { changes, lost }));
             }
             if link.is_closed() {
                 return Err(Error::closed());
@@ -109,9 +138,10 @@ impl Watch {
     }
 
     /// The changes that are there.
-    fn take(&mut self, link: &Link) -> Changed {
+    fn take(&mut self, link: &Link) -> Vec<Change> {
         let told = link.cache.changes_since(self.segment.home(), self.cursor);
         self.cursor = told.cursor;
+        self.lost |= told.lost;
         let mut changes = Vec::new();
         for (position, page, slots) in told.touched {
             if page.segment != self.segment.id() || page.page.is_overflow() {
@@ -122,58 +152,85 @@ impl Watch {
                 position,
             }));
         }
-        Changed {
-            changes,
-            lost: told.lost,
-        }
+        changes
     }
 
-    /// Waits until the parent has heard what is watched: a call's answer comes down the same stream, after that. What is
-    /// committed from then on is told.
-    async fn fence(&mut self, link: &Arc<Link>) -> Result<()> {
-        let request = Request::Open {
-            path: self.segment.ground().path().unwrap_or_default().to_owned(),
-            create: false,
-        };
+    async fn is_passed(&mut self, link: &Arc<Link>) -> Result<bool> {
         let due = Instant::now() + self.session.fetch_timeout;
-        match link.call(self.segment.home(), request, due).await {
-            // That it is gone is told by reading.
-            Err(error) if !matches!(error.kind(), ErrorKind::NotFound) => return Err(error),
-            _ => {}
-        }
-        self.cursor = link.cache.now(self.segment.home());
-        self.check()
+        self.pass_fence(link, due).await
     }
+
+    /// Waits until the parent has heard what is watched. What is committed from then on is told; unless another life of the
+    /// stream has begun meanwhile: then it is false, and the fence stands there.
+    async fn pass_fence(&mut self, link: &Arc<Link>, due: Instant) -> Result<bool> {
+        let home = self.segment.home();
+        loop {
+            let was_asked = self.fence.is_some();
+            let fence = match &mut self.fence {
+                Some(fence) => fence,
+                none => none.insert(ask_fence(link, &self.segment, due)?),
+            };
+            let told = (&mut fence.wait).await;
+            let asked = fence.asked;
+            self.fence = None;
+            match called(told) {
+                Ok(None) => link.pause(PAUSE, due).await?,
+                // It was asked for before, with a patience that ended before this caller came.
+                Err(error) if was_asked && error.kind() == ErrorKind::HomeUnreachable => {}
+                // That the segment is gone is told by reading.
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {
+                    self.check()?;
+                    return Ok(asked.is_same_life(link.cache.now(home)));
+                }
+            }
+        }
+    }
+}
+
+fn ask_fence(link: &Arc<Link>, segment: &Segment, due: Instant) -> Result<Fence> {
+    // First where the cache stands: when this thread runs after the answer, another life may have begun.
+    let asked = link.cache.now(segment.home());
+    let request = Request::Open {
+        path: segment.ground().path().unwrap_or_default().to_owned(),
+        create: false,
+    };
+    let wait = link.ask_call(segment.home(), request, due)?;
+    Ok(Fence { asked, wait })
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let ground = self.segment.ground();
-        let mut watches = lock(&ground.watches);
+        let link = self.segment.member().link();
+        let mut watches = lock(&self.segment.ground().watches);
         watches.count = watches.count.saturating_sub(1);
         if watches.count == 0 {
             watches.refused = false;
-            self.segment.member().link().tell(ask(&self.segment, false));
+            link.grounds.end_watching();
+            link.tell(watching(&self.segment, false));
         }
     }
 }
 
 fn begin_watching(link: &Link, segment: &Segment) -> Result<()> {
-    if link.grounds.watched() >= WATCHED_MAX && lock(&segment.ground().watches).count == 0 {
-        return Err(too_many(format!(
-            "a member watches at most {WATCHED_MAX} segments"
-        )));
-    }
     let mut watches = lock(&segment.ground().watches);
-    // Told under the lock, so that beginnings and ends are told in their order.
     if watches.count == 0 {
-        link.order(ask(segment, true))?;
+        if !link.grounds.begin_watching() {
+            return Err(too_many(format!(
+                "a member watches at most {WATCHED_MAX} segments"
+            )));
+        }
+        // Told under the lock, so that beginnings and ends are told in their order.
+        if let Err(error) = link.order(watching(segment, true)) {
+            link.grounds.end_watching();
+            return Err(error);
+        }
     }
     watches.count += 1;
     Ok(())
 }
 
-fn ask(segment: &Segment, on: bool) -> Ask {
+fn watching(segment: &Segment, on: bool) -> Ask {
     Ask::Watch {
         home: segment.home(),
         segment: segment.id(),

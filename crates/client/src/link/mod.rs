@@ -79,15 +79,14 @@ impl Link {
 
     /// Asks the member. The answer is waited for until `due`.
     pub(crate) fn ask(self: &Arc<Self>, kind: Kind, due: Instant, ask: Ask) -> Result<Wait> {
-        let wait = self.wait(kind, due);
-        match self.input(wait.ticket, ask) {
-            Ok(()) => Ok(wait),
-            Err(NotTaken::TooMany) => {
-                self.waits.forget(wait.ticket);
-                Err(Error::busy(PAUSE))
-            }
-            Err(NotTaken::Gone) => Err(Error::closed()),
-        }
+        let mut wait = self.wait(kind, due);
+        self.input(wait.ticket, ask).map_err(|not_taken| {
+            // The core never heard of it: there is nothing to give up there.
+            wait.ended = true;
+            self.waits.cancel(wait.ticket);
+            not_taken_error(not_taken)
+        })?;
+        Ok(wait)
     }
 
     fn wait(self: &Arc<Self>, kind: Kind, due: Instant) -> Wait {
@@ -107,17 +106,14 @@ impl Link {
 
     /// Asks something that is not answered, and must not be left out.
     pub(crate) fn order(&self, ask: Ask) -> Result<()> {
-        self.input(self.waits.ticket(), ask)
-            .map_err(|error| match error {
-                NotTaken::TooMany => Error::busy(PAUSE),
-                NotTaken::Gone => Error::closed(),
-            })
+        let told = self.input(self.waits.ticket(), ask);
+        told.map_err(not_taken_error)
     }
 
     /// Asks something to which there is no answer, or none is wanted.
     pub(crate) fn tell(&self, ask: Ask) {
-        // If too much is asked, what nobody waits for is what to leave out.
-        let _ = self.input(self.waits.ticket(), ask);
+        // If too much is asked, this is what to leave out; what may not be left out is always taken.
+        let _ = self.order(ask);
     }
 
     /// Asks for a page that nobody waits for, unless it is there.
@@ -290,6 +286,13 @@ pub(crate) fn called(told: Told) -> Result<Option<Response>> {
     }
 }
 
+fn not_taken_error(not_taken: NotTaken) -> Error {
+    match not_taken {
+        NotTaken::TooMany => Error::busy(PAUSE),
+        NotTaken::Gone => Error::closed(),
+    }
+}
+
 fn late() -> Error {
     Error::unreachable("the home did not answer in time")
 }
@@ -322,3 +325,20 @@ impl Drop for Wait {
 
 /// Between two tries of what was busy.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_asked_is_waited_for_by_nobody() {
+        // Its loop takes nothing.
+        let link = Arc::new(Link::new(1 << 20));
+        let (parts, builds_on) = (Vec::new(), Vec::new());
+        let ask = Ask::Commit { parts, builds_on };
+        for kind in [Kind::Commit(None), Kind::Answer] {
+            assert!(link.ask(kind, Instant::now(), ask.clone()).is_err());
+            assert_eq!(link.waits.waiting(), 0);
+        }
+    }
+}

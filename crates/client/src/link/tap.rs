@@ -15,7 +15,7 @@ pub(crate) struct Tap {
     parents: HashMap<EdgeId, NodeKind>,
     /// Tickets that wait for pages. As many as the core lets wait.
     asked: HashMap<Ticket, Place>,
-    /// Where the images that came last came from, of pages that somebody waits for.
+    /// Where the images that came last came from, of pages that are on their way. As many as the core lets be.
     came: HashMap<Place, Source>,
 }
 
@@ -37,7 +37,6 @@ impl Tap {
             }
             Input::Disconnected { edge } => {
                 self.parents.remove(edge);
-                self.link.homes.lost(*edge);
             }
             Input::Received {
                 edge,
@@ -60,8 +59,6 @@ impl Tap {
         let parent = self.parents.get(&edge).copied();
         let parent = parent.unwrap_or(NodeKind::Redirector);
         match message {
-            Down::Begin { home, name, .. } => self.link.homes.began(*home, name, edge),
-            Down::End { home } => self.link.homes.ended(*home),
             Down::Image {
                 home,
                 page,
@@ -73,19 +70,25 @@ impl Tap {
                     NodeKind::Home => Source::Home,
                     _ => Source::Site,
                 };
-                self.came.insert(Place { home, page }, source);
+                self.came(Place { home, page }, source);
             }
             Down::Peer(peer) if peer.image.is_some() => {
                 let (home, page) = (peer.home, peer.page);
-                self.came.insert(Place { home, page }, Source::Peer);
+                self.came(Place { home, page }, Source::Peer);
             }
             _ => {}
         }
     }
 
+    fn came(&mut self, place: Place, source: Source) {
+        // What nobody asked for is not taken.
+        if self.core.is_fetching(place) {
+            self.came.insert(place, source);
+        }
+    }
+
     /// Hears what the core answers.
     fn hear_out(&mut self, effects: &[Effect]) {
-        let mut answered = Vec::new();
         for effect in effects {
             let Effect::Answer(ticket, answer) = effect else {
                 continue;
@@ -95,19 +98,17 @@ impl Tap {
             };
             if let (Answer::Fetched, Some(source)) = (answer, self.came.get(&place)) {
                 self.link.waits.came_from(*ticket, *source);
-                answered.push(place);
             }
         }
-        for place in answered {
-            // Several may have waited for one page.
-            if let Some(source) = self.came.remove(&place) {
-                self.link.counters.fetched(source);
+        // An image is taken by the input that brings it, or waits for its stream: then the page is still on its way.
+        let (core, counters) = (&self.core, &self.link.counters);
+        self.came.retain(|place, source| {
+            let waits = core.is_fetching(*place);
+            if !waits {
+                counters.fetched(*source);
             }
-        }
-        // An image is taken by the input that brings it, or waits for its stream: then it still counts.
-        if self.asked.is_empty() || self.came.len() > 2 * self.asked.len() {
-            self.came.clear();
-        }
+            waits
+        });
     }
 }
 
@@ -121,8 +122,20 @@ impl Core for Tap {
             } => Some(*ticket),
             _ => None,
         };
+        let may_move_streams = matches!(
+            &input,
+            Input::Disconnected { .. }
+                | Input::Received {
+                    message: Message::Down(Down::Begin { .. } | Down::End { .. }),
+                    ..
+                }
+        );
         let before = out.effects.len();
         self.core.handle(now, input, out);
+        if may_move_streams {
+            // Not what the parent said: it may be one that is not listened to.
+            self.link.homes.follow(self.core.streams());
+        }
         if let Some(ticket) = commit
             && let Some(id) = self.core.commit_of(ticket)
         {
@@ -133,5 +146,71 @@ impl Core for Tap {
 
     fn deadline(&self) -> Option<Millis> {
         self.core.deadline()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_core::door::Direction;
+    use thorp_core::ids::{Epoch, HomeId, MemberId, Peer, Position, Stamp};
+    use thorp_core::member::MemberConfig;
+
+    const HOME: HomeId = HomeId(7);
+
+    fn tap() -> Tap {
+        let config = MemberConfig::new(MemberId(1), "anna".to_owned());
+        Tap::new(Member::new(config), Arc::new(Link::new(1 << 20)))
+    }
+
+    fn connect(tap: &mut Tap, edge: u64) {
+        let peer = Peer {
+            kind: NodeKind::Redirector,
+            node: MemberId(2),
+            name: "valley".to_owned(),
+        };
+        handle(
+            tap,
+            Input::Connected {
+                edge: EdgeId(edge),
+                direction: Direction::Up,
+                peer,
+            },
+        );
+        let home = HOME;
+        let begin = Down::Begin {
+            home,
+            name: "alps".to_owned(),
+            epoch: Epoch(1),
+            position: Position(1),
+            watermark: Stamp::default(),
+        };
+        receive(tap, edge, begin);
+    }
+
+    fn receive(tap: &mut Tap, edge: u64, message: Down) {
+        let edge = EdgeId(edge);
+        let message = Message::Down(message);
+        handle(tap, Input::Received { edge, message });
+    }
+
+    fn handle(tap: &mut Tap, input: Input) {
+        let now = thorp_net::driver::now();
+        tap.handle(now, input, &mut Out::new());
+    }
+
+    #[test]
+    fn a_second_parent_does_not_make_a_home_unreachable() {
+        let mut tap = tap();
+        connect(&mut tap, 1);
+        connect(&mut tap, 2);
+        assert!(tap.link.homes.is_live(HOME));
+        receive(&mut tap, 2, Down::End { home: HOME });
+        assert!(tap.link.homes.is_live(HOME));
+        connect(&mut tap, 3);
+        handle(&mut tap, Input::Disconnected { edge: EdgeId(3) });
+        assert!(tap.link.homes.is_live(HOME));
+        handle(&mut tap, Input::Disconnected { edge: EdgeId(1) });
+        assert!(!tap.link.homes.is_live(HOME));
     }
 }

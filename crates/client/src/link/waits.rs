@@ -157,6 +157,13 @@ impl Waits {
         }
     }
 
+    /// What was to be waited for was never asked.
+    pub(crate) fn cancel(&self, ticket: Ticket) {
+        let entry = lock(&self.table).take(ticket);
+        // Not under the lock: see `Staged`.
+        drop(entry);
+    }
+
     /// Nobody waits any more. True if the core should be told.
     pub(crate) fn forget(&self, ticket: Ticket) -> bool {
         let mut table = lock(&self.table);
@@ -205,6 +212,11 @@ impl Waits {
             }
         }
         self.outcomes.send_modify(|count| *count += 1);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.table).entries.len()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -3,11 +3,13 @@
 
 mod pages;
 
+use crate::limits::WATCHED_MAX;
 use crate::link::{Link, Wait, called, lock};
 use crate::{Error, ErrorKind, Result};
 use pages::Pages;
 pub(crate) use pages::Taken;
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
@@ -15,7 +17,11 @@ use thorp_core::message::{Request, Response};
 
 /// The segments that this member has to do with.
 #[derive(Default)]
-pub(crate) struct Grounds(Mutex<HashMap<(HomeId, SegmentId), Arc<Ground>>>);
+pub(crate) struct Grounds {
+    known: Mutex<HashMap<(HomeId, SegmentId), Arc<Ground>>>,
+    /// Segments that are watched.
+    watched: AtomicUsize,
+}
 
 /// A segment, as this member knows it, and its room there.
 pub(crate) struct Ground {
@@ -40,7 +46,7 @@ pub(crate) struct Watches {
 impl Grounds {
     /// A segment; made known if it was not.
     pub(crate) fn get(&self, home: HomeId, segment: SegmentId) -> Arc<Ground> {
-        let mut grounds = lock(&self.0);
+        let mut grounds = lock(&self.known);
         let ground = grounds
             .entry((home, segment))
             .or_insert_with(|| Arc::new(Ground::new(home, segment)));
@@ -57,22 +63,28 @@ impl Grounds {
 
     /// The segment of a path, if this member knows it already.
     pub(crate) fn by_path(&self, home: HomeId, path: &str) -> Option<Arc<Ground>> {
-        let grounds = lock(&self.0);
-        let mut grounds = grounds.values();
-        let found = grounds.find(|g| g.home == home && g.path() == Some(path));
-        found.cloned()
+        let grounds = lock(&self.known);
+        let of_path = |g: &&Arc<Ground>| g.home == home && g.path() == Some(path);
+        // Somebody else may have removed a segment and made another one of that name since: ids rise.
+        let newest = grounds.values().filter(of_path).max_by_key(|g| g.segment);
+        newest.cloned()
     }
 
     /// A segment was removed: its path may name another one from now on.
     pub(crate) fn forget_path(&self, home: HomeId, path: &str) {
-        lock(&self.0).retain(|_, g| g.home != home || g.path() != Some(path));
+        lock(&self.known).retain(|_, g| g.home != home || g.path() != Some(path));
     }
 
-    /// Segments that are watched.
-    pub(crate) fn watched(&self) -> usize {
-        let grounds = lock(&self.0);
-        let watched = |ground: &&Arc<Ground>| lock(&ground.watches).count > 0;
-        grounds.values().filter(watched).count()
+    /// Another segment is watched. False at the limit.
+    pub(crate) fn begin_watching(&self) -> bool {
+        let one_more = |watched| (watched < WATCHED_MAX).then_some(watched + 1);
+        let order = Ordering::Relaxed;
+        self.watched.fetch_update(order, order, one_more).is_ok()
+    }
+
+    /// A segment is no longer watched.
+    pub(crate) fn end_watching(&self) {
+        self.watched.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Changes in a segment are not told.
@@ -187,5 +199,22 @@ impl Ground {
                 Err(_) => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_the_segment_that_was_made_last() {
+        let grounds = Grounds::default();
+        // In the order of a hash map some of these would be found first.
+        for id in [5, 9, 2, 7, 1] {
+            grounds.named(HomeId(7), SegmentId(id), "notes");
+        }
+        grounds.named(HomeId(8), SegmentId(10), "notes");
+        let found = grounds.by_path(HomeId(7), "notes");
+        assert_eq!(found.map(|ground| ground.segment), Some(SegmentId(9)));
     }
 }

@@ -120,6 +120,11 @@ impl Village {
         });
     }
 
+    /// The home's loop stands still for so long.
+    pub(crate) fn stall(&self, time: Duration) {
+        drop(self.home.inspect(move |_: &Home| thread::sleep(time)));
+    }
+
     /// The home comes back with what was durable.
     pub(crate) fn start(&self) {
         let lives = self.control.lives.load(Ordering::SeqCst);
