@@ -182,11 +182,11 @@ impl From<CallError> for Error {
             CallError::NoSuchSegment => ErrorKind::NotFound,
             CallError::BadPath | CallError::Invalid => ErrorKind::Invalid,
             CallError::TooMany => ErrorKind::TooLarge,
-            CallError::Busy => ErrorKind::Busy {
+            // The home has forgotten this member, which registers again with the next try.
+            CallError::Busy | CallError::NotRegistered => ErrorKind::Busy {
                 retry_after: BUSY_RETRY,
             },
             CallError::Full => ErrorKind::Full,
-            CallError::NotRegistered => ErrorKind::Closed,
         };
         Self::new(kind, error.to_string())
     }

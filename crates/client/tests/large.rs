@@ -8,7 +8,7 @@
 mod village;
 
 use std::time::Duration;
-use thorp_client::{ErrorKind, Member, Reference, Result, Segment, Session};
+use thorp_client::{ErrorKind, Member, Outcome, Reference, Result, Segment, Session};
 use thorp_core::storage::Table;
 use village::{Village, eventually};
 
@@ -194,6 +194,76 @@ fn what_was_staged_for_a_refused_transaction_is_forgotten() {
     eventually("the staged pages go", || {
         village.records(Table::Staged) == 0 && village.records(Table::Pages) <= pages + 2
     });
+}
+
+#[test]
+fn what_was_staged_for_a_commit_that_is_refused_late_is_forgotten() {
+    let village = Village::new();
+    let (bert, films) = village.member_at("films");
+    let note = bert.transact(|tx| tx.create(&films, "a")).unwrap();
+    bert.transact(|tx| tx.delete(&note)).unwrap();
+    let session = Session::new().commit_timeout(Duration::from_millis(1500));
+    let far_away = village.config().link_delay(Duration::from_millis(200));
+    let anna = Member::join(far_away.session(session)).unwrap();
+    let films = anna.open("thorp://alps/films").unwrap();
+    let mut tx = anna.begin(session);
+    tx.write(&note, "b").unwrap();
+    tx.create(&films, noise(100_000, 5)).unwrap();
+    let committing = std::thread::spawn(move || tx.commit());
+    // The value is there, and the commit on its way: its refusal will not be durable in time.
+    eventually("the value is staged", || village.records(Table::Staged) > 0);
+    village.hold_disk();
+    let error = committing.join().unwrap().unwrap_err();
+    let ErrorKind::OutcomeUnknown(id) = error.kind() else {
+        panic!("{error}");
+    };
+    village.release_disk();
+    assert!(matches!(anna.outcome(id).unwrap(), Outcome::Refused(_)));
+    eventually("the staged value goes", || {
+        village.records(Table::Staged) == 0
+    });
+}
+
+#[test]
+fn transactions_that_stage_more_together_than_a_home_keeps_wait_for_each_other() {
+    let village = Village::new();
+    let far_away = village.config().link_delay(Duration::from_millis(5));
+    let anna = Member::join(far_away).unwrap();
+    let films = anna.open_or_create("thorp://alps/films").unwrap();
+    let write = |seed: u32| {
+        anna.transact(|tx| {
+            (0..40u32)
+                .map(|n| tx.create(&films, noise(20_000, seed + n)))
+                .collect::<Result<Vec<_>>>()
+        })
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2)
+            .map(|n| scope.spawn(move || write(n * 100)))
+            .collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap().unwrap().len(), 40);
+        }
+    });
+    let too_many = anna.transact(|tx| {
+        (0..65u32).try_for_each(|n| tx.create(&films, noise(20_000, n)).map(|_| ()))
+    });
+    assert_eq!(too_many.unwrap_err().kind(), ErrorKind::TooLarge);
+    village.eventually_quiet();
+    eventually("nothing stays", || village.records(Table::Staged) == 0);
+}
+
+#[test]
+fn a_member_that_the_home_has_forgotten_stages_all_the_same() {
+    let village = Village::remembering(1);
+    let (anna, films) = village.member_at("films");
+    anna.transact(|tx| tx.create(&films, "a")).unwrap();
+    let bert = village.member();
+    let films_of_bert = bert.open("thorp://alps/films").unwrap();
+    bert.transact(|tx| tx.create(&films_of_bert, "b")).unwrap();
+    let film = noise(100_000, 8);
+    let reference = anna.transact(|tx| tx.create(&films, film.clone())).unwrap();
+    assert!(read(&bert, &reference).unwrap() == film);
 }
 
 #[test]

@@ -94,6 +94,8 @@ pub enum LoadResult {
 pub enum Ask {
     /// Have a page in the cache, without holes. Answer: [`Answer::Fetched`].
     Fetch(Place),
+    /// Have it there soon, if there is room for another request. No answer.
+    Prefetch(Place),
     /// Commit a transaction. Answer: [`Answer::Outcome`].
     Commit {
         /// What it did at each home; not empty.

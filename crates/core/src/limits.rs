@@ -72,6 +72,10 @@ pub const FETCHES_PER_CHILD_MAX: usize = 1024;
 /// Also the requests that a redirector has with helpers.
 pub const FETCHES_MAX: usize = 1024;
 
+/// Requests of one program that wait for one page; it is asked to come again
+/// beyond that. What is asked for ahead waits for nothing.
+pub const WAITING_PER_PAGE_MAX: usize = 4096;
+
 /// Messages kept for a page that is on its way (rule 9).
 pub const KEPT_CHANGES_MAX: usize = 256;
 

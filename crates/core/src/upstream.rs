@@ -212,6 +212,12 @@ impl<W> Upstream<W> {
             .flat_map(|fetching| &fetching.waiting)
     }
 
+    /// How many wait for a page.
+    pub fn waiting_for(&self, page: PageId) -> usize {
+        let fetching = self.fetching.get(&page);
+        fetching.map_or(0, |fetching| fetching.waiting.len())
+    }
+
     /// Forgets those who wait no more.
     pub fn retain_waiting(&mut self, mut keep: impl FnMut(&W) -> bool) {
         for fetching in self.fetching.values_mut() {
@@ -221,19 +227,29 @@ impl<W> Upstream<W> {
 
     /// Asks for a page, or joins a request that is in flight.
     pub fn ask(&mut self, page: PageId, waiter: W, now: Millis, out: &mut Out) {
-        let peers = self.helpers;
         if let Some(fetching) = self.fetching.get_mut(&page) {
             fetching.waiting.push(waiter);
-            out.note(Note::FetchJoined);
-            return;
+            return out.note(Note::FetchJoined);
         }
+        self.ask_first(page, alloc::vec![waiter], now, out);
+    }
+
+    /// Asks for a page that nobody waits for, unless it is on its way.
+    pub fn ask_ahead(&mut self, page: PageId, now: Millis, out: &mut Out) {
+        if !self.is_fetching(page) {
+            self.ask_first(page, Vec::new(), now, out);
+        }
+    }
+
+    fn ask_first(&mut self, page: PageId, waiting: Vec<W>, now: Millis, out: &mut Out) {
+        let peers = self.helpers;
         self.fetching.insert(
             page,
             Fetching {
                 attempt: Attempt(0),
                 asked: now,
                 peers,
-                waiting: alloc::vec![waiter],
+                waiting,
                 entry: EntryNo(0),
                 kept: Vec::new(),
                 arrived: None,

@@ -5,12 +5,14 @@ mod counters;
 mod homes;
 mod tap;
 mod thread;
+mod tokens;
 mod waits;
 
 pub(crate) use block_on::block_on;
 pub(crate) use counters::{Counters, Ending};
 pub(crate) use homes::Known as KnownHome;
 pub(crate) use thread::Running;
+pub(crate) use tokens::Tokens;
 pub(crate) use waits::{Kind, Late, Source, Told};
 
 use crate::limits::IDLE_READ_SETS_MAX;
@@ -79,7 +81,10 @@ impl Link {
 
     /// Asks the member. The answer is waited for until `due`.
     pub(crate) fn ask(self: &Arc<Self>, kind: Kind, due: Instant, ask: Ask) -> Result<Wait> {
-        let mut wait = self.wait(kind, due);
+        self.put(self.wait(kind, due), ask)
+    }
+
+    fn put(&self, mut wait: Wait, ask: Ask) -> Result<Wait> {
         self.input(wait.ticket, ask).map_err(|not_taken| {
             // The core never heard of it: there is nothing to give up there.
             wait.ended = true;
@@ -123,7 +128,7 @@ impl Link {
             .image(place)
             .is_none_or(|image| !image.is_complete())
         {
-            self.tell(Ask::Fetch(place));
+            self.tell(Ask::Prefetch(place));
         }
     }
 
@@ -176,16 +181,18 @@ impl Link {
         self.ask(Kind::Answer, due, Ask::Call { home, request })
     }
 
-    /// Sends a commit and waits for its outcome.
+    /// Sends a commit and waits for its outcome. What it names is kept for as long as it may happen, whoever waits.
     pub(crate) async fn commit(
         self: &Arc<Self>,
         parts: Vec<Part>,
+        staged: &Arc<Tokens>,
         due: Instant,
     ) -> Result<(CommitId, Outcome)> {
         let builds_on = Vec::new();
         let ask = Ask::Commit { parts, builds_on };
-        let wait = self.ask(Kind::Commit(None), due, ask)?;
-        match wait.await {
+        let wait = self.wait(Kind::Commit(None), due);
+        self.waits.hold(wait.ticket, staged);
+        match self.put(wait, ask)?.await {
             Told::Answer(Answer::Outcome(id, outcome), _) => Ok((id, outcome)),
             Told::Answer(..) => Err(Error::busy(PAUSE)),
             Told::TimedOut(Some(id)) => Err(unknown(id)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thorp_core::door::{Answer, Ask, Core, Effect, Input, Out};
 use thorp_core::ids::{EdgeId, Millis, NodeKind, Now, Place, Ticket};
 use thorp_core::member::Member;
-use thorp_core::message::{Down, FetchAnswer, Message};
+use thorp_core::message::{CallError, Down, FetchAnswer, Message, Request};
 
 pub(crate) struct Tap {
     core: Member,
@@ -17,6 +17,10 @@ pub(crate) struct Tap {
     asked: HashMap<Ticket, Place>,
     /// Where the images that came last came from, of pages that are on their way. As many as the core lets be.
     came: HashMap<Place, Source>,
+    /// What is asked until it is answered, whoever waits: staged values are given up.
+    giving_up: HashMap<Ticket, Ask>,
+    /// Of these, what a busy home did not take: asked again with the next tick.
+    again: Vec<(Ticket, Ask)>,
 }
 
 impl Tap {
@@ -27,6 +31,8 @@ impl Tap {
             parents: HashMap::new(),
             asked: HashMap::new(),
             came: HashMap::new(),
+            giving_up: HashMap::new(),
+            again: Vec::new(),
         }
     }
 
@@ -49,7 +55,13 @@ impl Tap {
                 Ask::Forget(forgotten) => {
                     self.asked.remove(forgotten);
                 }
-                Ask::Commit { .. } | Ask::Call { .. } | Ask::Watch { .. } => {}
+                Ask::Call {
+                    request: Request::Unstage { .. },
+                    ..
+                } => {
+                    self.giving_up.insert(*ticket, ask.clone());
+                }
+                Ask::Prefetch(_) | Ask::Commit { .. } | Ask::Call { .. } | Ask::Watch { .. } => {}
             },
             _ => {}
         }
@@ -93,6 +105,11 @@ impl Tap {
             let Effect::Answer(ticket, answer) = effect else {
                 continue;
             };
+            if let Some(ask) = self.giving_up.remove(ticket)
+                && is_busy(answer)
+            {
+                self.again.push((*ticket, ask));
+            }
             let Some(place) = self.asked.remove(ticket) else {
                 continue;
             };
@@ -110,10 +127,8 @@ impl Tap {
             waits
         });
     }
-}
 
-impl Core for Tap {
-    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+    fn handle_one(&mut self, now: Now, input: Input, out: &mut Out) {
         self.hear(&input);
         let commit = match &input {
             Input::Asked {
@@ -143,18 +158,36 @@ impl Core for Tap {
         }
         self.hear_out(&out.effects[before..]);
     }
+}
+
+impl Core for Tap {
+    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        let is_tick = matches!(input, Input::Tick);
+        self.handle_one(now, input, out);
+        if is_tick {
+            for (ticket, ask) in std::mem::take(&mut self.again) {
+                self.handle_one(now, Input::Asked { ticket, ask }, out);
+            }
+        }
+    }
 
     fn deadline(&self) -> Option<Millis> {
         self.core.deadline()
     }
 }
 
+fn is_busy(answer: &Answer) -> bool {
+    matches!(answer, Answer::Busy | Answer::Called(Err(CallError::Busy)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use thorp_core::door::Direction;
-    use thorp_core::ids::{Epoch, HomeId, MemberId, Peer, Position, Stamp};
+    use thorp_core::ids::{Epoch, HomeId, MemberId, PageId, Peer, Position, Registration, Stamp};
+    use thorp_core::limits::WAITING_PER_PAGE_MAX;
     use thorp_core::member::MemberConfig;
+    use thorp_core::message::{CallId, Response, Up};
 
     const HOME: HomeId = HomeId(7);
 
@@ -163,7 +196,7 @@ mod tests {
         Tap::new(Member::new(config), Arc::new(Link::new(1 << 20)))
     }
 
-    fn connect(tap: &mut Tap, edge: u64) {
+    fn connect(tap: &mut Tap, edge: u64) -> Vec<Effect> {
         let peer = Peer {
             kind: NodeKind::Redirector,
             node: MemberId(2),
@@ -184,19 +217,93 @@ mod tests {
             epoch: Epoch(1),
             position: Position(1),
             watermark: Stamp::default(),
+            silent_ms: 0,
         };
-        receive(tap, edge, begin);
+        receive(tap, edge, begin)
     }
 
-    fn receive(tap: &mut Tap, edge: u64, message: Down) {
+    fn receive(tap: &mut Tap, edge: u64, message: Down) -> Vec<Effect> {
         let edge = EdgeId(edge);
         let message = Message::Down(message);
-        handle(tap, Input::Received { edge, message });
+        handle(tap, Input::Received { edge, message })
     }
 
-    fn handle(tap: &mut Tap, input: Input) {
-        let now = thorp_net::driver::now();
-        tap.handle(now, input, &mut Out::new());
+    fn handle(tap: &mut Tap, input: Input) -> Vec<Effect> {
+        let mut out = Out::new();
+        tap.handle(thorp_net::driver::now(), input, &mut out);
+        out.effects
+    }
+
+    fn ask(tap: &mut Tap, ticket: u64, ask: Ask) -> Vec<Effect> {
+        let ticket = Ticket(ticket);
+        handle(tap, Input::Asked { ticket, ask })
+    }
+
+    fn waiting(tap: &Tap) -> usize {
+        let sizes = tap.core.sizes().into_iter();
+        sizes
+            .filter(|(name, _)| *name == "waiting")
+            .map(|(_, n)| n)
+            .sum()
+    }
+
+    #[test]
+    fn who_waits_for_a_page_is_bounded_and_asking_ahead_is_not_waiting() {
+        let mut tap = tap();
+        connect(&mut tap, 1);
+        let place = Place {
+            home: HOME,
+            page: PageId::new(3, 1),
+        };
+        let sends = |effects: &[Effect]| effects.iter().any(|e| matches!(e, Effect::Send(..)));
+        assert!(sends(&ask(&mut tap, 0, Ask::Prefetch(place))));
+        for ticket in 1..1000 {
+            assert_eq!(ask(&mut tap, ticket, Ask::Prefetch(place)), []);
+        }
+        assert_eq!(waiting(&tap), 0);
+        let max = WAITING_PER_PAGE_MAX as u64;
+        for ticket in 0..max {
+            assert!(!sends(&ask(&mut tap, ticket, Ask::Fetch(place))));
+        }
+        let busy = Effect::Answer(Ticket(max), Answer::Busy);
+        assert_eq!(ask(&mut tap, max, Ask::Fetch(place)), [busy]);
+        assert_eq!(
+            (waiting(&tap), tap.asked.len()),
+            (max as usize, max as usize)
+        );
+    }
+
+    #[test]
+    fn what_a_busy_home_does_not_forget_it_is_told_again() {
+        let mut tap = tap();
+        let calls = |effects: Vec<Effect>| -> Vec<(CallId, Request)> {
+            let call = |effect| match effect {
+                Effect::Send(_, Message::Up(Up::Call { call, request, .. })) => {
+                    Some((call, request))
+                }
+                _ => None,
+            };
+            effects.into_iter().filter_map(call).collect()
+        };
+        let answer = |tap: &mut Tap, call, result| {
+            let home = HOME;
+            receive(tap, 1, Down::Answer { home, call, result })
+        };
+        let registering = calls(connect(&mut tap, 1))[0].0;
+        let registered = Response::Registered(Registration(4));
+        answer(&mut tap, registering, Ok(registered));
+        let request = Request::Unstage {
+            registration: Registration(0),
+            token: 5,
+        };
+        let home = HOME;
+        let asked = calls(ask(&mut tap, 1, Ask::Call { home, request }));
+        answer(&mut tap, asked[0].0, Err(CallError::Busy));
+        let again = calls(handle(&mut tap, Input::Tick));
+        assert_eq!(again[0].1, asked[0].1);
+        answer(&mut tap, again[0].0, Ok(Response::Unstaged));
+        assert_eq!(calls(handle(&mut tap, Input::Tick)), []);
+        assert!(tap.giving_up.is_empty() && tap.again.is_empty());
     }
 
     #[test]

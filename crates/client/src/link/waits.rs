@@ -2,10 +2,10 @@
 //!
 //! Timers live here and not at the caller, so that neither the blocking nor the async face needs a runtime there.
 
-use super::lock;
+use super::{Tokens, lock};
 use crate::limits::OUTCOMES_KEPT_MAX;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use thorp_core::door::Answer;
 use thorp_core::ids::{CommitId, Ticket};
@@ -84,6 +84,8 @@ struct Entry {
     due: Instant,
     kind: Kind,
     source: Source,
+    /// What a commit names.
+    staged: Option<Arc<Tokens>>,
 }
 
 impl Waits {
@@ -118,12 +120,20 @@ impl Waits {
             due,
             kind,
             source,
+            staged: None,
         };
         table.entries.insert(ticket, entry);
         if table.alarm.is_none_or(|alarm| due < alarm) {
             self.earlier.notify_one();
         }
         (ticket, told)
+    }
+
+    /// What a commit names is kept until it is answered.
+    pub(crate) fn hold(&self, ticket: Ticket, staged: &Arc<Tokens>) {
+        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
+            entry.staged = Some(Arc::clone(staged));
+        }
     }
 
     /// The core has given a commit its id.
@@ -143,24 +153,37 @@ impl Waits {
     /// The member answered.
     pub(crate) fn answer(&self, ticket: Ticket, answer: Answer) {
         let mut table = lock(&self.table);
-        let Some(entry) = table.take(ticket) else {
+        let Some(mut entry) = table.take(ticket) else {
             return;
         };
+        let staged = entry.staged.take();
+        if let (Some(staged), Answer::Outcome(_, outcome)) = (&staged, &answer) {
+            staged.ended(outcome);
+        }
         let unheard = match entry.tell {
             Some(tell) => tell.send(Told::Answer(answer, entry.source)).err(),
             None => Some(Told::Answer(answer, entry.source)),
         };
-        if let Some(Told::Answer(Answer::Outcome(id, outcome), _)) = unheard {
+        let late = match unheard {
+            Some(Told::Answer(Answer::Outcome(id, outcome), _)) => Some((id, outcome)),
+            _ => None,
+        };
+        let is_late = late.is_some();
+        if let Some((id, outcome)) = late {
             table.end_late(id, outcome);
-            drop(table);
+        }
+        drop(table);
+        if is_late {
             self.outcomes.send_modify(|count| *count += 1);
         }
+        // Not under the lock: who lets go of staged values last asks for a ticket.
+        drop(staged);
     }
 
     /// What was to be waited for was never asked.
     pub(crate) fn cancel(&self, ticket: Ticket) {
         let entry = lock(&self.table).take(ticket);
-        // Not under the lock: see `Staged`.
+        // Not under the lock: who lets go of staged values last asks for a ticket.
         drop(entry);
     }
 

@@ -5,7 +5,8 @@ use super::large::Staged;
 use crate::link::{Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::time::Instant;
-use thorp_core::ids::{CommitId, HomeId, Position};
+use thorp_core::ids::{HomeId, Position};
+use thorp_core::limits::STAGED_PER_MEMBER_MAX;
 use thorp_core::message::{Outcome, Part, Refusal};
 use thorp_net::driver::now;
 
@@ -102,8 +103,8 @@ impl Transaction {
         self.evidence(home)?;
         // While nothing was sent, it is certain that nothing happened: better than an unknown outcome.
         self.link.reach(home, due).await?;
-        let mut staged = self.stage(home, due).await?;
-        let result = self.send(home, &mut staged, due).await;
+        let staged = self.stage(home, due).await?;
+        let result = self.send(home, &staged, due).await;
         self.link.counters.waited_for_commit(since);
         result
     }
@@ -113,6 +114,12 @@ impl Transaction {
         let large = self.writes.large();
         if large.is_empty() {
             return Ok(staged);
+        }
+        if large.len() > STAGED_PER_MEMBER_MAX {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("a transaction writes at most {STAGED_PER_MEMBER_MAX} large objects"),
+            ));
         }
         let since = Instant::now();
         staged.register(due).await?;
@@ -126,7 +133,7 @@ impl Transaction {
     }
 
     /// Sends the commit, and again while the home is busy: it says so before anything is recorded (rule 11).
-    async fn send(&mut self, home: HomeId, staged: &mut Staged, due: Instant) -> Result<Committed> {
+    async fn send(&mut self, home: HomeId, staged: &Staged, due: Instant) -> Result<Committed> {
         let writes = self.writes.page_writes(&staged.values);
         loop {
             let part = Part {
@@ -136,10 +143,9 @@ impl Transaction {
                 writes: writes.clone(),
             };
             // Whoever drops the future does not stop the commit: its slots and values stay its own.
-            (self.in_doubt, staged.is_named) = (true, true);
-            let answer = self.link.commit(vec![part], due).await;
+            self.in_doubt = true;
+            let answer = self.link.commit(vec![part], &staged.tokens, due).await;
             self.in_doubt = false;
-            staged.is_named = !is_refused(&answer);
             let pause = match answer {
                 Ok((id, Outcome::Committed { position, stamp })) => {
                     let wrote = !writes.is_empty();
@@ -172,15 +178,6 @@ fn is_certain(error: &Error) -> bool {
         error.kind(),
         ErrorKind::OutcomeUnknown(_) | ErrorKind::OutcomeLost | ErrorKind::Closed
     )
-}
-
-/// Whether a commit that was sent certainly had no effect.
-fn is_refused(answer: &Result<(CommitId, Outcome)>) -> bool {
-    match answer {
-        Ok((_, Outcome::Refused(refusal))) => *refusal != Refusal::Forgotten,
-        Ok(_) => false,
-        Err(error) => is_certain(error),
-    }
 }
 
 fn ending_of(error: &Error) -> Ending {

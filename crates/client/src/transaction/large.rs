@@ -6,17 +6,18 @@
 
 use super::{Transaction, torn};
 use crate::limits::{LARGE_WINDOW, STAGE_WINDOW};
-use crate::link::{Link, Wait, called, fetched};
+use crate::link::{Link, Tokens, Told, Wait, called, fetched};
 use crate::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thorp_core::change::Blob;
+use thorp_core::door::Answer;
 use thorp_core::ids::{HomeId, ObjectId, PageId, PageNo, Place, Registration, SegmentId, Slot};
 use thorp_core::image::{Content, Image, Overflow};
 use thorp_core::limits::{OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
-use thorp_core::message::{Request, Response};
+use thorp_core::message::{CallError, Request, Response};
 
 impl Transaction {
     /// A large object's bytes.
@@ -153,14 +154,12 @@ fn chunk_of(image: &Image, object: ObjectId, overflow: Overflow, index: u32) -> 
     Ok(chunk)
 }
 
-/// Large values on their way ahead of a commit. Dropped, they are forgotten at the home, too; unless a commit names them.
+/// Large values on their way ahead of a commit.
 pub(super) struct Staged {
     link: Arc<Link>,
     home: HomeId,
     registration: Registration,
-    tokens: Vec<u64>,
-    /// A commit that has happened, or may, names them.
-    pub(super) is_named: bool,
+    pub(super) tokens: Arc<Tokens>,
     pub(super) values: HashMap<ObjectId, Overflow>,
 }
 
@@ -171,8 +170,7 @@ impl Staged {
             link: Arc::clone(link),
             home,
             registration: Registration::default(),
-            tokens: Vec::new(),
-            is_named: false,
+            tokens: Arc::new(Tokens::new(Arc::downgrade(link), home)),
             values: HashMap::new(),
         }
     }
@@ -194,7 +192,7 @@ impl Staged {
         due: Instant,
     ) -> Result<()> {
         let token = self.link.waits.ticket().0;
-        self.tokens.push(token);
+        self.tokens.add(token);
         let piece_bytes = OVERFLOW_CHUNK_BYTES * STAGE_PAGES_MAX;
         let pieces = bytes.len().div_ceil(piece_bytes);
         let mut window: VecDeque<Wait> = VecDeque::new();
@@ -208,7 +206,11 @@ impl Staged {
             let Some(wait) = window.pop_front() else {
                 break;
             };
-            match called(wait.await)? {
+            let told = wait.await;
+            if is_crowded(&told) {
+                return Err(Error::busy(STAGED_PAUSE));
+            }
+            match called(told)? {
                 Some(Response::Staged(overflow)) => {
                     value = Some(overflow);
                     done += 1;
@@ -243,23 +245,16 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
-    fn drop(&mut self) {
-        if self.is_named {
-            return;
-        }
-        for token in self.tokens.drain(..) {
-            let request = Request::Unstage {
-                registration: self.registration,
-                token,
-            };
-            let home = self.home;
-            // What is not told now is forgotten with the member.
-            self.link
-                .tell(thorp_core::door::Ask::Call { home, request });
-        }
-    }
+/// Whether the home keeps as many values of this member as it does: other transactions' go with their commits.
+fn is_crowded(told: &Told) -> bool {
+    matches!(
+        told,
+        Told::Answer(Answer::Called(Err(CallError::TooMany)), _)
+    )
 }
+
+/// How long to wait while the home keeps too many staged values.
+const STAGED_PAUSE: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {

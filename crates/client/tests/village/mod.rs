@@ -19,6 +19,7 @@ use thorp_client::{Identity, JoinConfig, Member, Segment};
 use thorp_core::door::{Core, Effect, Input, LoadResult, Out};
 use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
 use thorp_core::ids::{HomeId, MemberId, NodeKind, PageId, Peer};
+use thorp_core::limits::REGISTRATIONS_MAX;
 use thorp_core::redirector::{Redirector, RedirectorConfig};
 use thorp_core::storage::{Batch, Op, Reader, Scan, StorageError, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config, now};
@@ -54,6 +55,15 @@ impl Village {
 
     /// A home called `alps`, this far away (what comes down; members delay what goes up).
     pub(crate) fn with_delay(one_way: Duration) -> Self {
+        Self::with(one_way, REGISTRATIONS_MAX)
+    }
+
+    /// A home called `alps` that remembers so many members.
+    pub(crate) fn remembering(members: usize) -> Self {
+        Self::with(Duration::ZERO, members)
+    }
+
+    fn with(one_way: Duration, registrations_max: usize) -> Self {
         let dir = TempDir::new().unwrap();
         let identity = Identity::open_or_create(dir.path().join("identity"), "alps").unwrap();
         let (memory, control) = (Memory::default(), Arc::<Control>::default());
@@ -65,6 +75,7 @@ impl Village {
             memory: memory.clone(),
             control: Arc::clone(&control),
             one_way,
+            registrations_max,
         };
         thread::spawn(move || in_runtime(keeper.keep(started, tell)));
         let (home, address) = told.recv().unwrap();
@@ -213,6 +224,7 @@ struct Keeper {
     memory: Memory,
     control: Arc<Control>,
     one_way: Duration,
+    registrations_max: usize,
 }
 
 impl Keeper {
@@ -237,7 +249,8 @@ impl Keeper {
         };
         loop {
             let mut first = Out::new();
-            let config = HomeConfig::new(HomeId(7), "alps".to_owned(), MemberId(1));
+            let mut config = HomeConfig::new(HomeId(7), "alps".to_owned(), MemberId(1));
+            config.registrations_max = self.registrations_max;
             let mut home = Home::open(config, &self.memory, now(), &mut first).unwrap();
             self.control.lives.fetch_add(1, Ordering::SeqCst);
             driver.run(&mut home, &mut world, first, pending()).await;

@@ -190,7 +190,8 @@ impl Member {
         alloc::vec![
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
-            ("watches", homes.map(|at| at.watches.len()).sum()),
+            ("watches", homes.clone().map(|at| at.watches.len()).sum()),
+            ("waiting", homes.map(|at| at.up.waiting().count()).sum()),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),

@@ -6,7 +6,7 @@ use crate::door::{Answer, Ask, Out};
 use crate::ids::{CommitId, HomeId, Millis, Place, Position, SegmentId, Ticket};
 use crate::limits::{
     BUSY_RETRY_MS, CALLS_OF_A_PROGRAM_MAX, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX,
-    WATCHES_PER_CHILD_MAX,
+    WAITING_PER_PAGE_MAX, WATCHES_PER_CHILD_MAX,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, InvalidCommit, Outcome, Part, Refusal, Request, Response, Up,
@@ -19,6 +19,7 @@ impl Member {
     pub(super) fn asked(&mut self, now: Millis, ticket: Ticket, ask: Ask, out: &mut Out) {
         match ask {
             Ask::Fetch(place) => self.fetch(now, ticket, place, out),
+            Ask::Prefetch(place) => self.prefetch(now, place, out),
             Ask::Commit { parts, builds_on } => self.commit(ticket, parts, builds_on, out),
             Ask::Call { home, request } => {
                 if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
@@ -37,10 +38,23 @@ impl Member {
         if held.is_some_and(|held| held.image.is_complete()) {
             return out.answer(ticket, Answer::Fetched);
         }
-        if state.up.fetches() >= FETCHES_MAX && !state.up.is_fetching(place.page) {
+        let is_too_much = match state.up.is_fetching(place.page) {
+            true => state.up.waiting_for(place.page) >= WAITING_PER_PAGE_MAX,
+            false => state.up.fetches() >= FETCHES_MAX,
+        };
+        if is_too_much {
             return out.answer(ticket, Answer::Busy);
         }
         state.up.ask(place.page, ticket, now, out);
+    }
+
+    fn prefetch(&mut self, now: Millis, place: Place, out: &mut Out) {
+        let state = self.at(place.home);
+        let held = state.pages.get(&place.page);
+        let is_here = held.is_some_and(|held| held.image.is_complete());
+        if !is_here && state.up.fetches() < FETCHES_MAX {
+            state.up.ask_ahead(place.page, now, out);
+        }
     }
 
     pub(super) fn commit(
@@ -208,8 +222,13 @@ impl Member {
         let Some(called) = self.calls.remove(&call) else {
             return;
         };
-        if result == Err(CallError::NotRegistered) {
-            self.at(home).registration = None;
+        match &result {
+            Err(CallError::NotRegistered) => self.at(home).registration = None,
+            // Whoever asked: what is sent from now on is under the one that the home knows.
+            Ok(Response::Registered(registration)) => {
+                self.at(home).registration = Some(*registration);
+            }
+            _ => {}
         }
         match called.purpose {
             Purpose::Program(ticket) => out.answer(ticket, Answer::Called(result)),
@@ -236,10 +255,7 @@ impl Member {
         let state = self.at(home);
         state.registering = false;
         let failure = match result {
-            Ok(Response::Registered(registration)) => {
-                state.registration = Some(registration);
-                return self.send_waiting(home, out);
-            }
+            Ok(Response::Registered(_)) => return self.send_waiting(home, out),
             Ok(_) => CallError::Invalid,
             Err(error) => error,
         };

@@ -165,7 +165,9 @@ impl fmt::Display for CallError {
             CallError::Busy => "the home is busy: try again in a moment",
             CallError::Full => "the home's store is full",
             CallError::Invalid => "the request cannot be right",
-            CallError::NotRegistered => "the home has forgotten this member: join again",
+            CallError::NotRegistered => {
+                "the home has forgotten this member, which registers again: try again"
+            }
         })
     }
 }

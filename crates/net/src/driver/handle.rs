@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use thorp_core::door::Input;
+use thorp_core::door::{Ask, Input};
 use thorp_core::ids::EdgeId;
+use thorp_core::message::Request;
 use tokio::sync::{mpsc, oneshot};
 
 use super::counts::NoteCounts;
@@ -60,14 +61,14 @@ impl<C> Handle<C> {
 
     /// Gives the core an input. Inputs of one thread are handled in their order.
     ///
-    /// Asks are bounded here; all other inputs are the echo of an effect, and so bounded by the core.
+    /// Asks are bounded here; all other inputs are the echo of an effect, and so bounded by the core. Asks that give something
+    /// up are as few as what was had: they are always taken, or it would be had for ever.
     ///
     /// # Errors
     ///
     /// [`NotTaken`].
     pub fn input(&self, input: Input) -> Result<(), NotTaken> {
-        let is_ask = matches!(input, Input::Asked { .. });
-        if is_ask && self.asks.fetch_add(1, Ordering::Relaxed) >= self.asks_max {
+        if is_counted(&input) && self.asks.fetch_add(1, Ordering::Relaxed) >= self.asks_max {
             self.asks.fetch_sub(1, Ordering::Relaxed);
             return Err(NotTaken::TooMany);
         }
@@ -120,6 +121,22 @@ impl<C> Handle<C> {
     /// Changes the delay on what is sent on an edge from now on. `false` if the edge is gone.
     pub fn set_delay(&self, edge: EdgeId, delay: LinkDelay) -> bool {
         self.shared.set_delay(edge, delay)
+    }
+}
+
+/// Whether an input is one of the asks that are bounded.
+pub(super) fn is_counted(input: &Input) -> bool {
+    match input {
+        Input::Asked { ask, .. } => !matches!(
+            ask,
+            Ask::Forget(_)
+                | Ask::Watch { on: false, .. }
+                | Ask::Call {
+                    request: Request::Unstage { .. },
+                    ..
+                }
+        ),
+        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use thorp_core::door::{Core, Input, Out};
+use thorp_core::door::{Core, Out};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
@@ -13,7 +13,7 @@ use super::World;
 use super::arrivals::{self, Arrival, Dialer};
 use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
-use super::handle::{Command, Handle};
+use super::handle::{Command, Handle, is_counted};
 use super::reader::{Event, Inbox};
 use super::time::Alarm;
 use super::turn::Turn;
@@ -125,7 +125,9 @@ impl<C: Core> Driver<C> {
     /// Drops every input that waits: it was meant for a core that is gone.
     pub fn forget_inputs(&mut self) {
         while let Ok(command) = self.commands.try_recv() {
-            if let Command::Input(Input::Asked { .. }) = command {
+            if let Command::Input(input) = command
+                && is_counted(&input)
+            {
                 self.asks.fetch_sub(1, Ordering::Relaxed);
             }
         }
@@ -248,7 +250,7 @@ impl<C: Core> Sources<'_, C> {
     fn command<W: World>(&mut self, command: Command<C>, turn: &mut Turn<'_, C, W>) -> bool {
         match command {
             Command::Input(input) => {
-                if let Input::Asked { .. } = input {
+                if is_counted(&input) {
                     self.asks.fetch_sub(1, Ordering::Relaxed);
                 }
                 turn.input(input);

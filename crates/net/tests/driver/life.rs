@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use thorp_core::door::{Ask, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, Ticket};
+use thorp_core::ids::{EdgeId, HomeId, Registration, SegmentId, Ticket};
+use thorp_core::message::Request;
 use thorp_core::storage::Mark;
 use thorp_net::driver::{Driver, Ended, NotTaken, World, now};
 use tokio::sync::oneshot;
@@ -61,21 +62,38 @@ async fn asks_are_bounded() {
     let (mut config, _) = parent(&village).await;
     config.limits.asks_waiting_max = 2;
     let (mut driver, handle) = Driver::<crate::toy::Toy>::new(config);
-    let ask = |number| Input::Asked {
+    let (home, segment) = (HomeId(1), SegmentId(1));
+    let input = |number, ask| Input::Asked {
         ticket: Ticket(number),
-        ask: Ask::Forget(Ticket(0)),
+        ask,
     };
+    let watch = |on| Ask::Watch { home, segment, on };
+    let ask = |number| input(number, watch(true));
     assert_eq!(handle.input(ask(1)), Ok(()));
     assert_eq!(handle.input(ask(2)), Ok(()));
     assert_eq!(handle.input(ask(3)), Err(NotTaken::TooMany));
+    // What gives something up is taken all the same, and counts for nothing.
+    let request = Request::Unstage {
+        registration: Registration(1),
+        token: 1,
+    };
+    let giving_up = [
+        Ask::Forget(Ticket(1)),
+        watch(false),
+        Ask::Call { home, request },
+    ];
+    for ask in giving_up {
+        assert_eq!(handle.input(input(3, ask)), Ok(()));
+    }
     let (mut core, heard) = toy(silent());
     let shutdown = tokio::time::sleep(Duration::from_millis(20));
     driver
         .run(&mut core, &mut Nothing, Out::new(), shutdown)
         .await;
-    assert_eq!(heard.try_iter().count(), 2);
+    assert_eq!(heard.try_iter().count(), 5);
     assert_eq!(handle.input(ask(3)), Ok(()));
     assert_eq!(handle.input(ask(4)), Ok(()));
+    assert_eq!(handle.input(ask(5)), Err(NotTaken::TooMany));
     driver.forget_inputs();
     assert_eq!(handle.input(ask(5)), Ok(()));
 }
