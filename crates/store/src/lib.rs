@@ -97,5 +97,6 @@ pub use check::{Damage, Report, TableReport, check};
 pub use committer::{Committer, CommitterLimits, Refused, Stats, Why};
 pub use error::OpenError;
 pub use options::Options;
+pub use room::brings;
 pub use store::Store;
 pub use usage::{TableUsage, Usage};

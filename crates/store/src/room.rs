@@ -5,7 +5,8 @@
 use crate::options::{DISK_RESERVE_BYTES_MAX, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_core::storage::{Op, StorageError, Table};
+use thorp_core::home::records::{self, LogRecord};
+use thorp_core::storage::{Batch, Op, StorageError, Table};
 
 /// What a group is for, from most to least refusable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,9 +20,19 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// The purpose of a change. That of a group is the least of its changes.
-    pub(crate) fn of(op: &Op) -> Purpose {
+    /// The purpose of a group: the least of its changes.
+    pub(crate) fn of<'a>(group: impl IntoIterator<Item = &'a Batch>) -> Purpose {
+        let ops = group.into_iter().flat_map(|batch| &batch.ops);
+        ops.map(Purpose::of_op).min().unwrap_or(Purpose::Frees)
+    }
+
+    fn of_op(op: &Op) -> Purpose {
         match op {
+            Op::Put {
+                table: Table::Log,
+                key,
+                value,
+            } if is_only_a_place(key, value) => Purpose::Housekeeping,
             Op::Put {
                 table: Table::Log | Table::Staged,
                 ..
@@ -31,6 +42,24 @@ impl Purpose {
         }
     }
 }
+
+/// Whether a batch brings something new, so that it needs more room than the
+/// home's own work does.
+pub fn brings(batch: &Batch) -> bool {
+    Purpose::of([batch]) == Purpose::Brings
+}
+
+/// Whether a log record is the home's own and changes no page: the removal of a
+/// segment, which must be possible in a full store.
+fn is_only_a_place(key: &[u8], value: &[u8]) -> bool {
+    value.len() <= PLACE_BYTES_MAX
+        && records::decode(Table::Log, key, value)
+            .is_ok_and(|record: LogRecord| record.commit.is_none() && record.changes.is_empty())
+}
+
+/// Bytes of a log record that is only a place, at most: longer ones need not be
+/// looked into.
+const PLACE_BYTES_MAX: usize = 64;
 
 /// What a group would do to the store.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +163,9 @@ fn full(detail: String) -> StorageError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thorp_core::change::{PageChange, PageSlots};
+    use thorp_core::ids::{CommitId, HomeId, MemberId, PageId, Position, Stamp};
+    use thorp_core::storage::Mark;
 
     fn room(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Room {
         let options = Options {
@@ -163,6 +195,36 @@ mod tests {
         assert!(room.ask(demand(Purpose::Brings, 5000, 4999)).is_ok());
         room.set_limit(None);
         assert!(room.ask(demand(Purpose::Brings, 1000, 1601)).is_ok());
+    }
+
+    #[test]
+    fn a_removal_is_housekeeping_and_a_commit_is_not() {
+        let record = |commit, changes| LogRecord {
+            position: Position(u64::MAX),
+            stamp: Stamp {
+                clock: u64::MAX,
+                home: HomeId(u32::MAX),
+            },
+            commit,
+            changes,
+        };
+        let purpose = |record: &LogRecord| {
+            let key = records::log_key(record.position);
+            let ops = vec![records::put(Table::Log, key, record)];
+            let mark = Mark(1);
+            Purpose::of([&Batch { mark, ops }])
+        };
+        let change = PageChange {
+            page: PageId::new(1, 2),
+            slots: PageSlots::Whole,
+        };
+        let id = CommitId {
+            member: MemberId(u128::MAX),
+            sequence: u64::MAX,
+        };
+        assert_eq!(purpose(&record(None, vec![])), Purpose::Housekeeping);
+        assert_eq!(purpose(&record(Some(id), vec![])), Purpose::Brings);
+        assert_eq!(purpose(&record(None, vec![change])), Purpose::Brings);
     }
 
     #[test]

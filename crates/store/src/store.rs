@@ -103,15 +103,11 @@ impl Store {
             written: 0,
         };
         for ((table, key), value) in last_changes(group) {
-            let old = match self.opened.table(table).size_of(key) {
-                Ok(old) => old,
-                Err(error) => return Err(engine::read_error(table, key, &error)),
-            };
-            if old.is_none() && value.is_none() {
+            let old = self.old(table, key)?;
+            if old == Old::Absent && value.is_none() {
                 continue;
             }
-            if let Some(stored_bytes) = old {
-                let value_bytes = (stored_bytes as usize).saturating_sub(record::CHECKSUM_BYTES);
+            if let Some(value_bytes) = old.value_bytes() {
                 plan.after.remove(table, record::charge(key, value_bytes));
             }
             if let Some(value) = value {
@@ -126,17 +122,26 @@ impl Store {
         Ok(plan)
     }
 
+    /// What a change replaces. What is damaged can be written over and deleted
+    /// all the same: neither needs the old value.
+    fn old(&self, table: Table, key: &[u8]) -> Result<Old, StorageError> {
+        let Ok(read) = engine::unpanicked(|| self.opened.table(table).size_of(key)) else {
+            return Ok(Old::Damaged);
+        };
+        match read.map_err(|error| engine::read_error(table, key, &error)) {
+            Ok(None) => Ok(Old::Absent),
+            Ok(Some(stored_bytes)) => Ok(Old::Stored(stored_bytes)),
+            Err(StorageError::Damaged { .. }) => Ok(Old::Damaged),
+            Err(error) => Err(error),
+        }
+    }
+
     fn demand(&self, before: Usage, plan: &Plan<'_>, group: &[Batch]) -> Demand {
-        let purpose = group
-            .iter()
-            .flat_map(|batch| &batch.ops)
-            .map(Purpose::of)
-            .min();
         // Once for the journal, once for the tables, where what waits in
         // memory must go as well.
         let waiting = self.opened.database.write_buffer_size();
         Demand {
-            purpose: purpose.unwrap_or(Purpose::Frees),
+            purpose: Purpose::of(group),
             before: before.bytes(),
             after: plan.after.bytes(),
             written: plan.written.saturating_mul(2).saturating_add(waiting),
@@ -248,6 +253,28 @@ struct Writing {
     note: Note,
     /// Why no more is written.
     broken: Option<String>,
+}
+
+/// What stands under a key before a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Old {
+    Absent,
+    /// A record of so many bytes.
+    Stored(u32),
+    /// The engine cannot read the place where the record should be.
+    Damaged,
+}
+
+impl Old {
+    /// Bytes of the value that goes. Those of a damaged one are not known, so
+    /// they stay counted: the usage is then too high, never too low.
+    fn value_bytes(self) -> Option<usize> {
+        match self {
+            Old::Absent => None,
+            Old::Stored(bytes) => Some((bytes as usize).saturating_sub(record::CHECKSUM_BYTES)),
+            Old::Damaged => Some(0),
+        }
+    }
 }
 
 /// A table, a key, and its new value or none.

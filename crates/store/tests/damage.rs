@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{batch, open, put};
+use common::{batch, delete, open, put};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -167,6 +167,35 @@ fn flipped_bits_are_found_or_harmless() {
         refused > 10 && read_errors > 2,
         "{refused} {read_errors} {harmless}"
     );
+}
+
+#[test]
+fn what_is_damaged_can_be_written_over_and_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    fill_and_flush(dir.path());
+    let tables = dir.path().join("thorp-engine/keyspaces/1/tables");
+    let table = files(&tables).remove(0);
+    flip(&table, 300);
+    let store = open(dir.path());
+    let get = |key: &str| store.get(Table::Meta, key.as_bytes());
+    let is_damaged = |key: &String| matches!(get(key), Err(StorageError::Damaged { .. }));
+    let keys = (1..=BATCHES).map(|number| format!("{number:06}"));
+    let damaged: Vec<String> = keys.filter(is_damaged).collect();
+    let [first, second, ..] = &damaged[..] else {
+        panic!("a block was to be damaged: {damaged:?}");
+    };
+    let held = store.usage().bytes();
+    let ops = vec![
+        delete(Table::Meta, first),
+        put(Table::Meta, second, "mended"),
+    ];
+    store.commit(&[batch(1, ops)]).unwrap();
+    assert!(store.usage().bytes() <= held, "the new value is as long");
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!(common::get(&store, Table::Meta, first), None);
+    let mended = common::get(&store, Table::Meta, second);
+    assert_eq!(mended.as_deref(), Some("mended"));
 }
 
 /// Each batch puts a log record and a page, so that it is more than a block.

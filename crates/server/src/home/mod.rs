@@ -23,7 +23,7 @@ use thorp_core::home::Home;
 use thorp_core::ids::{HomeId, MemberId, NodeKind};
 use thorp_core::storage::StorageError;
 use thorp_net::driver::{Driver, Ended, Handle};
-use thorp_net::{Address, Identity};
+use thorp_net::{Address, Backoff, Identity};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
@@ -58,6 +58,9 @@ pub struct HomeControl {
 
 /// Between tries to open a store again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(1);
+
+/// A life that lasted so long did not end because of how it began: the next one may begin at once.
+const STEADY_LIFE: Duration = Duration::from_secs(30);
 
 impl HomeServer {
     /// Opens everything: store, identity, sockets, HTTP. The first time it makes them, and chooses the home's id. Must be
@@ -154,8 +157,9 @@ impl HomeServer {
         );
         let mut shutdown = pin!(shutdown);
         let mut next = Some(life);
+        let mut backoff = Backoff::new();
         while let Some(mut life) = next {
-            let first = life.first();
+            let (first, began) = (life.first(), Instant::now());
             let (core, world) = life.parts();
             let ended = driver.run(core, world, first, shutdown.as_mut()).await;
             if ended == Ended::Shutdown {
@@ -165,7 +169,8 @@ impl HomeServer {
             let left = life.end();
             // What the old disk still said is not for the new core.
             driver.forget_inputs();
-            let opening = reopen(&config, (home, node), left, &control);
+            let pause = pause_after(began.elapsed(), &mut backoff);
+            let opening = reopen(&config, (home, node), left, pause, &control);
             next = tokio::select! {
                 biased;
                 () = shutdown.as_mut() => None,
@@ -198,11 +203,22 @@ async fn end_in_time(life: Life, milliseconds_max: u64) {
     }
 }
 
-/// Begins the next life, however long that takes.
+/// What ended one life at its beginning may well end the next one: lives that end soon follow each other more and more
+/// slowly.
+fn pause_after(lasted: Duration, backoff: &mut Backoff) -> Duration {
+    if lasted >= STEADY_LIFE {
+        backoff.succeeded();
+        return Duration::ZERO;
+    }
+    backoff.failed()
+}
+
+/// Begins the next life after a pause, however long that takes.
 async fn reopen(
     config: &HomeConfigFile,
     ids: (HomeId, MemberId),
     ended: EndedLife,
+    pause: Duration,
     control: &HomeControl,
 ) -> Life {
     let why = match &ended.why {
@@ -216,9 +232,10 @@ async fn reopen(
         drop(ended.disk);
         None
     } else {
-        ended.disk.wants(ended.bytes_left);
+        ended.disk.wants(ended.first_bytes_left);
         Some(ended.disk)
     };
+    tokio::time::sleep(pause).await;
     loop {
         let opened = match disk.take() {
             Some(disk) => Ok(disk),
