@@ -14,7 +14,8 @@ use crate::error::ServerError;
 /// An open store that knows whether it has room.
 ///
 /// With room, a batch that does not fit is an error, and the home's life ends. Without room the core takes no commits and
-/// appends only its own housekeeping; that waits here until it fits, and ends nothing.
+/// appends only its own housekeeping; that waits here until it fits, and ends nothing. But what brings something, accepted
+/// when there was room, never waits: behind it is queued what would make room, and nothing of it was acknowledged.
 pub(super) struct Disk {
     store: Store,
     room: Mutex<Room>,
@@ -33,6 +34,25 @@ struct Room {
     wanted: u64,
     stopped: bool,
 }
+
+impl Room {
+    /// How much must be free so that commits are taken.
+    fn wants(self, limit: Option<u64>) -> u64 {
+        let low = StoreConfig::room_low(limit);
+        if self.there {
+            return low;
+        }
+        // An empty store must have what is wanted, and one that holds something may.
+        let wanted = self
+            .wanted
+            .min(limit.map_or(u64::MAX, |limit| limit / WANTED_PART));
+        // More is wanted to begin again than to go on, or it would flutter.
+        wanted.max(low.saturating_mul(2))
+    }
+}
+
+/// The part of the limit that is wanted at most before commits are taken again.
+const WANTED_PART: u64 = 4;
 
 /// Counts of what was made durable since the store was opened.
 #[derive(Clone, Copy, Default)]
@@ -82,7 +102,7 @@ impl Disk {
         self.lock().there
     }
 
-    /// So much did not fit: so much must be free before commits are taken again.
+    /// A batch of so many bytes did not fit: so much must be free before commits are taken again, within reason.
     pub(super) fn wants(&self, bytes: u64) {
         let mut room = self.lock();
         room.there = false;
@@ -93,18 +113,12 @@ impl Disk {
     /// that what is told last is so.
     pub(super) fn look(&self, tell: impl FnOnce(bool)) {
         let mut room = self.lock();
-        let low = StoreConfig::room_low(self.store.limit());
-        // More is wanted to begin again than to go on, or it would flutter.
-        let wanted = if room.there {
-            low
-        } else {
-            room.wanted.max(low.saturating_mul(2))
-        };
-        let asked = self.store.ask_room(wanted);
+        let asked = self.store.ask_room(room.wants(self.store.limit()));
         if asked.is_ok() == room.there {
             return;
         }
         room.there = asked.is_ok();
+        room.wanted = 0;
         match asked {
             Ok(()) => info!("there is room again: commits are taken"),
             Err(error) => warn!("commits are refused, reads go on: {error}"),
@@ -138,6 +152,11 @@ impl Disk {
     fn lock(&self) -> MutexGuard<'_, Room> {
         // Nothing panics half-way through a change.
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a group that does not fit may wait for room. Several batches are tried one by one first, by who gave them.
+    fn may_wait(&self, group: &[Batch]) -> bool {
+        matches!(group, [batch] if !thorp_store::brings(batch))
     }
 
     /// Waits for a change or for the next look. Tells whether it is worth trying again.
@@ -186,7 +205,7 @@ impl Engine for Disk {
                     self.count(group, began);
                     return Ok(());
                 }
-                Err(StorageError::Full { .. }) if self.wait() => {}
+                Err(StorageError::Full { .. }) if self.may_wait(group) && self.wait() => {}
                 Err(error) => return Err(error),
             }
         }

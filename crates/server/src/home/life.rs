@@ -27,8 +27,8 @@ pub(super) struct EndedLife {
     pub(super) disk: Arc<Disk>,
     /// Why it ended; none if it was only told to.
     pub(super) why: Option<StorageError>,
-    /// Bytes of batches that were not written.
-    pub(super) bytes_left: u64,
+    /// Bytes of the first batch that was not written.
+    pub(super) first_bytes_left: u64,
 }
 
 impl Life {

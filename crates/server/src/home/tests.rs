@@ -1,7 +1,8 @@
 use std::future::pending;
+use std::sync::mpsc;
 
 use thorp_core::home::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
-use thorp_core::storage::{Batch, Engine, Mark, Reader, Table};
+use thorp_core::storage::{Batch, Engine, Mark, Op, Reader, Table};
 
 use super::*;
 use crate::config::Bytes;
@@ -66,6 +67,20 @@ async fn a_home_that_is_halted_opens_again_on_the_same_store() {
     running.abort();
 }
 
+#[test]
+fn lives_that_end_soon_follow_each_other_more_and_more_slowly() {
+    let mut backoff = Backoff::new();
+    let soon = Duration::from_millis(3);
+    let first = pause_after(soon, &mut backoff);
+    let last = (0..12).fold(first, |_, _| pause_after(soon, &mut backoff));
+    assert!(
+        first > Duration::ZERO && last > first * 8,
+        "{first:?} {last:?}"
+    );
+    assert_eq!(pause_after(STEADY_LIFE, &mut backoff), Duration::ZERO);
+    assert!(pause_after(soon, &mut backoff) < first * 3);
+}
+
 #[tokio::test]
 async fn a_home_that_is_dropped_without_room_does_not_wait_for_any() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,4 +139,80 @@ async fn records_of_version_1_are_taken_over_and_those_of_a_later_one_are_not() 
         let disk = Disk::open(&config(&dir)).unwrap();
         assert_eq!(read(&disk).format, then);
     }
+}
+
+/// What waits is still there after that.
+const SOON: Duration = Duration::from_millis(500);
+
+fn log_batch(mark: u64, value_bytes: usize) -> Batch {
+    put_batch(Table::Log, mark, value_bytes)
+}
+
+fn put_batch(table: Table, mark: u64, value_bytes: usize) -> Batch {
+    let op = Op::Put {
+        table,
+        key: mark.to_be_bytes().to_vec(),
+        value: vec![7; value_bytes],
+    };
+    let (mark, ops) = (Mark(mark), vec![op]);
+    Batch { mark, ops }
+}
+
+fn limited(dir: &tempfile::TempDir, limit: u64) -> Arc<Disk> {
+    let mut config = config(dir);
+    config.store.limit = Some(Bytes(limit));
+    Arc::new(Disk::open(&config).unwrap())
+}
+
+/// Commits in a thread, and tells how that ended.
+fn committing(disk: &Arc<Disk>, group: Vec<Batch>) -> mpsc::Receiver<Result<(), StorageError>> {
+    let (tell, told) = mpsc::channel();
+    let disk = Arc::clone(disk);
+    thread::spawn(move || tell.send(disk.commit(&group)));
+    told
+}
+
+#[test]
+fn without_room_only_housekeeping_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = limited(&dir, 160 << 10);
+    disk.commit(&[log_batch(1, 150 << 10)]).unwrap();
+    disk.look(|room| assert!(!room));
+    // Accepted before that was known. If it waited, what makes room would wait behind it.
+    let is_full = |ended| matches!(ended, Ok(Err(StorageError::Full { .. })));
+    let caught = committing(&disk, vec![log_batch(2, 64 << 10)]);
+    assert!(is_full(caught.recv_timeout(20 * SOON)));
+    // As a part of a group it is tried alone first.
+    let home_page = put_batch(Table::Pages, 3, 64 << 10);
+    let caught = committing(&disk, vec![home_page.clone(), log_batch(4, 1)]);
+    assert!(is_full(caught.recv_timeout(20 * SOON)));
+    let waits = committing(&disk, vec![home_page]);
+    assert!(waits.recv_timeout(SOON).is_err());
+    disk.store().set_limit(Some(1 << 20));
+    assert_eq!(waits.recv_timeout(20 * SOON), Ok(Ok(())));
+    disk.stop();
+}
+
+#[test]
+fn what_did_not_fit_keeps_no_empty_store_without_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = limited(&dir, 1 << 20);
+    disk.wants(128 << 20);
+    assert!(!disk.has_room());
+    disk.look(|_| {});
+    assert!(disk.has_room());
+    // With less than a quarter free it is not enough for what did not fit; and that is forgotten when there was room.
+    disk.commit(&[log_batch(1, 850 << 10)]).unwrap();
+    disk.wants(128 << 20);
+    disk.look(|_| {});
+    assert!(!disk.has_room());
+    disk.store().set_limit(Some(2 << 20));
+    disk.look(|_| {});
+    assert!(disk.has_room());
+    disk.store().set_limit(Some(860 << 10));
+    disk.look(|_| {});
+    assert!(!disk.has_room());
+    disk.store().set_limit(Some(1 << 20));
+    disk.look(|_| {});
+    assert!(disk.has_room());
 }

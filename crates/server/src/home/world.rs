@@ -103,7 +103,7 @@ impl HomeWorld {
         EndedLife {
             disk: self.disk,
             why,
-            bytes_left: left.iter().map(|batch| batch.bytes() as u64).sum(),
+            first_bytes_left: left.first().map_or(0, |batch| batch.bytes() as u64),
         }
     }
 
