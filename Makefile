@@ -10,7 +10,7 @@ MODEL ?=
 PYTHON ?=
 DEMO ?=
 
-.PHONY: help build demo test lint floors unit kill trace sim bugs fuzz bench clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace sim bugs fuzz bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -22,14 +22,21 @@ demo: build ## A village at work on this machine, checked: make demo [MODEL=file
 	@python="$(PYTHON)"; [ -n "$$python" ] || python=$$(scripts/ifc_python.sh) || exit 1; \
 	exec $(CARGO) run -q --release -p thorp-cli -- demo --python "$$python" $(if $(MODEL),--model "$(MODEL)") $(DEMO)
 
-test: lint floors unit ## Everything that CI runs
+test: lint floors tla unit ## Everything that CI runs
 
 lint: ## Format, and lints as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	cd spec && $(CARGO) fmt --check && $(CARGO) clippy --all-targets -- -D warnings
 
 floors: ## Every room imports only from floors below it
 	$(CARGO) run -q -p thorp-floors
+
+tla: ## The protocol's TLA+ models, and the counterexample to each guard that is switched off
+	cd spec && $(CARGO) test -q -- --nocapture --test-threads=1
+
+tla-deep: ## The models for larger villages (many minutes)
+	cd spec && $(CARGO) test -q -- --nocapture --test-threads=1 --ignored
 
 unit: ## Unit, story, simulation and process tests
 	scripts/setup_tests.sh
