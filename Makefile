@@ -22,7 +22,7 @@ demo: build ## A village at work on this machine, checked: make demo [MODEL=file
 	@python="$(PYTHON)"; [ -n "$$python" ] || python=$$(scripts/ifc_python.sh) || exit 1; \
 	exec $(CARGO) run -q --release -p thorp-cli -- demo --python "$$python" $(if $(MODEL),--model "$(MODEL)") $(DEMO)
 
-test: lint floors tla unit ## Everything that CI runs
+test: lint floors unit tla ## Everything that CI runs
 
 lint: ## Format, and lints as errors
 	$(CARGO) fmt --all --check
