@@ -92,6 +92,12 @@ pub const FETCH_RETRY_MS: u64 = 5_000;
 /// Commits of one member that wait for their answers.
 pub const COMMITS_IN_FLIGHT_MAX: usize = 64;
 
+/// Bytes of commits that a node has on their way up one edge without an answer;
+/// and as many of values that are being staged. Together half of what may wait
+/// to be sent on an edge: a node never ends the edge to its own parent. A single
+/// one that is larger passes alone.
+pub const UPWARD_BYTES_MAX: usize = FRAME_BYTES_MAX;
+
 /// Outcomes remembered for each member: what it may still ask for (rule 11).
 pub const OUTCOMES_PER_MEMBER: u64 = 256;
 

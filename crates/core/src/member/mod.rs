@@ -4,6 +4,9 @@
 
 mod at_home;
 mod program;
+#[cfg(test)]
+mod tests;
+mod upward;
 
 use at_home::AtHome;
 
@@ -14,8 +17,10 @@ use crate::ids::{
 };
 use crate::image::Image;
 use crate::kept::Kept;
-use crate::limits::{HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX};
-use crate::message::{CallId, Down, Message, Outcome, Part, PeerImage, Refusal, Request, Step, Up};
+use crate::limits::{HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, UPWARD_BYTES_MAX};
+use crate::message::{
+    CallId, CommitRequest, Down, Message, Outcome, Part, PeerImage, Refusal, Request, Step, Up,
+};
 use crate::note::Note;
 use crate::upstream::Fetched;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -33,6 +38,9 @@ pub struct MemberConfig {
     pub kept_bytes_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
+    /// Bytes of commits that it has on their way up one edge, and of values
+    /// that are being staged.
+    pub upward_bytes_max: usize,
 }
 
 impl MemberConfig {
@@ -43,6 +51,7 @@ impl MemberConfig {
             name,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
+            upward_bytes_max: UPWARD_BYTES_MAX,
         }
     }
 }
@@ -59,6 +68,8 @@ pub struct Member {
     sequence: u64,
     call_number: u64,
     next_ack: Millis,
+    /// Something that was sent is answered: what waits for room may go.
+    room_came: bool,
 }
 
 /// A commit whose answer is not there.
@@ -67,6 +78,7 @@ struct InFlight {
     ticket: Ticket,
     parts: Vec<Part>,
     builds_on: Vec<CommitId>,
+    bytes: usize,
     /// Under which registration it was sent.
     registration: Option<Registration>,
     sent: bool,
@@ -75,6 +87,19 @@ struct InFlight {
 }
 
 impl InFlight {
+    fn request(&self, id: CommitId, registration: Registration) -> CommitRequest {
+        CommitRequest {
+            id,
+            registration,
+            parts: self.parts.clone(),
+            builds_on: self.builds_on.clone(),
+        }
+    }
+
+    fn home(&self) -> Option<HomeId> {
+        self.parts.first().map(|part| part.home)
+    }
+
     /// An id that was sent once, and answered as forgotten, was not executed:
     /// no other copy of it is on its way. So it is as good as unknown to the home.
     fn certain(&self, outcome: Outcome) -> Outcome {
@@ -92,12 +117,16 @@ struct Called {
     purpose: Purpose,
     home: HomeId,
     request: Request,
+    /// Bytes of a value that it stages.
+    bytes: usize,
     sent: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     Program(Ticket),
+    /// The program wants the answer no more.
+    Forgotten,
     Registering,
     Outcome(CommitId),
 }
@@ -126,6 +155,7 @@ impl Core for Member {
             }
             Input::Durable(_) | Input::Loaded { .. } | Input::Room(_) => {}
         }
+        self.use_room(out);
     }
 
     fn deadline(&self) -> Option<Millis> {
@@ -147,6 +177,7 @@ impl Member {
             sequence: 0,
             call_number: 0,
             next_ack: Millis(0),
+            room_came: false,
         }
     }
 
@@ -219,6 +250,9 @@ impl Member {
     fn end(&mut self, home: HomeId, out: &mut Out) {
         out.note(Note::StreamEnded);
         self.at(home).up.end(out);
+        self.calls.retain(|_, called| {
+            called.home != home || !matches!(called.purpose, Purpose::Forgotten)
+        });
     }
 
     // --- Down ---

@@ -9,7 +9,7 @@ use crate::limits::{
     WAITING_PER_PAGE_MAX, WATCHES_PER_CHILD_MAX,
 };
 use crate::message::{
-    CallError, CallId, CommitRequest, InvalidCommit, Outcome, Part, Refusal, Request, Response, Up,
+    CallError, CallId, InvalidCommit, Outcome, Part, Refusal, Request, Response, Up,
 };
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -87,13 +87,14 @@ impl Member {
             ticket,
             parts,
             builds_on,
+            bytes,
             registration: None,
             sent: false,
             lost: false,
         };
         self.commits.insert(id, in_flight);
         self.register(home, out);
-        self.send_commit(id, out);
+        self.send_waiting_commits(home, out);
     }
 
     /// Whether the commit just counted lies so far above one that waits for its
@@ -104,37 +105,12 @@ impl Member {
         self.sequence - oldest >= COMMITS_IN_FLIGHT_MAX as u64
     }
 
-    /// Sends a commit once the home has registered this member.
-    pub(super) fn send_commit(&mut self, id: CommitId, out: &mut Out) {
-        let Some(commit) = self.commits.get_mut(&id) else {
-            return;
-        };
-        let home = commit.parts.first().map(|part| part.home);
-        let state = home.and_then(|home| self.homes.get(&home));
-        let Some((edge, registration)) = state.and_then(|s| s.up.edge.zip(s.registration)) else {
-            return;
-        };
-        commit.sent = true;
-        commit.registration = Some(registration);
-        for part in &commit.parts {
-            self.kept.put(id, &part.writes, out);
-        }
-        out.up(
-            edge,
-            Up::Commit(CommitRequest {
-                id,
-                registration,
-                parts: commit.parts.clone(),
-                builds_on: commit.builds_on.clone(),
-            }),
-        );
-    }
-
     /// A commit has ended: the program is told. What it asked to be forgotten, is.
     pub(super) fn ended(&mut self, id: CommitId, outcome: Outcome, out: &mut Out) {
         self.kept.drop_commit(id);
         if let Some(commit) = self.commits.remove(&id) {
-            let home = commit.parts.first().map(|part| part.home);
+            self.room_came |= commit.sent;
+            let home = commit.home();
             if let (Outcome::Refused(Refusal::Forgotten), Some(home)) = (&outcome, home) {
                 // The home has forgotten this member: it registers again.
                 self.at(home).registration = None;
@@ -171,14 +147,20 @@ impl Member {
             member: self.config.id,
             number: self.call_number,
         };
+        let bytes = request.staged_bytes();
         let called = Called {
             purpose,
             home,
             request,
+            bytes,
             sent: false,
         };
         self.calls.insert(call, called);
-        self.send_call(call, out);
+        if bytes == 0 {
+            self.send_call(call, out);
+        } else {
+            self.send_waiting_calls(home, out);
+        }
     }
 
     /// Sends a call, once the home has registered this member if the call says so.
@@ -193,13 +175,13 @@ impl Member {
         let Some(edge) = state.up.edge else {
             return;
         };
-        let mut request = called.request.clone();
-        if let Some(registration) = request.registration_mut() {
+        if let Some(registration) = called.request.registration_mut() {
             let Some(own) = state.registration else {
                 return self.register(home, out);
             };
             *registration = own;
         }
+        let request = called.request.clone();
         called.sent = true;
         out.up(
             edge,
@@ -222,6 +204,7 @@ impl Member {
         let Some(called) = self.calls.remove(&call) else {
             return;
         };
+        self.room_came |= called.bytes > 0;
         match &result {
             Err(CallError::NotRegistered) => self.at(home).registration = None,
             // Whoever asked: what is sent from now on is under the one that the home knows.
@@ -232,6 +215,7 @@ impl Member {
         }
         match called.purpose {
             Purpose::Program(ticket) => out.answer(ticket, Answer::Called(result)),
+            Purpose::Forgotten => {}
             Purpose::Registering => self.registered(home, result, out),
             Purpose::Outcome(commit) => self.outcome(now, home, commit, result, out),
         }
@@ -260,14 +244,6 @@ impl Member {
             Err(error) => error,
         };
         self.give_back_waiting(home, &failure, out);
-    }
-
-    /// What waited for the registration is sent.
-    fn send_waiting(&mut self, home: HomeId, out: &mut Out) {
-        for id in self.commits_at(home, |commit| !commit.sent) {
-            self.send_commit(id, out);
-        }
-        self.send_waiting_calls(home, out);
     }
 
     /// The home cannot register now: what waited for it is told so, and the
@@ -305,18 +281,6 @@ impl Member {
             .collect()
     }
 
-    pub(super) fn send_waiting_calls(&mut self, home: HomeId, out: &mut Out) {
-        let waiting: Vec<CallId> = self
-            .calls
-            .iter()
-            .filter(|(_, called)| called.home == home && !called.sent)
-            .map(|(call, _)| *call)
-            .collect();
-        for call in waiting {
-            self.send_call(call, out);
-        }
-    }
-
     /// After a new beginning: calls are made again, outcomes of commits that
     /// were sent are asked for, and never guessed (rule 11).
     pub(super) fn resend(&mut self, home: HomeId, out: &mut Out) {
@@ -332,9 +296,7 @@ impl Member {
         for id in self.commits_at(home, |commit| commit.sent) {
             self.ask_outcome(home, id, out);
         }
-        for id in self.commits_at(home, |commit| !commit.sent) {
-            self.send_commit(id, out);
-        }
+        self.send_waiting_commits(home, out);
     }
 
     pub(super) fn ask_outcome(&mut self, home: HomeId, commit: CommitId, out: &mut Out) {
@@ -398,8 +360,6 @@ impl Member {
         for state in self.homes.values_mut() {
             state.up.retain_waiting(|waiting| *waiting != ticket);
         }
-        let program =
-            |called: &Called| matches!(called.purpose, Purpose::Program(t) if t == ticket);
-        self.calls.retain(|_, called| !program(called));
+        self.forget_calls(ticket);
     }
 }

@@ -81,6 +81,14 @@ pub enum Request {
 }
 
 impl Request {
+    /// Bytes of the chunks that it stages, for limits; none of other requests.
+    pub fn staged_bytes(&self) -> usize {
+        match self {
+            Request::Stage { chunks, .. } => chunks.iter().map(|c| 16 + c.bytes().len()).sum(),
+            _ => 0,
+        }
+    }
+
     /// The registration that the member fills in when it sends the request;
     /// that of an outcome is the one its commit was sent under.
     pub(crate) fn registration_mut(&mut self) -> Option<&mut Registration> {

@@ -5,6 +5,7 @@
 mod edges;
 mod fetch;
 mod images;
+mod passing;
 mod stream;
 mod watch;
 
@@ -18,7 +19,7 @@ use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{
     BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, KEPT_CHANGES_MAX,
-    KEPT_COMMIT_BYTES_MAX, SITE_CACHE_BYTES,
+    KEPT_COMMIT_BYTES_MAX, SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, Down, Message, Outcome, Refusal, Request, Up,
@@ -31,6 +32,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use fetch::{Redirecting, Waiter};
 use images::Images;
+use passing::Passing;
+
+/// What a commit is charged beside its reads and writes.
+const COMMIT_CHARGE: usize = 64;
 
 /// What a redirector is told when it starts.
 #[derive(Clone, Debug)]
@@ -45,6 +50,9 @@ pub struct RedirectorConfig {
     pub kept_bytes_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
+    /// Bytes of commits that it has on their way up one edge, and of values
+    /// that are being staged.
+    pub upward_bytes_max: usize,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
 }
@@ -58,6 +66,7 @@ impl RedirectorConfig {
             cache_bytes: SITE_CACHE_BYTES,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
+            upward_bytes_max: UPWARD_BYTES_MAX,
             per_child: ChildLimits::default(),
         }
     }
@@ -75,6 +84,7 @@ pub struct Redirector {
     /// The edges that a call came up, until it is answered: a child that came
     /// again asks again, and its old edge may bring the same call later still.
     calls: BTreeMap<(CallId, EdgeId), HomeId>,
+    passing: Passing,
     kept: Kept,
     next_beat: Millis,
 }
@@ -147,6 +157,7 @@ impl Redirector {
             homes: BTreeMap::new(),
             commits: BTreeMap::new(),
             calls: BTreeMap::new(),
+            passing: Passing::default(),
             next_beat: Millis(0),
         }
     }
@@ -217,6 +228,7 @@ impl Redirector {
             ("watches", homes.map(|p| p.watched.len()).sum()),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
+            ("upward_bytes", self.passing.bytes()),
             ("kept", self.kept.len()),
         ]
     }
@@ -329,6 +341,11 @@ impl Redirector {
         let Some(up) = proxy.up.edge else {
             return;
         };
+        let bytes = request.bytes() + COMMIT_CHARGE;
+        if !self.has_room_for_commit(home, bytes) {
+            out.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, out);
+        }
         if planted::is(Bug::EvidenceRewritten) {
             let position = proxy.up.position;
             for part in &mut request.parts {
@@ -339,12 +356,16 @@ impl Redirector {
             self.kept.put(id, &part.writes, out);
         }
         self.commits.insert(id, Origin { home, edge });
+        self.passing.commit(id, home, bytes);
         out.up(up, Up::Commit(request));
     }
 
     fn call(&mut self, edge: EdgeId, home: HomeId, call: CallId, request: Request, out: &mut Out) {
         let waiting = self.calls.keys().filter(|(_, from)| *from == edge).count();
-        if waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited) {
+        let bytes = request.staged_bytes();
+        let is_full = bytes > 0 && !self.has_room_for_staging(home, bytes);
+        let is_limited = waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited);
+        if is_full || is_limited {
             out.note(Note::ChildLimited);
             let result = Err(CallError::Busy);
             return out.down(edge, Down::Answer { home, call, result });
@@ -353,6 +374,9 @@ impl Redirector {
         let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
         if let Some(up) = up {
             self.calls.insert((call, edge), home);
+            if bytes > 0 {
+                self.passing.staging(call, home, bytes);
+            }
             out.up(
                 up,
                 Up::Call {

@@ -133,6 +133,7 @@ impl Redirector {
                 }
             }
             Down::Answer { home, call, result } => {
+                self.passing.call_answered(call);
                 let asked = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
                 for ((call, edge), _) in self.calls.extract_if(asked, |_, _| true) {
                     let result = result.clone();
@@ -161,6 +162,7 @@ impl Redirector {
         out: &mut Out,
     ) {
         out.note(Note::StreamBegan);
+        self.passing.forget(home);
         let config = &self.config;
         let proxy = self.homes.entry(home);
         let proxy = proxy.or_insert_with(|| Proxy::new(home, config));
@@ -205,6 +207,7 @@ impl Redirector {
             self.kept.drop_commit(commit);
         }
         self.calls.retain(|_, of| *of != home);
+        self.passing.forget(home);
     }
 
     /// One position: applied here, then told below as one step. The values
@@ -219,6 +222,7 @@ impl Redirector {
         } = step;
         let origin = commit.and_then(|id| Some((self.commits.remove(&id)?.edge, id)));
         if let Some(commit) = commit {
+            self.passing.commit_ended(commit);
             self.kept.fill(commit, &mut changes);
         }
         note_delivery(&changes, out);
@@ -254,6 +258,7 @@ impl Redirector {
             proxy.up.advance(*position);
             proxy.caught_up(now, out);
         }
+        self.passing.commit_ended(commit);
         self.kept.drop_commit(commit);
         if let Some(origin) = self.commits.remove(&commit) {
             tell(origin.edge, home, commit, outcome, out);

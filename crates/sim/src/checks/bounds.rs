@@ -6,7 +6,7 @@ use crate::world::World;
 use thorp_core::ids::NodeKind;
 use thorp_core::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
-    WATCHES_PER_CHILD_MAX,
+    UPWARD_BYTES_MAX, WATCHES_PER_CHILD_MAX,
 };
 
 /// Looks at the sizes of a node's tables.
@@ -42,6 +42,7 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
+        (NodeKind::Redirector, "upward_bytes") => Some(homes * 2 * UPWARD_BYTES_MAX),
         (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
         (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
@@ -101,6 +102,7 @@ pub fn check_rest(world: &World) -> Checked {
                     | "kept"
                     | "kept_bytes"
                     | "redirecting"
+                    | "upward_bytes"
             );
             demand!(
                 !under_way || size == 0,

@@ -109,6 +109,7 @@ impl Node {
                 let mut config = RedirectorConfig::new(id, self.name.clone());
                 self.limit("cache", |n| config.cache_bytes = n as usize);
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
+                self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 config.per_child = self.per_child();
                 Machine::Site(Box::new(Redirector::new(config)))
             }
@@ -116,6 +117,7 @@ impl Node {
                 self.program = Some(Program::new());
                 let mut config = MemberConfig::new(id, self.name.clone());
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
+                self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 Machine::Member(Box::new(Member::new(config)))
             }
         });

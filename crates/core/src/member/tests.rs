@@ -1,0 +1,284 @@
+//! What a member sends at once never fills the queue to its parent (rule 15).
+
+use super::{Member, MemberConfig};
+use crate::change::{NewValue, WriteOp};
+use crate::codec;
+use crate::door::{Answer, Ask, Core, Direction, Effect, Input, Out};
+use crate::ids::{
+    EdgeId, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Position,
+    Registration, SegmentId, Slot, Stamp, Ticket,
+};
+use crate::limits::{
+    COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX,
+    UPWARD_BYTES_MAX,
+};
+use crate::message::{CallId, Down, Message, PageWrites, Part, Refusal, Request, Response, Up};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+const HOME: HomeId = HomeId(1);
+/// What may wait to be sent on an edge, if not told otherwise.
+const QUEUE_BYTES: usize = 64 << 20;
+
+struct Village {
+    member: Member,
+    edge: EdgeId,
+    /// Sent and not answered.
+    sent: Vec<Up>,
+    answers: Vec<(Ticket, Answer)>,
+}
+
+impl Village {
+    fn new() -> Self {
+        let mut village = Village {
+            member: Member::new(MemberConfig::new(MemberId(1), String::from("m"))),
+            edge: EdgeId(0),
+            sent: Vec::new(),
+            answers: Vec::new(),
+        };
+        village.begin();
+        village
+    }
+
+    /// A new edge and a stream on it; what was sent on the old one is lost.
+    fn begin(&mut self) {
+        self.sent.clear();
+        self.tell(Input::Disconnected { edge: self.edge });
+        self.edge = self.edge.next();
+        self.tell(Input::Connected {
+            edge: self.edge,
+            direction: Direction::Up,
+            peer: Peer {
+                kind: NodeKind::Redirector,
+                node: MemberId(2),
+                name: String::from("r"),
+            },
+        });
+        self.down(Down::Begin {
+            home: HOME,
+            name: String::from("h"),
+            epoch: Epoch(self.edge.0),
+            position: Position(1),
+            watermark: Stamp::default(),
+            silent_ms: 0,
+        });
+    }
+
+    fn tell(&mut self, input: Input) {
+        let mut out = Out::new();
+        let now = Now {
+            mono: Millis(0),
+            wall: Millis(0),
+        };
+        self.member.handle(now, input, &mut out);
+        for effect in out.effects {
+            match effect {
+                Effect::Send(edge, Message::Up(up)) if edge == self.edge => self.sent.push(up),
+                Effect::Answer(ticket, answer) => self.answers.push((ticket, answer)),
+                Effect::Close(..) => panic!("it closes an edge"),
+                _ => {}
+            }
+        }
+        assert!(self.queued() <= QUEUE_BYTES / 2 + (1 << 20));
+    }
+
+    /// All that was sent, as if nothing of it were written.
+    fn queued(&self) -> usize {
+        let frames = self.sent.iter().cloned().map(|up| {
+            let frame = codec::encode(&Message::Up(up));
+            frame.expect("a frame").len()
+        });
+        frames.sum()
+    }
+
+    fn down(&mut self, message: Down) {
+        self.tell(Input::Received {
+            edge: self.edge,
+            message: Message::Down(message),
+        });
+    }
+
+    fn commit(&mut self, number: u64, bytes: usize) {
+        let ask = Ask::Commit {
+            parts: Vec::from([part(bytes)]),
+            builds_on: Vec::new(),
+        };
+        self.ask(number, ask);
+    }
+
+    fn stage(&mut self, number: u64) {
+        let chunk = alloc::vec![7; OVERFLOW_CHUNK_BYTES];
+        let request = Request::Stage {
+            segment: SegmentId(1),
+            registration: Registration::default(),
+            token: number,
+            bytes: 1 << 20,
+            index: 0,
+            chunks: (0..STAGE_PAGES_MAX).map(|_| chunk[..].into()).collect(),
+        };
+        self.ask(
+            number,
+            Ask::Call {
+                home: HOME,
+                request,
+            },
+        );
+    }
+
+    fn ask(&mut self, number: u64, ask: Ask) {
+        let ticket = Ticket(number);
+        self.tell(Input::Asked { ticket, ask });
+    }
+
+    /// Answers the first thing that was sent.
+    fn answer(&mut self) {
+        match self.sent.remove(0) {
+            Up::Commit(request) => self.down(Down::Told {
+                home: HOME,
+                commit: request.id,
+                position: Position(1),
+                stamp: Stamp::default(),
+            }),
+            Up::Call { call, request, .. } => self.answer_call(call, &request),
+            other => panic!("{other:?} is not answered"),
+        }
+    }
+
+    fn answer_call(&mut self, call: CallId, request: &Request) {
+        let response = match request {
+            Request::Register => Response::Registered(Registration(1)),
+            Request::Outcome { .. } => {
+                Response::Outcome(crate::message::Outcome::Refused(Refusal::Unknown))
+            }
+            _ => Response::Unstaged,
+        };
+        self.down(Down::Answer {
+            home: HOME,
+            call,
+            result: Ok(response),
+        });
+    }
+
+    fn commits_sent(&self) -> usize {
+        let commits = self.sent.iter().filter(|up| matches!(up, Up::Commit(_)));
+        commits.count()
+    }
+
+    fn answer_all(&mut self) {
+        while !self.sent.is_empty() {
+            self.answer();
+        }
+    }
+}
+
+fn part(bytes: usize) -> Part {
+    let value = alloc::vec![7; INLINE_VALUE_BYTES_MAX];
+    let pages = bytes / (INLINE_VALUE_BYTES_MAX + 64);
+    let write = || WriteOp::Write {
+        generation: Generation(1),
+        value: NewValue::Inline(value[..].into()),
+    };
+    let writes = (0..pages.max(1) as u32).map(|page| PageWrites {
+        page: PageId::new(1, page),
+        slots: Vec::from([(Slot(0), write())]),
+    });
+    Part {
+        home: HOME,
+        evidence: Position(1),
+        reads: Vec::new(),
+        writes: writes.collect(),
+    }
+}
+
+#[test]
+fn large_commits_at_once_wait_for_each_other_and_all_end() {
+    let mut village = Village::new();
+    for number in 0..6 {
+        village.commit(number, COMMIT_BYTES_MAX);
+    }
+    village.answer();
+    assert_eq!(village.commits_sent(), 1);
+    // The edge is lost: what was sent is asked for, what waited goes on waiting.
+    village.begin();
+    assert_eq!(village.commits_sent(), 0);
+    village.answer_all();
+    assert_eq!(village.answers.len(), 6);
+    assert!(village.member.sizes().contains(&("commits", 0)));
+}
+
+#[test]
+fn small_commits_go_together_and_wait_behind_a_large_one() {
+    let mut village = Village::new();
+    village.commit(0, 1);
+    village.answer_all();
+    for number in 1..9 {
+        village.commit(number, 1 << 20);
+    }
+    assert_eq!(village.commits_sent(), 8);
+    village.commit(9, COMMIT_BYTES_MAX);
+    village.commit(10, 1);
+    assert_eq!(village.commits_sent(), 8);
+    village.answer_all();
+    let told: Vec<u64> = village.answers.iter().map(|(ticket, _)| ticket.0).collect();
+    assert_eq!(told, Vec::from_iter(0..11));
+}
+
+#[test]
+fn a_home_that_has_forgotten_the_member_registers_it_for_what_waits() {
+    let mut village = Village::new();
+    village.commit(0, COMMIT_BYTES_MAX);
+    village.commit(1, COMMIT_BYTES_MAX);
+    village.answer();
+    let Some(Up::Commit(first)) = village.sent.pop() else {
+        panic!("the first commit is sent");
+    };
+    village.down(Down::Refused {
+        home: HOME,
+        commit: first.id,
+        refusal: Refusal::Forgotten,
+    });
+    village.answer_all();
+    assert_eq!(village.answers.len(), 2);
+}
+
+#[test]
+fn stagings_at_once_wait_also_after_a_new_beginning() {
+    let mut village = Village::new();
+    for number in 0..130 {
+        village.stage(number);
+    }
+    // The registration.
+    village.answer();
+    let staged = village.queued();
+    assert!(staged <= UPWARD_BYTES_MAX && staged > UPWARD_BYTES_MAX / 2);
+    village.begin();
+    assert!(village.queued() <= UPWARD_BYTES_MAX);
+    // Small calls overtake them.
+    let prefix = String::new();
+    let after = String::new();
+    let request = Request::List { prefix, after };
+    village.ask(
+        1000,
+        Ask::Call {
+            home: HOME,
+            request,
+        },
+    );
+    assert!(matches!(
+        village.sent.last(),
+        Some(Up::Call {
+            request: Request::List { .. },
+            ..
+        })
+    ));
+    // What is wanted no more keeps its room until it is answered.
+    let before = village.sent.len();
+    village.tell(Input::Asked {
+        ticket: Ticket(0),
+        ask: Ask::Forget(Ticket(0)),
+    });
+    assert_eq!(village.sent.len(), before);
+    village.answer_all();
+    assert_eq!(village.answers.len(), 130);
+    assert!(village.member.sizes().contains(&("calls", 0)));
+}

@@ -1,0 +1,126 @@
+//! What a member has on its way up is bounded in bytes, or its own send queue
+//! would end the edge to its parent (rule 15). What does not fit waits, in
+//! order, for the answers to what was sent.
+
+use super::{Called, Member, Purpose};
+use crate::door::Out;
+use crate::ids::{CommitId, EdgeId, HomeId, Registration, Ticket};
+use crate::message::{CallId, Up};
+use alloc::vec::Vec;
+
+impl Member {
+    /// Sends what waits, as far as there is room; a home that has forgotten
+    /// this member meanwhile registers it first.
+    pub(super) fn use_room(&mut self, out: &mut Out) {
+        if !core::mem::take(&mut self.room_came) {
+            return;
+        }
+        let homes: Vec<HomeId> = self.homes.keys().copied().collect();
+        for home in homes {
+            if !self.commits_at(home, |commit| !commit.sent).is_empty() {
+                self.register(home, out);
+            }
+            self.send_waiting(home, out);
+        }
+    }
+
+    pub(super) fn send_waiting(&mut self, home: HomeId, out: &mut Out) {
+        self.send_waiting_commits(home, out);
+        self.send_waiting_calls(home, out);
+    }
+
+    pub(super) fn send_waiting_commits(&mut self, home: HomeId, out: &mut Out) {
+        let state = self.homes.get(&home);
+        let ready = state.and_then(|s| s.up.edge.zip(s.registration));
+        let Some((edge, registration)) = ready else {
+            return;
+        };
+        for id in self.commits_at(home, |commit| !commit.sent) {
+            let bytes = self.commits.get(&id).map_or(0, |commit| commit.bytes);
+            if !self.has_room(bytes, self.commit_bytes_on(edge)) {
+                return;
+            }
+            self.send_commit(id, edge, registration, out);
+        }
+    }
+
+    fn send_commit(
+        &mut self,
+        id: CommitId,
+        edge: EdgeId,
+        registration: Registration,
+        out: &mut Out,
+    ) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        commit.sent = true;
+        commit.registration = Some(registration);
+        for part in &commit.parts {
+            self.kept.put(id, &part.writes, out);
+        }
+        out.up(edge, Up::Commit(commit.request(id, registration)));
+    }
+
+    /// Small calls overtake values that wait to be staged.
+    pub(super) fn send_waiting_calls(&mut self, home: HomeId, out: &mut Out) {
+        let edge = self.homes.get(&home).and_then(|state| state.up.edge);
+        let Some(edge) = edge else {
+            return;
+        };
+        let waiting: Vec<(CallId, usize)> = self
+            .calls
+            .iter()
+            .filter(|(_, called)| called.home == home && !called.sent)
+            .map(|(call, called)| (*call, called.bytes))
+            .collect();
+        let mut is_full = false;
+        for (call, bytes) in waiting {
+            if bytes > 0 {
+                is_full = is_full || !self.has_room(bytes, self.call_bytes_on(edge));
+            }
+            if bytes == 0 || !is_full {
+                self.send_call(call, out);
+            }
+        }
+    }
+
+    /// One passes alone, however large it is.
+    fn has_room(&self, bytes: usize, under_way: usize) -> bool {
+        under_way == 0 || under_way + bytes <= self.config.upward_bytes_max
+    }
+
+    fn is_on(&self, home: HomeId, edge: EdgeId) -> bool {
+        let state = self.homes.get(&home);
+        state.is_some_and(|state| state.up.edge == Some(edge))
+    }
+
+    /// Also of those whose outcome is asked for: the question is behind them.
+    fn commit_bytes_on(&self, edge: EdgeId) -> usize {
+        let sent = self.commits.values().filter(|commit| commit.sent);
+        let here = sent.filter(|commit| commit.home().is_some_and(|home| self.is_on(home, edge)));
+        here.map(|commit| commit.bytes).sum()
+    }
+
+    fn call_bytes_on(&self, edge: EdgeId) -> usize {
+        let sent = self.calls.values().filter(|called| called.sent);
+        let here = sent.filter(|called| self.is_on(called.home, edge));
+        here.map(|called| called.bytes).sum()
+    }
+
+    /// What is on its way keeps its room until it is answered.
+    pub(super) fn forget_calls(&mut self, ticket: Ticket) {
+        let homes = &self.homes;
+        let is_under_way = |called: &Called| {
+            let state = homes.get(&called.home);
+            called.sent && state.is_some_and(|state| state.up.edge.is_some())
+        };
+        self.calls.retain(|_, called| {
+            let forgotten = matches!(called.purpose, Purpose::Program(t) if t == ticket);
+            if forgotten {
+                called.purpose = Purpose::Forgotten;
+            }
+            !forgotten || is_under_way(called)
+        });
+    }
+}
