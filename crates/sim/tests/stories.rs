@@ -86,6 +86,8 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::ChildNotLimited, "trap-18-full-directory"),
     (Bug::ChildNotLimited, "trap-18-greedy-child"),
     (Bug::ParkedBytesNotCounted, "trap-18-parked-bytes"),
+    (Bug::ChildNotLimited, "trap-18-greedy-for-help"),
+    (Bug::ChildNotLimited, "trap-18-large-commits"),
     (Bug::StepSplit, "trap-20-between-two-messages"),
     (Bug::JoinedOntoRedirect, "trap-21-joined-onto-a-redirect"),
     (Bug::NoticesCount, "trap-22-numbers-not-counts"),

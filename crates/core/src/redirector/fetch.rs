@@ -4,7 +4,7 @@
 use super::Proxy;
 use crate::change::PageChange;
 use crate::door::Out;
-use crate::ids::{Attempt, EdgeId, EntryNo, MemberId, Millis, PageId, Stamp};
+use crate::ids::{Attempt, EdgeId, EntryNo, Millis, PageId, Stamp};
 use crate::limits::{FETCHES_MAX, FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX, PEER_FETCH_MS_MAX};
 use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Step, Up};
 use crate::note::Note;
@@ -21,10 +21,14 @@ pub(super) struct Waiter {
     pub(super) peers: bool,
 }
 
+const FIRST_PAGE: PageId = PageId::new(0, 0);
+const LAST_PAGE: PageId = PageId::new(u32::MAX, u32::MAX);
+
 /// A request that was passed to a helper.
 #[derive(Debug)]
 pub(super) struct Redirecting {
     requester: EdgeId,
+    attempt: Attempt,
     /// The helpers that were asked, and the requester: not to be asked again.
     asked: Vec<EdgeId>,
     entry: EntryNo,
@@ -35,6 +39,7 @@ pub(super) struct Redirecting {
 
 impl Proxy {
     pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Out) {
+        self.asked_anew(page, waiter.edge);
         if !self.children.has_room(waiter.edge, page) {
             out.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
@@ -44,9 +49,6 @@ impl Proxy {
             out.note(Note::ServedFromMemory);
             return self.answer(page, waiter, Ok(image), out);
         }
-        // The child asks anew: what was asked of a helper before is of no use.
-        self.redirecting
-            .retain(|(p, _, _), r| *p != page || r.requester != waiter.edge);
         if planted::is(Bug::JoinedOntoRedirect) && self.join_redirect(page, waiter, out) {
             return;
         }
@@ -57,6 +59,23 @@ impl Proxy {
             }
         }
         self.ask_above(now, page, waiter, out);
+    }
+
+    /// What was asked of a helper before is of no use. It did not answer in
+    /// time: others are not sent to it.
+    fn asked_anew(&mut self, page: PageId, requester: EdgeId) {
+        let Some(child) = self.children.get(requester) else {
+            return;
+        };
+        if let Some(redirecting) = self.redirecting.remove(&(child.node, page)) {
+            self.helper_is_silent(page, &redirecting);
+        }
+    }
+
+    fn helper_is_silent(&mut self, page: PageId, redirecting: &Redirecting) {
+        if let Some(helper) = redirecting.asked.last() {
+            self.children.set_complete(*helper, page, false);
+        }
     }
 
     /// Asks above; requests for one page in flight upward are joined.
@@ -79,10 +98,22 @@ impl Proxy {
     }
 
     fn waiting_of(&self, edge: EdgeId) -> usize {
-        self.up
-            .waiting()
-            .filter(|waiter| waiter.edge == edge)
-            .count()
+        let above = self.up.waiting().filter(|waiter| waiter.edge == edge);
+        above.count() + self.redirects_of(edge)
+    }
+
+    fn redirects_of(&self, edge: EdgeId) -> usize {
+        self.children.get(edge).map_or(0, |child| {
+            let all = (child.node, FIRST_PAGE)..=(child.node, LAST_PAGE);
+            self.redirecting.range(all).count()
+        })
+    }
+
+    /// Whether one more request of a child may go to a helper: it has no more
+    /// there than it leaves free.
+    fn may_redirect(&self, child: EdgeId) -> bool {
+        let free = FETCHES_MAX.saturating_sub(self.redirecting.len());
+        self.redirects_of(child) < free || (free > 0 && planted::is(Bug::ChildNotLimited))
     }
 
     /// Passes a request to a helper, in the helper's ordered stream. The
@@ -101,7 +132,7 @@ impl Proxy {
         let (Some(helper), Some(child)) = (helper, child) else {
             return false;
         };
-        if tries > HELPER_TRIES_MAX || self.redirecting.len() >= FETCHES_MAX {
+        if tries > HELPER_TRIES_MAX || !self.may_redirect(waiter.edge) {
             return false;
         }
         let (requester, epoch, acked) = (child.node, child.epoch, child.acked);
@@ -126,13 +157,13 @@ impl Proxy {
         );
         let redirecting = Redirecting {
             requester: waiter.edge,
+            attempt: waiter.attempt,
             asked,
             entry,
             since: now,
             joined: Vec::new(),
         };
-        self.redirecting
-            .insert((page, requester, waiter.attempt), redirecting);
+        self.redirecting.insert((requester, page), redirecting);
         true
     }
 
@@ -159,8 +190,11 @@ impl Proxy {
         peer: PeerImage,
         out: &mut Out,
     ) {
-        let key = (peer.page, peer.requester, peer.attempt);
-        let answers = |r: &Redirecting| r.entry == peer.entry && r.asked.last() == Some(&helper);
+        let key = (peer.requester, peer.page);
+        let answers = |r: &Redirecting| {
+            let is_asked = r.asked.last() == Some(&helper);
+            is_asked && (r.attempt, r.entry) == (peer.attempt, peer.entry)
+        };
         if !self.redirecting.get(&key).is_some_and(answers) {
             out.note(Note::OtherAttemptDropped);
             return;
@@ -170,7 +204,7 @@ impl Proxy {
         };
         if peer.image.is_none() {
             self.children.set_complete(helper, peer.page, false);
-            return self.next_try(now, key, redirecting, out);
+            return self.next_try(now, peer.page, redirecting, out);
         }
         self.children
             .set_complete(redirecting.requester, peer.page, true);
@@ -180,25 +214,19 @@ impl Proxy {
         out.down(redirecting.requester, Down::Peer(peer));
     }
 
-    fn next_try(
-        &mut self,
-        now: Millis,
-        key: (PageId, MemberId, Attempt),
-        redirecting: Redirecting,
-        out: &mut Out,
-    ) {
+    fn next_try(&mut self, now: Millis, page: PageId, redirecting: Redirecting, out: &mut Out) {
         let waiter = Waiter {
             edge: redirecting.requester,
-            attempt: key.2,
+            attempt: redirecting.attempt,
             peers: true,
         };
-        let own = self.images.peek(key.0).is_some_and(|i| i.is_complete());
-        if own || !self.redirect(now, key.0, waiter, redirecting.asked, out) {
+        let own = self.images.peek(page).is_some_and(|i| i.is_complete());
+        if own || !self.redirect(now, page, waiter, redirecting.asked, out) {
             let waiter = Waiter {
                 peers: false,
                 ..waiter
             };
-            self.fetch(now, key.0, waiter, out);
+            self.fetch(now, page, waiter, out);
         }
     }
 
@@ -213,16 +241,22 @@ impl Proxy {
             .collect();
         for key in orphans {
             if let Some(redirecting) = self.redirecting.remove(&key) {
-                self.next_try(now, key, redirecting, out);
+                self.next_try(now, key.1, redirecting, out);
             }
         }
     }
 
     /// Requests that a silent helper left unanswered: by now their requesters
-    /// have asked again, for an answer in the stream.
+    /// have asked again, for an answer in the stream, or want it no more.
     pub(super) fn expire_redirects(&mut self, now: Millis) {
-        self.redirecting
-            .retain(|_, r| now.since(r.since) <= 2 * PEER_FETCH_MS_MAX);
+        let is_old = |r: &Redirecting| now.since(r.since) > 2 * PEER_FETCH_MS_MAX;
+        let expired: Vec<_> = self
+            .redirecting
+            .extract_if(.., |_, redirecting| is_old(redirecting))
+            .collect();
+        for ((_, page), redirecting) in expired {
+            self.helper_is_silent(page, &redirecting);
+        }
     }
 
     /// A page came from above, as of this redirector's position.
@@ -360,7 +394,7 @@ impl Proxy {
         let Some(redirecting) = self
             .redirecting
             .iter_mut()
-            .find(|((p, _, _), r)| *p == page && r.requester != waiter.edge)
+            .find(|((_, p), r)| *p == page && r.requester != waiter.edge)
             .map(|(_, r)| r)
         else {
             return false;

@@ -12,8 +12,8 @@ mod watch;
 use crate::children::{ChildLimits, Children};
 use crate::door::{Core, Direction, Input, Out};
 use crate::ids::{
-    Attempt, CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer,
-    Position, SegmentId,
+    CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Position,
+    SegmentId,
 };
 use crate::image::Image;
 use crate::kept::Kept;
@@ -102,7 +102,8 @@ struct Proxy {
     up: Upstream<Waiter>,
     children: Children,
     images: Images,
-    redirecting: BTreeMap<(PageId, MemberId, Attempt), Redirecting>,
+    /// What helpers were asked for, by who wants it: one try for each page.
+    redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
     watched: BTreeSet<SegmentId>,
 }
 

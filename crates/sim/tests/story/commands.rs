@@ -165,7 +165,7 @@ impl Teller {
         self.village.work();
     }
 
-    /// Many requests that no right member would send: fetches `from` a page, commits `under` a
+    /// Many requests that no right member would send: fetches and neighbours' helps `from` a page, commits `under` a
     /// registration.
     fn flood(&mut self, rest: &str) {
         let (rest, from_page) = rest.split_once(" from ").unwrap_or((rest, "1"));
@@ -200,12 +200,12 @@ impl Teller {
                     segment: SegmentId(1 + number as u32),
                     on: true,
                 },
-                "fetches" => Up::Fetch {
+                "fetches" | "helps" => Up::Fetch {
                     home: HOME,
                     epoch: query::epoch(&self.village, from, to),
                     page: PageId::new(1, first_page + number as u32),
                     attempt: Attempt(1000 + number),
-                    peers: false,
+                    peers: kind == "helps",
                 },
                 other => panic!("a flood of {other}"),
             };
