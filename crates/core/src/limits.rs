@@ -143,6 +143,12 @@ pub const MOB_BYTES_HIGH: usize = 16 << 20;
 /// Pages installed by one batch.
 pub const INSTALL_PAGES_MAX: usize = 64;
 
+/// Log records trimmed by one batch.
+pub const LOG_TRIM_MAX: u64 = 4096;
+
+/// Pages of a removed segment deleted by one batch.
+pub const PAGES_REMOVED_MAX: u32 = 1024;
+
 /// Bytes of page images that a home keeps in memory.
 pub const HOME_CACHE_BYTES: usize = 256 << 20;
 

@@ -102,6 +102,8 @@ notes! {
     KeptOverflowed,
     /// A home loaded a page from disk.
     PageLoaded,
+    /// What is stored of a page was found damaged.
+    PageDamaged,
     /// Rule 11: a remembered outcome was told.
     OutcomeRemembered,
     /// Rule 11: an unknown id was refused for ever.

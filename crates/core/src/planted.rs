@@ -76,6 +76,26 @@ bugs! {
     OutcomeForgotten,
     /// The validation floor is ignored: what is not known counts as unchanged.
     FloorIgnored,
+    /// A second live parent for the same home is taken.
+    SecondParentTaken,
+    /// A removal goes by the path that the segment had.
+    RemovalByPath,
+    /// An image in the stream settles only the last try for its page.
+    OnlyLastTry,
+    /// A page out of a parent's memory counts as news of the home.
+    MemoryIsNews,
+    /// The log is trimmed with installations only, each by a bounded number of records.
+    TrimmedOnlyWithPages,
+    /// A page that is loaded in order to be installed may go out of memory before it is.
+    ColdPagesHoldTheLog,
+    /// A removal goes on where another segment's stands.
+    RemovalsMixed,
+    /// Pages of a removed segment go before its removal was told.
+    RemovedEarly,
+    /// Changes are told to those who hold the page, and not to those who watch its segment.
+    WatchNotTold,
+    /// A page that is damaged on disk counts as one that was never written.
+    DamagedIsEmpty,
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -157,7 +157,7 @@ impl<W> Upstream<W> {
     /// home stand at different places. A second parent's stream is left alone,
     /// and so is its edge: other homes may be on it (rule 1).
     pub fn hears(&mut self, edge: EdgeId, message: &Down, out: &mut Out) -> bool {
-        if self.edge == Some(edge) {
+        if self.edge == Some(edge) || planted::is(Bug::SecondParentTaken) {
             return true;
         }
         match (self.edge, message) {
@@ -329,7 +329,7 @@ impl<W> Upstream<W> {
         // An image in the stream is as of the stream's place, whichever try it
         // answers: over a slow link the answer to the first try may well come
         // after the second was sent.
-        let is_image = matches!(answer, FetchAnswer::Image(_));
+        let is_image = matches!(answer, FetchAnswer::Image(_)) && !planted::is(Bug::OnlyLastTry);
         let Some(fetching) = known.filter(|f| f.attempt == attempt || is_image) else {
             out.note(Note::OtherAttemptDropped);
             self.drop_entered(page, entry);

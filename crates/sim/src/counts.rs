@@ -3,6 +3,7 @@
 use crate::faults::Kind;
 use std::collections::BTreeMap;
 use std::fmt;
+use thorp_core::message::{FetchRefusal, InvalidCommit, Refusal};
 use thorp_core::note::Note;
 
 /// Counts of one run, or of many.
@@ -30,7 +31,7 @@ pub struct Counts {
     pub doomed: u64,
     /// Transactions given up: no page, no news, too many misses, or on purpose.
     pub given_up: u64,
-    /// Commits refused, by kind.
+    /// Commits and pages refused, by kind.
     pub refusals: BTreeMap<&'static str, u64>,
     /// Other answers to programs, by kind.
     pub answers: BTreeMap<&'static str, u64>,
@@ -38,6 +39,54 @@ pub struct Counts {
     pub faults: BTreeMap<Kind, u64>,
     /// Branches of rules, as the cores told them.
     pub notes: BTreeMap<Note, u64>,
+}
+
+/// The kinds of refusals that a campaign has to see: all but those of rules that are not built
+/// yet (*in doubt*, *no right*, *several homes*), and those that no village is large enough for.
+pub const REFUSALS: &[&str] = &[
+    "conflict",
+    "busy",
+    "full",
+    "built on a refused one",
+    "unknown",
+    "forgotten",
+    "invalid: NoSuchSegment",
+    "invalid: Generation",
+    "invalid: Patch",
+    "invalid: NotStaged",
+    "invalid: ReservedPage",
+    "invalid: Malformed",
+    "invalid: Damaged",
+    "page: NoSuchSegment",
+    "page: Damaged",
+    "page: Busy",
+];
+
+/// The kind of a refusal, and what is wrong with an invalid request.
+pub fn kind_of(refusal: &Refusal) -> &'static str {
+    let Refusal::Invalid { reason } = refusal else {
+        return refusal.kind();
+    };
+    match reason {
+        InvalidCommit::NoSuchSegment => "invalid: NoSuchSegment",
+        InvalidCommit::Generation { .. } => "invalid: Generation",
+        InvalidCommit::Patch { .. } => "invalid: Patch",
+        InvalidCommit::TooLarge => "invalid: TooLarge",
+        InvalidCommit::NotStaged => "invalid: NotStaged",
+        InvalidCommit::ReservedPage => "invalid: ReservedPage",
+        InvalidCommit::Malformed => "invalid: Malformed",
+        InvalidCommit::Damaged => "invalid: Damaged",
+        InvalidCommit::SeveralHomes => "invalid: SeveralHomes",
+    }
+}
+
+/// Why a page was refused.
+pub fn kind_of_fetch(refusal: FetchRefusal) -> &'static str {
+    match refusal {
+        FetchRefusal::NoSuchSegment => "page: NoSuchSegment",
+        FetchRefusal::Damaged => "page: Damaged",
+        FetchRefusal::Busy => "page: Busy",
+    }
 }
 
 impl Counts {
@@ -78,6 +127,22 @@ impl Counts {
     pub fn notes_missing(&self) -> Vec<&'static str> {
         let missing = Note::ALL.iter().filter(|n| !self.notes.contains_key(n));
         missing.map(|note| note.name()).collect()
+    }
+
+    /// Kinds of refusals that never occurred.
+    pub fn refusals_missing(&self) -> Vec<&'static str> {
+        let missing = REFUSALS.iter().filter(|k| !self.refusals.contains_key(*k));
+        missing.copied().collect()
+    }
+
+    /// Everything that never occurred and should have.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let missing = [
+            self.faults_missing(),
+            self.notes_missing(),
+            self.refusals_missing(),
+        ];
+        missing.concat()
     }
 
     /// Kinds of faults that never struck.
@@ -121,6 +186,7 @@ impl fmt::Display for Counts {
         write_all(f, "faults", faults)?;
         let notes = self.notes.iter().map(|(k, n)| (k.name(), *n));
         write_all(f, "notes", notes)?;
+        writeln!(f, "refusals never seen: {:?}", self.refusals_missing())?;
         writeln!(f, "faults never seen: {:?}", self.faults_missing())?;
         writeln!(f, "notes never seen: {:?}", self.notes_missing())
     }

@@ -3,6 +3,8 @@
 use crate::prng::Prng;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
+use thorp_core::home::page_key;
+use thorp_core::ids::PageId;
 use thorp_core::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
 
 type Key = (Table, Vec<u8>);
@@ -11,6 +13,8 @@ type Key = (Table, Vec<u8>);
 #[derive(Debug, Default)]
 pub struct Disk {
     durable: BTreeMap<Key, Vec<u8>>,
+    /// Bits of stored values that have flipped since they were written.
+    flipped: BTreeMap<Key, Vec<usize>>,
     pending: VecDeque<Batch>,
     /// Pending batches that reads see already.
     seen: usize,
@@ -45,6 +49,40 @@ impl Disk {
         self.pending.len()
     }
 
+    /// The pages that are durable, damaged or not.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        let keys = self.durable.keys();
+        let of_pages = keys.filter(|(table, _)| *table == Table::Pages);
+        of_pages.filter_map(|(_, key)| {
+            let number: [u8; 8] = key.as_slice().try_into().ok()?;
+            Some(PageId::from_key(u64::from_be_bytes(number)))
+        })
+    }
+
+    /// A bit of a stored page flips.
+    pub fn flip(&mut self, page: PageId, bit: usize) -> bool {
+        let key = (Table::Pages, page_key(page));
+        let Some(value) = self.durable.get_mut(&key) else {
+            return false;
+        };
+        let bit = bit % (value.len() * 8).max(1);
+        let Some(byte) = value.get_mut(bit / 8) else {
+            return false;
+        };
+        *byte ^= 1 << (bit % 8);
+        self.flipped.entry(key).or_default().push(bit);
+        true
+    }
+
+    /// What was damaged is put back from elsewhere.
+    pub fn mend(&mut self) {
+        for (key, bits) in std::mem::take(&mut self.flipped) {
+            if let Some(value) = self.durable.get_mut(&key) {
+                bits.iter().for_each(|bit| value[bit / 8] ^= 1 << (bit % 8));
+            }
+        }
+    }
+
     /// Makes the first batches durable, and tells them in order.
     pub fn sync(&mut self, batches: usize) -> Vec<Batch> {
         let count = batches.min(self.pending.len());
@@ -52,6 +90,8 @@ impl Disk {
         self.seen = self.seen.saturating_sub(count);
         for batch in &synced {
             for op in &batch.ops {
+                let (Op::Put { table, key, .. } | Op::Delete { table, key }) = op;
+                self.flipped.remove(&(*table, key.clone()));
                 apply(&mut self.durable, op);
             }
         }
@@ -74,7 +114,13 @@ impl Disk {
     }
 
     /// Reads at a random moment: an engine may show batches before they are durable.
-    pub fn read(&mut self, prng: &mut Prng, table: Table, key: &[u8]) -> Option<Vec<u8>> {
+    /// A flipped bit is noticed: engines keep checksums.
+    pub fn read(
+        &mut self,
+        prng: &mut Prng,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, Flipped> {
         self.seen = prng.range(self.seen as u64, self.pending.len() as u64) as usize;
         let visible = self.pending.iter().take(self.seen).rev();
         let ops = visible.flat_map(|batch| batch.ops.iter().rev());
@@ -84,14 +130,22 @@ impl Disk {
                     table: t,
                     key: k,
                     value,
-                } if *t == table && k == key => return Some(value.clone()),
-                Op::Delete { table: t, key: k } if *t == table && k == key => return None,
+                } if *t == table && k == key => return Ok(Some(value.clone())),
+                Op::Delete { table: t, key: k } if *t == table && k == key => return Ok(None),
                 _ => {}
             }
         }
-        self.durable.get(&(table, key.to_vec())).cloned()
+        let key = (table, key.to_vec());
+        if self.flipped.contains_key(&key) {
+            return Err(Flipped);
+        }
+        Ok(self.durable.get(&key).cloned())
     }
 }
+
+/// What was read is not what was written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Flipped;
 
 fn apply(tables: &mut BTreeMap<Key, Vec<u8>>, op: &Op) {
     match op {
@@ -161,7 +215,7 @@ mod tests {
         for value in 1..20 {
             disk.append(put(u64::from(value), 1, value));
         }
-        let mut last = None;
+        let mut last = Ok(None);
         for round in 0..50 {
             let read = disk.read(&mut prng, Table::Log, &[1]);
             assert!(read >= last);
@@ -170,5 +224,32 @@ mod tests {
                 disk.sync(3);
             }
         }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed_until_it_is_put_back_or_written_over() {
+        let mut prng = Prng::new(3);
+        let mut disk = Disk::default();
+        let page = PageId::new(1, 1);
+        let stored = |value: u8, mark| Batch {
+            mark: Mark(mark),
+            ops: vec![Op::Put {
+                table: Table::Pages,
+                key: page_key(page),
+                value: vec![value],
+            }],
+        };
+        let mut read = |disk: &mut Disk| disk.read(&mut prng, Table::Pages, &page_key(page));
+        assert!(!disk.flip(page, 3), "nothing is stored");
+        disk.append(stored(7, 1));
+        disk.sync(1);
+        assert!(disk.flip(page, 11));
+        assert_eq!(read(&mut disk), Err(Flipped));
+        disk.mend();
+        assert_eq!(read(&mut disk), Ok(Some(vec![7])));
+        assert!(disk.flip(page, 0));
+        disk.append(stored(8, 2));
+        disk.sync(1);
+        assert_eq!(read(&mut disk), Ok(Some(vec![8])));
     }
 }

@@ -6,9 +6,10 @@ use crate::disk::Disk;
 use crate::failure::{Checked, Failure, demand};
 use crate::time::{At, Event, Local, NodeNo};
 use crate::world::World;
-use thorp_core::door::{Effect, Input, LoadResult, Out};
+use thorp_core::door::{Answer, Effect, Input, LoadResult, Out};
 use thorp_core::home::{decode_page, page_key};
 use thorp_core::ids::{HomeId, NodeKind, PageId};
+use thorp_core::note::Note;
 use thorp_core::storage::{Batch, Mark, Table};
 
 /// Milliseconds until a home that lost its disk is tried again.
@@ -43,7 +44,10 @@ impl World {
             }
             match effect {
                 Effect::Send(edge, message) => self.send(no, edge, message)?,
-                Effect::Close(edge, why) => self.close(no, edge, why),
+                Effect::Close(edge, why) => {
+                    self.news_turned_away();
+                    self.close(no, edge, why);
+                }
                 Effect::Append(batch) => self.append(no, batch)?,
                 Effect::Load(page) => {
                     let at = self.now.plus_us(self.prng.below(5_000));
@@ -52,11 +56,19 @@ impl World {
                 Effect::Publish(publish) => checks::cache::publish(self, no, &publish)?,
                 Effect::Answer(ticket, answer) => {
                     if let Some(resident) = &mut self.node(no).resident {
+                        if let Answer::Unwatched { home, segment } = answer {
+                            resident.watches.end(home, segment);
+                        }
                         resident.answers.insert(ticket, answer);
                     }
                     self.plan_local(no, self.now, Local::Answered { ticket });
                 }
-                Effect::Note(note) => *self.counts.notes.entry(note).or_default() += 1,
+                Effect::Note(note) => {
+                    if note == Note::OtherEpochDropped {
+                        self.news_turned_away();
+                    }
+                    *self.counts.notes.entry(note).or_default() += 1;
+                }
             }
         }
         Ok(())
@@ -192,10 +204,14 @@ impl World {
             return Ok(());
         };
         let key = page_key(page);
-        let stored = disk.read(&mut prng, Table::Pages, &key);
-        let image = stored.map(|value| decode_page(&key, &value)).transpose();
-        let image = image.map_err(|error| Failure::new("disk", error.to_string()))?;
-        let result = LoadResult::Found(image);
+        let result = match disk.read(&mut prng, Table::Pages, &key) {
+            Ok(stored) => {
+                let image = stored.map(|value| decode_page(&key, &value)).transpose();
+                let image = image.map_err(|error| Failure::new("disk", error.to_string()))?;
+                LoadResult::Found(image)
+            }
+            Err(_) => LoadResult::Damaged,
+        };
         self.handle(no, Input::Loaded { page, result })
     }
 

@@ -57,4 +57,8 @@ kinds! {
     SentAgain,
     /// A process that keeps no rules connects for a while.
     Rogue,
+    /// A node connects to another parent beside its own.
+    SecondParent,
+    /// A bit of a stored page flips, until what is stored is put back.
+    BitFlip,
 }

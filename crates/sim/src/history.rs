@@ -1,7 +1,7 @@
 //! What programs did and were told.
 
 use crate::truth::Object;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId};
@@ -41,6 +41,8 @@ pub struct History {
     pub told: BTreeMap<CommitId, Outcome>,
     /// The highest position of each home that any program was told.
     pub acknowledged: BTreeMap<HomeId, Position>,
+    /// Segments that somebody asked to remove.
+    pub removals: BTreeSet<(HomeId, SegmentId)>,
     /// Values staged, by the first of their overflow pages.
     pub staged: BTreeMap<(HomeId, SegmentId, PageNo), Arc<[u8]>>,
 }

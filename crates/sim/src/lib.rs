@@ -16,6 +16,7 @@ pub mod faults;
 pub mod history;
 pub mod link;
 pub mod network;
+pub mod news;
 pub mod node;
 pub mod options;
 pub mod people;

@@ -1,5 +1,6 @@
 //! Connections: FIFO in each direction, cut at any moment, bounded.
 
+use crate::news::Sent;
 use crate::time::{At, End, NodeNo};
 use std::collections::{BTreeMap, VecDeque};
 use thorp_core::ids::PageId;
@@ -10,8 +11,8 @@ use thorp_core::message::Message;
 pub enum Item {
     /// The connection is there.
     Open,
-    /// A message.
-    Message(Message),
+    /// A message, and what it says of a home being there.
+    Message(Message, Option<Sent>),
     /// The connection is gone.
     End,
 }
@@ -53,7 +54,7 @@ impl Lane {
         match item {
             Item::Open => self.opened = true,
             Item::End => self.closed = true,
-            Item::Message(_) => {}
+            Item::Message(..) => {}
         }
         Some(item)
     }

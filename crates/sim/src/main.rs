@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use thorp_core::planted::{self, Bug};
 use thorp_sim::campaign::{self, Catch};
+use thorp_sim::counts::Counts;
 use thorp_sim::{Mode, Options, Story};
 
 /// Simulates villages from seeds and checks what must hold.
@@ -127,7 +128,7 @@ fn run_many(first: u64, seeds: u64, jobs: u64, bug: Option<Bug>) -> ExitCode {
     println!("time: {:.1} s", begun.elapsed().as_secs_f64());
     let Some(failed) = campaign.failed else {
         println!("all {seeds} seeds from {first} hold");
-        return ExitCode::SUCCESS;
+        return print_missing(&campaign.counts, seeds);
     };
     let again = campaign::retell(failed.seed);
     again.tail.iter().for_each(|line| println!("{line}"));
@@ -137,6 +138,19 @@ fn run_many(first: u64, seeds: u64, jobs: u64, bug: Option<Bug>) -> ExitCode {
     }
     ExitCode::FAILURE
 }
+
+/// A large campaign has to see everything that can happen: what it never saw is not tried.
+fn print_missing(counts: &Counts, seeds: u64) -> ExitCode {
+    let missing = counts.missing();
+    if seeds < SEEDS_FOR_ALL || missing.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("never seen in {seeds} seeds: {}", missing.join(", "));
+    ExitCode::FAILURE
+}
+
+/// Seeds in which everything has to be seen.
+const SEEDS_FOR_ALL: u64 = 1_000;
 
 fn print_failure(story: &Story, bug: Option<Bug>) {
     if let Err(failure) = &story.result {

@@ -28,6 +28,12 @@ impl World {
             self.redial(child, parent);
             return Ok(());
         }
+        self.connect(child, parent);
+        Ok(())
+    }
+
+    /// A connection begins.
+    pub fn connect(&mut self, child: NodeNo, parent: NodeNo) -> EdgeId {
         self.last_edge = self.last_edge.next();
         let id = self.last_edge;
         let delay = if self.nodes[parent.0].kind == NodeKind::Home {
@@ -52,7 +58,7 @@ impl World {
         self.edges.insert(id, edge);
         self.plan_arrival(id, End::Parent, up);
         self.plan_arrival(id, End::Child, down);
-        Ok(())
+        id
     }
 
     fn redial(&mut self, child: NodeNo, parent: NodeNo) {
@@ -84,6 +90,7 @@ impl World {
         }
         self.counts.messages += 1;
         checks::promises::sent(self, from, &message)?;
+        let news = self.news_in(from, &message);
         let message = self.as_bytes(message)?;
         if self.village.beside && matches!(message, Message::Down(Down::Peer(_))) {
             self.send_beside(id, message);
@@ -95,7 +102,7 @@ impl World {
             return Ok(());
         };
         let lane = edge.lane(end);
-        let at = lane.send(arrives, Item::Message(message));
+        let at = lane.send(arrives, Item::Message(message, news));
         let full = lane.len() > queue_max;
         self.plan_arrival(id, end, at);
         if full {
@@ -191,8 +198,10 @@ impl World {
         }
         match item {
             Item::Open => self.connected(id, end),
-            Item::Message(message) => {
+            Item::Message(message, news) => {
+                self.news_arrive(news);
                 self.handle(no, Input::Received { edge: id, message })?;
+                self.news_taken(no);
                 checks::directory::check_edge(self, id)
             }
             Item::End => self.disconnected(id, end, opened),

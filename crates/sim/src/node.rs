@@ -1,6 +1,8 @@
 //! A node of the village: a core, and what its driver keeps beside it.
 
+use crate::checks::watches::Watches;
 use crate::disk::Disk;
+use crate::news::NewsOf;
 use crate::program::Session;
 use crate::rogue::Rogue;
 use crate::time::{At, NodeNo};
@@ -117,6 +119,8 @@ pub struct Resident {
     pub tickets: BTreeMap<Ticket, (usize, u64)>,
     /// Answers on their way to the program.
     pub answers: BTreeMap<Ticket, Answer>,
+    /// What the program watches.
+    pub watches: Watches,
     /// The last ticket given.
     pub last_ticket: Ticket,
     /// Whether a squeeze of the cache is planned.
@@ -143,6 +147,8 @@ pub struct Node {
     pub machine: Option<Machine>,
     /// When the next tick is planned.
     pub tick_planned: Option<At>,
+    /// What it last heard of each home.
+    pub news: NewsOf,
     /// Whom it dials.
     pub parents: Vec<NodeNo>,
     /// Until when it does not read its connections.

@@ -1,14 +1,15 @@
 //! How programs and their members meet: wishes, answers, the cache's pressure.
 
 use crate::checks;
+use crate::counts::kind_of_fetch;
 use crate::failure::Checked;
 use crate::program::{Context, Session, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
 use std::rc::Rc;
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{HomeId, Ticket};
-use thorp_core::message::{CommitRequest, Outcome};
+use thorp_core::ids::{HomeId, SegmentId, Ticket};
+use thorp_core::message::{CommitRequest, Outcome, Request};
 
 impl World {
     /// A session goes on, unless it went on otherwise.
@@ -33,11 +34,17 @@ impl World {
         };
         let answer = resident.answers.remove(&ticket);
         let who = resident.tickets.remove(&ticket);
+        // Of what floods asked for, nobody waits.
+        if let (Some(Answer::NotFetched(why)), None) = (&answer, who) {
+            self.counts.refused(kind_of_fetch(*why));
+        }
         let (Some(answer), Some((session, wait))) = (answer, who) else {
             return Ok(());
         };
-        if matches!(answer, Answer::Busy) {
-            self.counts.answered("busy");
+        match &answer {
+            Answer::Busy => self.counts.answered("busy"),
+            Answer::NotFetched(why) => self.counts.refused(kind_of_fetch(*why)),
+            _ => {}
         }
         self.with_session(no, session, |session, world| {
             if session.wait != wait {
@@ -50,9 +57,20 @@ impl World {
                     checks::reads::session(session, *position, "was told to have committed at")?;
                 }
             }
+            if let (Some((segment, number)), Answer::Called(_)) = (session.fencing(), &answer) {
+                world.fence(no, (session.home, segment), number);
+            }
             let context = world.context(no, session.home);
             Ok(Some(session.answered(answer, &context)))
         })
+    }
+
+    /// From now on a watch is told everything.
+    fn fence(&mut self, no: NodeNo, key: (HomeId, SegmentId), number: u64) {
+        let end = self.truths[&key.0].end;
+        if let Some(resident) = &mut self.node(no).resident {
+            resident.watches.fence(key, number, &resident.cache, end);
+        }
     }
 
     fn context(&self, no: NodeNo, home: HomeId) -> Context<'_> {
@@ -63,6 +81,8 @@ impl World {
             mono: node.now(self.now).mono,
             habits: &self.village.habits,
             member: node.id,
+            watches: node.resident.as_ref().map(|resident| &resident.watches),
+            news: node.news.get(&home).copied().unwrap_or_default(),
             acknowledged: &self.history.acknowledged,
             healed: self.healed,
             closing: self.closing,
@@ -204,6 +224,18 @@ impl World {
     pub fn ask(&mut self, no: NodeNo, ticket: Ticket, ask: Ask) -> Checked {
         if !self.nodes[no.0].is_up() {
             return Ok(());
+        }
+        if let Ask::Call {
+            home,
+            request: Request::Remove { segment },
+        } = &ask
+        {
+            self.history.removals.insert((*home, *segment));
+        }
+        if let (Ask::Watch { home, segment, on }, Some(resident)) =
+            (&ask, &mut self.node(no).resident)
+        {
+            resident.watches.ask(&resident.cache, *home, *segment, *on);
         }
         self.handle(no, Input::Asked { ticket, ask })
     }

@@ -8,7 +8,7 @@ use crate::rogue::Rogue;
 use crate::time::{Event, Local, NodeNo};
 use crate::world::World;
 use thorp_core::door::Input;
-use thorp_core::ids::{EdgeId, NodeKind, Place};
+use thorp_core::ids::{EdgeId, NodeKind, PageId, Place};
 use thorp_core::message::{CommitRequest, Message, Outcome, Up};
 
 /// A fault that lasts, to be taken back.
@@ -25,6 +25,10 @@ pub enum Relief {
     Node(NodeNo),
     /// A process that keeps no rules is ended.
     Rogue(NodeNo),
+    /// A connection beside a node's own is ended.
+    Besides(EdgeId),
+    /// What a disk had stored is put back.
+    Mend(NodeNo),
     /// A disk has room again.
     Disk(NodeNo),
     /// A disk is going to refuse what it is given.
@@ -82,6 +86,8 @@ impl World {
             Kind::Moves => Ok(self.move_member()),
             Kind::SentAgain => self.send_again(),
             Kind::Rogue => self.let_rogue_in(),
+            Kind::SecondParent => Ok(self.connect_besides()),
+            Kind::BitFlip => self.flip_bit(),
         }
     }
 
@@ -324,6 +330,84 @@ impl World {
         Ok(true)
     }
 
+    /// A node connects to a parent that is not its own: it has to turn that away, as long as
+    /// its own is there (rule 1).
+    fn connect_besides(&mut self) -> bool {
+        let kind =
+            [NodeKind::Member, NodeKind::Member, NodeKind::Redirector][self.fault_prng.index(3)];
+        let Some(child) = self.pick_node(kind) else {
+            return false;
+        };
+        let parents: Vec<NodeNo> = self
+            .nodes
+            .iter()
+            .filter(|parent| parent.is_up() && self.may_connect_besides(child, parent.no))
+            .map(|parent| parent.no)
+            .collect();
+        let Some(parent) = self.fault_prng.pick(&parents).copied() else {
+            return false;
+        };
+        let edge = self.connect(child, parent);
+        let ms = self.fault_prng.range(300, 3_000);
+        self.relieve_in(ms, Relief::Besides(edge));
+        true
+    }
+
+    /// Sites go only straight to a home besides: two could become each other's parents.
+    fn may_connect_besides(&self, child: NodeNo, parent: NodeNo) -> bool {
+        let kind = self.nodes[parent.0].kind;
+        let right = match self.nodes[child.0].kind {
+            NodeKind::Member => kind != NodeKind::Member,
+            _ => kind == NodeKind::Home,
+        };
+        let connected = |edge: &Edge| edge.child == child && edge.parent == parent;
+        right
+            && !self.nodes[child.0].parents.contains(&parent)
+            && !self.edges.values().any(connected)
+    }
+
+    /// A bit flips where a page lies, mostly of one that programs use. Often the home starts
+    /// again then: what it has in memory is right still.
+    fn flip_bit(&mut self) -> Checked<bool> {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return Ok(false);
+        };
+        let Some((_, disk)) = &mut self.nodes[no.0].home else {
+            return Ok(false);
+        };
+        let pages: Vec<PageId> = disk.pages().collect();
+        let Some(page) = self.fault_prng.pick(&pages).copied() else {
+            return Ok(false);
+        };
+        let bit = self.fault_prng.bits() as usize;
+        if !disk.flip(page, bit) {
+            return Ok(false);
+        }
+        let now = self.now;
+        self.trace
+            .line(|| format!("{now:?} a bit of page {page} flips"));
+        let ms = self.fault_prng.range(500, 4_000);
+        self.relieve_in(ms, Relief::Mend(no));
+        if self.fault_prng.percent(60) {
+            self.kill(no)?;
+            self.plan_restart(no, 300);
+        }
+        Ok(true)
+    }
+
+    /// What is stored is put back from elsewhere. A home that has found it damaged knows of
+    /// that when it starts again.
+    fn mend(&mut self, no: NodeNo) -> Checked {
+        if let Some((_, disk)) = &mut self.node(no).home {
+            disk.mend();
+        }
+        if self.nodes[no.0].is_up() {
+            self.kill(no)?;
+            self.plan_restart(no, 300);
+        }
+        Ok(())
+    }
+
     fn let_rogue_in(&mut self) -> Checked<bool> {
         let kind = [NodeKind::Redirector, NodeKind::Home][self.fault_prng.index(2)];
         let Some(parent) = self.pick_node(kind) else {
@@ -368,6 +452,8 @@ impl World {
                     self.kill(no)?;
                 }
             }
+            Relief::Besides(edge) => self.cut(edge),
+            Relief::Mend(no) => self.mend(no)?,
             Relief::Link { edge, delay_us } => {
                 if let Some(edge) = self.edges.get_mut(&edge) {
                     edge.delay_us = delay_us;

@@ -6,8 +6,9 @@
 use crate::failure::{Checked, Failure, demand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Bound;
 use std::sync::Arc;
-use thorp_core::change::{self, PageChange, PageSlots};
+use thorp_core::change::{self, PageChange, PageSlots, SlotSet};
 use thorp_core::home::records::{self, LogRecord, MemberRecord, SegmentRecord};
 use thorp_core::ids::{
     CommitId, Generation, MemberId, ObjectId, PageId, PageNo, Position, Registration, SegmentId,
@@ -59,6 +60,10 @@ pub struct Truth {
     stamps: BTreeMap<Position, Stamp>,
     /// Overflow pages staged ahead of their commits: nothing names them yet.
     staged: BTreeMap<PageId, Image>,
+    /// The slots that each position changed, page by page.
+    touched: BTreeMap<Position, Vec<(PageId, SlotSet)>>,
+    /// The segment that a position removed.
+    removed_at: BTreeMap<Position, SegmentId>,
 }
 
 #[derive(Debug)]
@@ -140,6 +145,7 @@ impl Truth {
             return Ok(());
         }
         let position = self.end;
+        self.removed_at.insert(position, segment);
         let of = |page: &&PageId| page.segment == segment;
         let pages: Vec<PageId> = self.pages.keys().filter(of).copied().collect();
         for page in pages {
@@ -164,6 +170,44 @@ impl Truth {
         let last = self.pages.get(&page).and_then(|versions| versions.last());
         let image = last.is_some_and(|version| version.image.is_some());
         image && !self.removed.contains(&page.segment)
+    }
+
+    /// What commits after `from` and up to `to` changed of a segment. The end of a segment is
+    /// that of its first page.
+    pub fn touched(
+        &self,
+        from: Position,
+        to: Position,
+        segment: SegmentId,
+    ) -> impl Iterator<Item = (Position, PageId, SlotSet)> + '_ {
+        let range = (Bound::Excluded(from), Bound::Included(to.max(from)));
+        let touched = self.touched.range(range).flat_map(|(position, pages)| {
+            let pages = pages.iter();
+            pages.map(|(page, slots)| (*position, *page, *slots))
+        });
+        let ends = self.removed_at.range(range).map(|(position, segment)| {
+            let first = PageId::new(segment.0, 0);
+            (*position, first, SlotSet::ALL)
+        });
+        let all = touched.chain(ends);
+        all.filter(move |(_, page, _)| page.segment == segment)
+    }
+
+    /// Whether a position changed just these slots of a page, or ended it.
+    pub fn has_touched(&self, position: Position, page: PageId, slots: SlotSet) -> bool {
+        let touched = self.touched.get(&position).into_iter().flatten();
+        let ended = self.removed_at.get(&position) == Some(&page.segment);
+        (ended && slots == SlotSet::ALL) || touched.into_iter().any(|t| *t == (page, slots))
+    }
+
+    /// Whether a segment was removed.
+    pub fn is_removed(&self, segment: SegmentId) -> bool {
+        self.removed.contains(&segment)
+    }
+
+    /// The segments that were removed.
+    pub fn removed(&self) -> impl Iterator<Item = SegmentId> + '_ {
+        self.removed.iter().copied()
     }
 
     /// The stamp of the first commit above a position, if there is one.
@@ -197,6 +241,9 @@ impl Truth {
         self.end = position;
         self.stamp = record.stamp;
         self.stamps.insert(position, record.stamp);
+        let touched = record.changes.iter();
+        let touched = touched.map(|change| (change.page, change.slot_set()));
+        self.touched.insert(position, touched.collect());
         let of_objects = |change: &&PageChange| !change.page.page.is_overflow();
         for change in &record.changes {
             self.apply(change, position, record.stamp);

@@ -4,7 +4,7 @@
 use crate::faults::Kind;
 use crate::prng::Prng;
 use thorp_core::ids::EntryNo;
-use thorp_core::limits::ENTERINGS_MAX;
+use thorp_core::limits::{ENTERINGS_MAX, FETCH_RETRY_MS};
 
 /// Everything that a seed decides before time begins.
 #[derive(Clone, Debug)]
@@ -60,6 +60,10 @@ pub struct HomePlan {
     pub parked_bytes_max: usize,
     /// Milliseconds that a sync takes, at most.
     pub sync_ms_max: u64,
+    /// Log records trimmed by one batch.
+    pub log_trim_max: u64,
+    /// Pages of a removed segment deleted by one batch.
+    pub pages_removed_max: u32,
 }
 
 /// A site.
@@ -130,12 +134,19 @@ pub struct Habits {
     pub staleness_ms_max: u64,
 }
 
+/// A link so slow that a page is asked for again before the first answer can be there.
+const FAR_AWAY_US: u64 = FETCH_RETRY_MS * 1000 * 11 / 20;
+
 impl Village {
     /// Draws the village of a seed.
     pub fn draw(prng: &mut Prng) -> Self {
         let sites = draw_sites(prng);
         let members = draw_members(prng, sites.len());
-        let far_least = [500, 5_000, 40_000][prng.index(3)];
+        let far_least = if prng.percent(3) {
+            FAR_AWAY_US
+        } else {
+            [500, 5_000, 40_000][prng.index(3)]
+        };
         Village {
             homes: vec![draw_home(prng)],
             sites,
@@ -224,6 +235,8 @@ fn draw_home(prng: &mut Prng) -> HomePlan {
         parked_max: small_or(1, 4, 1_000),
         parked_bytes_max: small_or(1_000, 40_000, 10_000_000),
         sync_ms_max: small_or(1, 40, 5) as u64,
+        log_trim_max: small_or(1, 20, 4_096) as u64,
+        pages_removed_max: small_or(8, 40, 1_024) as u32,
     }
 }
 
@@ -296,6 +309,10 @@ fn draw_habits(prng: &mut Prng) -> Habits {
         reserved: prng.range(0, 30),
         passing: rare(prng, 40, 15),
         flood: rare(prng, 20, 10),
-        staleness_ms_max: prng.range(1_500, 10_000),
+        staleness_ms_max: if prng.percent(30) {
+            prng.range(300, 1_500)
+        } else {
+            prng.range(1_500, 10_000)
+        },
     }
 }

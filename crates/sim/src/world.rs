@@ -2,11 +2,13 @@
 //! truth that all of it is held against.
 
 use crate::checks;
+use crate::checks::watches::Watches;
 use crate::counts::Counts;
 use crate::disk::Disk;
 use crate::failure::{Checked, demand};
 use crate::history::History;
 use crate::link::Edge;
+use crate::news::News;
 use crate::node::{Machine, Node, Resident};
 use crate::options::Options;
 use crate::prng::Prng;
@@ -47,6 +49,8 @@ pub struct World {
     pub promised: BTreeMap<HomeId, Stamp>,
     /// What was durable and told at each home, by time.
     pub durable_told: BTreeMap<HomeId, Vec<(At, Position)>>,
+    /// News of a home that a node is about to take, or to turn away.
+    pub arriving: Option<(HomeId, News)>,
     /// What is counted.
     pub counts: Counts,
     /// What happened.
@@ -77,6 +81,10 @@ const EVENTS_MAX: u64 = 3_000_000;
 /// Simulated milliseconds that programs have to make progress in, once healed.
 const LIVENESS_MS_MAX: u64 = 60_000;
 
+/// Round trips to a home that programs have besides: pages one after the other, a commit, and all
+/// of it again after a conflict.
+const LIVENESS_ROUND_TRIPS: u64 = 100;
+
 /// Simulated milliseconds until a village at rest is quiet.
 const QUIET_MS: u64 = 8_000;
 
@@ -96,6 +104,7 @@ impl World {
             heard: BTreeMap::new(),
             promised: BTreeMap::new(),
             durable_told: BTreeMap::new(),
+            arriving: None,
             counts: Counts {
                 seeds: 1,
                 ..Counts::default()
@@ -173,6 +182,7 @@ impl World {
             wall_ms_ahead: 0,
             machine: None,
             tick_planned: None,
+            news: BTreeMap::new(),
             parents,
             deaf_until: At(0),
             slow_us: 0,
@@ -200,6 +210,7 @@ impl World {
         node.started = now;
         node.id = id;
         node.tick_planned = None;
+        node.news.clear();
         node.deaf_until = At(0);
         node.slow_us = 0;
         let name = node.name.clone();
@@ -234,6 +245,8 @@ impl World {
             registrations_max: plan.registrations_max,
             outcomes_per_member: plan.outcomes_per_member,
             per_child: self.per_child(),
+            log_trim_max: plan.log_trim_max,
+            pages_removed_max: plan.pages_removed_max,
             ..HomeConfig::new(*home, node.name.clone(), node.id)
         };
         let (home, mut out) = (*home, Out::new());
@@ -303,6 +316,7 @@ impl World {
             sessions,
             tickets: BTreeMap::new(),
             answers: BTreeMap::new(),
+            watches: Watches::default(),
             last_ticket: Ticket(0),
             squeezing: false,
         });
@@ -345,14 +359,15 @@ impl World {
         for session in self.all_sessions() {
             session.progress = 0;
         }
-        let until = self.now.plus_ms(LIVENESS_MS_MAX);
+        let ms = self.liveness_ms_max();
+        let until = self.now.plus_ms(ms);
         while self.all_sessions().any(|s| s.progress < PROGRESS_MIN) {
             let late = self.stuck(|session| session.progress < PROGRESS_MIN);
             demand!(
                 self.now < until,
                 "liveness",
-                "{LIVENESS_MS_MAX} ms after all faults these have not ended {PROGRESS_MIN} \
-                 transactions: {late:?}"
+                "{ms} ms after all faults these have not ended {PROGRESS_MIN} transactions: \
+                 {late:?}"
             );
             self.next()?;
         }
@@ -362,7 +377,7 @@ impl World {
     /// Programs stop, and what is on its way arrives.
     fn rest(&mut self) -> Checked {
         self.closing = true;
-        let until = self.now.plus_ms(LIVENESS_MS_MAX);
+        let until = self.now.plus_ms(self.liveness_ms_max());
         while self.all_sessions().any(|s| !s.is_stopped()) {
             let late = self.stuck(|session| !session.is_stopped());
             demand!(
@@ -372,7 +387,16 @@ impl World {
             );
             self.next()?;
         }
-        self.run_for(QUIET_MS)
+        self.run_for(QUIET_MS + 2 * self.round_trip_ms())
+    }
+
+    fn liveness_ms_max(&self) -> u64 {
+        LIVENESS_MS_MAX + LIVENESS_ROUND_TRIPS * self.round_trip_ms()
+    }
+
+    /// Milliseconds that a home's answer takes at least.
+    pub fn round_trip_ms(&self) -> u64 {
+        2 * self.village.far.least_us / 1000
     }
 
     fn stuck(&self, is: impl Fn(&Session) -> bool) -> Vec<String> {

@@ -98,6 +98,16 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::EvidenceRewritten, "evidence-is-the-members-own"),
     (Bug::OutcomeForgotten, "exactly-once-sent-again"),
     (Bug::FloorIgnored, "validation-floor"),
+    (Bug::SecondParentTaken, "trap-09-second-parent"),
+    (Bug::RemovalByPath, "removal-repeated"),
+    (Bug::OnlyLastTry, "slow-link-any-try"),
+    (Bug::MemoryIsNews, "memory-is-no-news"),
+    (Bug::TrimmedOnlyWithPages, "trimming-with-a-hot-page"),
+    (Bug::ColdPagesHoldTheLog, "installation-of-a-cold-page"),
+    (Bug::RemovalsMixed, "removals-two-at-once"),
+    (Bug::RemovedEarly, "removal-and-installation"),
+    (Bug::WatchNotTold, "watch"),
+    (Bug::DamagedIsEmpty, "damaged-page"),
 ];
 
 fn alone() -> MutexGuard<'static, ()> {

@@ -17,6 +17,7 @@ use crate::limits::{
 };
 use crate::message::{CallError, CallId, Request, Response};
 use crate::note::Note;
+use crate::planted::{self, Bug};
 use crate::storage::{Op, Table};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -201,10 +202,15 @@ impl Home {
 
     fn remove_segment(&mut self, now: Now, id: SegmentId, out: &mut Out) -> Called {
         self.not_too_busy()?;
+        #[cfg(feature = "planted-bugs")]
+        let id = self.segments.named_as_before(id);
         if self.segments.get(id).is_none() {
             return Ok(Response::Removed);
         }
         self.segments.begin_removal(id);
+        if planted::is(Bug::RemovedEarly) {
+            self.removable.insert(id);
+        }
         let mut effects = Effects::default();
         effects.ops.extend(self.segments.put(id));
         self.accept(now, effects, None, Some(id), out);

@@ -9,17 +9,13 @@ use crate::door::Out;
 use crate::ids::{PageId, PageNo, Position, SegmentId};
 use crate::limits::INSTALL_PAGES_MAX;
 use crate::note::Note;
+use crate::planted::{self, Bug};
 use crate::storage::{Mark, Op, Table};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// Log records trimmed by one batch.
-const TRIM_MAX: u64 = 4096;
-
-/// Log records that are worth a batch of their own.
-const TRIM_MIN: u64 = 256;
-
-/// Pages of a removed segment deleted by one batch.
-const REMOVE_MAX: u32 = 1024;
+/// One in so many of the log records that a batch may trim is worth a batch of its own.
+const TRIM_WORTH: u64 = 16;
 
 /// An installation that is on its way to the disk.
 #[derive(Debug)]
@@ -49,28 +45,39 @@ impl Home {
         self.trim(out);
         self.remove_pages(out);
         // After the installation: what was loaded for it would go before it is used.
-        self.pages.shrink(|page| self.parking.needs(page));
+        let (to_install, parking) = (&self.to_install, &self.parking);
+        let needed = |page| to_install.contains(&page) || parking.needs(page);
+        self.pages.shrink(needed);
     }
 
-    /// Installs the pages that were modified first, one batch at a time.
+    /// Installs the pages that were modified first, one batch at a time. Those that have to be
+    /// loaded for it are installed when they are there: by the next time they would be out of
+    /// memory again, and hold the log for ever.
     fn install(&mut self, out: &mut Out) {
-        if self.installing.is_some() || self.pages.mob_bytes() < self.config.mob_bytes_high {
+        if self.installing.is_some() {
             return;
         }
         let position = self.durable;
-        let wanted = self.pages.oldest_modified(INSTALL_PAGES_MAX, position);
+        let wanted = if self.pages.mob_bytes() >= self.config.mob_bytes_high {
+            self.pages.oldest_modified(INSTALL_PAGES_MAX, position)
+        } else {
+            self.loaded_to_install()
+        };
         let (mut pages, mut aside) = (Vec::new(), Vec::new());
         let mut ops = Vec::new();
         for page in wanted {
             if let Some(installable) = self.pages.installable(page) {
                 ops.push(install_op(&installable));
                 ops.extend(self.pages.no_more_aside(page));
+                self.to_install.remove(&page);
                 pages.push(page);
             } else if let Some(op) = self.pages.begin_aside(page, position) {
                 out.note(Note::SetAside);
                 ops.push(op);
+                self.to_install.remove(&page);
                 aside.push(page);
             } else {
+                self.to_install.insert(page);
                 self.load(page, out);
             }
         }
@@ -81,7 +88,7 @@ impl Home {
         let installed = self
             .pages
             .installed_without(&done, position)
-            .min(Position(self.installed.0 + TRIM_MAX))
+            .min(Position(self.installed.0 + self.config.log_trim_max))
             .max(self.installed);
         self.trim_to(installed, &mut ops);
         out.note(Note::Installed);
@@ -95,14 +102,32 @@ impl Home {
         });
     }
 
+    /// The pages that were loaded in order to be installed, once all of them are there.
+    fn loaded_to_install(&mut self) -> Vec<PageId> {
+        if planted::is(Bug::ColdPagesHoldTheLog) {
+            self.to_install.clear();
+        }
+        let pages = &self.pages;
+        if self.to_install.iter().any(|page| pages.is_loading(*page)) {
+            return Vec::new();
+        }
+        let there = core::mem::take(&mut self.to_install).into_iter();
+        there.filter(|page| pages.is_modified(*page)).collect()
+    }
+
     /// Trims the log as far as everything is installed: one installation may
     /// leave more behind it than one batch should delete.
     fn trim(&mut self, out: &mut Out) {
         let installed = self.pages.installed_without(&[], self.durable);
-        if self.installing.is_some() || installed.0 < self.installed.0 + TRIM_MIN {
+        let most = self.config.log_trim_max;
+        let enough = self.installed.0 + (most / TRIM_WORTH).max(1);
+        if self.installing.is_some()
+            || installed.0 < enough
+            || planted::is(Bug::TrimmedOnlyWithPages)
+        {
             return;
         }
-        let installed = installed.min(Position(self.installed.0 + TRIM_MAX));
+        let installed = installed.min(Position(self.installed.0 + most));
         let mut ops = Vec::new();
         self.trim_to(installed, &mut ops);
         self.append_ops(ops, Then::Nothing, out);
@@ -150,16 +175,19 @@ impl Home {
     pub(super) fn whole_segment(&mut self, segment: SegmentId) -> Vec<PageChange> {
         self.pages.forget_segment(segment);
         self.removable.insert(segment);
+        // Also to those who watch it and hold nothing of it: by its first page.
+        let first = PageId::new(segment.0, 0);
         let held = self.children.directory.pages_of(segment).into_iter();
-        held.map(|page| PageChange {
+        let pages: BTreeSet<PageId> = held.chain([first]).collect();
+        let ended = pages.into_iter().map(|page| PageChange {
             page,
             slots: PageSlots::Whole,
-        })
-        .collect()
+        });
+        ended.collect()
     }
 
     fn remove_pages(&mut self, out: &mut Out) {
-        let (segment, from) = match (&self.removing, self.removable.first()) {
+        let (mut segment, from) = match (&self.removing, self.removable.first()) {
             (None, Some(segment)) => (*segment, PageNo(0)),
             (Some(r), _) if r.mark <= self.durable_mark => match r.next {
                 Some(next) => (r.segment, next),
@@ -167,7 +195,11 @@ impl Home {
             },
             _ => return,
         };
-        let pages = self.segments.pages_to_remove(segment, from, REMOVE_MAX);
+        if planted::is(Bug::RemovalsMixed) {
+            segment = self.removable.first().copied().unwrap_or(segment);
+        }
+        let most = self.config.pages_removed_max;
+        let pages = self.segments.pages_to_remove(segment, from, most);
         let mut ops = Vec::new();
         for page in &pages {
             let page = PageId {
@@ -178,7 +210,7 @@ impl Home {
             ops.extend(self.pages.no_more_aside(page));
             self.pages.aside.forget(page);
         }
-        let last = pages.len() < REMOVE_MAX as usize;
+        let last = pages.len() < most as usize;
         if last {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));
         }

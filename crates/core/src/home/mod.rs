@@ -72,6 +72,8 @@ pub struct Home {
     waiting: BTreeMap<PageId, Vec<Waiter>>,
     installed: Position,
     installing: Option<Installing>,
+    /// Pages that are loaded in order to be installed.
+    to_install: BTreeSet<PageId>,
     removing: Option<Removing>,
     /// Removed segments whose end was told: their pages may go.
     removable: BTreeSet<SegmentId>,
@@ -184,6 +186,7 @@ impl Home {
             ("image_bytes", self.pages.image_bytes()),
             ("mob_bytes", self.pages.mob_bytes()),
             ("aside", self.pages.aside.len()),
+            ("log", (self.durable.0 - self.installed.0) as usize),
             ("changes", self.changes.len()),
             ("registrations", self.outcomes.len()),
             ("segments", self.segments.len()),

@@ -51,6 +51,10 @@ pub struct HomeConfig {
     pub outcomes_per_member: u64,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
+    /// Log records trimmed by one batch, at least one.
+    pub log_trim_max: u64,
+    /// Pages of a removed segment deleted by one batch, at least one.
+    pub pages_removed_max: u32,
 }
 
 impl HomeConfig {
@@ -69,6 +73,8 @@ impl HomeConfig {
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
             per_child: ChildLimits::default(),
+            log_trim_max: limits::LOG_TRIM_MAX,
+            pages_removed_max: limits::PAGES_REMOVED_MAX,
         }
     }
 }
@@ -112,6 +118,7 @@ impl Home {
             waiting: BTreeMap::new(),
             installed,
             installing: None,
+            to_install: BTreeSet::new(),
             removing: None,
             removable: BTreeSet::new(),
             room: true,

@@ -76,6 +76,17 @@ impl Pages {
             .is_some_and(|p| !p.versions.is_empty())
     }
 
+    /// Whether a page's image is on its way from the store.
+    pub(super) fn is_loading(&self, page: PageId) -> bool {
+        self.pages.get(&page).is_some_and(|p| p.loading)
+    }
+
+    /// Whether a page's image is in memory, and has changes that are not installed.
+    pub(super) fn is_modified(&self, page: PageId) -> bool {
+        let known = self.pages.get(&page);
+        known.is_some_and(|p| !p.versions.is_empty() && !p.mob.is_empty())
+    }
+
     /// Whether what is stored for the page is damaged.
     pub(super) fn is_damaged(&self, page: PageId) -> bool {
         self.pages.get(&page).is_some_and(|p| p.damaged)

@@ -16,6 +16,9 @@ use core::ops::Bound;
 pub(super) struct Segments {
     by_id: BTreeMap<SegmentId, SegmentRecord>,
     by_path: BTreeMap<String, SegmentId>,
+    /// The path of every segment that ever was.
+    #[cfg(feature = "planted-bugs")]
+    paths: BTreeMap<SegmentId, String>,
 }
 
 /// Whether a path may name a segment.
@@ -30,6 +33,8 @@ impl Segments {
         if !record.removing {
             self.by_path.insert(record.path.clone(), id);
         }
+        #[cfg(feature = "planted-bugs")]
+        self.paths.insert(id, record.path.clone());
         self.by_id.insert(id, record);
     }
 
@@ -128,6 +133,14 @@ impl Segments {
             record.removing = true;
             self.by_path.remove(&record.path);
         }
+    }
+
+    /// A planted bug: the segment that now has the path that a segment had.
+    #[cfg(feature = "planted-bugs")]
+    pub(super) fn named_as_before(&self, id: SegmentId) -> SegmentId {
+        use crate::planted::{Bug, is};
+        let path = self.paths.get(&id).filter(|_| is(Bug::RemovalByPath));
+        path.and_then(|path| self.find(path)).unwrap_or(id)
     }
 
     /// Segments whose pages have to go.

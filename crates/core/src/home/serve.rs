@@ -59,7 +59,13 @@ impl Home {
                     return;
                 }
             }
-            LoadResult::Damaged => self.pages.load_failed(page),
+            LoadResult::Damaged if planted::is(Bug::DamagedIsEmpty) => {
+                self.pages.loaded(page, None, self.durable);
+            }
+            LoadResult::Damaged => {
+                out.note(Note::PageDamaged);
+                self.pages.load_failed(page);
+            }
         }
         out.note(Note::PageLoaded);
         for waiter in self.waiting.remove(&page).unwrap_or_default() {

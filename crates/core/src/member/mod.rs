@@ -22,6 +22,7 @@ use crate::message::{
     CallId, CommitRequest, Down, Message, Outcome, Part, PeerImage, Refusal, Request, Step, Up,
 };
 use crate::note::Note;
+use crate::planted::{self, Bug};
 use crate::upstream::Fetched;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -291,6 +292,9 @@ impl Member {
             } => {
                 let up = &mut self.at(home).up;
                 up.advance(position);
+                if planted::is(Bug::MemoryIsNews) {
+                    up.heard = now;
+                }
                 if let Some(fetched) = up.take_in_stream(page, attempt, entry, answer, out) {
                     self.install(home, fetched, out);
                 }
@@ -382,8 +386,13 @@ impl Member {
         state.up.advance(step.position);
         state.up.keep(step.position, step.stamp, &changes, now, out);
         let mut publish = state.publish();
+        // What a parent from behind tells once more changes nothing that is held or was read,
+        // and would be told to watches as if it were of here.
+        let is_new = step.position >= state.up.position;
         for change in &changes {
-            publish.touched.push((change.page, change.slot_set()));
+            if is_new {
+                publish.touched.push((change.page, change.slot_set()));
+            }
             state.apply(change, step.position, step.stamp, &mut publish, out);
         }
         out.publish(publish);

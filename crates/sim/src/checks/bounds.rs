@@ -1,6 +1,7 @@
 //! Rule 15: every table keeps within its limit.
 
 use crate::failure::{Checked, demand};
+use crate::node::Node;
 use crate::time::NodeNo;
 use crate::world::World;
 use thorp_core::ids::NodeKind;
@@ -84,11 +85,30 @@ fn parked_bytes_limit(world: &World, no: NodeNo) -> Option<usize> {
     (parked != 1).then(|| world.village.homes[node.plan].parked_bytes_max)
 }
 
+/// The least that a change in the MOB is charged, in bytes.
+const CHANGE_BYTES_MIN: usize = 64;
+
+/// Log records that a home at rest may keep: each has a change in the MOB, which is below the
+/// mark where installation begins, or waits until there are enough for a batch.
+fn log_max(world: &World, node: &Node) -> usize {
+    let plan = &world.village.homes[node.plan];
+    plan.mob_bytes_high / CHANGE_BYTES_MIN + plan.log_trim_max as usize
+}
+
 /// Looks at a village at rest: nothing is under way any more.
 pub fn check_rest(world: &World) -> Checked {
     for node in &world.nodes {
         let sizes = node.machine.as_ref().map(|m| m.sizes()).unwrap_or_default();
         for (table, size) in sizes {
+            if table == "log" {
+                let limit = log_max(world, node);
+                demand!(
+                    size <= limit,
+                    "bounds",
+                    "{} keeps {size} log records at rest, more than {limit}",
+                    node.name
+                );
+            }
             let under_way = matches!(
                 table,
                 "pending"

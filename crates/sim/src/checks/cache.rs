@@ -48,7 +48,7 @@ pub fn publish(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {
         let at = now.plus_us(500);
         world.plan_local(no, at, Local::Squeeze);
     }
-    Ok(())
+    super::watches::look(world, no, publish.home)
 }
 
 /// Holds the whole cache of a member against its core.

@@ -1,6 +1,7 @@
 //! The order of commits: each is in the log once, does what it asked for and
 //! nothing else, saw what was there just before it, and is never lost.
 
+use crate::counts::kind_of;
 use crate::failure::{Checked, demand};
 use crate::history::Asked;
 use crate::truth::{Changed, Object, Truth};
@@ -33,7 +34,21 @@ pub fn durable(world: &mut World, home: HomeId, batches: &[Batch]) -> Checked {
                 check_commit(world, home, &record, &changed)?;
             }
         }
+        check_removals(world, home)?;
     }
+    Ok(())
+}
+
+/// Only what somebody asked to remove is removed.
+fn check_removals(world: &World, home: HomeId) -> Checked {
+    let removed = world.truths.get(&home).into_iter().flat_map(Truth::removed);
+    let asked = &world.history.removals;
+    let unasked = removed.into_iter().find(|s| !asked.contains(&(home, *s)));
+    demand!(
+        unasked.is_none(),
+        "removals",
+        "segment {unasked:?} is removed, which nobody asked for"
+    );
     Ok(())
 }
 
@@ -213,7 +228,7 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
     match outcome {
         Outcome::Committed { position, .. } => committed(world, id, asked, *position)?,
         Outcome::Refused(refusal) => {
-            world.counts.refused(refusal.kind());
+            world.counts.refused(kind_of(refusal));
             if *refusal == Refusal::Forgotten {
                 world
                     .counts

@@ -22,6 +22,7 @@ pub fn check(world: &mut World) -> Checked {
         world.run_for(100)?;
     }
     bounds::check_rest(world)?;
+    removed_pages_go(world)?;
     for no in (0..world.nodes.len()).map(NodeNo) {
         validity::check(world, no)?;
         cache::check(world, no)?;
@@ -32,6 +33,31 @@ pub fn check(world: &mut World) -> Checked {
         .try_for_each(|edge| directory::check_edge(world, *edge))?;
     nothing_leaks(world)?;
     a_visitor_sees_the_truth(world)
+}
+
+/// Pages of removed segments leave the disk, a few at a time.
+fn removed_pages_go(world: &mut World) -> Checked {
+    for _ in 0..30 {
+        if removed_pages(world).is_none() {
+            return Ok(());
+        }
+        world.run_for(1_000)?;
+    }
+    let page = removed_pages(world);
+    demand!(
+        page.is_none(),
+        "leak",
+        "page {page:?} is still stored, and its segment was removed"
+    );
+    Ok(())
+}
+
+fn removed_pages(world: &World) -> Option<PageId> {
+    world.nodes.iter().find_map(|node| {
+        let (home, disk) = node.home.as_ref()?;
+        let truth = world.truths.get(home)?;
+        disk.pages().find(|page| truth.is_removed(page.segment))
+    })
 }
 
 fn nothing_is_lost(world: &World) -> Checked {
@@ -63,7 +89,7 @@ fn nothing_leaks(world: &mut World) -> Checked {
             world.handle(no, Input::Evict(places))?;
         }
     }
-    world.run_for(5_000)?;
+    world.run_for(5_000 + 2 * world.round_trip_ms())?;
     let pages: Vec<(HomeId, PageId)> = world
         .truths
         .iter()
@@ -109,7 +135,7 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     };
     let no = world.add_node(NodeKind::Member, usize::MAX, vec![parent], None);
     world.start(no)?;
-    world.run_for(2_000)?;
+    world.run_for(2_000 + 2 * world.round_trip_ms())?;
     let mut places = BTreeSet::new();
     for (home, truth) in &world.truths {
         for page in truth.pages().filter(|page| truth.is_live(*page)) {
@@ -122,7 +148,7 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
         for (place, number) in places.iter().zip(1..) {
             world.ask(no, Ticket(number), Ask::Fetch(*place))?;
         }
-        world.run_for(8_000)?;
+        world.run_for(8_000 + 2 * world.round_trip_ms())?;
     }
     let node = &world.nodes[no.0];
     let (Some(machine), Some(resident)) = (&node.machine, &node.resident) else {

@@ -9,3 +9,4 @@ pub mod promises;
 pub mod reads;
 pub mod silence;
 pub mod validity;
+pub mod watches;

@@ -2,14 +2,11 @@
 //! past that is recent enough, sessions never go back.
 
 use crate::failure::{Checked, demand};
+use crate::news::News;
 use crate::program::{Session, Transaction};
-use crate::time::{At, NodeNo};
+use crate::time::NodeNo;
 use crate::world::World;
 use thorp_core::ids::Position;
-
-/// Milliseconds that a message may be on its way at worst: several hops, each
-/// with a slow link and a reader that does not read.
-const HOPS_MS_MAX: u64 = 15_000;
 
 /// All that a transaction saw stood together at one position.
 pub fn opacity(world: &World, transaction: &Transaction) -> Checked {
@@ -49,7 +46,7 @@ pub fn read_only(
         return Ok(());
     }
     self::session(session, evidence, "reads as of")?;
-    staleness(world, transaction, evidence)
+    staleness(world, no, transaction, evidence)
 }
 
 /// A session sees what it has seen and written before.
@@ -63,18 +60,49 @@ pub fn session(session: &Session, position: Position, what: &str) -> Checked {
     Ok(())
 }
 
-/// What is read was current not too long before the transaction began.
-fn staleness(world: &World, transaction: &Transaction, evidence: Position) -> Checked {
-    let allowed = world.village.habits.staleness_ms_max + HOPS_MS_MAX;
-    let since = At(transaction.began.0.saturating_sub(allowed * 1000));
-    let told = world.durable_told.get(&transaction.home);
-    let told = told.into_iter().flatten();
-    let known = told.take_while(|(at, _)| *at <= since).last();
+/// What is read is no older than was promised. A transaction that commits at `c` lies no further
+/// back than `c - max_staleness - way`: its stream was heard of within `max_staleness`, and what it
+/// heard left the home when its way here began. That way is not bounded by a number but followed
+/// (`news`): of the last heartbeat that came here, the time on each link, in each queue, and until
+/// each reader on the way read it. Nothing else counts as hearing of the home, above all nothing
+/// that a parent sends out of its memory.
+///
+/// Evidence that is frozen, because a page that was read had to be given up (rule 2), is as of
+/// then: it is held against what was heard when the transaction began. How long the home had been
+/// silent then, nobody promises: members look at that only when they commit.
+fn staleness(world: &World, no: NodeNo, transaction: &Transaction, evidence: Position) -> Checked {
+    let node = &world.nodes[no.0];
+    let home = transaction.home;
+    let news = node.news.get(&home).copied().unwrap_or_default();
+    silence(world, no, news)?;
+    let cache = node.resident.as_ref().map(|resident| &resident.cache);
+    let frozen = cache.is_some_and(|cache| evidence < cache.position(home));
+    let news = if frozen { transaction.news } else { news };
+    let told = world.durable_told.get(&home).into_iter().flatten();
+    let known = told.take_while(|(at, _)| *at < news.as_of).last();
     demand!(
         known.is_none_or(|(_, position)| *position <= evidence),
         "staleness",
-        "a transaction begun at {:?} reads as of {evidence}; {known:?} was told long before",
-        transaction.began
+        "a transaction at {} begun at {:?} reads as of {evidence} (frozen: {frozen}); the home \
+         was heard of as of {:?}, and had told {known:?} before",
+        node.name,
+        transaction.began,
+        news.as_of
+    );
+    Ok(())
+}
+
+/// The home was heard of not too long before.
+fn silence(world: &World, no: NodeNo, news: News) -> Checked {
+    let silent = world.now.ms_since(news.arrived);
+    // Nodes count whole milliseconds: when it came, and what time it is.
+    let allowed = world.village.habits.staleness_ms_max + 1;
+    demand!(
+        silent <= allowed,
+        "staleness",
+        "a transaction at {} commits without a message; it had not heard of the home for \
+         {silent} ms, and {allowed} ms are allowed",
+        world.nodes[no.0].name
     );
     Ok(())
 }

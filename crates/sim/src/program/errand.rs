@@ -1,6 +1,8 @@
 //! What a session does beside transactions: segments, reservations, large values,
 //! watches, and floods that no right program would make.
 
+use crate::checks::watches::Watches;
+
 use super::session::{Context, Phase, Session, Wish};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,8 +36,10 @@ pub enum Errand {
     Flood,
     /// Watch far more segments than there are.
     WatchAll,
-    /// Watch the plaza, or no longer.
-    Watch(bool),
+    /// Watch a segment, or no longer.
+    Watch(SegmentId, bool),
+    /// Be sure that the watch of this number is told everything.
+    Fence(SegmentId, u64),
 }
 
 /// A large value on its way.
@@ -76,9 +80,22 @@ impl Session {
         if self.prng.per_mille(habits.flood / 5) {
             self.todo.push_back(Errand::WatchAll);
         }
-        if self.prng.per_mille(10) {
-            let on = self.prng.percent(60);
-            self.todo.push_back(Errand::Watch(on));
+        self.plan_watches(context);
+    }
+
+    /// Now and then a program watches where it works. When something is lost it asks its member
+    /// for an answer, after which nothing is.
+    fn plan_watches(&mut self, context: &Context<'_>) {
+        let Some(segment) = self.places.passing.or(self.places.plaza) else {
+            return;
+        };
+        if self.prng.per_mille(20) {
+            let on = self.prng.percent(70);
+            self.todo.push_back(Errand::Watch(segment, on));
+        }
+        let wants = |watches: &Watches| watches.wants_fence(self.home, segment);
+        if context.watches.is_some_and(wants) && self.prng.percent(50) {
+            self.todo.push_back(Errand::Fence(segment, 0));
         }
     }
 
@@ -104,7 +121,7 @@ impl Session {
         self.todo.push_back(Errand::Stage);
     }
 
-    pub(super) fn set_out(&mut self, errand: Errand, context: &Context<'_>) -> Wish {
+    pub(super) fn set_out(&mut self, mut errand: Errand, context: &Context<'_>) -> Wish {
         let open = |path: &str| Request::Open {
             path: path.into(),
             create: true,
@@ -129,13 +146,26 @@ impl Session {
             },
             Errand::Flood => return Wish::Flood(self.flood()),
             Errand::WatchAll => return Wish::Flood(self.watch_all()),
-            Errand::Watch(on) => match self.places.plaza {
-                Some(segment) => {
-                    let (home, on) = (self.home, *on);
-                    return Wish::Flood(vec![Ask::Watch { home, segment, on }]);
+            Errand::Watch(segment, on) => {
+                let (home, segment, on) = (self.home, *segment, *on);
+                if on {
+                    self.todo.push_front(Errand::Fence(segment, 0));
                 }
-                None => return Wish::Rest(0),
-            },
+                return Wish::Flood(vec![Ask::Watch { home, segment, on }]);
+            }
+            // Any answer that comes down the stream does.
+            Errand::Fence(segment, _) => {
+                let watches = context.watches;
+                let number = watches.and_then(|watches| watches.number(self.home, *segment));
+                let Some(number) = number else {
+                    return Wish::Rest(0);
+                };
+                errand = Errand::Fence(*segment, number);
+                Request::List {
+                    prefix: "nothing".into(),
+                    after: String::new(),
+                }
+            }
         };
         self.phase = Phase::Calling(errand);
         let patience = self.patience(context);
@@ -218,7 +248,8 @@ impl Session {
                 self.registration = Some(registration);
             }
             (Errand::Stage, Ok(Response::Staged(overflow))) => self.staged(overflow),
-            (Errand::Remove(_), Ok(Response::Removed)) | (Errand::Unstage, Ok(_)) => {}
+            (Errand::Remove(_), Ok(Response::Removed))
+            | (Errand::Unstage | Errand::Fence(..), Ok(_)) => {}
             (Errand::Reserve(segment), Err(CallError::NoSuchSegment)) => {
                 if Some(segment) == self.places.passing {
                     self.leave_passing();

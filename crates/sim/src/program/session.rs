@@ -4,8 +4,10 @@ use super::action::{self, Action, Places};
 use super::errand::{Errand, Large};
 use super::transaction::{Stop, Tools, Transaction};
 use super::value::Maker;
+use crate::checks::watches::Watches;
 use crate::failure::Checked;
 use crate::history::Asked;
+use crate::news::News;
 use crate::prng::Prng;
 use crate::time::At;
 use crate::truth::{Object, Truth};
@@ -106,6 +108,10 @@ pub struct Context<'a> {
     pub habits: &'a Habits,
     /// Which member it is.
     pub member: MemberId,
+    /// What its member's program watches.
+    pub watches: Option<&'a Watches>,
+    /// What its member last heard of the session's home.
+    pub news: News,
     /// What was acknowledged to anybody so far.
     pub acknowledged: &'a BTreeMap<HomeId, Position>,
     /// Whether the faults are over: nobody loses patience any more.
@@ -208,6 +214,7 @@ impl Session {
         ));
         let mut transaction = Transaction::new(self.home, actions, context.now);
         transaction.acknowledged = context.acknowledged.clone();
+        transaction.news = context.news;
         if !context.healed {
             transaction.slow = self.prng.percent(habits.slow);
             transaction.given_up = self.prng.percent(habits.given_up);
@@ -423,6 +430,14 @@ impl Session {
     pub fn committing(&self) -> Option<&Rc<Asked>> {
         match &self.phase {
             Phase::Committing(waiting) => Some(&waiting.asked),
+            _ => None,
+        }
+    }
+
+    /// The watch whose promise it waits for, by its segment and number.
+    pub fn fencing(&self) -> Option<(SegmentId, u64)> {
+        match &self.phase {
+            Phase::Calling(Errand::Fence(segment, number)) => Some((*segment, *number)),
             _ => None,
         }
     }

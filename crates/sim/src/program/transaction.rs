@@ -5,6 +5,7 @@ use super::session::Known;
 use super::value::{HEAD_BYTES, Maker, balance};
 use crate::failure::{Checked, Failure, demand};
 use crate::history::Seen;
+use crate::news::News;
 use crate::prng::Prng;
 use crate::time::At;
 use crate::truth::{Object, Truth};
@@ -38,6 +39,8 @@ pub struct Transaction {
     pub operations: u64,
     /// When it began.
     pub began: At,
+    /// What its member had heard of the home then.
+    pub news: News,
     /// What had been acknowledged to anybody when it began.
     pub acknowledged: BTreeMap<HomeId, Position>,
     writes: BTreeMap<ObjectId, Tentative>,
@@ -104,6 +107,7 @@ impl Transaction {
             fetches: 0,
             operations: 0,
             began,
+            news: News::default(),
             acknowledged: BTreeMap::new(),
             writes: BTreeMap::new(),
         }

@@ -35,6 +35,9 @@ impl Disk {
         for batch in self.pending.drain(..count) {
             mark = Some(batch.mark);
             for op in batch.ops {
+                let (Op::Put { table, key, .. } | Op::Delete { table, key }) = &op;
+                self.damaged
+                    .retain(|page| *table != Table::Pages || page_key(*page) != *key);
                 match op {
                     Op::Put { table, key, value } => self.durable.insert((table, key), value),
                     Op::Delete { table, key } => self.durable.remove(&(table, key)),
@@ -66,6 +69,12 @@ impl Disk {
     pub(crate) fn crash(&mut self) {
         self.pending.clear();
         self.held = None;
+    }
+
+    /// Whether a page is durable.
+    pub(crate) fn stores(&self, page: PageId) -> bool {
+        let key = (Table::Pages, page_key(page));
+        self.durable.contains_key(&key)
     }
 
     /// What is durable of a page.

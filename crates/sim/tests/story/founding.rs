@@ -124,12 +124,19 @@ impl Founder<'_> {
     fn tell(&mut self, input: Input) {
         let mut out = Out::new();
         self.home.handle(self.now, input, &mut out);
+        let mut loads = Vec::new();
         for effect in out.effects {
-            if let Effect::Append(batch) = effect {
-                self.disk.append(batch);
+            match effect {
+                Effect::Append(batch) => self.disk.append(batch),
+                Effect::Load(page) => loads.push(page),
+                _ => {}
             }
         }
         self.sync();
+        for page in loads {
+            let result = self.disk.load(page);
+            self.tell(Input::Loaded { page, result });
+        }
     }
 
     fn sync(&mut self) {

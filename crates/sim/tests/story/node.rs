@@ -133,6 +133,8 @@ impl Node {
         self.limit("registrations", |n| config.registrations_max = n as usize);
         self.limit("outcomes", |n| config.outcomes_per_member = n);
         config.per_child = self.per_child();
+        self.limit("trim", |n| config.log_trim_max = n);
+        self.limit("removed", |n| config.pages_removed_max = n as u32);
         config
     }
 

@@ -14,6 +14,9 @@
 //! H size changes    the size of a table
 //! H log             records of the commit log on its disk
 //! H disk            batches that are not durable
+//! H stores P        whether a page is durable there: yes or no
+//! H log             log records that are durable there
+//! m0 heard          when it last heard of the home, in milliseconds since the story began
 //! messages          messages under way
 //! ```
 
@@ -22,7 +25,7 @@ use super::program::Program;
 use super::village::Village;
 use super::{effects, names, text};
 use std::collections::BTreeMap;
-use thorp_core::ids::{Epoch, PageId, Place};
+use thorp_core::ids::{Epoch, Now, PageId, Place};
 use thorp_core::image::Image;
 use thorp_core::message::{Down, Message};
 
@@ -35,6 +38,7 @@ pub(crate) fn answer(village: &Village, question: &str) -> String {
         [node, "size", table] => size(village, node, table),
         [node, "log"] => village.nodes[node].disk.log().to_string(),
         [node, "disk"] => village.nodes[node].disk.pending().to_string(),
+        [node, "stores", page] => yes(village.nodes[node].disk.stores(page_of(page))),
         [node, "position"] => {
             let machine = village.machine(node);
             text::position(machine.and_then(super::node::Machine::position))
@@ -49,6 +53,10 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
     let program = village.nodes.get(name).and_then(|n| n.program.as_ref());
     let program = program.unwrap_or_else(|| panic!("{name} has no program"));
     match *what {
+        ["heard"] => {
+            let heard = program.cache.heard(HOME).unwrap_or_default();
+            heard.since(Now::MONO_FIRST).to_string()
+        }
         ["watermark"] => names::stamp(program.cache.watermark(HOME)),
         ["silent"] => {
             let heard = program.cache.heard(HOME).unwrap_or_default();
@@ -77,7 +85,7 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
 }
 
 fn image(program: &Program, page: &str) -> Option<(PageId, Image)> {
-    let page = names::page_id(page).unwrap_or_else(|| panic!("{page:?} is no page"));
+    let page = page_of(page);
     let image = program.cache.image(Place { home: HOME, page });
     image.map(|image| (page, image))
 }
@@ -91,13 +99,21 @@ fn commit(program: &Program, number: usize) -> String {
 }
 
 fn lists(village: &Village, parent: &str, child: &str, page: &str) -> String {
-    let page = names::page_id(page).unwrap_or_else(|| panic!("{page:?} is no page"));
+    let page = page_of(page);
     let edge = village.edge(parent, child);
     let machine = village.machine(parent);
     let listed = edge
         .zip(machine)
         .is_some_and(|(edge, m)| m.holds(edge, page));
-    String::from(if listed { "yes" } else { "no" })
+    yes(listed)
+}
+
+fn yes(is: bool) -> String {
+    String::from(if is { "yes" } else { "no" })
+}
+
+fn page_of(name: &str) -> PageId {
+    names::page_id(name).unwrap_or_else(|| panic!("{name:?} is no page"))
 }
 
 fn size(village: &Village, node: &str, table: &str) -> String {

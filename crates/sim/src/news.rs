@@ -1,0 +1,79 @@
+//! How old what a node knows of a home is: followed from the home along every heartbeat, because
+//! the messages themselves do not tell.
+
+use crate::time::{At, NodeNo};
+use crate::world::World;
+use std::collections::BTreeMap;
+use thorp_core::ids::{HomeId, NodeKind};
+use thorp_core::message::{Down, Message};
+
+/// That a home was heard of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct News {
+    /// When the home said it: everything told there before is known.
+    pub as_of: At,
+    /// When it came. What a site tells a new child of what it has heard before came
+    /// when the site heard it.
+    pub arrived: At,
+}
+
+/// The last news of each home.
+pub type NewsOf = BTreeMap<HomeId, News>;
+
+/// News on their way: how old they were when they were sent on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    home: HomeId,
+    as_of: At,
+    age_us: u64,
+}
+
+impl World {
+    /// What a message says of a home being there, if it says that.
+    pub fn news_in(&self, from: NodeNo, message: &Message) -> Option<Sent> {
+        let home = match message {
+            Message::Down(Down::Begin { home, .. } | Down::Heartbeat { home, .. }) => *home,
+            _ => return None,
+        };
+        let node = &self.nodes[from.0];
+        let news = if node.kind == NodeKind::Home {
+            News {
+                as_of: self.now,
+                arrived: self.now,
+            }
+        } else {
+            match self.arriving {
+                Some((of, news)) if of == home => news,
+                _ => *node.news.get(&home)?,
+            }
+        };
+        Some(Sent {
+            home,
+            as_of: news.as_of,
+            age_us: self.now.0 - news.arrived.0,
+        })
+    }
+
+    /// News arrive at a node, which may still turn the message away.
+    pub fn news_arrive(&mut self, sent: Option<Sent>) {
+        self.arriving = sent.map(|sent| {
+            let arrived = At(self.now.0.saturating_sub(sent.age_us));
+            let as_of = sent.as_of;
+            (sent.home, News { as_of, arrived })
+        });
+    }
+
+    /// The message was not one of the node's stream: it is no news.
+    pub fn news_turned_away(&mut self) {
+        self.arriving = None;
+    }
+
+    /// The node has taken the message.
+    pub fn news_taken(&mut self, no: NodeNo) {
+        if let Some((home, news)) = self.arriving.take() {
+            let known = self.node(no).news.entry(home).or_default();
+            known.as_of = known.as_of.max(news.as_of);
+            known.arrived = known.arrived.max(news.arrived);
+        }
+    }
+}
