@@ -16,12 +16,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_cache::{Cache, ReadError};
+use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Answer, Ask};
 use thorp_core::ids::{
     CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
     SegmentId,
 };
-use thorp_core::message::{InvalidCommit, Outcome, Part, Refusal};
+use thorp_core::image::Overflow;
+use thorp_core::message::{InvalidCommit, Outcome, PageWrites, Part, Refusal};
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
@@ -334,7 +336,7 @@ impl Session {
 
     /// Makes a request that no right program would make.
     fn spoil(&mut self, mut part: Part) -> Part {
-        match self.prng.below(4) {
+        match self.prng.below(5) {
             0 => part.evidence = Position(part.evidence.0 + 1_000_000),
             1 => {
                 let again = part.writes.clone();
@@ -344,10 +346,11 @@ impl Session {
                 .writes
                 .iter_mut()
                 .for_each(|writes| writes.page.segment = SegmentId(9_999)),
-            _ => part
+            3 => part
                 .writes
                 .iter_mut()
                 .for_each(|writes| writes.page.page.0 |= PageNo::OVERFLOW_FIRST.0),
+            _ => part.writes.iter_mut().for_each(name_unstaged),
         }
         if part.writes.is_empty() {
             part.evidence = Position(part.evidence.0 + 1_000_000);
@@ -457,5 +460,22 @@ impl Session {
             Phase::Calling(errand) => format!("calling {errand:?}"),
             Phase::Stopped => "stopped".into(),
         }
+    }
+}
+
+/// Writes values that nobody has staged.
+fn name_unstaged(writes: &mut PageWrites) {
+    let value = NewValue::Staged(Overflow {
+        bytes: 10_000,
+        first: PageNo(PageNo::OVERFLOW_FIRST.0 + 1_000_000),
+        pages: 2,
+    });
+    for (_, op) in &mut writes.slots {
+        let value = value.clone();
+        let generation = op.generation();
+        *op = match op {
+            WriteOp::Create { .. } => WriteOp::Create { generation, value },
+            _ => WriteOp::Write { generation, value },
+        };
     }
 }
