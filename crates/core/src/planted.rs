@@ -80,7 +80,7 @@ bugs! {
     SecondParentTaken,
     /// A removal goes by the path that the segment had.
     RemovalByPath,
-    /// An image in the stream settles only the last try for its page.
+    /// An answer in the stream settles only the last try for its page.
     OnlyLastTry,
     /// A page out of a parent's memory counts as news of the home.
     MemoryIsNews,

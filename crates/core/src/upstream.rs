@@ -51,6 +51,10 @@ pub struct Upstream<W> {
 
 #[derive(Debug)]
 struct Fetching<W> {
+    /// The first try. An answer to an older one belongs to an earlier request for
+    /// the page: a neighbour's image may have overtaken it, and have been given up
+    /// since under a higher number (rule 2).
+    first: Attempt,
     attempt: Attempt,
     asked: Millis,
     peers: bool,
@@ -246,6 +250,7 @@ impl<W> Upstream<W> {
         self.fetching.insert(
             page,
             Fetching {
+                first: self.attempts.next(),
                 attempt: Attempt(0),
                 asked: now,
                 peers,
@@ -326,11 +331,10 @@ impl<W> Upstream<W> {
     ) -> Option<Fetched<W>> {
         let (lags, position) = (self.lags(), self.told);
         let known = self.fetching.get_mut(&page);
-        // An image in the stream is as of the stream's place, whichever try it
+        // An answer in the stream is as of the stream's place, whichever try it
         // answers: over a slow link the answer to the first try may well come
         // after the second was sent.
-        let is_image = matches!(answer, FetchAnswer::Image(_)) && !planted::is(Bug::OnlyLastTry);
-        let Some(fetching) = known.filter(|f| f.attempt == attempt || is_image) else {
+        let Some(fetching) = known.filter(|fetching| fetching.is_answered_by(attempt)) else {
             out.note(Note::OtherAttemptDropped);
             self.drop_entered(page, entry);
             return None;
@@ -471,6 +475,14 @@ impl<W> Upstream<W> {
 }
 
 impl<W> Fetching<W> {
+    fn is_answered_by(&self, attempt: Attempt) -> bool {
+        let first = match planted::is(Bug::OnlyLastTry) {
+            true => self.attempt,
+            false => self.first,
+        };
+        (first..=self.attempt).contains(&attempt)
+    }
+
     fn retry_at(&self) -> Millis {
         self.asked.plus(if self.peers {
             PEER_FETCH_MS_MAX
