@@ -21,6 +21,7 @@ use crate::{Error, Result};
 use homes::Homes;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -42,6 +43,8 @@ pub(crate) struct Link {
     pub(crate) grounds: Grounds,
     /// Counts publications that changed something.
     pub(crate) changes: watch::Sender<u64>,
+    /// Pages were chosen to go and have not gone: what is over the limit is not counted again.
+    is_evicting: AtomicBool,
     handle: OnceLock<Handle<Tap>>,
     idle: Mutex<Vec<ReadSet>>,
 }
@@ -68,6 +71,7 @@ impl Link {
             counters: Counters::default(),
             grounds: Grounds::default(),
             changes: watch::Sender::new(0),
+            is_evicting: AtomicBool::new(false),
             handle: OnceLock::new(),
             idle: Mutex::default(),
         }

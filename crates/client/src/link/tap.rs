@@ -4,6 +4,7 @@
 use super::{Link, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use thorp_core::door::{Answer, Ask, Core, Effect, Input, Out};
 use thorp_core::ids::{EdgeId, Millis, NodeKind, Now, Place, Ticket};
 use thorp_core::member::Member;
@@ -163,6 +164,10 @@ impl Tap {
 impl Core for Tap {
     fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
         let is_tick = matches!(input, Input::Tick);
+        if matches!(input, Input::Evict(_)) {
+            // They go with this tray, before anybody looks again what is over the limit.
+            self.link.is_evicting.store(false, Ordering::Relaxed);
+        }
         self.handle_one(now, input, out);
         if is_tick {
             for (ticket, ask) in std::mem::take(&mut self.again) {

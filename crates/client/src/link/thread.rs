@@ -5,11 +5,12 @@ use super::{Link, PAUSE, lock};
 use crate::{Error, JoinConfig, JoinError, Result};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thorp_core::door::{Answer, Ask, Effect, Input, Out};
-use thorp_core::ids::{MemberId, NodeKind, Peer};
+use thorp_core::ids::{MemberId, NodeKind, Peer, Place};
 use thorp_core::member::{Member, MemberConfig};
 use thorp_net::driver::{Driver, DriverConfig, ParentConfig, ParentState, World, runtime};
 use thorp_net::{Address, Identity};
@@ -139,10 +140,26 @@ impl World for Inside {
 
     /// All trays are done with: what is over the limit goes.
     fn flush(&mut self) {
+        let victims = self.victims();
+        if let Some(handle) = self.link.handle()
+            && !victims.is_empty()
+        {
+            // A loop that is gone holds no pages.
+            let _ = handle.input(Input::Evict(victims));
+        }
+    }
+}
+
+impl Inside {
+    /// What has to go now, once: in a burst this is asked many times before the first of it has gone.
+    fn victims(&mut self) -> Vec<Place> {
         let cache = &self.link.cache;
         let excess = cache.excess();
-        if excess == 0 || self.quiet_until.is_some_and(|until| Instant::now() < until) {
-            return;
+        if excess == 0
+            || self.link.is_evicting.load(Ordering::Relaxed)
+            || self.quiet_until.is_some_and(|until| Instant::now() < until)
+        {
+            return Vec::new();
         }
         let mut victims = cache.victims(excess, false);
         // Pages that transactions read are spared up to a limit, then their evidence freezes (rule 2).
@@ -150,12 +167,9 @@ impl World for Inside {
             victims = cache.victims(excess, true);
         }
         self.quiet_until = victims.is_empty().then(|| Instant::now() + PAUSE);
-        if let Some(handle) = self.link.handle()
-            && !victims.is_empty()
-        {
-            // A loop that is gone holds no pages.
-            let _ = handle.input(Input::Evict(victims));
-        }
+        let are_some = !victims.is_empty();
+        self.link.is_evicting.store(are_some, Ordering::Relaxed);
+        victims
     }
 }
 
@@ -251,3 +265,52 @@ fn random_id() -> MemberId {
 const SILENT_PARENT_MAX: Duration = Duration::from_secs(2);
 /// The part of the cache's limit by which pages in use may exceed it.
 const OVERDRAFT: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_core::door::{Core, Publish};
+    use thorp_core::ids::{HomeId, Millis, PageId, Position, Stamp};
+    use thorp_core::image::Image;
+
+    const HOME: HomeId = HomeId(7);
+
+    fn publish(images: Vec<(PageId, Option<Image>)>) -> Publish {
+        Publish {
+            home: HOME,
+            reset: false,
+            touched: Vec::new(),
+            evicted: Vec::new(),
+            images,
+            position: Position(1),
+            watermark: Stamp::default(),
+            heard: Millis(1),
+        }
+    }
+
+    #[test]
+    fn what_is_over_the_limit_goes_once() {
+        let link = Arc::new(Link::new(1000));
+        let mut inside = Inside {
+            link: Arc::clone(&link),
+            quiet_until: None,
+        };
+        let pages = (1..=40).map(|n| (PageId::new(3, n), Some(Image::empty())));
+        inside.effect(Effect::Publish(publish(pages.collect())));
+        let over = link.cache.excess();
+        let victims = inside.victims();
+        assert!(over > 0 && !victims.is_empty() && victims.len() < 40);
+        // The loop has much to do before it comes to that.
+        assert_eq!(inside.victims(), []);
+        let config = MemberConfig::new(MemberId(1), "anna".to_owned());
+        let mut tap = Tap::new(Member::new(config), Arc::clone(&link));
+        let now = thorp_net::driver::now();
+        tap.handle(now, Input::Evict(victims.clone()), &mut Out::new());
+        let gone = victims.into_iter().map(|place| (place.page, None));
+        inside.effect(Effect::Publish(publish(gone.collect())));
+        assert_eq!((link.cache.excess(), inside.victims()), (0, Vec::new()));
+        let more = (41..=50).map(|n| (PageId::new(3, n), Some(Image::empty())));
+        inside.effect(Effect::Publish(publish(more.collect())));
+        assert!(!inside.victims().is_empty());
+    }
+}
