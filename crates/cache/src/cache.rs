@@ -3,7 +3,9 @@
 use crate::change::{Change, What};
 use crate::clock::{Clock, Verdict};
 use crate::home::{Cached, Home};
-use crate::limits::{CHANGES_REMEMBERED, HOLDERS_IDLE, PAGE_OVERHEAD_BYTES};
+use crate::limits::{
+    CHANGES_REMEMBERED, HELD_BYTES_MIN, HELD_PART, HOLDERS_IDLE, PAGE_OVERHEAD_BYTES,
+};
 use crate::mark::Mark;
 use crate::table::Table;
 use std::collections::BTreeMap;
@@ -53,6 +55,16 @@ pub struct Totals {
     pub misses: u64,
     /// Transactions found doomed.
     pub doomed: u64,
+}
+
+/// Who is to go.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Chosen {
+    /// These.
+    pub pages: Vec<Place>,
+    /// Bytes of pages that came before them and were spared, because running
+    /// transactions have read them.
+    pub spared: usize,
 }
 
 /// On cache lines of their own: they are written once per transaction, by all threads.
@@ -114,18 +126,30 @@ impl Cache {
     /// (rule 2), unless `force`. To be asked when the state machine's last
     /// tray is done with and dropped; the pages go when it publishes that.
     pub fn victims(&self, bytes: usize, force: bool) -> Vec<Place> {
+        self.choose(bytes, force).pages
+    }
+
+    /// As [`Cache::victims`], and how much was spared on the way.
+    pub fn choose(&self, bytes: usize, force: bool) -> Chosen {
         if bytes == 0 {
-            return Vec::new();
+            return Chosen::default();
         }
-        let mut freed = 0;
-        self.writer().clock.sweep(|place| {
-            let charge = self.with_cached(place, |cached| {
+        let mut writer = self.writer();
+        let (mut freed, mut spared) = (0, 0);
+        // Later than that the hand is on its second round.
+        let mut first_round = writer.clock.seated();
+        let pages = writer.clock.sweep(|place| {
+            let is_first = first_round > 0;
+            first_round = first_round.saturating_sub(1);
+            let taken = self.with_cached(place, |cached| {
+                let charge = charge(&cached.image);
                 if !force && cached.image.holders() > HOLDERS_IDLE {
+                    spared += if is_first { charge } else { 0 };
                     return None;
                 }
-                (!cached.unuse()).then(|| charge(&cached.image))
+                (!cached.unuse()).then_some(charge)
             });
-            let Some(Some(charge)) = charge else {
+            let Some(Some(charge)) = taken else {
                 return Verdict::Spare;
             };
             freed += charge;
@@ -134,7 +158,8 @@ impl Cache {
             } else {
                 Verdict::TakeLast
             }
-        })
+        });
+        Chosen { pages, spared }
     }
 
     /// Bytes of all cached pages, with what they cost besides.
@@ -145,6 +170,11 @@ impl Cache {
     /// The limit that the cache was made with.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max
+    }
+
+    /// Bytes of images that one transaction may hold at a home.
+    pub(crate) fn held_max(&self) -> usize {
+        HELD_BYTES_MIN.max(self.bytes_max / HELD_PART)
     }
 
     /// Bytes over the limit: what to ask [`Cache::victims`] for.
@@ -313,7 +343,10 @@ impl Cache {
 fn push_changes(home: &Home, publish: &Publish) {
     let touched = publish.touched.iter();
     let touched = touched.map(|(page, slots)| (*page, What::Touched(*slots)));
-    let evicted = publish.evicted.iter().map(|page| (*page, What::Evicted));
+    let evicted = publish
+        .evicted
+        .iter()
+        .map(|page| (*page, What::Evicted(publish.heard)));
     for (page, what) in touched.chain(evicted) {
         home.push(Change {
             position: publish.position,

@@ -1,7 +1,7 @@
 //! What the ring of changes says, and how it is written there.
 
 use thorp_core::change::SlotSet;
-use thorp_core::ids::{PageId, Position};
+use thorp_core::ids::{Millis, PageId, Position};
 
 /// Words of a change: position, page, four of slots.
 pub(crate) const CHANGE_WORDS: usize = 6;
@@ -19,8 +19,8 @@ pub(crate) struct Change {
 pub(crate) enum What {
     /// A commit changed these slots.
     Touched(SlotSet),
-    /// The page was given up: nothing later will be heard of it (rule 2).
-    Evicted,
+    /// The page was given up: nothing later will be heard of it (rule 2). When the home was last heard of before that.
+    Evicted(Millis),
 }
 
 /// In the word of the highest slots, a bit that no slot has: pages have fewer than 255.
@@ -33,14 +33,14 @@ impl Change {
                 let [a, b, c, d] = slots.words();
                 [a, b, c, d & !EVICTED]
             }
-            What::Evicted => [0, 0, 0, EVICTED],
+            What::Evicted(heard) => [heard.0, 0, 0, EVICTED],
         };
         [self.position.0, self.page.key(), a, b, c, d]
     }
 
     pub(crate) fn decode([position, page, a, b, c, d]: [u64; CHANGE_WORDS]) -> Self {
         let what = if d & EVICTED != 0 {
-            What::Evicted
+            What::Evicted(Millis(a))
         } else if [a, b, c, d | EVICTED] == SlotSet::ALL.words() {
             What::Touched(SlotSet::ALL)
         } else {
@@ -71,7 +71,7 @@ mod tests {
             What::Touched(SlotSet::default()),
             What::Touched(some),
             What::Touched(SlotSet::ALL),
-            What::Evicted,
+            What::Evicted(Millis(7)),
         ] {
             assert_eq!(Change::decode(of(what).encode()), of(what));
         }

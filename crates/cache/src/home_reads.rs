@@ -8,17 +8,20 @@ use crate::limits::PAGES_KEPT_ROOM;
 use crate::mark::Mark;
 use crate::sync::Pause;
 use crate::table::PageHash;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use thorp_core::change::SlotSet;
-use thorp_core::ids::{HomeId, PageId, Place, Position, Slot};
+use thorp_core::ids::{HomeId, Millis, PageId, Place, Position, Slot, Stamp};
 use thorp_core::image::{Content, Image};
 
 /// A page that the transaction holds.
 pub(crate) struct PageReads {
     key: u64,
-    /// Held, so that the transaction keeps its bytes.
-    pub(crate) image: Image,
+    /// Held, so that the transaction keeps its bytes. None: it held too many, and
+    /// loads this one again if it is read again.
+    pub(crate) image: Option<Image>,
+    /// The highest stamp that it contains.
+    pub(crate) stamp: Stamp,
     /// From the image; here because it is asked for on the hot path.
     complete: bool,
     version: Position,
@@ -37,12 +40,23 @@ pub(crate) struct HomeReads {
     /// All that was read is right at this cut (or at `frozen`, if that is set).
     cut: u64,
     /// The evidence stands still: a page that was read was evicted here.
-    frozen: Option<Position>,
+    frozen: Option<Frozen>,
     pub(crate) pages: Vec<PageReads>,
+    /// The pages whose images are held, the longest held first, and the images' bytes.
+    holding: VecDeque<u32>,
+    held_bytes: usize,
     index: HashMap<u64, u32, PageHash>,
     /// Planted bug: the mark is loaded after the image (trap 20).
     #[cfg(feature = "loom")]
     pub(crate) late_mark: bool,
+}
+
+/// Where evidence stands still, and when the home had last been heard of then:
+/// what was read does not grow younger.
+#[derive(Clone, Copy)]
+struct Frozen {
+    position: Position,
+    heard: Millis,
 }
 
 /// Why a page is not there.
@@ -65,7 +79,8 @@ impl PageReads {
             key,
             complete: image.is_complete(),
             version: image.version(),
-            image,
+            stamp: image.stamp(),
+            image: Some(image),
             read,
             stale: SlotSet::default(),
         }
@@ -73,7 +88,15 @@ impl PageReads {
 
     /// Whether the held image has this slot's value at the transaction's cut.
     pub(crate) fn serves(&self, slot: Slot) -> bool {
-        !self.stale.contains(slot) && (self.complete || self.image.content(slot) != Content::Hole)
+        let has = |image: &Image| image.content(slot) != Content::Hole;
+        !self.stale.contains(slot) && (self.complete || self.image.as_ref().is_some_and(has))
+    }
+
+    /// Gives up the image, not what is known of it. The bytes that it had.
+    fn let_go(&mut self) -> usize {
+        // Loaded again, it is as of then.
+        (self.complete, self.stale) = (false, SlotSet::ALL);
+        self.image.take().map_or(0, |image| image.bytes().len())
     }
 
     pub(crate) fn is_stale(&self, slot: Slot) -> bool {
@@ -104,6 +127,8 @@ impl HomeReads {
             cut: mark.settled,
             frozen: None,
             pages: Vec::new(),
+            holding: VecDeque::new(),
+            held_bytes: 0,
             index: HashMap::with_hasher(PageHash),
             #[cfg(feature = "loom")]
             late_mark: false,
@@ -116,6 +141,9 @@ impl HomeReads {
         self.index.clear();
         self.pages.shrink_to(PAGES_KEPT_ROOM);
         self.index.shrink_to(PAGES_KEPT_ROOM);
+        self.holding.clear();
+        self.holding.shrink_to(PAGES_KEPT_ROOM);
+        self.held_bytes = 0;
         self.frozen = None;
     }
 
@@ -125,12 +153,17 @@ impl HomeReads {
     }
 
     pub(crate) fn find(&self, page: PageId) -> Option<usize> {
-        self.index.get(&page.key()).map(|at| *at as usize)
+        self.find_key(page.key())
+    }
+
+    fn find_key(&self, key: u64) -> Option<usize> {
+        self.index.get(&key).map(|at| *at as usize)
     }
 
     /// Holds the current image of a page, instead of the one held before if
-    /// there is one, and brings all that was read to one cut with it.
-    pub(crate) fn load(&mut self, page: PageId) -> Result<usize, Absent> {
+    /// there is one, and brings all that was read to one cut with it. Holds no
+    /// more than so many bytes, besides this one.
+    pub(crate) fn load(&mut self, page: PageId, held_max: usize) -> Result<usize, Absent> {
         let key = page.key();
         // Rule 4, trap 20: first the mark, then the image.
         let mut mark = self.home.marks.newest(Some(self.mark));
@@ -146,10 +179,11 @@ impl HomeReads {
         }
         let (image, installed) = found.ok_or(Absent::Miss)?;
         let target = self.bring_to(mark, installed)?;
-        if self.frozen.is_some_and(|frozen| image.version() > frozen) {
+        if self.frozen.is_some_and(|at| image.version() > at.position) {
             return Err(Doomed::Newer(self.place(page)).into());
         }
         let at = self.hold(key, image);
+        self.let_go_of_oldest(held_max);
         // The image is right from the later of mark and `installed` on. The cut
         // can be later only if another page showed a publication that is still
         // going on; if that changes this page too, the image here is too old.
@@ -171,7 +205,7 @@ impl HomeReads {
             }
             if mark.settled >= self.cut {
                 self.bring_to(mark, mark.settled)?;
-                return Ok(self.frozen.unwrap_or(mark.position));
+                return Ok(self.frozen.map_or(mark.position, |at| at.position));
             }
             // An image of a publication that is still going on was read: a
             // transaction commits only between positions.
@@ -200,7 +234,7 @@ impl HomeReads {
             let Some(change) = self.home.change(index) else {
                 return Err(Doomed::Outrun(self.id));
             };
-            if self.frozen.is_some_and(|frozen| change.position > frozen) {
+            if self.frozen.is_some_and(|at| change.position > at.position) {
                 return Ok(());
             }
             let Some(at) = self.find(change.page) else {
@@ -209,9 +243,12 @@ impl HomeReads {
             let page = &mut self.pages[at];
             match change.what {
                 // Nothing read there: let it be loaded anew when it is.
-                What::Evicted if page.read.is_empty() => page.stale = SlotSet::ALL,
+                What::Evicted(_) if page.read.is_empty() => page.stale = SlotSet::ALL,
                 // Positions rise: if it is frozen already, this changes nothing.
-                What::Evicted => self.frozen = Some(change.position),
+                What::Evicted(heard) => {
+                    let position = change.position;
+                    self.frozen.get_or_insert(Frozen { position, heard });
+                }
                 // The image tells of it already: it is of that very publication, or came ahead.
                 What::Touched(_) if change.position <= page.version => {}
                 What::Touched(slots) => {
@@ -224,19 +261,41 @@ impl HomeReads {
         Ok(())
     }
 
+    /// When the home was last heard of as of the frozen evidence.
+    pub(crate) fn frozen_heard(&self) -> Option<Millis> {
+        self.frozen.map(|at| at.heard)
+    }
+
     /// Puts an image into the set. What was read on the page before is the same
     /// in it, since all changes up to the cut were checked.
     fn hold(&mut self, key: u64, image: Image) -> usize {
-        if let Some(at) = self.index.get(&key).map(|at| *at as usize) {
+        self.held_bytes += image.bytes().len();
+        if let Some(at) = self.find_key(key) {
             let read = self.pages[at].read;
+            let is_held = self.pages[at].image.is_some();
+            self.held_bytes -= self.pages[at].let_go();
             self.pages[at] = PageReads::of(key, image, read);
+            if !is_held {
+                self.holding.push_back(at as u32);
+            }
             return at;
         }
         let at = self.pages.len();
         let none = SlotSet::default();
         self.pages.push(PageReads::of(key, image, none));
         self.index.insert(key, at as u32);
+        self.holding.push_back(at as u32);
         at
+    }
+
+    /// What was read is evidence without its image, too (rule 15). The page that
+    /// was loaded last stays: it is about to be read.
+    fn let_go_of_oldest(&mut self, held_max: usize) {
+        while self.held_bytes > held_max && self.holding.len() > 1 {
+            if let Some(oldest) = self.holding.pop_front() {
+                self.held_bytes -= self.pages[oldest as usize].let_go();
+            }
+        }
     }
 
     fn place(&self, page: PageId) -> Place {

@@ -61,7 +61,7 @@ mod watch;
 #[cfg(all(test, feature = "loom"))]
 mod loom_tests;
 
-pub use cache::{Cache, Standing, Totals};
+pub use cache::{Cache, Chosen, Standing, Totals};
 pub use error::{Doomed, ReadError};
 pub use read_set::{ReadSet, SlotRead};
 pub use watch::{Changes, Cursor};

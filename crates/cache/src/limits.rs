@@ -12,6 +12,13 @@ pub(crate) const MARKS_KEPT: usize = if cfg!(feature = "loom") { 4 } else { 64 }
 /// member's state machine.
 pub const HOLDERS_IDLE: usize = 2;
 
+/// The part of the cache's limit that one transaction holds of the images that it
+/// read at a home; beyond that it lets go of the oldest, and loads them again.
+pub const HELD_PART: usize = 2;
+
+/// Bytes that a transaction may hold at a home in any case.
+pub const HELD_BYTES_MIN: usize = 1 << 20;
+
 /// Bytes that a cached page costs over its image: table entry, seat, counts.
 /// Charged, so that many small images cannot outgrow the limit.
 pub const PAGE_OVERHEAD_BYTES: usize = 128;

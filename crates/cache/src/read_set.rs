@@ -5,7 +5,7 @@ use crate::error::{Doomed, ReadError};
 use crate::home_reads::{Absent, HomeReads, PageReads};
 use crate::sync::Pause;
 use thorp_core::change::SlotSet;
-use thorp_core::ids::{Generation, HomeId, PageId, Place, Position, Slot, Stamp};
+use thorp_core::ids::{Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
 use thorp_core::image::{Content, Image};
 
 /// The reads of one transaction, with the images they came from. All reads of
@@ -62,17 +62,30 @@ impl ReadSet {
         self.counted.reads += 1;
         let page = &mut self.homes[at.home].pages[at.page];
         page.read.insert(slot);
-        let (generation, content) = page.image.slot(slot);
+        let Some(image) = &page.image else {
+            // Not so: an image that is not held serves nothing.
+            return Err(ReadError::Miss(place));
+        };
+        let (generation, content) = image.slot(slot);
         Ok(SlotRead {
             generation,
             content,
         })
     }
 
-    /// The image that a page's reads came from, if any were. A clone of it
-    /// outlives the set: for handing out bytes without copying them.
+    /// The image that a page's reads came from, if any were and it is still held:
+    /// that of the last read is. A clone of it outlives the set: for handing out
+    /// bytes without copying them.
     pub fn image(&self, place: Place) -> Option<&Image> {
-        self.held(place).map(|at| &self.page(at).image)
+        self.held(place).and_then(|at| self.page(at).image.as_ref())
+    }
+
+    /// When a home was last heard of, as far as that tells how old what was read
+    /// may be: frozen evidence grows older, whatever is heard.
+    pub fn heard(&self, cache: &Cache, home: HomeId) -> Option<Millis> {
+        let reads = self.homes.iter().find(|reads| reads.id == home);
+        let frozen = reads.and_then(HomeReads::frozen_heard);
+        frozen.or_else(|| cache.heard(home))
     }
 
     /// Brings all that was read at a home up to date. The position at which all
@@ -103,7 +116,7 @@ impl ReadSet {
 
     /// The highest stamp contained in the pages read at a home (rule 5).
     pub fn stamp(&self, home: HomeId) -> Stamp {
-        let stamps = self.pages(home).map(|page| page.image.stamp());
+        let stamps = self.pages(home).map(|page| page.stamp);
         stamps.max().unwrap_or_default()
     }
 
@@ -164,7 +177,7 @@ impl ReadSet {
             let Some(home) = self.enter(cache, place.home) else {
                 return Err(self.miss(place));
             };
-            let page = match self.homes[home].load(place.page) {
+            let page = match self.homes[home].load(place.page, cache.held_max()) {
                 Ok(page) => page,
                 Err(Absent::Miss) => return Err(self.miss(place)),
                 Err(Absent::Doomed(Doomed::Reset(_))) if self.homes[home].pages.is_empty() => {

@@ -7,8 +7,8 @@ use common::*;
 use thorp_cache::{Cache, Cursor, Doomed, ReadSet};
 use thorp_core::change::SlotSet;
 use thorp_core::door::Publish;
-use thorp_core::ids::{Place, Position};
-use thorp_core::image::Image;
+use thorp_core::ids::{Generation, Millis, Place, Position, Slot};
+use thorp_core::image::{Draft, Image, ImageEdit};
 
 #[test]
 fn evidence_freezes_where_a_page_that_was_read_is_evicted() {
@@ -20,6 +20,50 @@ fn evidence_freezes_where_a_page_that_was_read_is_evicted() {
     assert_eq!(evidence(&mut set, &cache), Ok(12));
     cache.publish(&at(14));
     assert_eq!(evidence(&mut set, &cache), Ok(12));
+}
+
+#[test]
+fn frozen_evidence_grows_older_whatever_is_heard() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&at(11));
+    assert_eq!(evidence(&mut set, &cache), Ok(11));
+    assert_eq!(set.heard(&cache, HOME), Some(Millis(11)));
+    cache.publish(&evicts(12, 1));
+    cache.publish(&at(1000));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    assert_eq!(set.heard(&cache, HOME), Some(Millis(12)));
+    set.finish(&cache);
+    assert_eq!(set.heard(&cache, HOME), Some(Millis(1000)));
+}
+
+#[test]
+fn a_transaction_holds_so_many_images_and_its_evidence_is_whole() {
+    let (cache, mut set) = (Cache::new(1 << 20), ReadSet::new());
+    let large = || {
+        let mut edit = ImageEdit::default();
+        edit.set(Slot(0), Generation(1), Draft::Value(vec![7; 8000]));
+        edit.finish(Position(10), stamp(10))
+    };
+    let pages = (1 << 20) / 8000 * 3;
+    for number in 1..=pages {
+        cache.publish(&arrives(10, number, large()));
+        set.read(&cache, place(number), Slot(0))
+            .expect("it is there");
+        assert!(set.image(place(number)).is_some());
+    }
+    let held = (1..=pages).filter(|n| set.image(place(*n)).is_some());
+    let held: Vec<u32> = held.collect();
+    assert!(held.len() * 8000 <= 1 << 20 && held.len() * 9000 >= 1 << 20);
+    assert_eq!(held.last(), Some(&pages));
+    assert_eq!(set.reads(HOME).count(), pages as usize);
+    assert_eq!(set.stamp(HOME), stamp(10));
+    // What is read again is loaded again; what was read counts for ever.
+    assert!(set.read(&cache, place(1), Slot(0)).is_ok());
+    assert!(set.image(place(1)).is_some());
+    assert_eq!(evidence(&mut set, &cache), Ok(10));
+    cache.publish(&changes(11, 2, &[0], &[1]));
+    assert_eq!(evidence(&mut set, &cache), Err(Doomed::Changed(place(2))));
 }
 
 #[test]
@@ -178,7 +222,9 @@ fn pages_of_running_transactions_are_spared_unless_forced() {
     for number in [0, 4] {
         assert!(read(&mut set, &cache, number, 0).is_ok());
     }
-    let victims = cache.victims(usize::MAX, false);
+    let chosen = cache.choose(usize::MAX, false);
+    assert_eq!(chosen.spared, cache.bytes() / 10 * 2);
+    let victims = chosen.pages;
     assert_eq!(victims.len(), 8);
     assert!(!victims.contains(&place(0)) && !victims.contains(&place(4)));
     assert_eq!(cache.victims(usize::MAX, true).len(), 10);

@@ -493,3 +493,34 @@ fn an_object_that_is_written_blindly_needs_no_page() {
     assert_eq!(bert.stats().fetches, 0);
     assert_eq!(newest(&anna, &note), b"xyz");
 }
+
+#[test]
+fn what_was_read_grows_old_when_the_cache_could_not_keep_it() {
+    let village = Village::new();
+    let (bert, shop) = village.member_at("shop");
+    let made: Vec<Reference> = bert
+        .transact(|tx| {
+            (0..100u8)
+                .map(|n| tx.create(&shop, vec![n; 8000]))
+                .collect()
+        })
+        .unwrap();
+    let anna = Member::join(village.config().cache_bytes(256 << 10)).unwrap();
+    let session = Session::new().max_staleness(Duration::from_millis(1500));
+    let mut early = anna.begin(session);
+    early.read(&made[0]).unwrap();
+    // Holds more pages than the cache does.
+    let mut greedy = anna.begin(session);
+    for note in &made[1..] {
+        greedy.read(note).unwrap();
+    }
+    eventually("the cache is within its limit", || {
+        anna.stats().cached_bytes <= 256 << 10
+    });
+    thread::sleep(Duration::from_millis(2500));
+    assert_eq!(early.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    drop(greedy);
+    // The home was there all the time.
+    anna.transact_with(session, |tx| tx.read(&made[0]).map(|_| ()))
+        .unwrap();
+}

@@ -161,9 +161,12 @@ impl Inside {
         {
             return Vec::new();
         }
-        let mut victims = cache.victims(excess, false);
-        // Pages that transactions read are spared up to a limit, then their evidence freezes (rule 2).
-        if victims.is_empty() && excess > cache.bytes_max() / OVERDRAFT {
+        let chosen = cache.choose(excess, false);
+        let mut victims = chosen.pages;
+        // Pages that transactions read are spared up to a limit, then their evidence freezes (rule 2): also before they
+        // leave no room for what everybody else uses.
+        let is_overdrawn = victims.is_empty() && excess > cache.bytes_max() / OVERDRAFT;
+        if is_overdrawn || chosen.spared > cache.bytes_max() / SPARED_PART {
             victims = cache.victims(excess, true);
         }
         self.quiet_until = victims.is_empty().then(|| Instant::now() + PAUSE);
@@ -265,6 +268,8 @@ fn random_id() -> MemberId {
 const SILENT_PARENT_MAX: Duration = Duration::from_secs(2);
 /// The part of the cache's limit by which pages in use may exceed it.
 const OVERDRAFT: usize = 4;
+/// The part of the cache that pages in use may take, once it is full.
+const SPARED_PART: usize = 2;
 
 #[cfg(test)]
 mod tests {
@@ -286,6 +291,50 @@ mod tests {
             watermark: Stamp::default(),
             heard: Millis(1),
         }
+    }
+
+    #[test]
+    fn readers_leave_room_for_others() {
+        let link = Arc::new(Link::new(10_000));
+        let mut inside = Inside {
+            link: Arc::clone(&link),
+            quiet_until: None,
+        };
+        let charge = {
+            let one = vec![(PageId::new(3, 0), Some(Image::empty()))];
+            inside.effect(Effect::Publish(publish(one)));
+            link.cache.bytes()
+        };
+        let fits = (10_000 / charge) as u32;
+        // Twice what is held at rest: the state machine's part is played here.
+        let images: Vec<Image> = (0..=fits).map(|_| fresh()).collect();
+        let pages = images.iter().zip(1..);
+        let pages = pages.map(|(image, n)| (PageId::new(3, n), Some(image.clone())));
+        inside.effect(Effect::Publish(publish(pages.collect())));
+        let read = |part: u32| -> Vec<Image> {
+            let images = images.iter().take((fits / part) as usize);
+            images.cloned().collect()
+        };
+        // Some are read: the others go.
+        let few = read(4);
+        let is_read = |place: &Place, part: u32| (1..=fits / part).contains(&place.page.page.0);
+        let victims = inside.victims();
+        assert!(!victims.is_empty() && !victims.iter().any(|place| is_read(place, 4)));
+        drop(few);
+        link.is_evicting.store(false, Ordering::Relaxed);
+        // Nearly all are: they are treated as the others are.
+        let _most = read(1);
+        let chosen: Vec<Place> = (0..fits)
+            .flat_map(|_| {
+                link.is_evicting.store(false, Ordering::Relaxed);
+                inside.victims()
+            })
+            .collect();
+        assert!(chosen.iter().any(|place| is_read(place, 1)));
+    }
+
+    fn fresh() -> Image {
+        thorp_core::image::ImageEdit::default().finish(Position(1), Stamp::default())
     }
 
     #[test]

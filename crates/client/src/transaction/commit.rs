@@ -85,14 +85,23 @@ impl Transaction {
         if self.session.optimistic_reads {
             return Ok(());
         }
-        let heard = self.link.cache.heard(home).unwrap_or_default();
-        let silent = now().mono.since(heard);
-        if u128::from(silent) <= self.session.max_staleness.as_millis() {
+        let (now, longest) = (now().mono, self.session.max_staleness.as_millis());
+        let silent = |heard: Option<_>| now.since(heard.unwrap_or_default());
+        let read = silent(self.reads.heard(&self.link.cache, home));
+        if u128::from(read) <= longest {
             return Ok(());
+        }
+        let home_silent = silent(self.link.cache.heard(home));
+        if u128::from(home_silent) <= longest {
+            // The home is there: what was read is old because the cache could not keep it (rule 2).
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("what was read {read} ms ago is no longer followed: run it again"),
+            ));
         }
         let name = self.link.homes.name(home).unwrap_or_default();
         Err(Error::unreachable(format!(
-            "home {name} was not heard of for {silent} ms: what was read may be older than the session allows"
+            "home {name} was not heard of for {home_silent} ms: what was read may be older than the session allows"
         )))
     }
 
