@@ -163,3 +163,8 @@ pub const WATCHES_PER_CHILD_MAX: usize = 256;
 
 /// Values that one member has staged and not committed.
 pub const STAGED_PER_MEMBER_MAX: usize = 64;
+
+/// How long a home keeps what a member has staged without hearing of that
+/// member: without a piece of a value and without a commit. Counted anew when
+/// the home starts. Who comes later has its commit refused, and stages again.
+pub const STAGED_SILENT_MS_MAX: u64 = 3_600_000;

@@ -130,4 +130,6 @@ notes! {
     Registered,
     /// Rule 11: a member was forgotten.
     RegistrationForgotten,
+    /// Decision 3: a value was dropped because its member was not heard of.
+    StagedExpired,
 }

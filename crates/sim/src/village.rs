@@ -54,6 +54,8 @@ pub struct HomePlan {
     pub registrations_max: usize,
     /// Outcomes remembered of each.
     pub outcomes_per_member: u64,
+    /// How long staged values of a member that is not heard of are kept.
+    pub staged_silent_ms_max: u64,
     /// Commits that wait for pages.
     pub parked_max: usize,
     /// Bytes of such commits and of the pages kept for them.
@@ -232,6 +234,7 @@ fn draw_home(prng: &mut Prng) -> HomePlan {
         pending_bytes_max: small_or(200, 3_000, 1_000_000),
         registrations_max: 1_000,
         outcomes_per_member: small_or(64, 70, 256) as u64,
+        staged_silent_ms_max: small_or(200, 4_000, 3_600_000) as u64,
         parked_max: small_or(1, 4, 1_000),
         parked_bytes_max: small_or(1_000, 40_000, 10_000_000),
         sync_ms_max: small_or(1, 40, 5) as u64,

@@ -244,6 +244,7 @@ impl World {
             parked_bytes_max: plan.parked_bytes_max,
             registrations_max: plan.registrations_max,
             outcomes_per_member: plan.outcomes_per_member,
+            staged_silent_ms_max: plan.staged_silent_ms_max,
             per_child: self.per_child(),
             log_trim_max: plan.log_trim_max,
             pages_removed_max: plan.pages_removed_max,

@@ -48,7 +48,7 @@ impl Home {
                 out.note(Note::BelowWindow);
                 return self.tell(edge, whose.id, &outcomes::forgotten(), out);
             }
-            Known::New => {}
+            Known::New => self.staging.touch(whose.registration, now),
         }
         match self.judge(request, out) {
             Ok(effects) if request.parts.iter().all(|part| part.writes.is_empty()) => {
@@ -57,7 +57,7 @@ impl Home {
             }
             Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
             Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
-            Err(NotNow::Refused(refusal)) => self.refuse(edge, whose, refusal, out),
+            Err(NotNow::Refused(refusal)) => self.refuse(edge, request, refusal, out),
         }
     }
 
@@ -212,21 +212,29 @@ impl Home {
         }
     }
 
-    pub(super) fn refuse(&mut self, edge: EdgeId, whose: Whose, refusal: Refusal, out: &mut Out) {
+    pub(super) fn refuse(
+        &mut self,
+        edge: EdgeId,
+        request: &CommitRequest,
+        refusal: Refusal,
+        out: &mut Out,
+    ) {
         out.note(refusal_note(&refusal));
         let outcome = Outcome::Refused(refusal);
         if let Outcome::Refused(Refusal::Busy { .. } | Refusal::Full) = outcome {
             // Said before anything is recorded (rule 11).
-            return self.tell(edge, whose.id, &outcome, out);
+            return self.tell(edge, request.id, &outcome, out);
         }
         if !self.room {
             // What cannot be recorded cannot end the id.
-            return self.tell(edge, whose.id, &Outcome::Refused(Refusal::Full), out);
+            return self.tell(edge, request.id, &Outcome::Refused(Refusal::Full), out);
         }
         let mut ops = Vec::new();
         self.outcomes
-            .record(whose.registration, whose.id, outcome.clone(), &mut ops);
-        self.append_ops(ops, Then::Tell(edge, whose.id, outcome), out);
+            .record(request.registration, request.id, outcome.clone(), &mut ops);
+        // The id has ended: nothing will ever name them again.
+        self.drop_named(request, &mut ops);
+        self.append_ops(ops, Then::Tell(edge, request.id, outcome), out);
     }
 }
 

@@ -71,7 +71,7 @@ impl Home {
                     index,
                     chunks: &chunks,
                 };
-                self.stage(&piece, out)
+                self.stage(now, &piece, out)
             }
             Request::Unstage {
                 registration,
@@ -95,7 +95,7 @@ impl Home {
 
     /// What makes room is taken also when there is none: the store keeps a
     /// little back for it.
-    fn not_too_busy(&self) -> Result<(), CallError> {
+    pub(super) fn not_too_busy(&self) -> Result<(), CallError> {
         if self.pending_bytes > self.config.pending_bytes_max {
             return Err(CallError::Busy);
         }
@@ -230,7 +230,7 @@ impl Home {
 
     // --- Large values (decision 3) ---
 
-    fn stage(&mut self, piece: &Piece<'_>, out: &mut Out) -> Called {
+    fn stage(&mut self, now: Now, piece: &Piece<'_>, out: &mut Out) -> Called {
         self.writable()?;
         let pages = check_piece(piece)?;
         if self.segments.get(piece.segment).is_none() {
@@ -251,7 +251,8 @@ impl Home {
         if end > staged.have {
             staged.have = end;
             self.put_chunks(piece, &staged, &mut ops);
-            self.staging.insert(piece.registration, piece.token, staged);
+            self.staging
+                .insert(piece.registration, piece.token, staged, now);
             self.append_ops(ops, Then::Nothing, out);
         }
         Ok(Response::Staged(staged.overflow))
@@ -304,27 +305,6 @@ impl Home {
             self.append_ops(ops, Then::Nothing, out);
         }
         Ok(Response::Unstaged)
-    }
-
-    fn discard_staged(&mut self, registration: Registration, ops: &mut Vec<Op>) {
-        for token in self.staging.of(registration) {
-            self.drop_staged(registration, token, ops);
-        }
-    }
-
-    fn drop_staged(&mut self, registration: Registration, token: u64, ops: &mut Vec<Op>) {
-        let Some(staged) = self.staging.remove(registration, token) else {
-            return;
-        };
-        for page in staged.overflow.page_numbers().take(staged.have as usize) {
-            let page = PageId {
-                segment: staged.segment,
-                page,
-            };
-            ops.push(records::delete(Table::Pages, records::page_key(page)));
-        }
-        let key = records::pair_key(registration, token);
-        ops.push(records::delete(Table::Staged, key));
     }
 }
 

@@ -19,6 +19,7 @@ mod parking;
 pub mod records;
 mod segments;
 mod serve;
+mod staging;
 mod under_way;
 
 pub use open::HomeConfig;
@@ -44,7 +45,8 @@ use outcomes::Outcomes;
 use pages::Pages;
 use parking::Parking;
 use records::NextRecord;
-use segments::{Segments, Staging};
+use segments::Segments;
+use staging::Staging;
 use under_way::UnderWay;
 
 /// The state machine of a home.
@@ -315,6 +317,7 @@ impl Home {
         if self.room && self.clock.wants_reserve(now.wall) {
             self.append(now, Vec::new(), Then::Nothing, out);
         }
+        self.expire_staged(now, out);
         let watermark = self.watermark(now);
         self.children.heartbeat(self.durable, watermark, out);
     }

@@ -9,7 +9,8 @@ use super::records::{
     self, AsideRecord, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord,
     OutcomeRecord, SegmentRecord, StagedRecord,
 };
-use super::segments::{Segments, Staging};
+use super::segments::Segments;
+use super::staging::Staging;
 use super::under_way::UnderWay;
 use super::{Home, Then};
 use crate::children::{ChildLimits, Children};
@@ -49,6 +50,9 @@ pub struct HomeConfig {
     pub registrations_max: usize,
     /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
     pub outcomes_per_member: u64,
+    /// How long the values that a member has staged are kept when it is not heard
+    /// of, in milliseconds.
+    pub staged_silent_ms_max: u64,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
     /// Log records trimmed by one batch, at least one.
@@ -72,6 +76,7 @@ impl HomeConfig {
             parked_bytes_max: limits::PARKED_BYTES_MAX,
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+            staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,
             per_child: ChildLimits::default(),
             log_trim_max: limits::LOG_TRIM_MAX,
             pages_removed_max: limits::PAGES_REMOVED_MAX,
@@ -125,7 +130,7 @@ impl Home {
             next_beat: Millis(0),
             config,
         };
-        home.recover_tables(store)?;
+        home.recover_tables(store, now)?;
         let last_stamp = home.recover_log(store)?;
         home.removable = home.segments.removing().collect();
         home.start_clock(ceiling, last_stamp, now);
@@ -168,7 +173,7 @@ impl Home {
         records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
     }
 
-    fn recover_tables(&mut self, store: &dyn Reader) -> Result<(), StorageError> {
+    fn recover_tables(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
         let (from, to) = records::segment_range();
         scan(
             store,
@@ -213,7 +218,7 @@ impl Home {
         })?;
         scan(store, Table::Staged, &[], &[], |key, r: StagedRecord| {
             if let Some((registration, token)) = records::pair_of(key) {
-                self.staging.insert(registration, token, r);
+                self.staging.insert(registration, token, r, now);
             }
         })
     }

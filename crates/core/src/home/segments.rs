@@ -1,7 +1,7 @@
-//! A home's segments and the values staged for them.
+//! A home's segments.
 
-use super::records::{self, SegmentRecord, StagedRecord};
-use crate::ids::{PageId, PageNo, Registration, SegmentId};
+use super::records::{self, SegmentRecord};
+use crate::ids::{PageId, PageNo, SegmentId};
 use crate::image::Overflow;
 use crate::limits::{EXTENT_PAGES, SEGMENT_PATH_BYTES_MAX};
 use crate::message::SegmentInfo;
@@ -163,68 +163,5 @@ impl Segments {
     /// The last page of a removed segment is gone.
     pub(super) fn end_removal(&mut self, id: SegmentId) {
         self.by_id.remove(&id);
-    }
-}
-
-/// Values staged ahead of their commits (decision 3).
-#[derive(Debug, Default)]
-pub(super) struct Staging {
-    values: BTreeMap<(Registration, u64), StagedRecord>,
-    /// The first page of each value, and how many they are.
-    pages: BTreeMap<(SegmentId, PageNo), u32>,
-}
-
-impl Staging {
-    /// Takes a staged value in.
-    pub(super) fn insert(&mut self, registration: Registration, token: u64, record: StagedRecord) {
-        let first = (record.segment, record.overflow.first);
-        self.pages.insert(first, record.overflow.pages);
-        self.values.insert((registration, token), record);
-    }
-
-    /// Whether a page belongs to a value that no commit has named.
-    pub(super) fn has(&self, page: PageId) -> bool {
-        let up_to = (page.segment, PageNo(0))..=(page.segment, page.page);
-        let nearest = self.pages.range(up_to).next_back();
-        nearest.is_some_and(|((_, first), pages)| page.page.0 - first.0 < *pages)
-    }
-
-    /// A staged value by its token.
-    pub(super) fn get(&self, registration: Registration, token: u64) -> Option<StagedRecord> {
-        self.values.get(&(registration, token)).copied()
-    }
-
-    /// A wholly staged value by its pages; tells its token.
-    pub(super) fn find(&self, registration: Registration, overflow: Overflow) -> Option<u64> {
-        let all = (registration, 0)..=(registration, u64::MAX);
-        self.values
-            .range(all)
-            .find(|(_, staged)| staged.overflow == overflow && staged.have == overflow.pages)
-            .map(|((_, token), _)| *token)
-    }
-
-    /// Forgets a value.
-    pub(super) fn remove(
-        &mut self,
-        registration: Registration,
-        token: u64,
-    ) -> Option<StagedRecord> {
-        let record = self.values.remove(&(registration, token))?;
-        self.pages.remove(&(record.segment, record.overflow.first));
-        Some(record)
-    }
-
-    /// The values of a member.
-    pub(super) fn of(&self, registration: Registration) -> Vec<u64> {
-        let all = (registration, 0)..=(registration, u64::MAX);
-        self.values
-            .range(all)
-            .map(|((_, token), _)| *token)
-            .collect()
-    }
-
-    /// Values staged.
-    pub(super) fn len(&self) -> usize {
-        self.values.len()
     }
 }

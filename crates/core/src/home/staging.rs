@@ -1,0 +1,174 @@
+//! Values staged ahead of their commits (decision 3), and how they go when no
+//! commit will name them.
+
+use super::records::{self, StagedRecord};
+use super::{Home, Then};
+use crate::change::{NewValue, WriteOp};
+use crate::door::Out;
+use crate::ids::{Millis, Now, PageId, PageNo, Registration, SegmentId};
+use crate::image::Overflow;
+use crate::message::CommitRequest;
+use crate::note::Note;
+use crate::storage::{Op, Table};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// All staged values.
+#[derive(Debug, Default)]
+pub(super) struct Staging {
+    values: BTreeMap<(Registration, u64), StagedRecord>,
+    /// The first page of each value, and how many they are.
+    pages: BTreeMap<(SegmentId, PageNo), u32>,
+    /// When each member that has values was last heard of.
+    touched: BTreeMap<Registration, Millis>,
+    /// The same, who was silent longest first.
+    by_touch: BTreeSet<(Millis, Registration)>,
+}
+
+impl Staging {
+    /// Takes a staged value in: a new one, one of which there is more, or one
+    /// from the store. Its member was heard of now.
+    pub(super) fn insert(
+        &mut self,
+        registration: Registration,
+        token: u64,
+        record: StagedRecord,
+        now: Now,
+    ) {
+        let first = (record.segment, record.overflow.first);
+        self.pages.insert(first, record.overflow.pages);
+        self.values.insert((registration, token), record);
+        self.touched.entry(registration).or_insert(now.mono);
+        self.touch(registration, now);
+    }
+
+    /// A member was heard of. Matters only if it has values.
+    pub(super) fn touch(&mut self, registration: Registration, now: Now) {
+        if let Some(touched) = self.touched.get_mut(&registration) {
+            self.by_touch.remove(&(*touched, registration));
+            *touched = now.mono;
+            self.by_touch.insert((now.mono, registration));
+        }
+    }
+
+    /// A value of a member that has not been heard of for so long.
+    fn untouched(&self, now: Now, silent_ms_max: u64) -> Option<(Registration, u64)> {
+        let (touched, registration) = *self.by_touch.first()?;
+        if now.mono.since(touched) < silent_ms_max {
+            return None;
+        }
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values.range(all).map(|(key, _)| *key).next()
+    }
+
+    /// Whether a page belongs to a value that no commit has named.
+    pub(super) fn has(&self, page: PageId) -> bool {
+        let up_to = (page.segment, PageNo(0))..=(page.segment, page.page);
+        let nearest = self.pages.range(up_to).next_back();
+        nearest.is_some_and(|((_, first), pages)| page.page.0 - first.0 < *pages)
+    }
+
+    /// A staged value by its token.
+    pub(super) fn get(&self, registration: Registration, token: u64) -> Option<StagedRecord> {
+        self.values.get(&(registration, token)).copied()
+    }
+
+    /// A wholly staged value by its pages; tells its token.
+    pub(super) fn find(&self, registration: Registration, overflow: Overflow) -> Option<u64> {
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values
+            .range(all)
+            .find(|(_, staged)| staged.overflow == overflow && staged.have == overflow.pages)
+            .map(|((_, token), _)| *token)
+    }
+
+    /// Forgets a value.
+    pub(super) fn remove(
+        &mut self,
+        registration: Registration,
+        token: u64,
+    ) -> Option<StagedRecord> {
+        let record = self.values.remove(&(registration, token))?;
+        self.pages.remove(&(record.segment, record.overflow.first));
+        let all = (registration, 0)..=(registration, u64::MAX);
+        if self.values.range(all).next().is_none()
+            && let Some(touched) = self.touched.remove(&registration)
+        {
+            self.by_touch.remove(&(touched, registration));
+        }
+        Some(record)
+    }
+
+    /// The values of a member.
+    pub(super) fn of(&self, registration: Registration) -> Vec<u64> {
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values
+            .range(all)
+            .map(|((_, token), _)| *token)
+            .collect()
+    }
+
+    /// Values staged.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+impl Home {
+    /// Drops a value of a member that will not come back for it, by all
+    /// appearances, one at a time: it may have many pages. Also without room,
+    /// for it makes some.
+    pub(super) fn expire_staged(&mut self, now: Now, out: &mut Out) {
+        let silent_ms_max = self.config.staged_silent_ms_max;
+        let Some((registration, token)) = self.staging.untouched(now, silent_ms_max) else {
+            return;
+        };
+        if self.not_too_busy().is_err() {
+            return;
+        }
+        out.note(Note::StagedExpired);
+        let mut ops = Vec::new();
+        self.drop_staged(registration, token, &mut ops);
+        self.append_ops(ops, Then::Nothing, out);
+    }
+
+    /// Drops the values that a commit named that has ended without them.
+    pub(super) fn drop_named(&mut self, request: &CommitRequest, ops: &mut Vec<Op>) {
+        let writes = request.parts.iter().flat_map(|part| &part.writes);
+        for (_, op) in writes.flat_map(|page| &page.slots) {
+            if let WriteOp::Create { value, .. } | WriteOp::Write { value, .. } = op
+                && let NewValue::Staged(overflow) = value
+                && let Some(token) = self.staging.find(request.registration, *overflow)
+            {
+                self.drop_staged(request.registration, token, ops);
+            }
+        }
+    }
+
+    /// Drops all values of a member that is forgotten.
+    pub(super) fn discard_staged(&mut self, registration: Registration, ops: &mut Vec<Op>) {
+        for token in self.staging.of(registration) {
+            self.drop_staged(registration, token, ops);
+        }
+    }
+
+    pub(super) fn drop_staged(
+        &mut self,
+        registration: Registration,
+        token: u64,
+        ops: &mut Vec<Op>,
+    ) {
+        let Some(staged) = self.staging.remove(registration, token) else {
+            return;
+        };
+        for page in staged.overflow.page_numbers().take(staged.have as usize) {
+            let page = PageId {
+                segment: staged.segment,
+                page,
+            };
+            ops.push(records::delete(Table::Pages, records::page_key(page)));
+        }
+        let key = records::pair_key(registration, token);
+        ops.push(records::delete(Table::Staged, key));
+    }
+}
