@@ -35,6 +35,18 @@ pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// Bytes of a commit's reads and writes together.
 pub const COMMIT_BYTES_MAX: usize = 12 << 20;
 
+/// Bytes of what a commit makes of the log: a patch of an object that the home
+/// had spilled becomes its whole value. It may be told of many more pages than
+/// it carries bytes of, also: each page that ends is an entry of its own.
+pub const COMMIT_EFFECT_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
+
+/// Pages of which one commit may change objects: the home keeps an image of each
+/// until the commit is durable.
+pub const COMMIT_PAGES_MAX: usize = 16_384;
+
+/// Commits that one commit may build on: its member's own unanswered ones.
+pub const BUILDS_ON_MAX: usize = COMMITS_IN_FLIGHT_MAX;
+
 /// Bytes of a key in a home's store.
 pub const KEY_BYTES_MAX: usize = 64;
 
@@ -140,8 +152,15 @@ pub const CLOCK_RESERVE_MS: u64 = 10_000;
 /// Bytes of modified objects before installation begins.
 pub const MOB_BYTES_HIGH: usize = 16 << 20;
 
-/// Pages installed by one batch.
-pub const INSTALL_PAGES_MAX: usize = 64;
+/// How many times as many bytes may be modified until commits are told *busy*:
+/// then installation has fallen behind, and with it the trimming of the log.
+pub const MOB_FULL_TIMES: usize = 4;
+
+/// Pages installed by one batch, when installation begins.
+pub const INSTALL_PAGES_MIN: usize = 64;
+
+/// Pages installed by one batch, when it has fallen behind.
+pub const INSTALL_PAGES_MAX: usize = 1024;
 
 /// Log records trimmed by one batch.
 pub const LOG_TRIM_MAX: u64 = 4096;

@@ -1,6 +1,7 @@
 //! What becomes of a commit request: judged, then accepted, parked or refused.
 
-use super::commit::{Effects, NotNow, Whose};
+use super::commit::{NotNow, Whose};
+use super::effects::Effects;
 use super::outcomes::Known;
 use super::parking::Parked;
 use super::records::LogRecord;
@@ -9,7 +10,7 @@ use super::{outcomes, records};
 use crate::change::PageChange;
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Now, PageId, Position, SegmentId, Stamp};
-use crate::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX};
+use crate::limits::{BUILDS_ON_MAX, BUSY_RETRY_MS, COMMIT_BYTES_MAX};
 use crate::message::{CommitRequest, InvalidCommit, Outcome, Refusal};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -27,6 +28,7 @@ impl Home {
             edge,
             request,
             needs: BTreeSet::new(),
+            missing: BTreeSet::new(),
         };
         self.try_commit(now, parked, out);
     }
@@ -66,7 +68,7 @@ impl Home {
         request: &CommitRequest,
         out: &mut Out,
     ) -> Result<Effects, NotNow> {
-        if self.pending_bytes > self.config.pending_bytes_max {
+        if self.is_busy() {
             return Err(NotNow::Refused(busy()));
         }
         let [part] = &request.parts[..] else {
@@ -75,11 +77,14 @@ impl Home {
         if part.home != self.config.home {
             return Err(InvalidCommit::Malformed.into());
         }
-        if request.bytes() > COMMIT_BYTES_MAX {
+        if request.bytes() > COMMIT_BYTES_MAX || request.builds_on.len() > BUILDS_ON_MAX {
             return Err(InvalidCommit::TooLarge.into());
         }
         if !self.room && !part.writes.is_empty() {
             return Err(NotNow::Refused(Refusal::Full));
+        }
+        if self.mob_is_full() && !part.writes.is_empty() {
+            return Err(NotNow::Refused(busy()));
         }
         // Rule 14: what it builds on must be committed.
         if request
@@ -96,6 +101,7 @@ impl Home {
     pub(super) fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, out: &mut Out) {
         let (edge, id) = (parked.edge, parked.request.id);
         parked.needs.extend(&pages);
+        parked.missing.extend(&pages);
         if !self.parking.park(parked) {
             out.note(Note::RefusedBusy);
             return self.tell(edge, id, &Outcome::Refused(busy()), out);

@@ -1,6 +1,7 @@
 //! What members ask of a home beside pages and commits.
 
-use super::commit::{Effects, extent_value};
+use super::commit::extent_value;
+use super::effects::Effects;
 use super::outcomes::{self, Known};
 use super::records::{self, SegmentRecord, StagedRecord};
 use super::segments::is_path;
@@ -86,18 +87,11 @@ impl Home {
         self.after_all(Then::Answer(edge, call, result), out);
     }
 
+    /// Asked before what needs room. What makes room is taken also when there is
+    /// none: the store keeps a little back for it.
     fn writable(&self) -> Result<(), CallError> {
         if !self.room {
             return Err(CallError::Full);
-        }
-        self.not_too_busy()
-    }
-
-    /// What makes room is taken also when there is none: the store keeps a
-    /// little back for it.
-    pub(super) fn not_too_busy(&self) -> Result<(), CallError> {
-        if self.pending_bytes > self.config.pending_bytes_max {
-            return Err(CallError::Busy);
         }
         Ok(())
     }
@@ -167,6 +161,9 @@ impl Home {
         out: &mut Out,
     ) -> Result<SegmentId, CallError> {
         self.writable()?;
+        if self.mob_is_full() {
+            return Err(CallError::Busy);
+        }
         if self.segments.len() >= SEGMENTS_MAX {
             return Err(CallError::TooMany);
         }
@@ -201,7 +198,6 @@ impl Home {
     }
 
     fn remove_segment(&mut self, now: Now, id: SegmentId, out: &mut Out) -> Called {
-        self.not_too_busy()?;
         #[cfg(feature = "planted-bugs")]
         let id = self.segments.named_as_before(id);
         if self.segments.get(id).is_none() {
@@ -242,6 +238,8 @@ impl Home {
         let mut ops = Vec::new();
         let mut staged = match self.staging.get(piece.registration, piece.token) {
             Some(staged) => staged,
+            // Page numbers are given only to what begins: they are never given again.
+            None if piece.index > 0 || piece.chunks.is_empty() => return Err(CallError::Invalid),
             None => self.begin_stage(piece, pages, &mut ops)?,
         };
         let end = piece.index + piece.chunks.len() as u32;
@@ -298,7 +296,6 @@ impl Home {
     }
 
     fn unstage(&mut self, registration: Registration, token: u64, out: &mut Out) -> Called {
-        self.not_too_busy()?;
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);
         if !ops.is_empty() {

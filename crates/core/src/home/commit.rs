@@ -1,10 +1,9 @@
 //! Validation of a commit and what it does to pages (rules 4 and 6).
 
 use super::changes::Verdict;
+use super::effects::Effects;
 use super::{Home, records};
-use crate::change::{
-    self, Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp, apply_slot,
-};
+use crate::change::{self, Blob, NewValue, SlotChange, SlotSet, WriteOp, apply_slot};
 use crate::door::Out;
 use crate::ids::{
     CommitId, Generation, ObjectId, PageId, PageNo, Position, Registration, SegmentId, Slot,
@@ -14,38 +13,9 @@ use crate::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, SLOTS_MAX};
 use crate::message::{InvalidCommit, Part, Refusal};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use crate::storage::{Op, Table};
+use crate::storage::Table;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-
-/// What an accepted commit does, page by page.
-#[derive(Debug, Default)]
-pub(super) struct Effects {
-    pub(super) changes: BTreeMap<PageId, PageChange>,
-    pub(super) ops: Vec<Op>,
-    /// Staged values that it names: no longer staged once it is accepted.
-    pub(super) staged: Vec<u64>,
-}
-
-impl Effects {
-    fn set(&mut self, page: PageId, slot: Slot, change: SlotChange) {
-        let entry = self.changes.entry(page).or_insert(PageChange {
-            page,
-            slots: PageSlots::Some(Vec::new()),
-        });
-        if let PageSlots::Some(slots) = &mut entry.slots {
-            match slots.binary_search_by_key(&slot, |(s, _)| *s) {
-                Ok(index) => slots[index].1 = change,
-                Err(index) => slots.insert(index, (slot, change)),
-            }
-        }
-    }
-
-    fn end_page(&mut self, page: PageId) {
-        let slots = PageSlots::Whole;
-        self.changes.insert(page, PageChange { page, slots });
-    }
-}
 
 /// Why a commit is not accepted now.
 #[derive(Debug)]
@@ -95,6 +65,15 @@ impl Home {
             if self.segments.get(page.segment).is_none() {
                 return Err(InvalidCommit::NoSuchSegment.into());
             }
+        }
+        // Nobody was ever sent an image of such a page. To look for it in the
+        // store would keep its absence in memory, also when something is put there.
+        if part
+            .reads
+            .iter()
+            .any(|(page, _)| self.is_not_named_yet(*page))
+        {
+            return Err(InvalidCommit::Malformed.into());
         }
         part.writes.iter().try_for_each(|w| self.check_writes(w))
     }
@@ -188,8 +167,13 @@ impl Home {
                     slot: *slot,
                 };
                 self.write(object, op, registration, &mut edit, &mut effects, out)?;
+                effects.check_size()?;
             }
             self.spill(writes.page, &mut edit, &mut effects, out)?;
+        }
+        // Once for all the numbers given.
+        for segment in core::mem::take(&mut effects.spilled) {
+            effects.ops.extend(self.segments.put(segment));
         }
         self.raise_extents(part, &mut effects)?;
         Ok(effects)
@@ -306,6 +290,10 @@ impl Home {
         let (Some(token), true) = (token, right && overflow.bytes <= OBJECT_BYTES_MAX) else {
             return Err(InvalidCommit::NotStaged.into());
         };
+        // One object's end would end the other's pages.
+        if effects.staged.contains(&token) {
+            return Err(InvalidCommit::NotStaged.into());
+        }
         out.note(Note::LargeCommitted);
         let key = records::pair_key(registration, token);
         effects.ops.push(records::delete(Table::Staged, key));
@@ -351,7 +339,8 @@ impl Home {
             };
             effects.set(home_page, Slot(0), value);
             self.pages.put_fresh(home_page);
-            effects.ops.extend(self.segments.put(page.segment));
+            effects.spilled.insert(page.segment);
+            effects.check_size()?;
         }
         Ok(())
     }

@@ -5,11 +5,12 @@ use crate::change::PageChange;
 use crate::children::News;
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Now, Position, SegmentId, Stamp};
-use crate::message::{CallError, CallId, Down, Outcome, Response};
+use crate::message::{CallError, CallId, Down, FetchRefusal, Outcome, Response, SegmentInfo};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::storage::{Batch, Mark, Op};
 use alloc::vec::Vec;
+use core::mem::size_of;
 
 /// What an entry of the table of what is to be told is charged, in bytes.
 const PENDING_ENTRY_BYTES: usize = 512;
@@ -30,7 +31,7 @@ impl Home {
             mark: self.mark,
             ops,
         };
-        let bytes = batch.bytes() + PENDING_ENTRY_BYTES;
+        let bytes = batch.bytes() + PENDING_ENTRY_BYTES + self.kept_for(&then);
         out.append(batch);
         self.pending_bytes += bytes;
         self.under_way.begin(&then);
@@ -46,14 +47,35 @@ impl Home {
 
     /// Tells something when all that was appended so far is durable.
     pub(super) fn after_all(&mut self, then: Then, out: &mut Out) {
+        let bytes = PENDING_ENTRY_BYTES + self.kept_for(&then);
         self.under_way.begin(&then);
         self.pending.push_back(Pending {
             mark: self.mark,
-            bytes: PENDING_ENTRY_BYTES,
+            bytes,
             then,
         });
-        self.pending_bytes += PENDING_ENTRY_BYTES;
+        self.pending_bytes += bytes;
         self.flush(out);
+    }
+
+    /// Bytes that stay in memory until something is told, beside its batch.
+    fn kept_for(&self, then: &Then) -> usize {
+        match then {
+            Then::Reach { changes, .. } => {
+                let pages = changes.iter().map(|change| change.page);
+                pages.map(|page| self.pages.tip_bytes(page)).sum()
+            }
+            Then::Answer(_, _, Ok(Response::Segments { segments, .. })) => {
+                let bytes = |info: &SegmentInfo| size_of::<SegmentInfo>() + info.path.len();
+                segments.iter().map(bytes).sum()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether more waits to be durable than may: all else is told to come again.
+    pub(super) fn is_busy(&self) -> bool {
+        self.pending_bytes > self.config.pending_bytes_max
     }
 
     pub(super) fn made_durable(&mut self, mark: Mark, out: &mut Out) {
@@ -87,6 +109,12 @@ impl Home {
             } => self.reach(position, stamp, &changes, origin, removed, out),
             Then::Tell(edge, id, outcome) => self.tell(edge, id, &outcome, out),
             Then::Answer(edge, call, result) => self.answer(edge, call, result, out),
+            Then::NoPage(page, waiter) => {
+                let child = self.children.in_epoch(waiter.edge, waiter.epoch, out);
+                if child.is_some() {
+                    self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
+                }
+            }
             Then::Nothing => {}
         }
     }

@@ -7,7 +7,7 @@ use super::{Home, Then};
 use crate::change::{PageChange, PageSlots};
 use crate::door::Out;
 use crate::ids::{PageId, PageNo, Position, SegmentId};
-use crate::limits::INSTALL_PAGES_MAX;
+use crate::limits::{INSTALL_PAGES_MAX, INSTALL_PAGES_MIN, MOB_FULL_TIMES};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::storage::{Mark, Op, Table};
@@ -59,7 +59,7 @@ impl Home {
         }
         let position = self.durable;
         let wanted = if self.pages.mob_bytes() >= self.config.mob_bytes_high {
-            self.pages.oldest_modified(INSTALL_PAGES_MAX, position)
+            self.pages.oldest_modified(self.install_pages(), position)
         } else {
             self.loaded_to_install()
         };
@@ -113,6 +113,22 @@ impl Home {
         }
         let there = core::mem::take(&mut self.to_install).into_iter();
         there.filter(|page| pages.is_modified(*page)).collect()
+    }
+
+    /// The more there is above the mark, the more goes by one batch: there is one
+    /// at a time, and each waits for all the commits before it.
+    fn install_pages(&self) -> usize {
+        let high = self.config.mob_bytes_high.max(1);
+        let excess = self.pages.mob_bytes().saturating_sub(high);
+        let more = INSTALL_PAGES_MAX - INSTALL_PAGES_MIN;
+        let most = high.saturating_mul(MOB_FULL_TIMES - 1);
+        INSTALL_PAGES_MIN + (excess.min(most) as u128 * more as u128 / most as u128) as usize
+    }
+
+    /// Whether installation has fallen so far behind that nothing more is accepted.
+    pub(super) fn mob_is_full(&self) -> bool {
+        let full = self.config.mob_bytes_high.saturating_mul(MOB_FULL_TIMES);
+        self.pages.mob_bytes() > full
     }
 
     /// Trims the log as far as everything is installed: one installation may

@@ -11,6 +11,7 @@ mod changes;
 mod clock;
 mod commit;
 mod durable;
+mod effects;
 mod install;
 mod open;
 mod outcomes;
@@ -20,6 +21,8 @@ pub mod records;
 mod segments;
 mod serve;
 mod staging;
+#[cfg(test)]
+mod tests;
 mod under_way;
 
 pub use open::HomeConfig;
@@ -114,6 +117,8 @@ enum Then {
     Tell(EdgeId, CommitId, Outcome),
     /// A call is answered.
     Answer(EdgeId, CallId, Result<Response, CallError>),
+    /// There is no such page.
+    NoPage(PageId, Waiter),
     /// Nothing is told.
     Nothing,
 }
@@ -281,7 +286,8 @@ impl Home {
                 }
             }
             Up::Commit(request) => self.commit(now, edge, request, out),
-            Up::Call { call, .. } if self.has_all_calls(edge, out) => {
+            // At once: an answer that waits for the disk would be one more that does.
+            Up::Call { call, .. } if self.is_busy() || self.has_all_calls(edge, out) => {
                 self.answer(edge, call, Err(CallError::Busy), out);
             }
             Up::Call { call, request, .. } => self.call(now, edge, call, request, out),

@@ -54,6 +54,9 @@ pub(super) struct Installable {
 
 const CHANGE_BYTES: usize = 64;
 
+/// What a version is charged beside its bytes: also the absence of a page is kept.
+const VERSION_BYTES: usize = 256;
+
 impl Pages {
     /// Keeps images up to a number of bytes, beside those that must be kept.
     pub(super) fn new(cache_bytes: usize) -> Self {
@@ -173,7 +176,7 @@ impl Pages {
         let entry = self.pages.entry(page).or_default();
         if let Some((_, tip)) = entry.versions.back() {
             let image = after(tip.as_ref(), &modified);
-            self.image_bytes += image.as_ref().map_or(0, |i| i.bytes().len());
+            self.image_bytes += charge(image.as_ref());
             entry.versions.push_back((position, image));
         }
         self.push_mob(page, modified);
@@ -204,14 +207,21 @@ impl Pages {
         entry.mob.push(modified);
     }
 
+    /// Bytes of a page's newest image: what a commit that changed it keeps in
+    /// memory until it is durable.
+    pub(super) fn tip_bytes(&self, page: PageId) -> usize {
+        let tip = self.pages.get(&page).and_then(|p| p.versions.back());
+        tip.map_or(0, |(_, image)| charge(image.as_ref()))
+    }
+
     /// A commit became durable: older images of its pages are not needed.
     pub(super) fn made_durable(&mut self, page: PageId, position: Position) {
         let Some(entry) = self.pages.get_mut(&page) else {
             return;
         };
         while entry.versions.get(1).is_some_and(|(p, _)| *p <= position) {
-            if let Some((_, Some(image))) = entry.versions.pop_front() {
-                self.image_bytes -= image.bytes().len();
+            if let Some((_, image)) = entry.versions.pop_front() {
+                self.image_bytes -= charge(image.as_ref());
             }
         }
     }
@@ -409,8 +419,12 @@ impl Pages {
 }
 
 fn bytes_of(versions: &VecDeque<(Position, Option<Image>)>) -> usize {
-    let images = versions.iter().filter_map(|(_, image)| image.as_ref());
-    images.map(|image| image.bytes().len()).sum()
+    let images = versions.iter().map(|(_, image)| image.as_ref());
+    images.map(charge).sum()
+}
+
+fn charge(image: Option<&Image>) -> usize {
+    VERSION_BYTES + image.map_or(0, |image| image.bytes().len())
 }
 
 fn after(image: Option<&Image>, modified: &Modified) -> Option<Image> {

@@ -5,7 +5,7 @@ use crate::ids::{EdgeId, PageId};
 use crate::limits::PAGE_BYTES;
 use crate::message::CommitRequest;
 use crate::planted::{self, Bug};
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// A commit that waits for pages from disk.
@@ -15,6 +15,8 @@ pub(super) struct Parked {
     pub(super) request: CommitRequest,
     /// All pages that it was found to need: they stay in memory until it is judged.
     pub(super) needs: BTreeSet<PageId>,
+    /// Those of them that have not come.
+    pub(super) missing: BTreeSet<PageId>,
 }
 
 impl Parked {
@@ -24,10 +26,18 @@ impl Parked {
     }
 }
 
-/// All commits that wait, in the order in which they began to.
+/// Tells the commits that wait apart, in the order in which they began to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+struct Place(u64);
+
+/// All commits that wait.
 #[derive(Debug)]
 pub(super) struct Parking {
-    commits: VecDeque<Parked>,
+    commits: BTreeMap<Place, Parked>,
+    last: Place,
+    /// Who needs each page.
+    by_page: BTreeMap<PageId, BTreeSet<Place>>,
+    by_edge: BTreeMap<EdgeId, BTreeSet<Place>>,
     bytes: usize,
     commits_max: usize,
     bytes_max: usize,
@@ -37,7 +47,10 @@ impl Parking {
     /// Nothing waits. One commit alone may wait whatever its size.
     pub(super) fn new(commits_max: usize, bytes_max: usize) -> Self {
         Parking {
-            commits: VecDeque::new(),
+            commits: BTreeMap::new(),
+            last: Place::default(),
+            by_page: BTreeMap::new(),
+            by_edge: BTreeMap::new(),
             bytes: 0,
             commits_max,
             bytes_max,
@@ -51,8 +64,7 @@ impl Parking {
 
     /// How many of an edge wait.
     pub(super) fn of(&self, edge: EdgeId) -> usize {
-        let commits = self.commits.iter();
-        commits.filter(|parked| parked.edge == edge).count()
+        self.by_edge.get(&edge).map_or(0, BTreeSet::len)
     }
 
     /// Bytes that they keep in memory.
@@ -70,38 +82,61 @@ impl Parking {
             return false;
         }
         self.bytes = bytes;
-        self.commits.push_back(parked);
+        self.last.0 += 1;
+        for page in &parked.needs {
+            self.by_page.entry(*page).or_default().insert(self.last);
+        }
+        let of_edge = self.by_edge.entry(parked.edge).or_default();
+        of_edge.insert(self.last);
+        self.commits.insert(self.last, parked);
         true
     }
 
-    /// Takes out those that wait for a page.
-    pub(super) fn take_waiting(&mut self, page: PageId) -> Vec<Parked> {
-        self.take(|parked| parked.needs.contains(&page))
+    /// A page has come: takes out those that missed nothing else, to be judged
+    /// again. The others would only find out what else they miss.
+    pub(super) fn take_complete(&mut self, page: PageId) -> Vec<Parked> {
+        let places = self.by_page.get(&page).cloned().unwrap_or_default();
+        let mut complete = Vec::new();
+        for place in places {
+            if let Some(parked) = self.commits.get_mut(&place)
+                && parked.missing.remove(&page)
+                && parked.missing.is_empty()
+            {
+                complete.extend(self.take(place));
+            }
+        }
+        complete
     }
 
     /// Drops what came from an edge that is gone.
     pub(super) fn forget(&mut self, edge: EdgeId) {
-        self.take(|parked| parked.edge == edge);
+        for place in self.by_edge.get(&edge).cloned().unwrap_or_default() {
+            self.take(place);
+        }
     }
 
     /// Whether any of them needs a page.
     pub(super) fn needs(&self, page: PageId) -> bool {
-        self.commits
-            .iter()
-            .any(|parked| parked.needs.contains(&page))
+        self.by_page.contains_key(&page)
     }
 
-    fn take(&mut self, is_wanted: impl Fn(&Parked) -> bool) -> Vec<Parked> {
-        let mut taken = Vec::new();
-        for parked in core::mem::take(&mut self.commits) {
-            if is_wanted(&parked) {
-                self.bytes -= parked.bytes();
-                taken.push(parked);
-            } else {
-                self.commits.push_back(parked);
-            }
+    fn take(&mut self, place: Place) -> Option<Parked> {
+        let parked = self.commits.remove(&place)?;
+        self.bytes -= parked.bytes();
+        for page in &parked.needs {
+            leave(&mut self.by_page, *page, place);
         }
-        taken
+        leave(&mut self.by_edge, parked.edge, place);
+        Some(parked)
+    }
+}
+
+fn leave<K: Ord>(index: &mut BTreeMap<K, BTreeSet<Place>>, key: K, place: Place) {
+    if let Some(places) = index.get_mut(&key) {
+        places.remove(&place);
+        if places.is_empty() {
+            index.remove(&key);
+        }
     }
 }
 

@@ -48,6 +48,11 @@ impl Segments {
         self.by_id.get(&id).filter(|record| !record.removing)
     }
 
+    /// Whether a segment's removal was accepted.
+    pub(super) fn is_removing(&self, id: SegmentId) -> bool {
+        self.by_id.get(&id).is_some_and(|record| record.removing)
+    }
+
     /// Whether a page was ever given: granted to a creator, or given for overflow.
     pub(super) fn has_given(&self, page: PageId) -> bool {
         let record = self.get(page.segment);
@@ -103,7 +108,7 @@ impl Segments {
         Some((first, EXTENT_PAGES))
     }
 
-    /// Gives overflow pages, never given before.
+    /// Gives overflow pages, never given before: 2^31 of them in the life of a segment.
     pub(super) fn give_overflow(
         &mut self,
         id: SegmentId,

@@ -1,6 +1,6 @@
 //! Pages for a home's children: from memory, or from disk.
 
-use super::{Home, Waiter};
+use super::{Home, Then, Waiter};
 use crate::door::{LoadResult, Out};
 use crate::ids::{EdgeId, Now, PageId};
 use crate::limits::FETCHES_PER_CHILD_MAX;
@@ -17,7 +17,13 @@ impl Home {
         {
             return;
         }
-        if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
+        if self.segments.is_removing(page.segment) {
+            // The removal may not be durable yet (rule 1).
+            if self.is_busy() {
+                return self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+            }
+            self.after_all(Then::NoPage(page, waiter), out);
+        } else if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
         } else if self.pages.is_loaded(page) {
             self.answer_fetch(page, waiter, out);
@@ -71,7 +77,7 @@ impl Home {
         for waiter in self.waiting.remove(&page).unwrap_or_default() {
             self.fetch(page, waiter, out);
         }
-        for parked in self.parking.take_waiting(page) {
+        for parked in self.parking.take_complete(page) {
             self.try_commit(now, parked, out);
         }
     }

@@ -123,7 +123,7 @@ impl Home {
         let Some((registration, token)) = self.staging.untouched(now, silent_ms_max) else {
             return;
         };
-        if self.not_too_busy().is_err() {
+        if self.is_busy() {
             return;
         }
         out.note(Note::StagedExpired);

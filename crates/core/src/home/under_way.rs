@@ -24,7 +24,7 @@ impl Counts {
         match then {
             Then::Reach { .. } | Then::Tell(..) => Some(&mut self.commits),
             Then::Answer(..) => Some(&mut self.calls),
-            Then::Nothing => None,
+            Then::NoPage(..) | Then::Nothing => None,
         }
     }
 }
@@ -66,7 +66,7 @@ impl Then {
         match self {
             Then::Reach { origin, .. } => origin.map(|(edge, _)| edge),
             Then::Tell(edge, ..) | Then::Answer(edge, ..) => Some(*edge),
-            Then::Nothing => None,
+            Then::NoPage(..) | Then::Nothing => None,
         }
     }
 }

@@ -1,0 +1,63 @@
+//! What an accepted commit does, and how much of it may be.
+
+use super::commit::NotNow;
+use crate::change::{PageChange, PageSlots, SlotChange};
+use crate::ids::{PageId, SegmentId, Slot};
+use crate::limits::{COMMIT_EFFECT_BYTES_MAX, COMMIT_PAGES_MAX};
+use crate::message::InvalidCommit;
+use crate::storage::Op;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// What an accepted commit does, page by page.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    pub(super) changes: BTreeMap<PageId, PageChange>,
+    pub(super) ops: Vec<Op>,
+    /// Staged values that it names: no longer staged once it is accepted.
+    pub(super) staged: Vec<u64>,
+    /// Bytes that it adds to the log, about.
+    bytes: usize,
+    /// Pages of which it changes objects.
+    pages: usize,
+    /// Segments whose overflow pages were given.
+    pub(super) spilled: BTreeSet<SegmentId>,
+}
+
+/// What an entry of the log record is charged beside its value, in bytes.
+const EFFECT_ENTRY_BYTES: usize = 16;
+
+impl Effects {
+    pub(super) fn set(&mut self, page: PageId, slot: Slot, change: SlotChange) {
+        let entry = self.changes.entry(page).or_insert_with(|| {
+            self.bytes += EFFECT_ENTRY_BYTES;
+            self.pages += 1;
+            let slots = PageSlots::Some(Vec::new());
+            PageChange { page, slots }
+        });
+        if let PageSlots::Some(slots) = &mut entry.slots {
+            self.bytes += EFFECT_ENTRY_BYTES + change.bytes();
+            match slots.binary_search_by_key(&slot, |(s, _)| *s) {
+                Ok(index) => {
+                    self.bytes -= EFFECT_ENTRY_BYTES + slots[index].1.bytes();
+                    slots[index].1 = change;
+                }
+                Err(index) => slots.insert(index, (slot, change)),
+            }
+        }
+    }
+
+    pub(super) fn end_page(&mut self, page: PageId) {
+        let slots = PageSlots::Whole;
+        self.bytes += EFFECT_ENTRY_BYTES;
+        self.changes.insert(page, PageChange { page, slots });
+    }
+
+    /// A small request may have large effects.
+    pub(super) fn check_size(&self) -> Result<(), NotNow> {
+        if self.bytes > COMMIT_EFFECT_BYTES_MAX || self.pages > COMMIT_PAGES_MAX {
+            return Err(InvalidCommit::TooLarge.into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! A home alone, sent what no member of ours sends.
+
+mod admission;
+mod world;

@@ -1,0 +1,318 @@
+//! A home with a disk that is synced by hand, and one site below it.
+
+use crate::change::{Blob, NewValue, SlotSet, WriteOp};
+use crate::door::{Core, Direction, Effect, Input, LoadResult, Out};
+use crate::home::{Home, HomeConfig, decode_page, page_key};
+use crate::ids::{
+    Attempt, CommitId, EdgeId, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId,
+    Peer, Position, Registration, SegmentId, Slot,
+};
+use crate::message::{
+    CallError, CallId, CommitRequest, Down, FetchAnswer, Message, PageWrites, Part, Refusal,
+    Request, Response, Up,
+};
+use crate::note::Note;
+use crate::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub(super) const HOME: HomeId = HomeId(1);
+const SITE: EdgeId = EdgeId(1);
+
+#[derive(Default)]
+struct Disk(BTreeMap<(Table, Vec<u8>), Vec<u8>>);
+
+impl Reader for Disk {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        Ok(self.0.get(&(table, key.to_vec())).cloned())
+    }
+
+    fn scan(
+        &self,
+        _: Table,
+        _: &[u8],
+        _: &[u8],
+        _: &mut dyn FnMut(&[u8], &[u8]) -> Scan,
+    ) -> Result<(), StorageError> {
+        Ok(())
+    }
+}
+
+pub(super) struct World {
+    pub(super) home: Home,
+    disk: Disk,
+    unsynced: Vec<Batch>,
+    /// What the site was sent and was not looked at.
+    pub(super) sent: Vec<Down>,
+    pub(super) notes: Vec<Note>,
+    /// Pages that are asked of the disk, if it is to answer later.
+    pub(super) held: Option<Vec<PageId>>,
+    epoch: Epoch,
+    pub(super) registration: Registration,
+    now: u64,
+    last: u64,
+}
+
+impl World {
+    /// A home with a segment of 32 pages beside its first one, all durable.
+    pub(super) fn new(limit: impl FnOnce(&mut HomeConfig)) -> Self {
+        let mut config = HomeConfig::new(HOME, String::from("h"), MemberId(1));
+        limit(&mut config);
+        let (disk, mut out) = (Disk::default(), Out::new());
+        let home = Home::open(config, &disk, now(0), &mut out).expect("an empty disk");
+        let mut world = World {
+            home,
+            disk,
+            unsynced: Vec::new(),
+            sent: Vec::new(),
+            notes: Vec::new(),
+            held: None,
+            epoch: Epoch(0),
+            registration: Registration(0),
+            now: 0,
+            last: 0,
+        };
+        world.work(out);
+        world.sync();
+        let peer = Peer {
+            kind: NodeKind::Redirector,
+            node: MemberId(2),
+            name: String::from("r"),
+        };
+        world.handle(Input::Connected {
+            edge: SITE,
+            direction: Direction::Down,
+            peer,
+        });
+        let begun = world.sent.iter().find_map(|down| match down {
+            Down::Begin { epoch, .. } => Some(*epoch),
+            _ => None,
+        });
+        world.epoch = begun.expect("a stream");
+        match world.called(Request::Register) {
+            Ok(Response::Registered(registration)) => world.registration = registration,
+            other => panic!("{other:?}"),
+        }
+        let path = String::from("s");
+        world
+            .called(Request::Open { path, create: true })
+            .expect("a segment");
+        let segment = SegmentId(1);
+        world.called(Request::Reserve { segment }).expect("pages");
+        world
+    }
+
+    pub(super) fn handle(&mut self, input: Input) {
+        self.now += 1;
+        let mut out = Out::new();
+        self.home.handle(now(self.now), input, &mut out);
+        self.work(out);
+    }
+
+    fn work(&mut self, out: Out) {
+        for effect in out.effects {
+            match effect {
+                Effect::Send(SITE, Message::Down(down)) => self.sent.push(down),
+                Effect::Append(batch) => self.unsynced.push(batch),
+                Effect::Load(page) if self.held.is_some() => {
+                    self.held.iter_mut().for_each(|held| held.push(page))
+                }
+                Effect::Load(page) => self.load(page),
+                Effect::Note(note) => self.notes.push(note),
+                _ => {}
+            }
+        }
+    }
+
+    /// The disk answers: what is durable of a page.
+    pub(super) fn load(&mut self, page: PageId) {
+        let key = page_key(page);
+        let stored = self.disk.0.get(&(Table::Pages, key.clone()));
+        let image = stored.map(|bytes| decode_page(&key, bytes).expect("an image"));
+        let result = LoadResult::Found(image);
+        self.handle(Input::Loaded { page, result });
+    }
+
+    /// The oldest batch becomes durable; false if there is none.
+    pub(super) fn sync_one(&mut self) -> bool {
+        if self.unsynced.is_empty() {
+            return false;
+        }
+        let batch = self.unsynced.remove(0);
+        for op in batch.ops {
+            match op {
+                Op::Put { table, key, value } => self.disk.0.insert((table, key), value),
+                Op::Delete { table, key } => self.disk.0.remove(&(table, key)),
+            };
+        }
+        self.durable(batch.mark);
+        true
+    }
+
+    fn durable(&mut self, mark: Mark) {
+        self.handle(Input::Durable(mark));
+    }
+
+    /// All that was written becomes durable, and what follows from it.
+    pub(super) fn sync(&mut self) {
+        while self.sync_one() {}
+    }
+
+    pub(super) fn size(&self, table: &str) -> usize {
+        let sizes = self.home.sizes();
+        let found = sizes.iter().find(|(name, _)| *name == table);
+        found.expect("a table").1
+    }
+
+    /// What the disk writes next.
+    pub(super) fn next_batch(&self) -> Option<&Batch> {
+        self.unsynced.first()
+    }
+
+    /// Bytes that the disk has to write.
+    pub(super) fn unsynced_bytes(&self) -> usize {
+        self.unsynced.iter().map(Batch::bytes).sum()
+    }
+
+    pub(super) fn call(&mut self, request: Request) -> CallId {
+        self.last += 1;
+        let call = CallId {
+            member: MemberId(3),
+            number: self.last,
+        };
+        self.receive(Up::Call {
+            call,
+            home: HOME,
+            request,
+        });
+        call
+    }
+
+    /// Calls, and waits for the answer.
+    pub(super) fn called(&mut self, request: Request) -> Result<Response, CallError> {
+        let call = self.call(request);
+        self.sync();
+        self.answer(call).expect("an answer")
+    }
+
+    pub(super) fn answer(&self, call: CallId) -> Option<Result<Response, CallError>> {
+        self.sent.iter().find_map(|down| match down {
+            Down::Answer {
+                call: c, result, ..
+            } if *c == call => Some(result.clone()),
+            _ => None,
+        })
+    }
+
+    /// Sends a commit at the home's durable position.
+    pub(super) fn commit(
+        &mut self,
+        reads: Vec<(PageId, SlotSet)>,
+        writes: Vec<PageWrites>,
+    ) -> CommitId {
+        let evidence = self.home.durable();
+        let request = self.request(evidence, reads, writes);
+        self.send(request)
+    }
+
+    pub(super) fn send(&mut self, request: CommitRequest) -> CommitId {
+        let id = request.id;
+        self.receive(Up::Commit(request));
+        id
+    }
+
+    pub(super) fn request(
+        &mut self,
+        evidence: Position,
+        reads: Vec<(PageId, SlotSet)>,
+        writes: Vec<PageWrites>,
+    ) -> CommitRequest {
+        self.last += 1;
+        let part = Part {
+            home: HOME,
+            evidence,
+            reads,
+            writes,
+        };
+        CommitRequest {
+            id: CommitId {
+                member: MemberId(3),
+                sequence: self.last,
+            },
+            registration: self.registration,
+            parts: alloc::vec![part],
+            builds_on: Vec::new(),
+        }
+    }
+
+    /// How a commit ended, as far as it was told.
+    pub(super) fn outcome(&self, id: CommitId) -> Option<Result<(), Refusal>> {
+        self.sent.iter().find_map(|down| match down {
+            Down::Refused {
+                commit, refusal, ..
+            } if *commit == id => Some(Err(refusal.clone())),
+            Down::Told { commit, .. } if *commit == id => Some(Ok(())),
+            Down::Step(step) if step.commit == Some(id) => Some(Ok(())),
+            _ => None,
+        })
+    }
+
+    pub(super) fn fetch(&mut self, page: PageId) -> Attempt {
+        self.last += 1;
+        let attempt = Attempt(self.last);
+        self.receive(Up::Fetch {
+            home: HOME,
+            epoch: self.epoch,
+            page,
+            attempt,
+            peers: false,
+        });
+        attempt
+    }
+
+    pub(super) fn fetched(&self, asked: Attempt) -> Option<FetchAnswer> {
+        self.sent.iter().find_map(|down| match down {
+            Down::Image {
+                attempt, answer, ..
+            } if *attempt == asked => Some(answer.clone()),
+            _ => None,
+        })
+    }
+
+    fn receive(&mut self, up: Up) {
+        self.handle(Input::Received {
+            edge: SITE,
+            message: Message::Up(up),
+        });
+    }
+}
+
+fn now(ms: u64) -> Now {
+    Now {
+        mono: Millis(1_000 + ms),
+        wall: Millis(100_000 + ms),
+    }
+}
+
+pub(super) fn page(number: u32) -> PageId {
+    PageId::new(1, number)
+}
+
+pub(super) fn create(slot: u16, value: NewValue) -> (Slot, WriteOp) {
+    let generation = Generation(1);
+    (Slot(slot), WriteOp::Create { generation, value })
+}
+
+pub(super) fn write(slot: u16, bytes: usize) -> (Slot, WriteOp) {
+    let (generation, value) = (Generation(1), inline(bytes));
+    (Slot(slot), WriteOp::Write { generation, value })
+}
+
+pub(super) fn inline(bytes: usize) -> NewValue {
+    NewValue::Inline(Blob::from(alloc::vec![b'a'; bytes]))
+}
+
+pub(super) fn on(page: PageId, slots: Vec<(Slot, WriteOp)>) -> PageWrites {
+    PageWrites { page, slots }
+}
