@@ -77,6 +77,9 @@ pub const ENTRIES_PER_SITE_MAX: usize = 1 << 26;
 /// begins anew: rule 2 needs numbers that rise.
 pub const ENTERINGS_MAX: u32 = u32::MAX - 1;
 
+/// Pages that a directory looks at with one input, for children that have gone.
+pub const SWEPT_PAGES_MAX: usize = 1024;
+
 /// Page requests of one child that a parent has not answered.
 pub const FETCHES_PER_CHILD_MAX: usize = 1024;
 

@@ -23,7 +23,8 @@ use thorp_cache::Cache;
 use thorp_core::children::ChildLimits;
 use thorp_core::door::Out;
 use thorp_core::home::{Home, HomeConfig};
-use thorp_core::ids::{EdgeId, HomeId, MemberId, NodeKind, Position, Stamp, Ticket};
+use thorp_core::ids::{EdgeId, EntryNo, HomeId, MemberId, NodeKind, Position, Stamp, Ticket};
+use thorp_core::limits::{ENTERINGS_MAX, SWEPT_PAGES_MAX};
 use thorp_core::member::{Member, MemberConfig};
 use thorp_core::redirector::{Redirector, RedirectorConfig};
 
@@ -274,6 +275,11 @@ impl World {
     fn per_child(&self) -> ChildLimits {
         ChildLimits {
             enterings_max: self.village.enterings_max,
+            // Where edges wear out, children come and go while others are swept.
+            swept_pages_max: match self.village.enterings_max {
+                EntryNo(ENTERINGS_MAX) => SWEPT_PAGES_MAX,
+                _ => 4,
+            },
             ..ChildLimits::default()
         }
     }

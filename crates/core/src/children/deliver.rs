@@ -3,6 +3,7 @@
 
 use super::Children;
 use crate::change::PageChange;
+use crate::directory::Holder;
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, PageId, Position, Stamp};
 use crate::message::{Down, Step};
@@ -80,20 +81,18 @@ impl Children {
     }
 
     fn concerned(&self, page: PageId) -> BTreeSet<EdgeId> {
-        let holders = self.directory.holders(page).iter();
+        let holders = self.directory.holders(page);
         let mut edges: BTreeSet<EdgeId> = holders
             .filter_map(|holder| self.by_no.get(&holder.child.0).copied())
             .collect();
-        for (edge, child) in &self.by_edge {
-            if child.watches.contains(&page.segment) && !planted::is(Bug::WatchNotTold) {
-                edges.insert(*edge);
-            }
+        if !planted::is(Bug::WatchNotTold) {
+            edges.extend(self.watchers.get(&page.segment).into_iter().flatten());
         }
         edges
     }
 
     fn strike_holders(&mut self, page: PageId) {
-        let holders = self.directory.holders(page).to_vec();
+        let holders: Vec<Holder> = self.directory.holders(page).collect();
         for holder in holders {
             self.directory.remove(page, holder.child);
         }

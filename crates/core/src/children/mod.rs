@@ -2,6 +2,7 @@
 //! may hold, and how a position is told to each (rules 1, 2, 7, 8).
 
 mod deliver;
+mod watch;
 
 pub use deliver::News;
 
@@ -11,8 +12,7 @@ use crate::ids::{
     EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, PageId, Peer, Position, SegmentId, Stamp,
 };
 use crate::limits::{
-    CHILDREN_MAX, ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX,
-    WATCHES_PER_CHILD_MAX,
+    CHILDREN_MAX, ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX, SWEPT_PAGES_MAX,
 };
 use crate::message::Down;
 use crate::note::Note;
@@ -21,7 +21,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How much a parent keeps for each child.
+/// How much a parent keeps for each child, and does with one input when it has gone.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildLimits {
     /// Pages for which a member is entered.
@@ -30,6 +30,8 @@ pub struct ChildLimits {
     pub entries_per_site_max: usize,
     /// Enterings of one epoch.
     pub enterings_max: EntryNo,
+    /// Pages looked at with one input for children that have gone.
+    pub swept_pages_max: usize,
 }
 
 impl Default for ChildLimits {
@@ -38,6 +40,7 @@ impl Default for ChildLimits {
             entries_per_member_max: ENTRIES_PER_MEMBER_MAX,
             entries_per_site_max: ENTRIES_PER_SITE_MAX,
             enterings_max: EntryNo(ENTERINGS_MAX),
+            swept_pages_max: SWEPT_PAGES_MAX,
         }
     }
 }
@@ -68,6 +71,8 @@ pub struct Children {
     limits: ChildLimits,
     /// Children that have no entry numbers left.
     worn_out: BTreeSet<EdgeId>,
+    /// Who watches a segment.
+    watchers: BTreeMap<SegmentId, BTreeSet<EdgeId>>,
     /// Which child may hold which page.
     pub directory: Directory,
 }
@@ -82,6 +87,7 @@ impl Children {
             next_epoch: epoch,
             limits,
             worn_out: BTreeSet::new(),
+            watchers: BTreeMap::new(),
             directory: Directory::default(),
         }
     }
@@ -97,11 +103,11 @@ impl Children {
         silent_ms: u64,
         out: &mut Out,
     ) -> bool {
-        if self.by_edge.len() >= CHILDREN_MAX {
+        let no = self.free_no();
+        let Some(no) = no.filter(|_| self.by_edge.len() < CHILDREN_MAX) else {
             out.note(Note::ChildLimited);
             return false;
-        }
-        let no = self.free_no();
+        };
         self.next_epoch = self.next_epoch.next();
         self.by_no.insert(no.0, edge);
         self.by_edge.insert(
@@ -131,14 +137,23 @@ impl Children {
         true
     }
 
-    /// Ends a child's stream; tells the pages that no child holds any more.
-    pub fn end(&mut self, edge: EdgeId) -> Vec<PageId> {
+    /// Ends a child's stream. What it held is given up by [`sweep`](Self::sweep).
+    pub fn end(&mut self, edge: EdgeId) {
         let Some(child) = self.by_edge.remove(&edge) else {
-            return Vec::new();
+            return;
         };
         self.by_no.remove(&child.no.0);
         self.worn_out.remove(&edge);
-        self.directory.remove_child(child.no)
+        for segment in child.watches {
+            self.watches_no_more(edge, segment);
+        }
+        self.directory.child_went(child.no);
+    }
+
+    /// Strikes children that have gone from some more pages; tells the pages
+    /// that no child holds any more. To be called with every input.
+    pub fn sweep(&mut self) -> Vec<PageId> {
+        self.directory.sweep(self.limits.swept_pages_max)
     }
 
     /// Ends all streams, and tells whose they were.
@@ -146,6 +161,7 @@ impl Children {
         let ended = core::mem::take(&mut self.by_edge);
         self.by_no.clear();
         self.worn_out.clear();
+        self.watchers.clear();
         self.directory = Directory::default();
         ended
             .into_iter()
@@ -282,7 +298,7 @@ impl Children {
 
     /// A child with a complete copy, other than those in `except`.
     pub fn helper(&self, page: PageId, except: &[EdgeId]) -> Option<EdgeId> {
-        let holders = self.directory.holders(page).iter();
+        let holders = self.directory.holders(page);
         holders
             .filter(|holder| holder.complete)
             .filter_map(|holder| self.by_no.get(&holder.child.0).copied())
@@ -301,49 +317,10 @@ impl Children {
         self.by_edge.values().map(|child| child.acked).min()
     }
 
-    /// Begins or ends a child's watching of a segment. False at the limit.
-    pub fn watch(&mut self, edge: EdgeId, segment: SegmentId, on: bool) -> bool {
-        let Some(child) = self.by_edge.get_mut(&edge) else {
-            return true;
-        };
-        if !on {
-            child.watches.remove(&segment);
-            return true;
-        }
-        if child.watches.len() >= WATCHES_PER_CHILD_MAX && !child.watches.contains(&segment) {
-            return false;
-        }
-        child.watches.insert(segment);
-        true
-    }
-
-    /// Ends every child's watching of a segment, and tells them so.
-    pub fn unwatch(&mut self, segment: SegmentId, out: &mut Out) {
-        let home = self.home;
-        for (edge, child) in &mut self.by_edge {
-            if child.watches.remove(&segment) {
-                out.down(*edge, Down::Unwatched { home, segment });
-            }
-        }
-    }
-
-    /// How many watches there are, of all children.
-    pub fn watches(&self) -> usize {
-        let children = self.by_edge.values();
-        children.map(|child| child.watches.len()).sum()
-    }
-
-    /// The segments that any child watches.
-    pub fn watched(&self) -> BTreeSet<SegmentId> {
-        self.by_edge
-            .values()
-            .flat_map(|child| child.watches.iter().copied())
-            .collect()
-    }
-
-    fn free_no(&self) -> ChildNo {
-        let free = (0..u16::MAX).find(|no| !self.by_no.contains_key(no));
-        ChildNo(free.unwrap_or(u16::MAX))
+    /// None only if far more children go than entries are swept.
+    fn free_no(&self) -> Option<ChildNo> {
+        let mut numbers = (0..u16::MAX).map(ChildNo);
+        numbers.find(|no| !self.by_no.contains_key(&no.0) && !self.directory.is_going(*no))
     }
 }
 
@@ -380,7 +357,8 @@ mod tests {
         assert_eq!(children.worn_out(), None);
         assert_eq!(children.enter(EDGE, PAGE, true), None);
         assert_eq!(children.worn_out(), Some(EDGE));
-        assert_eq!(children.end(EDGE), [PAGE]);
+        children.end(EDGE);
+        assert_eq!(children.sweep(), [PAGE]);
         assert_eq!(children.worn_out(), None);
     }
 

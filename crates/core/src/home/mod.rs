@@ -147,6 +147,7 @@ impl Core for Home {
             out.note(Note::EdgeWornOut);
             self.end_edge(edge, "its entries are counted out: begin anew", out);
         }
+        self.children.sweep();
         self.beat(now, out);
         self.housekeep(out);
     }

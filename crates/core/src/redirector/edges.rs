@@ -91,9 +91,7 @@ impl Redirector {
             let Some(proxy) = self.homes.get_mut(&home) else {
                 continue;
             };
-            for page in proxy.children.end(edge) {
-                proxy.give_up_if_unused(page, out);
-            }
+            proxy.children.end(edge);
             proxy.up.retain_waiting(|waiter| waiter.edge != edge);
             proxy.helper_went(now, edge, out);
             proxy.follow_watches(out);

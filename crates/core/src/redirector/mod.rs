@@ -139,6 +139,11 @@ impl Core for Redirector {
             out.note(Note::EdgeWornOut);
             self.end_edge(now, edge, "its entries are counted out: begin anew", out);
         }
+        for proxy in self.homes.values_mut() {
+            for page in proxy.children.sweep() {
+                proxy.give_up_if_unused(page, out);
+            }
+        }
     }
 
     fn deadline(&self) -> Option<Millis> {

@@ -143,6 +143,7 @@ impl Node {
         self.limit("entries", |n| limits.entries_per_member_max = n as usize);
         self.limit("site-entries", |n| limits.entries_per_site_max = n as usize);
         self.limit("enterings", |n| limits.enterings_max = EntryNo(n as u32));
+        self.limit("swept", |n| limits.swept_pages_max = n as usize);
         limits
     }
 

@@ -4,11 +4,17 @@
 //! 1, 4 and 16 holders a page. A page with one holder keeps it in its record;
 //! with more, the record names a list.
 
+mod gone;
+#[cfg(test)]
+mod tests;
+
 use crate::ids::{EntryNo, PageId, SegmentId};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use gone::Gone;
 
-/// A child's number in a directory, given anew when the child has gone.
+/// A child's number in a directory, given anew when the child has gone and
+/// has no entry left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ChildNo(pub u16);
 
@@ -42,6 +48,7 @@ pub struct Directory {
     free: Vec<u32>,
     /// For how many pages each child is entered, by its number.
     held: Vec<usize>,
+    gone: Gone,
 }
 
 /// A page as two words, so that a record needs no padding.
@@ -148,24 +155,14 @@ impl Directory {
         }
     }
 
-    /// Strikes a child from all pages; tells the pages that nobody holds any more.
-    pub fn remove_child(&mut self, child: ChildNo) -> Vec<PageId> {
-        let held: Vec<PageId> = self
-            .pages
-            .keys()
-            .map(|key| PageId::new(key.0, key.1))
-            .filter(|page| self.holder(*page, child).is_some())
-            .collect();
-        for page in &held {
-            self.remove(*page, child);
-        }
-        held.into_iter()
-            .filter(|page| !self.is_held(*page))
-            .collect()
+    /// The children that may hold a page.
+    pub fn holders(&self, page: PageId) -> impl Iterator<Item = Holder> + '_ {
+        let entered = self.entered(page).iter().copied();
+        entered.filter(|holder| !self.gone.has(holder.child))
     }
 
-    /// The children that may hold a page.
-    pub fn holders(&self, page: PageId) -> &[Holder] {
+    /// Also those that have gone.
+    fn entered(&self, page: PageId) -> &[Holder] {
         match self.pages.get(&key(page)).map(|record| &record.holders) {
             Some(Holders::One(one)) => core::slice::from_ref(one),
             Some(Holders::List(list)) => &self.lists[*list as usize],
@@ -175,13 +172,12 @@ impl Directory {
 
     /// A child's entry for a page.
     pub fn holder(&self, page: PageId, child: ChildNo) -> Option<Holder> {
-        let holders = self.holders(page).iter();
-        holders.copied().find(|holder| holder.child == child)
+        self.holders(page).find(|holder| holder.child == child)
     }
 
     /// Whether any child may hold the page.
     pub fn is_held(&self, page: PageId) -> bool {
-        !self.holders(page).is_empty()
+        self.holders(page).next().is_some()
     }
 
     /// Notes whether a child's copy is complete.
@@ -308,103 +304,5 @@ fn enter_list(list: &mut Vec<Holder>, holder: Holder) -> bool {
             list.push(holder);
             true
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn holder(child: u16, entry: u32) -> Holder {
-        Holder {
-            child: ChildNo(child),
-            complete: true,
-            entry: EntryNo(entry),
-        }
-    }
-
-    const PAGE: PageId = PageId::new(1, 7);
-
-    #[test]
-    fn a_late_notice_does_not_strike_the_new_copy() {
-        let mut directory = Directory::default();
-        directory.enter(PAGE, holder(1, 1));
-        directory.enter(PAGE, holder(1, 2));
-        assert_eq!(directory.strike(PAGE, ChildNo(1), EntryNo(1)), Notice::Late);
-        assert!(directory.is_held(PAGE));
-        assert_eq!(
-            directory.strike(PAGE, ChildNo(1), EntryNo(2)),
-            Notice::Struck
-        );
-        assert!(directory.is_empty());
-        assert_eq!(
-            directory.strike(PAGE, ChildNo(1), EntryNo(2)),
-            Notice::Absent
-        );
-    }
-
-    #[test]
-    fn many_holders_come_and_go() {
-        let mut directory = Directory::default();
-        for child in 0..20 {
-            directory.enter(PAGE, holder(child, 1));
-            directory.enter(PageId::new(1, 8), holder(child, 2));
-        }
-        assert_eq!(directory.holders(PAGE).len(), 20);
-        directory.set_incomplete(PAGE, Some(ChildNo(3)));
-        let complete = directory.holders(PAGE).iter().filter(|h| h.complete);
-        assert_eq!(complete.count(), 1);
-        for child in 0..19 {
-            assert!(directory.remove_child(ChildNo(child)).is_empty());
-        }
-        assert_eq!(directory.remove_child(ChildNo(19)).len(), 2);
-        assert!(directory.is_empty());
-    }
-
-    #[test]
-    fn an_entry_above_keeps_the_record() {
-        let mut directory = Directory::default();
-        directory.set_above(PAGE, EntryNo(5));
-        directory.enter(PAGE, holder(1, 1));
-        directory.remove(PAGE, ChildNo(1));
-        assert_eq!(directory.above(PAGE), Some(EntryNo(5)));
-        directory.clear_above(PAGE);
-        assert!(directory.is_empty());
-    }
-
-    #[test]
-    fn what_a_child_holds_is_counted() {
-        let mut directory = Directory::default();
-        let holds = |directory: &Directory, child| {
-            let pages = (0..9).map(|page| PageId::new(1, page));
-            let held = pages.filter(|page| directory.holder(*page, ChildNo(child)).is_some());
-            held.count()
-        };
-        for step in 0..2_000u32 {
-            let page = PageId::new(1, step * 7 % 9);
-            let child = (step * 5 % 4) as u16;
-            match step * 11 % 13 {
-                0..=6 => directory.enter(page, holder(child, step)),
-                7 | 8 => directory.remove(page, ChildNo(child)),
-                9 => {
-                    directory.strike(page, ChildNo(child), EntryNo(step / 2));
-                }
-                10 => directory.remove_page(page),
-                11 => directory.set_above(page, EntryNo(1)),
-                _ if step % 5 == 0 => {
-                    directory.remove_child(ChildNo(child));
-                }
-                _ => directory.clear_above(page),
-            }
-            for child in 0..4 {
-                assert_eq!(directory.held(ChildNo(child)), holds(&directory, child));
-            }
-        }
-    }
-
-    #[test]
-    fn records_are_small() {
-        assert!(size_of::<Record>() <= 20);
-        assert!(size_of::<Holder>() <= 8);
     }
 }
