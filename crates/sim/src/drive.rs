@@ -64,7 +64,8 @@ impl World {
                     self.plan_local(no, self.now, Local::Answered { ticket });
                 }
                 Effect::Note(note) => {
-                    if note == Note::OtherEpochDropped {
+                    let turned_away = [Note::OtherEpochDropped, Note::SecondParentUnheard];
+                    if turned_away.contains(&note) {
                         self.news_turned_away();
                     }
                     *self.counts.notes.entry(note).or_default() += 1;
