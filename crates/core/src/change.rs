@@ -369,6 +369,14 @@ impl PageChange {
         }
     }
 
+    /// Slots that it names.
+    pub fn slot_count(&self) -> usize {
+        match &self.slots {
+            PageSlots::Whole => 0,
+            PageSlots::Some(slots) => slots.len(),
+        }
+    }
+
     /// Bytes of values, for limits.
     pub fn bytes(&self) -> usize {
         match &self.slots {

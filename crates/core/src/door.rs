@@ -69,6 +69,13 @@ pub enum Input {
     },
     /// Whether the store has room for commits (home).
     Room(bool),
+    /// How much the store could still take (home).
+    Left {
+        /// Bytes that could be brought.
+        free: u64,
+        /// When all batches up to this one were in it.
+        as_of: Mark,
+    },
     /// The program asks its member.
     Asked {
         /// Names the answer.

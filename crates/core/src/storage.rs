@@ -71,6 +71,16 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// Bytes of its key and value.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Op::Put { key, value, .. } => key.len() + value.len(),
+            Op::Delete { key, .. } => key.len(),
+        }
+    }
+}
+
 /// Changes that become durable together or not at all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Batch {
@@ -83,13 +93,7 @@ pub struct Batch {
 impl Batch {
     /// Bytes of keys and values, for limits and metrics.
     pub fn bytes(&self) -> usize {
-        self.ops
-            .iter()
-            .map(|op| match op {
-                Op::Put { key, value, .. } => key.len() + value.len(),
-                Op::Delete { key, .. } => key.len(),
-            })
-            .sum()
+        self.ops.iter().map(Op::bytes).sum()
     }
 }
 

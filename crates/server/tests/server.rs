@@ -181,10 +181,9 @@ async fn wait_for_health(control: &thorp_server::HomeControl) {
 }
 
 #[tokio::test]
-async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed() {
+async fn a_large_commit_that_does_not_fit_is_refused_alone() {
     let village = Village::new();
     let mut config = village.home_config();
-    // A large commit does not fit although there is room for small ones.
     config.store.limit = Some(Bytes(40 << 10));
     let home = village.home_with(config).await.unwrap();
     let anna = village.member(&home.address, home.home, 1).await;
@@ -192,6 +191,32 @@ async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed(
     let page = anna.fresh_page(segment).await;
     let (_, outcome) = anna.commit(page, 0, create(b"small")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
+    let second = thorp_core::ids::PageId::new(page.segment.0, page.page.0 + 1);
+    let slots = (0..6).map(|slot| (thorp_core::ids::Slot(slot), create(&[1; 8000])));
+    let (_, outcome) = anna.commit_all(second, slots.collect()).await;
+    assert_eq!(outcome, Outcome::Refused(Refusal::Full));
+    let (_, outcome) = anna.commit(page, 1, create(b"again")).await;
+    assert!(is_committed(&outcome), "{outcome:?}");
+    // Nobody was cut off for it, and the home takes commits.
+    assert_eq!(anna.streams(), 1);
+    assert!(home.control.status().await.health.ok);
+    home.stop().await;
+}
+
+#[tokio::test]
+async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed() {
+    let village = Village::new();
+    let mut config = village.home_config();
+    // It does not look again before the commit.
+    config.store.room_probe_ms = 3_600_000;
+    let home = village.home_with(config).await.unwrap();
+    let anna = village.member(&home.address, home.home, 1).await;
+    let segment = anna.open("letters").await;
+    let page = anna.fresh_page(segment).await;
+    let (_, outcome) = anna.commit(page, 0, create(b"small")).await;
+    assert!(is_committed(&outcome), "{outcome:?}");
+    // A large commit does not fit any more, and the home has not heard of it.
+    home.control.set_limit(Some(40 << 10));
     let fat = anna.clone();
     let second = thorp_core::ids::PageId::new(page.segment.0, page.page.0 + 1);
     let large = tokio::spawn(async move {

@@ -105,6 +105,31 @@ impl Room {
         self.ask_disk(demand)
     }
 
+    /// Bytes that could be brought to a store that holds so much, with so much
+    /// waiting in memory to be written out. It takes each twice: in the journal
+    /// and in a table.
+    pub(crate) fn left(&self, held: u64, waiting: u64) -> u64 {
+        let by_limit = self
+            .limit()
+            .map_or(u64::MAX, |limit| limit.saturating_sub(held));
+        let by_volume = match self.volume() {
+            Some((free, reserve)) if self.disk_reserve != Some(0) => {
+                free.saturating_sub(reserve).saturating_sub(waiting) / 2
+            }
+            _ => u64::MAX,
+        };
+        by_limit.min(by_volume)
+    }
+
+    /// Free and reserved bytes of the volume.
+    fn volume(&self) -> Option<(u64, u64)> {
+        let volume = rustix::fs::statvfs(&self.dir).ok()?;
+        let free = volume.f_bavail.saturating_mul(volume.f_frsize);
+        let all = volume.f_blocks.saturating_mul(volume.f_frsize);
+        let reserve = (all / DISK_RESERVE_PART).min(DISK_RESERVE_BYTES_MAX);
+        Some((free, self.disk_reserve.unwrap_or(reserve)))
+    }
+
     fn ask_limit(&self, demand: Demand) -> Result<(), StorageError> {
         let Some(limit) = self.limit() else {
             return Ok(());
@@ -127,14 +152,9 @@ impl Room {
             return Ok(());
         }
         // Without an answer the engine will find out itself.
-        let Ok(volume) = rustix::fs::statvfs(&self.dir) else {
+        let Some((free, reserve)) = self.volume() else {
             return Ok(());
         };
-        let free = volume.f_bavail.saturating_mul(volume.f_frsize);
-        let all = volume.f_blocks.saturating_mul(volume.f_frsize);
-        let reserve = self
-            .disk_reserve
-            .unwrap_or((all / DISK_RESERVE_PART).min(DISK_RESERVE_BYTES_MAX));
         let left_alone = match demand.purpose {
             Purpose::Brings => reserve,
             Purpose::Housekeeping => reserve / 2,

@@ -89,6 +89,12 @@ impl Store {
         })
     }
 
+    /// Bytes that commits could bring now, by the limit and by the volume.
+    pub fn room_left(&self) -> u64 {
+        let waiting = self.opened.database.write_buffer_size();
+        self.room.left(self.usage().bytes(), waiting)
+    }
+
     fn writing(&self) -> MutexGuard<'_, Writing> {
         // What a panic left behind is marked broken, not locked for ever.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)

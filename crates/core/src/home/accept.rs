@@ -6,7 +6,7 @@ use super::outcomes::Known;
 use super::parking::Parked;
 use super::records::LogRecord;
 use super::{Home, Then};
-use super::{outcomes, records};
+use super::{left, outcomes, records};
 use crate::change::PageChange;
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Now, PageId, Position, SegmentId, Stamp};
@@ -95,7 +95,28 @@ impl Home {
             return Err(NotNow::Refused(Refusal::BuiltOnRefused));
         }
         self.validate(part, out)?;
-        self.effects(part, request.registration, out)
+        let effects = self.effects(part, request.registration, out)?;
+        if !part.writes.is_empty() && !self.fits(&effects) {
+            return Err(NotNow::Refused(Refusal::Full));
+        }
+        Ok(effects)
+    }
+
+    /// Whether the store has room for an accepted commit, by what is known.
+    fn fits(&self, effects: &Effects) -> bool {
+        let slots = effects
+            .changes
+            .values()
+            .map(PageChange::slot_count)
+            .sum::<usize>();
+        let changes = effects
+            .changes
+            .values()
+            .map(PageChange::bytes)
+            .sum::<usize>();
+        // Its log record and its outcome, too.
+        let bytes = changes + slots * CHANGE_FRAME_BYTES + left::bytes_of(&effects.ops);
+        self.left.fits(bytes, effects.ops.len() + 2)
     }
 
     pub(super) fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, out: &mut Out) {
@@ -243,6 +264,9 @@ impl Home {
         self.append_ops(ops, Then::Tell(edge, request.id, outcome), out);
     }
 }
+
+/// What a change takes in a log record beside its value, in bytes, about.
+const CHANGE_FRAME_BYTES: usize = 16;
 
 fn busy() -> Refusal {
     Refusal::Busy {

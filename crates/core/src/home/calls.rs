@@ -235,6 +235,11 @@ impl Home {
         if !self.outcomes.is_known(piece.registration) {
             return Err(CallError::NotRegistered);
         }
+        // Its pages, and the records of the value and of the segment.
+        let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
+        if !self.left.fits(bytes, piece.chunks.len() + 2) {
+            return Err(CallError::Full);
+        }
         let mut ops = Vec::new();
         let mut staged = match self.staging.get(piece.registration, piece.token) {
             Some(staged) => staged,

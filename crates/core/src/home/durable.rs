@@ -32,6 +32,7 @@ impl Home {
             ops,
         };
         let bytes = batch.bytes() + PENDING_ENTRY_BYTES + self.kept_for(&then);
+        self.left.spend(&batch);
         out.append(batch);
         self.pending_bytes += bytes;
         self.under_way.begin(&then);

@@ -13,6 +13,7 @@ mod commit;
 mod durable;
 mod effects;
 mod install;
+mod left;
 mod open;
 mod outcomes;
 mod pages;
@@ -44,6 +45,7 @@ use alloc::vec::Vec;
 use changes::Changes;
 use clock::Clock;
 use install::{Installing, Removing};
+use left::Left;
 use outcomes::Outcomes;
 use pages::Pages;
 use parking::Parking;
@@ -83,6 +85,7 @@ pub struct Home {
     /// Removed segments whose end was told: their pages may go.
     removable: BTreeSet<SegmentId>,
     room: bool,
+    left: Left,
     next_beat: Millis,
 }
 
@@ -141,6 +144,9 @@ impl Core for Home {
             Input::Durable(mark) => self.made_durable(mark, out),
             Input::Loaded { page, result } => self.loaded(now, page, result, out),
             Input::Room(room) => self.room = room,
+            // One from before that is late: a newer one follows.
+            Input::Left { as_of, .. } if as_of < self.durable_mark => {}
+            Input::Left { free, as_of } => self.left.report(free, as_of),
             Input::Tick | Input::Asked { .. } | Input::Evict(_) => {}
         }
         while let Some(edge) = self.children.worn_out() {

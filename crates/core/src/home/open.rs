@@ -2,6 +2,7 @@
 
 use super::changes::Changes;
 use super::clock::Clock;
+use super::left::Left;
 use super::outcomes::Outcomes;
 use super::pages::Pages;
 use super::parking::Parking;
@@ -127,6 +128,7 @@ impl Home {
             removing: None,
             removable: BTreeSet::new(),
             room: true,
+            left: Left::default(),
             next_beat: Millis(0),
             config,
         };

@@ -154,7 +154,7 @@ impl Core for Member {
             Input::Connected { edge, peer, .. } => {
                 self.parents.insert(edge, peer.kind);
             }
-            Input::Durable(_) | Input::Loaded { .. } | Input::Room(_) => {}
+            Input::Durable(_) | Input::Loaded { .. } | Input::Room(_) | Input::Left { .. } => {}
         }
         self.use_room(out);
     }

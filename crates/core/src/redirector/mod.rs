@@ -132,6 +132,7 @@ impl Core for Redirector {
             Input::Durable(_)
             | Input::Loaded { .. }
             | Input::Room(_)
+            | Input::Left { .. }
             | Input::Asked { .. }
             | Input::Evict(_) => {}
         }

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use thorp_core::storage::{Batch, Engine, Reader, Scan, StorageError, Table};
+use thorp_core::door::Input;
+use thorp_core::storage::{Batch, Engine, Mark, Reader, Scan, StorageError, Table};
 use thorp_store::{Options, Store};
 use tracing::{info, warn};
 
@@ -126,6 +127,12 @@ impl Disk {
         tell(room.there);
         drop(room);
         self.changed.notify_all();
+    }
+
+    /// How much fits in the store, which has all batches up to a mark.
+    pub(super) fn left(&self, as_of: Mark) -> Input {
+        let free = self.store.room_left();
+        Input::Left { free, as_of }
     }
 
     /// A new life begins: batches may wait again.

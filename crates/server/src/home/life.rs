@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thorp_core::door::{Core, Input, Out};
 use thorp_core::home::{Home, HomeConfig};
 use thorp_core::ids::{HomeId, MemberId};
-use thorp_core::storage::StorageError;
+use thorp_core::storage::{Mark, StorageError};
 use thorp_net::driver::{Handle, now};
 
 use super::disk::Disk;
@@ -50,6 +50,8 @@ impl Life {
         disk.look(|_| {});
         let opened = Home::open(core_config, &*disk, now(), &mut first);
         let mut core = opened.map_err(|error| ServerError::Records { dir, error })?;
+        // Its first batch is on its way, and small.
+        core.handle(now(), disk.left(Mark::default()), &mut first);
         if !disk.has_room() {
             core.handle(now(), Input::Room(false), &mut first);
         }

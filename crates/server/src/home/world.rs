@@ -67,6 +67,7 @@ impl HomeWorld {
         let reading = Reading {
             disk: Arc::clone(&disk),
             handle: handle.clone(),
+            durable: Arc::clone(&durable),
             trouble: Arc::clone(&trouble),
         };
         let reader = thread::Builder::new().name("thorp-read".to_owned());
@@ -165,6 +166,7 @@ impl Done {
             Ok(mark) => {
                 tell(&self.handle, Input::Durable(mark));
                 self.durable.store(mark.0, Ordering::Release);
+                tell(&self.handle, self.disk.left(mark));
                 // Before a commit is caught halfway, not after.
                 self.disk.look(|room| tell(&self.handle, Input::Room(room)));
             }
@@ -178,6 +180,7 @@ impl Done {
 struct Reading {
     disk: Arc<Disk>,
     handle: Handle<Home>,
+    durable: Arc<AtomicU64>,
     trouble: Arc<Trouble>,
 }
 
@@ -196,6 +199,9 @@ impl Reading {
             }
             if Instant::now() >= look_at {
                 self.disk.look(|room| tell(&self.handle, Input::Room(room)));
+                // What is made durable meanwhile only makes it too low.
+                let as_of = Mark(self.durable.load(Ordering::Acquire));
+                tell(&self.handle, self.disk.left(as_of));
                 look_at = Instant::now() + self.disk.probe_every();
             }
         }

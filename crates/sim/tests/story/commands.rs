@@ -16,6 +16,7 @@
 //! sync H                sync H 1            crash H             restart H wall=80000
 //! hold H                load H              (pages are read from its disk later, then)
 //! damage H P            mend H P
+//! left H 9000           (so much more fits on its disk)
 //! room H no             wait 500ms          flood m0->R 300 calls
 //! remember W = m0 watermark
 //! show m0 P             expect m0 P = {x="a"}
@@ -88,6 +89,7 @@ impl Teller {
                 disk.set_damaged(page(name), first == "damage");
             }
             "room" => self.room(rest),
+            "left" => self.left(rest),
             "wait" => self.village.wait(number(rest.trim_end_matches("ms"))),
             "flood" => self.flood(rest),
             "show" => {
@@ -162,6 +164,17 @@ impl Teller {
         let (home, room) = rest.split_once(' ').expect("NODE yes or no");
         let header = format!("{home}'s disk has room: {room}");
         self.village.later(home, header, Input::Room(room == "yes"));
+        self.village.work();
+    }
+
+    /// How much the disk could take beside all that was synced.
+    fn left(&mut self, rest: &str) {
+        let (home, free) = rest.split_once(' ').expect("NODE bytes");
+        let free = number(free);
+        let as_of = self.village.node(home).disk.synced();
+        let header = format!("{home}'s disk could take {free} bytes");
+        self.village
+            .later(home, header, Input::Left { free, as_of });
         self.village.work();
     }
 

@@ -12,6 +12,7 @@ use thorp_core::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
 pub(crate) struct Disk {
     durable: BTreeMap<(Table, Vec<u8>), Vec<u8>>,
     pending: Vec<Batch>,
+    synced: Option<Mark>,
     damaged: BTreeSet<PageId>,
     /// Pages that are asked for and are to come later; none if they come at once.
     pub(crate) held: Option<Vec<PageId>>,
@@ -44,7 +45,13 @@ impl Disk {
                 };
             }
         }
+        self.synced = mark.or(self.synced);
         mark
+    }
+
+    /// The mark of the last batch that it has.
+    pub(crate) fn synced(&self) -> Mark {
+        self.synced.unwrap_or_default()
     }
 
     /// Pages cannot be read as they were written, or can be again.
