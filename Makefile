@@ -33,7 +33,7 @@ floors: ## Every room imports only from floors below it
 	$(CARGO) run -q -p thorp-floors
 
 tla: ## The protocol's TLA+ models, and the counterexample to each guard that is switched off
-	cd spec && $(CARGO) test -q -- --nocapture --test-threads=1
+	cd spec && $(CARGO) test -q -- --nocapture
 
 tla-deep: ## The models for larger villages (many minutes)
 	cd spec && $(CARGO) test -q -- --nocapture --test-threads=1 --ignored
