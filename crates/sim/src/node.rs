@@ -207,4 +207,11 @@ impl Node {
     pub fn is_up(&self) -> bool {
         self.machine.is_some()
     }
+
+    /// The size of one of its tables; zero if it has none of that name.
+    pub fn size(&self, table: &str) -> usize {
+        let sizes = self.machine.iter().flat_map(Machine::sizes);
+        let found = sizes.filter(|(name, _)| *name == table);
+        found.map(|(_, size)| size).sum()
+    }
 }

@@ -394,7 +394,18 @@ impl World {
             );
             self.next()?;
         }
-        self.run_for(QUIET_MS + 2 * self.round_trip_ms())
+        self.run_for(QUIET_MS + 2 * self.round_trip_ms())?;
+        self.finish_batches()
+    }
+
+    /// A home may be dropping what nobody will come back for, a little with each heartbeat:
+    /// whatever lies on its disk just now gets there.
+    fn finish_batches(&mut self) -> Checked {
+        let until = self.now.plus_ms(QUIET_MS);
+        while self.now < until && self.nodes.iter().any(|node| node.size("pending") > 0) {
+            self.next()?;
+        }
+        Ok(())
     }
 
     fn liveness_ms_max(&self) -> u64 {
