@@ -3,6 +3,7 @@
 CARGO ?= cargo
 SEEDS ?= 20000
 FIRST ?= 1
+JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 ROUNDS ?= 50
 BENCHES ?= cached_read cached_pages_memory directory_memory village
@@ -50,7 +51,7 @@ trace: ## A trace of system calls: every acknowledgement comes after a sync (nee
 	$(CARGO) test -p thorp-cli --test trace_syncs -- --nocapture
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
-	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS)
+	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 
 bugs: ## Every planted bug is caught, and after how many seeds
 	$(CARGO) run --profile sim -p thorp-sim -- bugs
