@@ -22,6 +22,8 @@ pub struct Watches {
 /// A watch of one segment.
 #[derive(Debug)]
 struct Watch {
+    /// Which watch it is, and how often something was lost: what was asked before says nothing of
+    /// what is told after.
     number: u64,
     cursor: Cursor,
     /// Everything committed above is told; none until an answer came down the stream after the
@@ -33,6 +35,9 @@ struct Watch {
     patience: u64,
     waited: u64,
 }
+
+/// Between the numbers of two watches.
+const WATCHES_APART: u64 = 1 << 32;
 
 /// Most publications between two looks.
 const PATIENCE_MAX: u64 = 4;
@@ -48,13 +53,13 @@ impl Watches {
         if self.all.contains_key(&key) || of_home >= WATCHES_PER_CHILD_MAX {
             return;
         }
-        self.begun += 1;
+        self.begun += WATCHES_APART;
         let watch = Watch {
             number: self.begun,
             cursor: cache.now(home),
             since: None,
             last: Position(0),
-            patience: 1 + self.begun % PATIENCE_MAX,
+            patience: 1 + self.begun / WATCHES_APART % PATIENCE_MAX,
             waited: 0,
         };
         self.all.insert(key, watch);
@@ -76,11 +81,13 @@ impl Watches {
         watch.is_some_and(|watch| watch.since.is_none())
     }
 
-    /// The answer came to something that was asked after the watch was: from now on everything
-    /// is told.
+    /// The answer came to something that was asked after the watch was, in the same life of the
+    /// stream: from now on everything is told.
     pub fn fence(&mut self, key: (HomeId, SegmentId), number: u64, cache: &Cache, end: Position) {
-        if let Some(watch) = self.all.get_mut(&key).filter(|w| w.number == number) {
-            watch.cursor = cache.now(key.0);
+        let now = cache.now(key.0);
+        let asked = |w: &&mut Watch| w.number == number && w.cursor.is_same_life(now);
+        if let Some(watch) = self.all.get_mut(&key).filter(asked) {
+            watch.cursor = now;
             watch.since = Some(end);
             watch.last = Position(0);
         }
@@ -135,6 +142,7 @@ fn check(
     if told.lost {
         // What runs meanwhile is not told; the program asks once more and looks at everything anew.
         watch.since = None;
+        watch.number += 1;
     }
     let Some(since) = watch.since else {
         return Ok(changes.len());
