@@ -8,7 +8,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{GREETING, Village, any, at_home, at_member, tcp};
+use common::{ANSWER, GREETING, Village, any, at_home, at_member, greeting, tcp};
 use thorp_net::{Address, Config, Error, ErrorKind, HELLO_BYTES_MAX, Limits, Listener, Side, dial};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -279,11 +279,7 @@ async fn strangers_inside_tls_are_answered_and_let_go() {
     raw.write_all(b"EHLO alps\r\n").await.unwrap();
     let mut answer = Vec::new();
     raw.read_to_end(&mut answer).await.unwrap();
-    assert_eq!(
-        &answer[..8],
-        b"THORP\x01\x01\x00",
-        "the listener says what it is"
-    );
+    assert_eq!(&answer[..8], &ANSWER[..8], "the listener says what it is");
     let heard = listener.accept().await.unwrap_err().error;
     assert!(
         matches!(
@@ -296,7 +292,7 @@ async fn strangers_inside_tls_are_answered_and_let_go() {
     );
 
     let mut raw = village.raw(listener.address()).await;
-    raw.write_all(b"THORP\x03\x01\x00\xff\xff").await.unwrap();
+    raw.write_all(&greeting(3, [0xff, 0xff])).await.unwrap();
     let heard = listener.accept().await.unwrap_err().error;
     assert!(
         matches!(heard, Error::HelloTooLong { bytes: 65535, .. }),

@@ -14,7 +14,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use thorp_net::{
-    Address, Config, Connection, FrameReceiver, FrameSender, Identity, Listener, Role, dial, issue,
+    Address, Config, Connection, FrameReceiver, FrameSender, Identity, Listener, PROTOCOL_VERSION,
+    Role, dial, issue,
 };
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -144,7 +145,19 @@ pub async fn tcp(address: &Address) -> TcpStream {
     TcpStream::connect((host.as_str(), *port)).await.unwrap()
 }
 
-/// The greeting of a member, version 1, without a hello.
-pub const GREETING: &[u8] = b"THORP\x03\x01\x00\x00\x00";
-/// What a home of version 1 answers with an empty hello.
-pub const ANSWER: &[u8] = b"THORP\x01\x01\x00\x01\x00\x00";
+const VERSION: [u8; 2] = PROTOCOL_VERSION.to_le_bytes();
+const MEMBER: u8 = 3;
+const HOME: u8 = 1;
+/// The greeting of a member without a hello.
+pub const GREETING: &[u8] = &greeting(MEMBER, [0, 0]);
+/// What a home answers with an empty hello.
+pub const ANSWER: &[u8] = &[
+    b'T', b'H', b'O', b'R', b'P', HOME, VERSION[0], VERSION[1], 1, 0, 0,
+];
+
+/// The greeting of a role that announces a hello of so many bytes, low byte first.
+pub const fn greeting(role: u8, hello_bytes: [u8; 2]) -> [u8; 10] {
+    let [low, high] = VERSION;
+    let [bytes, more] = hello_bytes;
+    [b'T', b'H', b'O', b'R', b'P', role, low, high, bytes, more]
+}
