@@ -199,7 +199,8 @@ impl From<Refusal> for Error {
             Refusal::Conflict { .. }
             | Refusal::InDoubt
             | Refusal::BuiltOnRefused
-            | Refusal::Unknown => ErrorKind::Conflict,
+            | Refusal::Unknown
+            | Refusal::Elsewhere => ErrorKind::Conflict,
             Refusal::Busy { retry_after_ms } => ErrorKind::Busy {
                 retry_after: Duration::from_millis(u64::from(*retry_after_ms)),
             },
@@ -223,7 +224,7 @@ fn kind_of_invalid(reason: InvalidCommit) -> ErrorKind {
         InvalidCommit::Patch { .. }
         | InvalidCommit::ReservedPage
         | InvalidCommit::Malformed
-        | InvalidCommit::SeveralHomes => ErrorKind::Invalid,
+        | InvalidCommit::Participants => ErrorKind::Invalid,
     }
 }
 

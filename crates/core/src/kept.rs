@@ -2,7 +2,7 @@
 
 use crate::change::{PageChange, PageSlots, SlotChange, WriteOp};
 use crate::door::Out;
-use crate::ids::{CommitId, PageId, Slot};
+use crate::ids::{CommitId, HomeId, PageId, Slot};
 use crate::message::PageWrites;
 use crate::note::Note;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 /// The commits that passed through a node, up to a number of bytes.
 #[derive(Debug)]
 pub struct Kept {
-    commits: BTreeMap<CommitId, Vec<PageWrites>>,
-    order: VecDeque<CommitId>,
+    commits: BTreeMap<(HomeId, CommitId), Vec<PageWrites>>,
+    order: VecDeque<(HomeId, CommitId)>,
     bytes: usize,
     bytes_max: usize,
 }
@@ -28,31 +28,31 @@ impl Kept {
         }
     }
 
-    /// Keeps what a commit writes; the oldest are dropped at the limit: their
+    /// Keeps what a commit writes at a home; the oldest are dropped at the limit: their
     /// objects will be invalidated instead (trap 17).
-    pub fn put(&mut self, id: CommitId, writes: &[PageWrites], out: &mut Out) {
-        self.drop_commit(id);
+    pub fn put(&mut self, home: HomeId, id: CommitId, writes: &[PageWrites], out: &mut Out) {
+        self.drop_commit(home, id);
         let bytes = bytes_of(writes);
         if writes.is_empty() {
             return;
         }
         self.bytes += bytes;
-        self.commits.insert(id, writes.to_vec());
-        self.order.push_back(id);
+        self.commits.insert((home, id), writes.to_vec());
+        self.order.push_back((home, id));
         while self.bytes > self.bytes_max {
-            let Some(oldest) = self.order.front().copied() else {
+            let Some((home, oldest)) = self.order.front().copied() else {
                 break;
             };
-            self.drop_commit(oldest);
+            self.drop_commit(home, oldest);
             out.note(Note::KeptDropped);
         }
     }
 
     /// Forgets a commit: it was refused, or is delivered.
-    pub fn drop_commit(&mut self, id: CommitId) {
-        if let Some(writes) = self.commits.remove(&id) {
+    pub fn drop_commit(&mut self, home: HomeId, id: CommitId) {
+        if let Some(writes) = self.commits.remove(&(home, id)) {
             self.bytes -= bytes_of(&writes);
-            self.order.retain(|other| *other != id);
+            self.order.retain(|other| *other != (home, id));
         }
     }
 
@@ -64,13 +64,13 @@ impl Kept {
     /// Puts the values that were kept of a commit into what the stream says of
     /// it. The stream lists the changed objects and has the last word on where
     /// they are: what it says to be spilled or gone, is.
-    pub fn fill(&mut self, id: CommitId, changes: &mut [PageChange]) {
-        if let Some(writes) = self.commits.get(&id) {
+    pub fn fill(&mut self, home: HomeId, id: CommitId, changes: &mut [PageChange]) {
+        if let Some(writes) = self.commits.get(&(home, id)) {
             for change in changes {
                 fill_page(change, writes);
             }
         }
-        self.drop_commit(id);
+        self.drop_commit(home, id);
     }
 
     /// Commits kept.

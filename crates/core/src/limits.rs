@@ -190,3 +190,23 @@ pub const STAGED_PER_MEMBER_MAX: usize = 64;
 /// member: without a piece of a value and without a commit. Counted anew when
 /// the home starts. Who comes later has its commit refused, and stages again.
 pub const STAGED_SILENT_MS_MAX: u64 = 3_600_000;
+
+/// Homes that take part in one transaction (rule 10).
+pub const PARTICIPANTS_MAX: usize = 16;
+
+/// Votes that a home keeps: in doubt, or not yet heard of by every home (rule 10).
+pub const VOTES_MAX: usize = 65_536;
+
+/// How long a home waits for the outcome of what it voted for before it asks
+/// the other homes (rule 10).
+pub const IN_DOUBT_MS: u64 = 2_000;
+
+/// Between such questions.
+pub const IN_DOUBT_RETRY_MS: u64 = 1_000;
+
+/// How long a home keeps a vote that has ended before it asks the other homes
+/// whether they have heard, because the member does not say so.
+pub const UNSETTLED_MS: u64 = 30_000;
+
+/// Other homes that ask one for the outcomes of what they share (rule 10).
+pub const OTHER_HOMES_MAX: usize = 256;

@@ -104,6 +104,24 @@ notes! {
     PageLoaded,
     /// What is stored of a page was found damaged.
     PageDamaged,
+    /// Rule 10: a home voted for its part of a transaction over several homes.
+    Voted,
+    /// Rule 10: a part was refused before it was voted for.
+    VotedNo,
+    /// Rule 10: refused, because it conflicts with a vote in doubt.
+    RefusedInDoubt,
+    /// Rule 10: a vote became a commit.
+    VoteCommitted,
+    /// Rule 10: a vote came to nothing.
+    VoteAborted,
+    /// Rule 10: a decision waited for pages or for room.
+    DecisionWaited,
+    /// Rule 10: a home in doubt asked another one.
+    InDoubtAsked,
+    /// Rule 10: a home in doubt found the outcome out by itself.
+    InDoubtResolved,
+    /// Rule 10: every home has heard of an outcome, and the vote was forgotten.
+    VoteSettled,
     /// Rule 11: a remembered outcome was told.
     OutcomeRemembered,
     /// Rule 11: an unknown id was refused for ever.

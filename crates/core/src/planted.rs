@@ -42,6 +42,14 @@ bugs! {
     ToldBeforeDurable,
     /// Trap 10: a restarted home's clock forgets what it promised.
     CeilingForgotten,
+    /// Rule 10: a vote is not logged: a home that restarts has forgotten it.
+    VoteForgotten,
+    /// Rule 10: what a vote read and wrote is not locked.
+    VoteNotLocked,
+    /// Rule 10: a watermark goes past a vote in doubt.
+    WatermarkPassesVote,
+    /// Trap 11: a home that has waited for long aborts what it voted for.
+    VoteTimesOut,
     /// Trap 12: two members can create the same slot.
     CreationNotChecked,
     /// Trap 12: a scan misses a page that was added.

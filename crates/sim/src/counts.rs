@@ -76,7 +76,7 @@ pub fn kind_of(refusal: &Refusal) -> &'static str {
         InvalidCommit::ReservedPage => "invalid: ReservedPage",
         InvalidCommit::Malformed => "invalid: Malformed",
         InvalidCommit::Damaged => "invalid: Damaged",
-        InvalidCommit::SeveralHomes => "invalid: SeveralHomes",
+        InvalidCommit::Participants => "invalid: Participants",
     }
 }
 

@@ -1,5 +1,6 @@
 //! What programs did and were told.
 
+use crate::program::Session;
 use crate::truth::Object;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -56,14 +57,23 @@ impl History {
         self.waiting.push(asked);
     }
 
+    /// A session may name the values that it has staged.
+    pub fn stage(&mut self, session: &Session) {
+        for ((segment, page), value) in session.staged_values() {
+            let key = (session.home, *segment, *page);
+            self.staged.entry(key).or_insert_with(|| value.clone());
+        }
+    }
+
     /// A member sends a commit on its way. False if no program asked for it, or
     /// if it is not what was sent under this id before.
     pub fn send(&mut self, request: &CommitRequest) -> bool {
         if let Some(asked) = self.sent.get(&request.id) {
-            return asked.parts == request.parts;
+            return asked.parts.contains(&request.part);
         }
-        let matching =
-            |asked: &Rc<Asked>| asked.member == request.id.member && asked.parts == request.parts;
+        let matching = |asked: &Rc<Asked>| {
+            asked.member == request.id.member && asked.parts.contains(&request.part)
+        };
         let Some(index) = self.waiting.iter().position(matching) else {
             return false;
         };
@@ -76,12 +86,19 @@ impl History {
         true
     }
 
-    /// A program was told how its commit ended.
-    pub fn tell(&mut self, id: CommitId, asked: &Rc<Asked>, outcome: &Outcome) {
+    /// A program was told how its commit ended, which is in the logs at these positions.
+    pub fn tell(
+        &mut self,
+        id: CommitId,
+        asked: &Rc<Asked>,
+        outcome: &Outcome,
+        positions: &BTreeMap<HomeId, Position>,
+    ) {
         self.waiting.retain(|waiting| !Rc::ptr_eq(waiting, asked));
         self.told.insert(id, outcome.clone());
         if let Outcome::Committed { position, .. } = outcome {
             for part in &asked.parts {
+                let position = positions.get(&part.home).unwrap_or(position);
                 let known = self.acknowledged.entry(part.home).or_default();
                 *known = (*known).max(*position);
             }

@@ -71,7 +71,7 @@ impl Machine {
     /// Whether a parent has a child entered for a page.
     pub fn holds(&self, home: HomeId, edge: EdgeId, page: PageId) -> bool {
         match self {
-            Machine::Home(machine) => machine.holds(edge, page),
+            Machine::Home(machine) => machine.id() == home && machine.holds(edge, page),
             Machine::Site(site) => site.holds(home, edge, page),
             Machine::Member(_) | Machine::Rogue(_) => false,
         }
@@ -80,7 +80,8 @@ impl Machine {
     /// Whether a parent streams a home's changes down an edge.
     pub fn streams(&self, home: HomeId, edge: EdgeId) -> bool {
         let children = match self {
-            Machine::Home(machine) => machine.children(),
+            Machine::Home(machine) if machine.id() == home => machine.children(),
+            Machine::Home(_) => Vec::new(),
             Machine::Site(site) => site.children(home),
             Machine::Member(_) | Machine::Rogue(_) => Vec::new(),
         };

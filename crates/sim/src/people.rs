@@ -3,6 +3,7 @@
 use crate::checks;
 use crate::counts::kind_of_fetch;
 use crate::failure::Checked;
+use crate::history::Asked;
 use crate::program::{Context, Session, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
@@ -46,6 +47,7 @@ impl World {
             Answer::NotFetched(why) => self.counts.refused(kind_of_fetch(*why)),
             _ => {}
         }
+        let mut joined = None;
         self.with_session(no, session, |session, world| {
             if session.wait != wait {
                 return Ok(None);
@@ -53,15 +55,60 @@ impl World {
             if let (Answer::Outcome(id, outcome), Some(asked)) = (&answer, session.committing()) {
                 let asked = Rc::clone(asked);
                 checks::commits::told(world, *id, &asked, outcome)?;
-                if let Outcome::Committed { position, .. } = outcome {
-                    checks::reads::session(session, *position, "was told to have committed at")?;
+                let here = world.outcome_at(session.home, &answer);
+                if let Answer::Outcome(_, Outcome::Committed { position, .. }) = here {
+                    checks::reads::session(session, position, "was told to have committed at")?;
                 }
             }
             if let (Some((segment, number)), Answer::Called(_)) = (session.fencing(), &answer) {
                 world.fence(no, (session.home, segment), number);
             }
+            if let Answer::Outcome(..) = answer {
+                joined = session.committing().cloned();
+            }
+            let here = world.outcome_at(session.home, &answer);
             let context = world.context(no, session.home);
-            Ok(Some(session.answered(answer, &context)))
+            Ok(Some(session.answered(here, &context)))
+        })?;
+        match joined {
+            Some(asked) => self.tell_joined(no, &asked, &answer),
+            None => Ok(()),
+        }
+    }
+
+    /// An outcome as it is at one of its homes.
+    fn outcome_at(&self, home: HomeId, answer: &Answer) -> Answer {
+        if let Answer::Outcome(id, Outcome::Committed { position, stamp }) = answer {
+            let at = self
+                .truths
+                .get(&home)
+                .and_then(|truth| truth.commits.get(id));
+            let position = at.map_or(*position, |(position, _)| *position);
+            let stamp = *stamp;
+            return Answer::Outcome(*id, Outcome::Committed { position, stamp });
+        }
+        answer.clone()
+    }
+
+    /// The neighbour whose transaction was one with the answered one hears of it, too.
+    fn tell_joined(&mut self, no: NodeNo, asked: &Rc<Asked>, answer: &Answer) -> Checked {
+        if asked.parts.len() < 2 {
+            return Ok(());
+        }
+        let Some(resident) = &self.node(no).resident else {
+            return Ok(());
+        };
+        let waits = |s: &Session| s.committing().is_some_and(|own| Rc::ptr_eq(own, asked));
+        let Some(index) = resident.sessions.iter().position(waits) else {
+            return Ok(());
+        };
+        self.with_session(no, index, |session, world| {
+            let here = world.outcome_at(session.home, answer);
+            if let Answer::Outcome(_, Outcome::Committed { position, .. }) = here {
+                checks::reads::session(session, position, "was told to have committed at")?;
+            }
+            let context = world.context(no, session.home);
+            Ok(Some(session.answered(here, &context)))
         })
     }
 
@@ -151,19 +198,41 @@ impl World {
             Wish::Commit(transaction, asked, ask, patience) => {
                 self.count_transaction(&transaction);
                 checks::reads::opacity(self, &transaction)?;
-                let staged = session.staged_values();
-                for ((segment, page), value) in staged {
-                    let key = (session.home, *segment, *page);
-                    self.history
-                        .staged
-                        .entry(key)
-                        .or_insert_with(|| value.clone());
+                self.history.stage(session);
+                match self.join(no, session)? {
+                    Some(joint) => {
+                        let ask = Ask::Commit {
+                            parts: joint.parts.clone(),
+                            builds_on: Vec::new(),
+                        };
+                        self.history.ask(joint);
+                        Wish::Ask(ask, None)
+                    }
+                    None => {
+                        self.history.ask(asked);
+                        Wish::Ask(ask, patience)
+                    }
                 }
-                self.history.ask(asked);
-                Wish::Ask(ask, patience)
             }
             other => other,
         }))
+    }
+
+    /// Looks for a neighbour in the same program whose transaction at another home is to be one
+    /// with this session's.
+    fn join(&mut self, no: NodeNo, session: &mut Session) -> Checked<Option<Rc<Asked>>> {
+        let Some(resident) = &mut self.nodes[no.0].resident else {
+            return Ok(None);
+        };
+        let cache = &resident.cache;
+        let mut others = resident.sessions.iter_mut();
+        let joint = others.find_map(|other| Some((session.join(other, cache)?, other)));
+        let Some((asked, other)) = joint else {
+            return Ok(None);
+        };
+        self.counts.answered("transactions over several homes");
+        self.history.stage(other);
+        Ok(Some(asked))
     }
 
     fn count_transaction(&mut self, transaction: &crate::program::Transaction) {

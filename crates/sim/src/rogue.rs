@@ -112,7 +112,8 @@ impl Rogue {
                 Up::Commit(CommitRequest {
                     id,
                     registration: Registration(self.prng.below(5)),
-                    parts: vec![part],
+                    part,
+                    with: Vec::new(),
                     builds_on: Vec::new(),
                 }),
             );

@@ -507,8 +507,7 @@ impl World {
 
 /// Whether a commit only writes, and depends on nothing that was there.
 fn is_blind(request: &CommitRequest) -> bool {
-    request.parts.iter().all(|part| {
-        let ops = part.writes.iter().flat_map(|writes| &writes.slots);
-        part.reads.is_empty() && !part.writes.is_empty() && ops.clone().all(|(_, op)| !op.reads())
-    })
+    let part = &request.part;
+    let mut ops = part.writes.iter().flat_map(|writes| &writes.slots);
+    part.reads.is_empty() && !part.writes.is_empty() && ops.all(|(_, op)| !op.reads())
 }

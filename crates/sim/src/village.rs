@@ -132,6 +132,8 @@ pub struct Habits {
     pub passing: u64,
     /// Of a thousand, those that flood the parent with calls.
     pub flood: u64,
+    /// Of a hundred commits, those that wait for another session's, to be one with it.
+    pub joint: u64,
     /// Milliseconds without news after which a read is not free, at most.
     pub staleness_ms_max: u64,
 }
@@ -179,6 +181,17 @@ impl Village {
         .with_queues()
         .with_registrations(prng)
         .with_enterings(prng)
+        .with_homes(prng)
+    }
+
+    /// Half of the villages have several homes, and transactions over them (rule 10).
+    fn with_homes(mut self, prng: &mut Prng) -> Self {
+        if prng.percent(50) {
+            self.homes
+                .extend((0..prng.range(1, 2)).map(|_| draw_home(prng)));
+            self.habits.joint = prng.range(10, 60);
+        }
+        self
     }
 
     /// Sometimes edges wear out, again and again (rule 2).
@@ -312,6 +325,7 @@ fn draw_habits(prng: &mut Prng) -> Habits {
         reserved: prng.range(0, 30),
         passing: rare(prng, 40, 15),
         flood: rare(prng, 20, 10),
+        joint: 0,
         staleness_ms_max: if prng.percent(30) {
             prng.range(300, 1_500)
         } else {

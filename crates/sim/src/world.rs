@@ -135,7 +135,8 @@ impl World {
             let disk = Disk::new(self.village.homes[index].sync_ms_max);
             let home = HomeId(index as u32 + 1);
             self.truths.insert(home, Truth::default());
-            self.add_node(NodeKind::Home, index, Vec::new(), Some((home, disk)));
+            let others = all_homes.iter().copied().filter(|no| no.0 != index);
+            self.add_node(NodeKind::Home, index, others.collect(), Some((home, disk)));
         }
         for index in 0..sites {
             let above = self.village.sites[index].above;

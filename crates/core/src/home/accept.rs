@@ -40,6 +40,9 @@ impl Home {
             id: request.id,
             registration: request.registration,
         };
+        if self.voted_before(edge, whose.id, out) {
+            return;
+        }
         match self.outcomes.known(whose.registration, whose.id) {
             Known::Ended(_) if planted::is(Bug::OutcomeForgotten) => {}
             Known::Ended(outcome) => {
@@ -53,13 +56,19 @@ impl Home {
             Known::New => self.staging.touch(whose.registration, now),
         }
         match self.judge(request, out) {
-            Ok(effects) if request.parts.iter().all(|part| part.writes.is_empty()) => {
+            Ok(_) if !request.with.is_empty() => self.vote(now, edge, parked.request, out),
+            Ok(effects) if request.part.writes.is_empty() => {
                 debug_assert!(effects.changes.is_empty());
                 self.read_only(edge, whose.id, out);
             }
             Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
             Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
-            Err(NotNow::Refused(refusal)) => self.refuse(edge, request, refusal, out),
+            Err(NotNow::Refused(refusal)) => {
+                if !request.with.is_empty() {
+                    out.note(Note::VotedNo);
+                }
+                self.refuse(edge, request, refusal, out);
+            }
         }
     }
 
@@ -71,9 +80,7 @@ impl Home {
         if self.is_busy() {
             return Err(NotNow::Refused(busy()));
         }
-        let [part] = &request.parts[..] else {
-            return Err(InvalidCommit::SeveralHomes.into());
-        };
+        let part = &request.part;
         if part.home != self.config.home {
             return Err(InvalidCommit::Malformed.into());
         }
@@ -94,8 +101,10 @@ impl Home {
         {
             return Err(NotNow::Refused(Refusal::BuiltOnRefused));
         }
+        self.check_participants(request)?;
+        self.check_locks(part)?;
         self.validate(part, out)?;
-        let effects = self.effects(part, request.registration, out)?;
+        let effects = self.effects(part, request.registration, Effects::default(), out)?;
         if !part.writes.is_empty() && !self.fits(&effects) {
             return Err(NotNow::Refused(Refusal::Full));
         }
@@ -144,8 +153,7 @@ impl Home {
         self.after_all(Then::Tell(edge, id, outcome), out);
     }
 
-    /// Puts effects at the next position of the log: log record, outcome and
-    /// object changes are one batch (decision 6).
+    /// Puts effects at the next position of the log, under this home's own stamp.
     pub(super) fn accept(
         &mut self,
         now: Now,
@@ -154,8 +162,24 @@ impl Home {
         removed: Option<SegmentId>,
         out: &mut Out,
     ) {
+        let stamp = self.clock.stamp(now.wall);
+        let whose = whose.map(|(edge, whose)| (Some(edge), whose));
+        self.accept_at(now, stamp, effects, whose, removed, out);
+    }
+
+    /// Puts effects at the next position of the log: log record, outcome and
+    /// object changes are one batch (decision 6).
+    pub(super) fn accept_at(
+        &mut self,
+        now: Now,
+        stamp: Stamp,
+        effects: Effects,
+        whose: Option<(Option<EdgeId>, Whose)>,
+        removed: Option<SegmentId>,
+        out: &mut Out,
+    ) {
         self.tip = self.tip.next();
-        let (position, stamp) = (self.tip, self.clock.stamp(now.wall));
+        let position = self.tip;
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
         let mut ops = effects.ops;
         self.note_changes(&changes, position, stamp, &mut ops, out);
@@ -166,7 +190,8 @@ impl Home {
             }
             let outcome = Outcome::Committed { position, stamp };
             self.outcomes
-                .record(whose.registration, whose.id, outcome, &mut ops);
+                .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+            ops.extend(self.votes.end(whose.id, outcome, now.mono));
         }
         let record = LogRecord {
             position,
@@ -183,7 +208,7 @@ impl Home {
             position,
             stamp,
             changes: record.changes,
-            origin: whose.map(|(edge, whose)| (edge, whose.id)),
+            origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
             removed,
         };
         self.append(now, ops, then, out);
@@ -246,29 +271,48 @@ impl Home {
         refusal: Refusal,
         out: &mut Out,
     ) {
+        let whose = Whose {
+            id: request.id,
+            registration: request.registration,
+        };
+        let is_recorded = !refusal.leaves_id_usable() && self.room;
+        let mut ops = Vec::new();
+        if is_recorded {
+            // The id has ended: nothing will ever name them again.
+            self.drop_named(request, &mut ops);
+        }
+        self.refuse_id(edge, whose, refusal, ops, out);
+    }
+
+    /// Refuses an id, whether or not its request was ever seen here.
+    pub(super) fn refuse_id(
+        &mut self,
+        edge: EdgeId,
+        whose: Whose,
+        refusal: Refusal,
+        mut ops: Vec<Op>,
+        out: &mut Out,
+    ) {
         out.note(refusal_note(&refusal));
-        let outcome = Outcome::Refused(refusal);
-        if let Outcome::Refused(Refusal::Busy { .. } | Refusal::Full) = outcome {
+        if refusal.leaves_id_usable() {
             // Said before anything is recorded (rule 11).
-            return self.tell(edge, request.id, &outcome, out);
+            return self.tell(edge, whose.id, &Outcome::Refused(refusal), out);
         }
         if !self.room {
             // What cannot be recorded cannot end the id.
-            return self.tell(edge, request.id, &Outcome::Refused(Refusal::Full), out);
+            return self.tell(edge, whose.id, &Outcome::Refused(Refusal::Full), out);
         }
-        let mut ops = Vec::new();
+        let outcome = Outcome::Refused(refusal);
         self.outcomes
-            .record(request.registration, request.id, outcome.clone(), &mut ops);
-        // The id has ended: nothing will ever name them again.
-        self.drop_named(request, &mut ops);
-        self.append_ops(ops, Then::Tell(edge, request.id, outcome), out);
+            .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+        self.append_ops(ops, Then::Tell(edge, whose.id, outcome), out);
     }
 }
 
 /// What a change takes in a log record beside its value, in bytes, about.
 const CHANGE_FRAME_BYTES: usize = 16;
 
-fn busy() -> Refusal {
+pub(super) fn busy() -> Refusal {
     Refusal::Busy {
         retry_after_ms: BUSY_RETRY_MS,
     }
@@ -276,7 +320,8 @@ fn busy() -> Refusal {
 
 fn refusal_note(refusal: &Refusal) -> Note {
     match refusal {
-        Refusal::Conflict { .. } | Refusal::InDoubt => Note::RefusedConflict,
+        Refusal::Conflict { .. } | Refusal::Elsewhere => Note::RefusedConflict,
+        Refusal::InDoubt => Note::RefusedInDoubt,
         Refusal::Busy { .. } => Note::RefusedBusy,
         Refusal::Full => Note::RefusedFull,
         Refusal::BuiltOnRefused => Note::RefusedBuiltOn,

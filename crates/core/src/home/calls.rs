@@ -104,7 +104,12 @@ impl Home {
         self.next.registration = self.next.registration.next();
         let registration = self.next.registration;
         let mut ops = alloc::vec![self.put_next()];
-        let forgotten = self.outcomes.register(registration, call.member, &mut ops);
+        let votes = &self.votes;
+        let forgotten = self
+            .outcomes
+            .register(registration, call.member, &mut ops, |silent| {
+                !votes.concern(silent)
+            });
         if let Some(forgotten) = forgotten {
             out.note(Note::RegistrationForgotten);
             self.discard_staged(forgotten, &mut ops);
@@ -115,6 +120,10 @@ impl Home {
     }
 
     fn outcome(&mut self, id: CommitId, registration: Registration, out: &mut Out) -> Called {
+        if let Some(known) = self.vote_outcome(id) {
+            out.note(Note::OutcomeRemembered);
+            return Ok(known);
+        }
         let outcome = match self.outcomes.known(registration, id) {
             Known::Ended(outcome) => {
                 out.note(Note::OutcomeRemembered);
@@ -202,6 +211,9 @@ impl Home {
         let id = self.segments.named_as_before(id);
         if self.segments.get(id).is_none() {
             return Ok(Response::Removed);
+        }
+        if self.votes.lock_segment(id) {
+            return Err(CallError::Busy);
         }
         self.segments.begin_removal(id);
         if planted::is(Bug::RemovedEarly) {
@@ -301,6 +313,10 @@ impl Home {
     }
 
     fn unstage(&mut self, registration: Registration, token: u64, out: &mut Out) -> Called {
+        let staged = self.staging.get(registration, token);
+        if staged.is_some_and(|s| self.votes.name_staged(registration, s.overflow)) {
+            return Err(CallError::Busy);
+        }
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);
         if !ops.is_empty() {

@@ -36,6 +36,12 @@ impl Clock {
         }
     }
 
+    /// Another home's stamp is about to stand in this home's log: what is given
+    /// from now on lies above it (rule 10).
+    pub(super) fn observe(&mut self, stamp: Stamp) {
+        self.last = self.last.max(stamp.clock);
+    }
+
     /// Whether more has to be reserved, seen from this time.
     pub(super) fn wants_reserve(&self, wall: Millis) -> bool {
         let ahead = self.last.max(Stamp::clock_of(wall));

@@ -155,10 +155,10 @@ impl Home {
         &mut self,
         part: &Part,
         registration: Registration,
+        mut effects: Effects,
         out: &mut Out,
     ) -> Result<Effects, NotNow> {
         self.require(part)?;
-        let mut effects = Effects::default();
         for writes in &part.writes {
             let mut edit = ImageEdit::of(&self.tip_of(writes.page)?);
             for (slot, op) in &writes.slots {

@@ -108,6 +108,7 @@ impl Home {
                 origin,
                 removed,
             } => self.reach(position, stamp, &changes, origin, removed, out),
+            Then::Vote(edge, commit, stamp) => self.tell_vote(edge, commit, stamp, out),
             Then::Tell(edge, id, outcome) => self.tell(edge, id, &outcome, out),
             Then::Answer(edge, call, result) => self.answer(edge, call, result, out),
             Then::NoPage(page, waiter) => {
@@ -163,6 +164,18 @@ impl Home {
                     commit,
                     refusal: refusal.clone(),
                 },
+            },
+        );
+    }
+
+    fn tell_vote(&self, edge: EdgeId, commit: CommitId, stamp: Stamp, out: &mut Out) {
+        let home = self.config.home;
+        out.down(
+            edge,
+            Down::Voted {
+                home,
+                commit,
+                stamp,
             },
         );
     }

@@ -45,8 +45,8 @@ impl Home {
         self.trim(out);
         self.remove_pages(out);
         // After the installation: what was loaded for it would go before it is used.
-        let (to_install, parking) = (&self.to_install, &self.parking);
-        let needed = |page| to_install.contains(&page) || parking.needs(page);
+        let (to_install, parking, votes) = (&self.to_install, &self.parking, &self.votes);
+        let needed = |page| to_install.contains(&page) || parking.needs(page) || votes.needs(page);
         self.pages.shrink(needed);
     }
 

@@ -5,6 +5,7 @@
 //! the log (rule 1).
 
 mod accept;
+mod agree;
 mod aside;
 mod calls;
 mod changes;
@@ -14,6 +15,7 @@ mod durable;
 mod effects;
 mod install;
 mod left;
+mod locks;
 mod open;
 mod outcomes;
 mod pages;
@@ -25,6 +27,7 @@ mod staging;
 #[cfg(test)]
 mod tests;
 mod under_way;
+mod votes;
 
 pub use open::HomeConfig;
 pub use records::{decode_page, page_key};
@@ -33,12 +36,13 @@ use crate::change::PageChange;
 use crate::children::Children;
 use crate::door::{Core, Direction, Input, Out};
 use crate::ids::{
-    Attempt, CommitId, EdgeId, Epoch, Millis, NodeKind, Now, PageId, Peer, Position, SegmentId,
-    Stamp,
+    Attempt, CommitId, EdgeId, Epoch, HomeId, Millis, NodeKind, Now, PageId, Peer, Position,
+    SegmentId, Stamp,
 };
 use crate::limits::HEARTBEAT_MS;
 use crate::message::{CallError, CallId, Down, Message, Outcome, Response, Up};
 use crate::note::Note;
+use crate::planted::{self, Bug};
 use crate::storage::Mark;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -53,6 +57,7 @@ use records::NextRecord;
 use segments::Segments;
 use staging::Staging;
 use under_way::UnderWay;
+use votes::Votes;
 
 /// The state machine of a home.
 #[derive(Debug)]
@@ -62,6 +67,12 @@ pub struct Home {
     pages: Pages,
     changes: Changes,
     outcomes: Outcomes,
+    votes: Votes,
+    /// The ways to other homes, and what was asked there (rule 10).
+    others: BTreeMap<HomeId, EdgeId>,
+    askers: BTreeSet<EdgeId>,
+    asking: BTreeMap<CallId, (HomeId, CommitId)>,
+    questions: u64,
     segments: Segments,
     staging: Staging,
     children: Children,
@@ -116,6 +127,8 @@ enum Then {
         /// A segment that was removed: its pages are invalidated as a whole.
         removed: Option<SegmentId>,
     },
+    /// A vote is told (rule 10).
+    Vote(EdgeId, CommitId, Stamp),
     /// A commit's outcome is told again, or one without a place in the log.
     Tell(EdgeId, CommitId, Outcome),
     /// A call is answered.
@@ -134,16 +147,26 @@ impl Core for Home {
                 direction: Direction::Down,
                 peer,
             } => self.connected(now, edge, &peer, out),
+            Input::Connected { peer, .. } if peer.kind == NodeKind::Home => {}
             Input::Connected { edge, .. } => out.close(edge, "a home has no parent"),
             Input::Disconnected { edge } => self.disconnected(edge),
             Input::Received {
                 edge,
                 message: Message::Up(message),
             } => self.received(now, edge, message, out),
-            Input::Received { edge, .. } => self.cut_off(edge, "a child sent down", out),
+            Input::Received { edge, .. } if self.children.get(edge).is_some() => {
+                self.cut_off(edge, "a child sent down", out);
+            }
+            Input::Received {
+                edge,
+                message: Message::Down(message),
+            } => self.heard_other(now, edge, message, out),
             Input::Durable(mark) => self.made_durable(mark, out),
             Input::Loaded { page, result } => self.loaded(now, page, result, out),
-            Input::Room(room) => self.room = room,
+            Input::Room(room) => {
+                self.room = room;
+                self.carry_out_waiting(now, out);
+            }
             // One from before that is late: a newer one follows.
             Input::Left { as_of, .. } if as_of < self.durable_mark => {}
             Input::Left { free, as_of } => self.left.report(free, as_of),
@@ -154,16 +177,26 @@ impl Core for Home {
             self.end_edge(edge, "its entries are counted out: begin anew", out);
         }
         self.children.sweep();
+        self.ask_others(now, out);
         self.beat(now, out);
         self.housekeep(out);
     }
 
     fn deadline(&self) -> Option<Millis> {
-        Some(self.next_beat)
+        self.votes
+            .deadline()
+            .into_iter()
+            .chain([self.next_beat])
+            .min()
     }
 }
 
 impl Home {
+    /// Which home it is.
+    pub fn id(&self) -> HomeId {
+        self.config.home
+    }
+
     /// How far the log is durable and told.
     pub fn durable(&self) -> Position {
         self.durable
@@ -203,6 +236,8 @@ impl Home {
             ("log", (self.durable.0 - self.installed.0) as usize),
             ("changes", self.changes.len()),
             ("registrations", self.outcomes.len()),
+            ("votes", self.votes.len()),
+            ("in_doubt", self.votes.in_doubt()),
             ("segments", self.segments.len()),
             ("staged", self.staging.len()),
             ("pending", self.pending.len()),
@@ -214,17 +249,16 @@ impl Home {
     }
 
     fn connected(&mut self, now: Now, edge: EdgeId, peer: &Peer, out: &mut Out) {
+        let at = (self.durable, self.watermark(now));
+        let name = self.config.name.clone();
         if peer.kind == NodeKind::Home {
-            out.close(edge, "a home is no child of a home");
-            return;
+            return self.other_came(edge, name, at, out);
         }
         // It has lost the old edge: nobody reads there, nobody acknowledges.
         if let Some(old) = self.children.edge_of(peer.node) {
             out.note(Note::CameAgain);
             self.end_edge(old, "the same node has come again", out);
         }
-        let at = (self.durable, self.watermark(now));
-        let name = self.config.name.clone();
         if !self.children.begin(edge, peer, at, &name, 0, out) {
             out.close(edge, "too many children");
         }
@@ -232,6 +266,7 @@ impl Home {
 
     fn disconnected(&mut self, edge: EdgeId) {
         self.children.end(edge);
+        self.other_gone(edge);
         self.parking.forget(edge);
         self.waiting.retain(|_, waiters| {
             waiters.retain(|waiter| waiter.edge != edge);
@@ -252,7 +287,7 @@ impl Home {
 
     fn received(&mut self, now: Now, edge: EdgeId, message: Up, out: &mut Out) {
         if self.children.get(edge).is_none() {
-            return out.note(Note::OtherEpochDropped);
+            return self.asked_by_other(now, edge, message, out);
         }
         match message {
             Up::Fetch {
@@ -293,6 +328,16 @@ impl Home {
                 }
             }
             Up::Commit(request) => self.commit(now, edge, request, out),
+            Up::Decide {
+                commit,
+                registration,
+                decision,
+                ..
+            } => {
+                let whose = agree::whose(commit, registration);
+                self.decide(now, edge, whose, decision, out);
+            }
+            Up::Settled { commit, .. } => self.settled(commit, out),
             // At once: an answer that waits for the disk would be one more that does.
             Up::Call { call, .. } if self.is_busy() || self.has_all_calls(edge, out) => {
                 self.answer(edge, call, Err(CallError::Busy), out);
@@ -315,10 +360,18 @@ impl Home {
     // --- Time ---
 
     fn watermark(&mut self, now: Now) -> Stamp {
-        let open = self.pending.iter().find_map(|pending| match pending.then {
-            Then::Reach { stamp, .. } => Some(stamp),
-            _ => None,
-        });
+        let reached = self
+            .pending
+            .iter()
+            .filter_map(|pending| match pending.then {
+                Then::Reach { stamp, .. } => Some(stamp),
+                _ => None,
+            });
+        let votes = match planted::is(Bug::WatermarkPassesVote) {
+            true => None,
+            false => self.votes.lowest_stamp(),
+        };
+        let open = reached.chain(votes).min();
         self.clock.watermark(now.wall, open)
     }
 

@@ -8,11 +8,12 @@ use super::pages::Pages;
 use super::parking::Parking;
 use super::records::{
     self, AsideRecord, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord,
-    OutcomeRecord, SegmentRecord, StagedRecord,
+    OutcomeRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
 use super::segments::Segments;
 use super::staging::Staging;
 use super::under_way::UnderWay;
+use super::votes::Votes;
 use super::{Home, Then};
 use crate::children::{ChildLimits, Children};
 use crate::door::Out;
@@ -105,6 +106,11 @@ impl Home {
             pages: Pages::new(config.cache_bytes),
             changes: Changes::new(installed, config.changes_known_max),
             outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
+            votes: Votes::default(),
+            others: BTreeMap::new(),
+            askers: BTreeSet::new(),
+            asking: BTreeMap::new(),
+            questions: 0,
             segments: Segments::default(),
             staging: Staging::default(),
             children: Children::new(
@@ -134,6 +140,7 @@ impl Home {
         };
         home.recover_tables(store, now)?;
         let last_stamp = home.recover_log(store)?;
+        home.recover_votes(store, now)?;
         home.removable = home.segments.removing().collect();
         home.start_clock(ceiling, last_stamp, now);
         home.append(now, home.first_ops(known.as_ref()), Then::Nothing, out);
@@ -223,6 +230,20 @@ impl Home {
                 self.staging.insert(registration, token, r, now);
             }
         })
+    }
+
+    /// Votes come back with their locks, after the segments whose extents they may raise.
+    fn recover_votes(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
+        let (from, to) = records::vote_range();
+        let mut votes = Vec::new();
+        scan(store, Table::Meta, &from, &to, |_, record: VoteRecord| {
+            votes.push(record);
+        })?;
+        for record in votes {
+            let locks = self.locks_of(&record.request.part);
+            self.votes.recover(record, locks, now.mono);
+        }
+        Ok(())
     }
 
     fn recover_log(&mut self, store: &dyn Reader) -> Result<Stamp, StorageError> {

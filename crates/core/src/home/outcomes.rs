@@ -64,16 +64,17 @@ impl Outcomes {
         self.members.len()
     }
 
-    /// Registers a member. At the limit the longest silent member is forgotten:
-    /// the operations say so, and tell which one.
+    /// Registers a member. At the limit the longest silent member that may be
+    /// forgotten is: the operations say so, and tell which one.
     pub(super) fn register(
         &mut self,
         registration: Registration,
         member: MemberId,
         ops: &mut Vec<Op>,
+        may_go: impl Fn(Registration) -> bool,
     ) -> Option<Registration> {
         let forgotten = (self.members.len() >= self.members_max)
-            .then(|| self.longest_silent())
+            .then(|| self.longest_silent(may_go))
             .flatten();
         if let Some(silent) = forgotten {
             self.forget(silent, ops);
@@ -169,9 +170,12 @@ impl Outcomes {
         }
     }
 
-    fn longest_silent(&self) -> Option<Registration> {
+    fn longest_silent(&self, may_go: impl Fn(Registration) -> bool) -> Option<Registration> {
         let by_use = self.members.iter().map(|(r, member)| (member.used, *r));
-        by_use.min().map(|(_, registration)| registration)
+        by_use
+            .filter(|(_, r)| may_go(*r))
+            .min()
+            .map(|(_, registration)| registration)
     }
 
     fn forget(&mut self, registration: Registration, ops: &mut Vec<Op>) {

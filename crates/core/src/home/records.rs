@@ -6,7 +6,7 @@ use crate::ids::{
     CommitId, HomeId, MemberId, PageId, PageNo, Position, Registration, SegmentId, Stamp,
 };
 use crate::image::{Image, Overflow};
-use crate::message::Outcome;
+use crate::message::{CommitRequest, Outcome};
 use crate::storage::{Op, StorageError, Table};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -79,6 +79,18 @@ pub struct OutcomeRecord {
     pub outcome: Outcome,
 }
 
+/// A vote for a part of a transaction over several homes:
+/// `meta/vote/REGISTRATION/SEQUENCE` (rule 10).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VoteRecord {
+    /// The part and who else takes part.
+    pub request: CommitRequest,
+    /// The stamp that was voted for.
+    pub stamp: Stamp,
+    /// How it ended, once that is known. Then nothing is locked any more.
+    pub ended: Option<Outcome>,
+}
+
 /// One registered member: `meta/member/REGISTRATION`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MemberRecord {
@@ -127,6 +139,7 @@ pub const INSTALLED_KEY: &[u8] = b"installed";
 const SEGMENT_PREFIX: &[u8] = b"segment/";
 const MEMBER_PREFIX: &[u8] = b"member/";
 const ASIDE_PREFIX: &[u8] = b"aside/";
+const VOTE_PREFIX: &[u8] = b"vote/";
 
 /// The key of a segment's record.
 pub fn segment_key(segment: SegmentId) -> Vec<u8> {
@@ -174,6 +187,16 @@ pub fn aside_range() -> (Vec<u8>, Vec<u8>) {
 pub fn aside_of(key: &[u8]) -> Option<PageId> {
     let page = key.strip_prefix(ASIDE_PREFIX)?;
     Some(PageId::from_key(u64::from_be_bytes(page.try_into().ok()?)))
+}
+
+/// The key of a vote.
+pub fn vote_key(registration: Registration, sequence: u64) -> Vec<u8> {
+    [VOTE_PREFIX, &pair_key(registration, sequence)].concat()
+}
+
+/// The range of all votes.
+pub fn vote_range() -> (Vec<u8>, Vec<u8>) {
+    (VOTE_PREFIX.to_vec(), b"vote0".to_vec())
 }
 
 /// The key of a commit's log record.

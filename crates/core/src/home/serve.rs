@@ -77,6 +77,7 @@ impl Home {
         for waiter in self.waiting.remove(&page).unwrap_or_default() {
             self.fetch(page, waiter, out);
         }
+        self.carry_out_waiting(now, out);
         for parked in self.parking.take_complete(page) {
             self.try_commit(now, parked, out);
         }

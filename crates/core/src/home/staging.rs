@@ -123,7 +123,7 @@ impl Home {
         let Some((registration, token)) = self.staging.untouched(now, silent_ms_max) else {
             return;
         };
-        if self.is_busy() {
+        if self.is_busy() || self.votes.concern_open(registration) {
             return;
         }
         out.note(Note::StagedExpired);
@@ -134,7 +134,7 @@ impl Home {
 
     /// Drops the values that a commit named that has ended without them.
     pub(super) fn drop_named(&mut self, request: &CommitRequest, ops: &mut Vec<Op>) {
-        let writes = request.parts.iter().flat_map(|part| &part.writes);
+        let writes = request.part.writes.iter();
         for (_, op) in writes.flat_map(|page| &page.slots) {
             if let WriteOp::Create { value, .. } | WriteOp::Write { value, .. } = op
                 && let NewValue::Staged(overflow) = value

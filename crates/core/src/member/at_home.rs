@@ -156,12 +156,12 @@ impl AtHome {
     /// A planted bug: a remembered answer is applied as if it were delivered.
     pub(super) fn apply_again(
         &mut self,
-        parts: &[Part],
+        part: &Part,
         position: Position,
         out: &mut Out,
     ) -> Publish {
         let mut publish = self.publish();
-        for writes in parts.iter().flat_map(|part| &part.writes) {
+        for writes in &part.writes {
             let slots = writes.slots.iter().map(|(s, op)| (*s, op.effect()));
             let change = PageChange {
                 page: writes.page,

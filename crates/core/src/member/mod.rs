@@ -3,24 +3,24 @@
 //! stream tells; what reads the cache is not its business.
 
 mod at_home;
+mod commits;
 mod program;
 #[cfg(test)]
 mod tests;
 mod upward;
 
 use at_home::AtHome;
+use commits::InFlight;
 
 use crate::door::{Answer, Core, Direction, Input, Out};
 use crate::ids::{
     CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Place, Position,
-    Registration, Stamp, Ticket,
+    Stamp, Ticket,
 };
 use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, UPWARD_BYTES_MAX};
-use crate::message::{
-    CallId, CommitRequest, Down, Message, Outcome, Part, PeerImage, Refusal, Request, Step, Up,
-};
+use crate::message::{CallId, Down, Message, Outcome, PeerImage, Request, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::upstream::Fetched;
@@ -71,46 +71,6 @@ pub struct Member {
     next_ack: Millis,
     /// Something that was sent is answered: what waits for room may go.
     room_came: bool,
-}
-
-/// A commit whose answer is not there.
-#[derive(Debug)]
-struct InFlight {
-    ticket: Ticket,
-    parts: Vec<Part>,
-    builds_on: Vec<CommitId>,
-    bytes: usize,
-    /// Under which registration it was sent.
-    registration: Option<Registration>,
-    sent: bool,
-    /// The answer was lost with an edge: its outcome has to be asked for (rule 11).
-    lost: bool,
-}
-
-impl InFlight {
-    fn request(&self, id: CommitId, registration: Registration) -> CommitRequest {
-        CommitRequest {
-            id,
-            registration,
-            parts: self.parts.clone(),
-            builds_on: self.builds_on.clone(),
-        }
-    }
-
-    fn home(&self) -> Option<HomeId> {
-        self.parts.first().map(|part| part.home)
-    }
-
-    /// An id that was sent once, and answered as forgotten, was not executed:
-    /// no other copy of it is on its way. So it is as good as unknown to the home.
-    fn certain(&self, outcome: Outcome) -> Outcome {
-        match outcome {
-            Outcome::Refused(Refusal::Forgotten) if !self.lost => {
-                Outcome::Refused(Refusal::Unknown)
-            }
-            outcome => outcome,
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -212,7 +172,7 @@ impl Member {
     /// The id of a commit that was asked for under this ticket and is not answered.
     pub fn commit_of(&self, ticket: Ticket) -> Option<CommitId> {
         let mut commits = self.commits.iter();
-        let found = commits.find(|(_, commit)| commit.ticket == ticket);
+        let found = commits.find(|(_, commit)| commit.ticket == Some(ticket));
         found.map(|(id, _)| *id)
     }
 
@@ -328,9 +288,16 @@ impl Member {
                 };
                 self.help(edge, answer, out);
             }
+            Down::Voted {
+                home,
+                commit,
+                stamp,
+            } => self.voted(home, commit, stamp, out),
             Down::Refused {
-                commit, refusal, ..
-            } => self.ended(commit, Outcome::Refused(refusal), out),
+                home,
+                commit,
+                refusal,
+            } => self.ended(home, commit, Outcome::Refused(refusal), out),
             Down::Told {
                 home,
                 commit,
@@ -338,7 +305,7 @@ impl Member {
                 stamp,
             } => {
                 self.told(now, home, commit, position, out);
-                self.ended(commit, Outcome::Committed { position, stamp }, out);
+                self.ended(home, commit, Outcome::Committed { position, stamp }, out);
             }
             Down::Heartbeat {
                 home,
@@ -380,7 +347,7 @@ impl Member {
         let home = step.home;
         let mut changes = step.changes;
         if let Some(commit) = step.commit {
-            self.kept.fill(commit, &mut changes);
+            self.kept.fill(home, commit, &mut changes);
         }
         let state = self.at(home);
         state.up.advance(step.position);
@@ -401,7 +368,7 @@ impl Member {
                 position: step.position,
                 stamp: step.stamp,
             };
-            self.ended(commit, outcome, out);
+            self.ended(home, commit, outcome, out);
         }
         self.caught_up(now, home, out);
     }
@@ -484,19 +451,20 @@ impl Member {
 
     /// Asks again for outcomes that a home could not tell.
     fn ask_unasked(&mut self, out: &mut Out) {
-        let asking: BTreeSet<CommitId> = self
+        let asking: BTreeSet<(HomeId, CommitId)> = self
             .calls
             .values()
             .filter_map(|called| match called.purpose {
-                Purpose::Outcome(commit) => Some(commit),
+                Purpose::Outcome(commit) => Some((called.home, commit)),
                 _ => None,
             })
             .collect();
         let unasked: Vec<(HomeId, CommitId)> = self
             .commits
             .iter()
-            .filter(|(id, commit)| commit.lost && !asking.contains(id))
-            .filter_map(|(id, commit)| Some((commit.parts.first()?.home, *id)))
+            .flat_map(|(id, commit)| commit.parts().iter().map(|at| (*id, at)))
+            .filter(|(id, at)| at.is_lost() && !asking.contains(&(at.home(), *id)))
+            .map(|(id, at)| (at.home(), id))
             .collect();
         for (home, commit) in unasked {
             if self.at(home).up.edge.is_some() {

@@ -1,19 +1,13 @@
 //! What the program asks of its member: pages, commits, calls, watches.
 
-use super::at_home::AtHome;
-use super::{Called, InFlight, Member, Purpose};
+use super::{Called, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
-use crate::ids::{CommitId, HomeId, Millis, Place, Position, SegmentId, Ticket};
+use crate::ids::{HomeId, Millis, Place, SegmentId, Ticket};
 use crate::limits::{
-    BUSY_RETRY_MS, CALLS_OF_A_PROGRAM_MAX, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX,
-    WAITING_PER_PAGE_MAX, WATCHES_PER_CHILD_MAX,
+    CALLS_OF_A_PROGRAM_MAX, FETCHES_MAX, WAITING_PER_PAGE_MAX, WATCHES_PER_CHILD_MAX,
 };
-use crate::message::{
-    CallError, CallId, InvalidCommit, Outcome, Part, Refusal, Request, Response, Up,
-};
+use crate::message::{CallError, CallId, Request, Response, Up};
 use crate::note::Note;
-use crate::planted::{self, Bug};
-use alloc::vec::Vec;
 
 impl Member {
     pub(super) fn asked(&mut self, now: Millis, ticket: Ticket, ask: Ask, out: &mut Out) {
@@ -55,90 +49,6 @@ impl Member {
         if !is_here && state.up.fetches() < FETCHES_MAX {
             state.up.ask_ahead(place.page, now, out);
         }
-    }
-
-    pub(super) fn commit(
-        &mut self,
-        ticket: Ticket,
-        parts: Vec<Part>,
-        builds_on: Vec<CommitId>,
-        out: &mut Out,
-    ) {
-        self.sequence += 1;
-        let id = CommitId {
-            member: self.config.id,
-            sequence: self.sequence,
-        };
-        let home = parts.first().map_or(HomeId(0), |part| part.home);
-        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || self.would_outrun(home) {
-            out.note(Note::RefusedBusy);
-            let refusal = Refusal::Busy {
-                retry_after_ms: BUSY_RETRY_MS,
-            };
-            return out.answer(ticket, Answer::Outcome(id, Outcome::Refused(refusal)));
-        }
-        let bytes: usize = parts.iter().map(Part::bytes).sum();
-        if bytes > COMMIT_BYTES_MAX {
-            let reason = InvalidCommit::TooLarge;
-            let refusal = Refusal::Invalid { reason };
-            return out.answer(ticket, Answer::Outcome(id, Outcome::Refused(refusal)));
-        }
-        let in_flight = InFlight {
-            ticket,
-            parts,
-            builds_on,
-            bytes,
-            registration: None,
-            sent: false,
-            lost: false,
-        };
-        self.commits.insert(id, in_flight);
-        self.register(home, out);
-        self.send_waiting_commits(home, out);
-    }
-
-    /// Whether the commit just counted lies so far above one that waits for its
-    /// answer that the home might forget that one's outcome (rule 11).
-    pub(super) fn would_outrun(&self, home: HomeId) -> bool {
-        let waiting = self.commits_at(home, |_| true);
-        let oldest = waiting.first().map_or(self.sequence, |id| id.sequence);
-        self.sequence - oldest >= COMMITS_IN_FLIGHT_MAX as u64
-    }
-
-    /// A commit has ended: the program is told. What it asked to be forgotten, is.
-    pub(super) fn ended(&mut self, id: CommitId, outcome: Outcome, out: &mut Out) {
-        self.kept.drop_commit(id);
-        if let Some(commit) = self.commits.remove(&id) {
-            self.room_came |= commit.sent;
-            let home = commit.home();
-            if let (Outcome::Refused(Refusal::Forgotten), Some(home)) = (&outcome, home) {
-                // The home has forgotten this member: it registers again.
-                self.at(home).registration = None;
-            }
-            let outcome = commit.certain(outcome);
-            out.answer(commit.ticket, Answer::Outcome(id, outcome));
-        }
-    }
-
-    /// A remembered outcome is no delivery: its values fill nothing (rule 3),
-    /// but the stream has come as far.
-    pub(super) fn told(
-        &mut self,
-        now: Millis,
-        home: HomeId,
-        commit: CommitId,
-        position: Position,
-        out: &mut Out,
-    ) {
-        let state = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
-        let mut publish = None;
-        if planted::is(Bug::AppliedTwice) {
-            let parts = self.commits.get(&commit).map(|c| c.parts.clone());
-            publish = parts.map(|parts| state.apply_again(&parts, position, out));
-        }
-        state.up.advance(position);
-        out.publish(publish.unwrap_or_else(|| state.publish()));
-        self.caught_up(now, home, out);
     }
 
     pub(super) fn call(&mut self, home: HomeId, request: Request, purpose: Purpose, out: &mut Out) {
@@ -249,15 +159,7 @@ impl Member {
     /// The home cannot register now: what waited for it is told so, and the
     /// next request asks again.
     fn give_back_waiting(&mut self, home: HomeId, failure: &CallError, out: &mut Out) {
-        let refusal = match failure {
-            CallError::Full => Refusal::Full,
-            _ => Refusal::Busy {
-                retry_after_ms: BUSY_RETRY_MS,
-            },
-        };
-        for id in self.commits_at(home, |commit| !commit.sent) {
-            self.ended(id, Outcome::Refused(refusal.clone()), out);
-        }
+        self.give_back_commits(home, failure, out);
         let waiting = self
             .calls
             .extract_if(.., |_, called| called.home == home && !called.sent);
@@ -266,19 +168,6 @@ impl Member {
                 out.answer(ticket, Answer::Called(Err(failure.clone())));
             }
         }
-    }
-
-    pub(super) fn commits_at(
-        &self,
-        home: HomeId,
-        wanted: impl Fn(&InFlight) -> bool,
-    ) -> Vec<CommitId> {
-        let at_home = |c: &InFlight| c.parts.first().is_some_and(|part| part.home == home);
-        let commits = self.commits.iter();
-        commits
-            .filter(|(_, commit)| at_home(commit) && wanted(commit))
-            .map(|(id, _)| *id)
-            .collect()
     }
 
     /// After a new beginning: calls are made again, outcomes of commits that
@@ -293,42 +182,7 @@ impl Member {
         }
         self.register(home, out);
         self.send_waiting_calls(home, out);
-        for id in self.commits_at(home, |commit| commit.sent) {
-            self.ask_outcome(home, id, out);
-        }
-        self.send_waiting_commits(home, out);
-    }
-
-    pub(super) fn ask_outcome(&mut self, home: HomeId, commit: CommitId, out: &mut Out) {
-        out.note(Note::OutcomeAsked);
-        if let Some(in_flight) = self.commits.get_mut(&commit) {
-            in_flight.lost = true;
-        }
-        // Its place in the stream may be past: what was kept of it fills nothing any more.
-        self.kept.drop_commit(commit);
-        let registration = self.commits.get(&commit).and_then(|c| c.registration);
-        let request = Request::Outcome {
-            commit,
-            registration: registration.unwrap_or_default(),
-        };
-        self.call(home, request, Purpose::Outcome(commit), out);
-    }
-
-    pub(super) fn outcome(
-        &mut self,
-        now: Millis,
-        home: HomeId,
-        commit: CommitId,
-        result: Result<Response, CallError>,
-        out: &mut Out,
-    ) {
-        // A home that has no room to end the id is asked again with the next tick.
-        if let Ok(Response::Outcome(outcome)) = result {
-            if let Outcome::Committed { position, .. } = outcome {
-                self.told(now, home, commit, position, out);
-            }
-            self.ended(commit, outcome, out);
-        }
+        self.resend_commits(home, out);
     }
 
     fn watch(&mut self, ticket: Ticket, home: HomeId, segment: SegmentId, on: bool, out: &mut Out) {

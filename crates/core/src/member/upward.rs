@@ -2,10 +2,11 @@
 //! would end the edge to its parent (rule 15). What does not fit waits, in
 //! order, for the answers to what was sent.
 
+use super::commits::{AtPart, InFlight};
 use super::{Called, Member, Purpose};
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, HomeId, Registration, Ticket};
-use crate::message::{CallId, Up};
+use crate::message::CallId;
 use alloc::vec::Vec;
 
 impl Member {
@@ -17,7 +18,7 @@ impl Member {
         }
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {
-            if !self.commits_at(home, |commit| !commit.sent).is_empty() {
+            if !self.commits_at(home, AtPart::is_waiting).is_empty() {
                 self.register(home, out);
             }
             self.send_waiting(home, out);
@@ -30,36 +31,22 @@ impl Member {
     }
 
     pub(super) fn send_waiting_commits(&mut self, home: HomeId, out: &mut Out) {
-        let state = self.homes.get(&home);
-        let ready = state.and_then(|s| s.up.edge.zip(s.registration));
-        let Some((edge, registration)) = ready else {
-            return;
-        };
-        for id in self.commits_at(home, |commit| !commit.sent) {
-            let bytes = self.commits.get(&id).map_or(0, |commit| commit.bytes);
-            if !self.has_room(bytes, self.commit_bytes_on(edge)) {
+        for id in self.commits_at(home, AtPart::is_waiting) {
+            let Some(ways) = self.ways(id) else {
+                continue;
+            };
+            if !self.have_room(id, &ways) {
                 return;
             }
-            self.send_commit(id, edge, registration, out);
+            self.send_commit(id, &ways, out);
         }
     }
 
-    fn send_commit(
-        &mut self,
-        id: CommitId,
-        edge: EdgeId,
-        registration: Registration,
-        out: &mut Out,
-    ) {
-        let Some(commit) = self.commits.get_mut(&id) else {
-            return;
-        };
-        commit.sent = true;
-        commit.registration = Some(registration);
-        for part in &commit.parts {
-            self.kept.put(id, &part.writes, out);
-        }
-        out.up(edge, Up::Commit(commit.request(id, registration)));
+    /// Whether all parts of a commit may be sent now.
+    fn have_room(&self, id: CommitId, ways: &[(EdgeId, Registration)]) -> bool {
+        let parts = self.commits.get(&id).map_or(&[][..], InFlight::parts);
+        let mut parts = parts.iter().zip(ways);
+        parts.all(|(at, (edge, _))| self.has_room(at.bytes, self.commit_bytes_on(*edge)))
     }
 
     /// Small calls overtake values that wait to be staged.
@@ -97,9 +84,9 @@ impl Member {
 
     /// Also of those whose outcome is asked for: the question is behind them.
     fn commit_bytes_on(&self, edge: EdgeId) -> usize {
-        let sent = self.commits.values().filter(|commit| commit.sent);
-        let here = sent.filter(|commit| commit.home().is_some_and(|home| self.is_on(home, edge)));
-        here.map(|commit| commit.bytes).sum()
+        let parts = self.commits.values().flat_map(InFlight::parts);
+        let sent = parts.filter(|at| at.is_under_way() && self.is_on(at.home(), edge));
+        sent.map(|at| at.bytes).sum()
     }
 
     fn call_bytes_on(&self, edge: EdgeId) -> usize {

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use crate::change::Blob;
-use crate::ids::{CommitId, MemberId, PageNo, Registration, SegmentId};
+use crate::ids::{CommitId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -130,6 +130,8 @@ pub enum Response {
     Unstaged,
     /// How the commit ended.
     Outcome(Outcome),
+    /// The home logged a vote for it, and does not know how it ended (rule 10).
+    Voted(Stamp),
 }
 
 /// A segment as a home lists it.

@@ -4,6 +4,7 @@ use crate::change::{SlotSet, WriteOp};
 use crate::ids::{
     CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
 };
+use crate::limits::PARTICIPANTS_MAX;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -13,12 +14,33 @@ use serde::{Deserialize, Serialize};
 pub struct CommitRequest {
     /// Its id, used once.
     pub id: CommitId,
-    /// The member's registration at the coordinating home.
+    /// The member's registration at the home of the part.
     pub registration: Registration,
-    /// What concerns each home; the first is the coordinating one.
-    pub parts: Vec<Part>,
+    /// What concerns the home that it is sent to.
+    pub part: Part,
+    /// All homes that take part, this one too, ascending; empty if it is the
+    /// only one (rule 10).
+    pub with: Vec<Participant>,
     /// The transactions it builds on (rule 14).
     pub builds_on: Vec<CommitId>,
+}
+
+/// A home that takes part in a transaction over several (rule 10).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Participant {
+    /// The home.
+    pub home: HomeId,
+    /// The member's registration there: with the commit's id it names the outcome.
+    pub registration: Registration,
+}
+
+/// What follows from the votes of all homes (rule 10).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Decision {
+    /// Every home logged a vote: the highest of their stamps is the common one.
+    Commit(Stamp),
+    /// A home logged a no.
+    Abort,
 }
 
 /// What a transaction did at one home.
@@ -46,17 +68,12 @@ pub struct PageWrites {
 impl CommitRequest {
     /// Bytes of values and slots, for limits.
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(Part::bytes).sum()
+        self.part.bytes()
     }
 
-    /// The part of a home.
-    pub fn part(&self, home: HomeId) -> Option<&Part> {
-        self.parts.iter().find(|part| part.home == home)
-    }
-
-    /// The home that answers: a fixed function of the request (rule 11).
-    pub fn coordinator(&self) -> Option<HomeId> {
-        self.parts.first().map(|part| part.home)
+    /// The home that it is sent to.
+    pub fn home(&self) -> HomeId {
+        self.part.home
     }
 }
 
@@ -125,6 +142,8 @@ pub enum Refusal {
     /// The home remembers nothing of this id any more: it will not execute it,
     /// and cannot tell whether it did (rule 11).
     Forgotten,
+    /// Another home of the transaction refused its part (rule 10). Run it again.
+    Elsewhere,
 }
 
 /// What cannot be right in a commit request.
@@ -154,8 +173,8 @@ pub enum InvalidCommit {
     Malformed,
     /// A page that it needs is damaged on the home's disk.
     Damaged,
-    /// Several homes in one transaction are not supported yet.
-    SeveralHomes,
+    /// More homes in one transaction than may be, or a list of them that cannot be right.
+    Participants,
 }
 
 impl Refusal {
@@ -171,6 +190,7 @@ impl Refusal {
             Refusal::NoRight => "no right",
             Refusal::Invalid { .. } => "invalid",
             Refusal::Forgotten => "forgotten",
+            Refusal::Elsewhere => "refused at another home",
         }
     }
 
@@ -208,6 +228,12 @@ impl fmt::Display for Refusal {
                 f,
                 "the home no longer remembers whether it committed this: look at the objects"
             ),
+            Refusal::Elsewhere => {
+                write!(
+                    f,
+                    "another home of the transaction refused it: run it again"
+                )
+            }
         }
     }
 }
@@ -231,9 +257,10 @@ impl fmt::Display for InvalidCommit {
                 f,
                 "a page is damaged on the home's disk: `thorp check` there tells which"
             ),
-            InvalidCommit::SeveralHomes => {
-                write!(f, "a transaction over several homes is not supported yet")
-            }
+            InvalidCommit::Participants => write!(
+                f,
+                "the homes of the transaction are listed wrongly, or are more than {PARTICIPANTS_MAX}"
+            ),
         }
     }
 }

@@ -5,11 +5,14 @@ mod call;
 mod commit;
 
 pub use call::{CallError, CallId, Request, Response, SegmentInfo};
-pub use commit::{CommitRequest, InvalidCommit, Outcome, PageWrites, Part, Refusal};
+pub use commit::{
+    CommitRequest, Decision, InvalidCommit, Outcome, PageWrites, Part, Participant, Refusal,
+};
 
 use crate::change::PageChange;
 use crate::ids::{
-    Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, SegmentId, Stamp,
+    Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration, SegmentId,
+    Stamp,
 };
 use crate::image::Image;
 use alloc::string::String;
@@ -63,8 +66,28 @@ pub enum Up {
     },
     /// A helper's answer to [`Down::Redirect`].
     Peer(PeerImage),
-    /// Commit a transaction.
+    /// Commit a transaction, or vote for its part of one over several homes.
     Commit(CommitRequest),
+    /// What the votes for a transaction over several homes came to (rule 10).
+    Decide {
+        /// The home that is told.
+        home: HomeId,
+        /// Which transaction.
+        commit: CommitId,
+        /// The member's registration at that home.
+        registration: Registration,
+        /// How it ends.
+        decision: Decision,
+    },
+    /// Every home has heard how it ended: what was kept for them may go.
+    Settled {
+        /// The home that is told.
+        home: HomeId,
+        /// Which transaction.
+        commit: CommitId,
+        /// The member's registration at that home.
+        registration: Registration,
+    },
     /// Something of a home that is not a page or a commit.
     Call {
         /// Names the answer.
@@ -146,6 +169,15 @@ pub enum Down {
     },
     /// A helper's answer on its way to the requester: beside the stream.
     Peer(PeerImage),
+    /// The home logged a vote for its part of a commit (rule 10).
+    Voted {
+        /// By whom.
+        home: HomeId,
+        /// Which.
+        commit: CommitId,
+        /// The stamp that it votes for.
+        stamp: Stamp,
+    },
     /// A commit was refused.
     Refused {
         /// By whom.
@@ -205,6 +237,7 @@ impl Down {
             | Down::End { home }
             | Down::Image { home, .. }
             | Down::Redirect { home, .. }
+            | Down::Voted { home, .. }
             | Down::Refused { home, .. }
             | Down::Told { home, .. }
             | Down::Heartbeat { home, .. }

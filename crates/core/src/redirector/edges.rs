@@ -81,10 +81,8 @@ impl Redirector {
     }
 
     fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
-        let lost = self.commits.extract_if(.., |_, origin| origin.edge == edge);
-        for (commit, _) in lost {
-            self.kept.drop_commit(commit);
-        }
+        // What it wrote stays kept: its neighbours get that if it commits (rule 13).
+        self.commits.retain(|_, from| *from != edge);
         self.calls.retain(|(_, from), _| *from != edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {

@@ -80,20 +80,13 @@ pub struct Redirector {
     above: BTreeMap<EdgeId, NodeKind>,
     homes: BTreeMap<HomeId, Proxy>,
     /// Which child a commit came from, until it is answered.
-    commits: BTreeMap<CommitId, Origin>,
+    commits: BTreeMap<(HomeId, CommitId), EdgeId>,
     /// The edges that a call came up, until it is answered: a child that came
     /// again asks again, and its old edge may bring the same call later still.
     calls: BTreeMap<(CallId, EdgeId), HomeId>,
     passing: Passing,
     kept: Kept,
     next_beat: Millis,
-}
-
-/// Where an answer has to go.
-#[derive(Clone, Copy, Debug)]
-struct Origin {
-    home: HomeId,
-    edge: EdgeId,
 }
 
 /// What a redirector knows of one home.
@@ -303,6 +296,12 @@ impl Redirector {
                 }
             }
             Up::Commit(request) => self.commit(edge, request, out),
+            Up::Decide { home, commit, .. } => {
+                // Its delivery is this child's reply, also where the vote went another way.
+                self.commits.insert((home, commit), edge);
+                self.pass_up(home, message, out);
+            }
+            Up::Settled { home, .. } => self.pass_up(home, message, out),
             Up::Call {
                 call,
                 home,
@@ -328,10 +327,8 @@ impl Redirector {
     /// the member's own: nobody on the way rewrites it (rule 4).
     fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, out: &mut Out) {
         let id = request.id;
-        let Some(home) = request.coordinator() else {
-            return self.cut_off(edge, "a commit without a home", out);
-        };
-        let in_flight = self.commits.values().filter(|o| o.edge == edge).count();
+        let home = request.home();
+        let in_flight = self.commits.values().filter(|from| **from == edge).count();
         let member = self
             .below
             .get(&edge)
@@ -354,17 +351,21 @@ impl Redirector {
             return refuse_busy(edge, home, id, out);
         }
         if planted::is(Bug::EvidenceRewritten) {
-            let position = proxy.up.position;
-            for part in &mut request.parts {
-                part.evidence = position;
-            }
+            request.part.evidence = proxy.up.position;
         }
-        for part in &request.parts {
-            self.kept.put(id, &part.writes, out);
-        }
-        self.commits.insert(id, Origin { home, edge });
-        self.passing.commit(id, home, bytes);
+        self.kept.put(home, id, &request.part.writes, out);
+        self.commits.insert((home, id), edge);
+        self.passing.commit(home, id, bytes);
         out.up(up, Up::Commit(request));
+    }
+
+    /// Without the home the message is lost; the member sends it again when the
+    /// stream begins.
+    fn pass_up(&self, home: HomeId, message: Up, out: &mut Out) {
+        let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
+        if let Some(up) = up {
+            out.up(up, message);
+        }
     }
 
     fn call(&mut self, edge: EdgeId, home: HomeId, call: CallId, request: Request, out: &mut Out) {

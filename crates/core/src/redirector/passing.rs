@@ -11,7 +11,7 @@ use alloc::collections::BTreeMap;
 /// What is on its way to the homes.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
-    commits: Bytes<CommitId>,
+    commits: Bytes<(HomeId, CommitId)>,
     stagings: Bytes<CallId>,
 }
 
@@ -23,12 +23,12 @@ struct Bytes<K> {
 }
 
 impl Passing {
-    pub(super) fn commit(&mut self, id: CommitId, home: HomeId, bytes: usize) {
-        self.commits.pass(id, home, bytes);
+    pub(super) fn commit(&mut self, home: HomeId, id: CommitId, bytes: usize) {
+        self.commits.pass((home, id), home, bytes);
     }
 
-    pub(super) fn commit_ended(&mut self, id: CommitId) {
-        self.commits.end(id);
+    pub(super) fn commit_ended(&mut self, home: HomeId, id: CommitId) {
+        self.commits.end((home, id));
     }
 
     pub(super) fn staging(&mut self, call: CallId, home: HomeId, bytes: usize) {

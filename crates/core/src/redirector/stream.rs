@@ -106,6 +106,11 @@ impl Redirector {
                     proxy.help(edge, answer, out);
                 }
             }
+            Down::Voted { home, commit, .. } => {
+                if let Some(from) = self.commits.get(&(home, commit)) {
+                    out.down(*from, message);
+                }
+            }
             Down::Refused {
                 home,
                 commit,
@@ -202,9 +207,9 @@ impl Redirector {
 
     /// Answers that are lost with the stream are asked for again by the members.
     fn forget_requests(&mut self, home: HomeId) {
-        let lost = self.commits.extract_if(.., |_, origin| origin.home == home);
-        for (commit, _) in lost {
-            self.kept.drop_commit(commit);
+        let lost = self.commits.extract_if(.., |(of, _), _| *of == home);
+        for ((home, commit), _) in lost {
+            self.kept.drop_commit(home, commit);
         }
         self.calls.retain(|_, of| *of != home);
         self.passing.forget(home);
@@ -220,10 +225,10 @@ impl Redirector {
             commit,
             mut changes,
         } = step;
-        let origin = commit.and_then(|id| Some((self.commits.remove(&id)?.edge, id)));
+        let origin = commit.and_then(|id| Some((self.commits.remove(&(home, id))?, id)));
         if let Some(commit) = commit {
-            self.passing.commit_ended(commit);
-            self.kept.fill(commit, &mut changes);
+            self.passing.commit_ended(home, commit);
+            self.kept.fill(home, commit, &mut changes);
         }
         note_delivery(&changes, out);
         let Some(proxy) = self.homes.get_mut(&home) else {
@@ -258,10 +263,10 @@ impl Redirector {
             proxy.up.advance(*position);
             proxy.caught_up(now, out);
         }
-        self.passing.commit_ended(commit);
-        self.kept.drop_commit(commit);
-        if let Some(origin) = self.commits.remove(&commit) {
-            tell(origin.edge, home, commit, outcome, out);
+        self.passing.commit_ended(home, commit);
+        self.kept.drop_commit(home, commit);
+        if let Some(from) = self.commits.remove(&(home, commit)) {
+            tell(from, home, commit, outcome, out);
         }
     }
 }

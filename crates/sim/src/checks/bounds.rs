@@ -38,14 +38,16 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Home, "parked_bytes") => parked_bytes_limit(world, no),
         (NodeKind::Home, _) => home_limit(world, node.plan, table, children),
         (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
-        (NodeKind::Redirector, "image_bytes") => Some(world.village.sites[node.plan].cache_bytes),
+        (NodeKind::Redirector, "image_bytes") => {
+            Some(homes * world.village.sites[node.plan].cache_bytes)
+        }
         (NodeKind::Redirector, "fetches" | "redirecting") => Some(homes * FETCHES_MAX),
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
         (NodeKind::Redirector, "upward_bytes") => Some(homes * 2 * UPWARD_BYTES_MAX),
         (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
-        (NodeKind::Member, "fetches") => Some(FETCHES_MAX),
+        (NodeKind::Member, "fetches") => Some(homes * FETCHES_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
         // The program's own calls, one to register and one for each outcome.
         (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX),
@@ -59,7 +61,9 @@ fn commits_limit(world: &World, no: NodeNo) -> Option<usize> {
     let mut children = children.map(|edge| world.nodes[edge.child.0].kind);
     let members = children.clone().count();
     let only_members = children.all(|kind| kind == NodeKind::Member);
-    only_members.then_some(members.max(1) * COMMITS_IN_FLIGHT_MAX)
+    // A transaction over several homes is a commit at each.
+    let homes = world.village.homes.len();
+    only_members.then_some(homes * members.max(1) * COMMITS_IN_FLIGHT_MAX)
 }
 
 fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Option<usize> {
@@ -122,6 +126,7 @@ pub fn check_rest(world: &World) -> Checked {
                     | "kept"
                     | "kept_bytes"
                     | "redirecting"
+                    | "in_doubt"
                     | "upward_bytes"
             );
             demand!(

@@ -245,23 +245,39 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
             }
         }
     }
-    world.history.tell(id, asked, outcome);
+    let at = |home: &HomeId| {
+        let known = world.truths.get(home)?.commits.get(&id)?;
+        Some(known.0)
+    };
+    let homes = asked.parts.iter().map(|part| part.home);
+    let positions = homes.filter_map(|home| Some((home, at(&home)?))).collect();
+    world.history.tell(id, asked, outcome, &positions);
     Ok(())
 }
 
 fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Position) -> Checked {
     demand!(!asked.wrong, "refusals", "{id:?} should have been refused");
+    let alone = asked.parts.len() == 1;
     for part in &asked.parts {
         let Some(truth) = world.truths.get(&part.home) else {
             continue;
         };
+        let at = truth.commits.get(&id).map(|(at, _)| *at);
+        let reads_only = part.writes.is_empty() && alone;
+        demand!(
+            reads_only || at.is_some_and(|at| !alone || at == position),
+            "nothing is lost",
+            "{id:?} was told to be at {position}; in the log of home {} it is at {at:?}",
+            part.home
+        );
+        let position = at.unwrap_or(position);
         let known = asked.acknowledged.get(&part.home).copied();
         demand!(
             known.is_none_or(|known| known <= position),
             "strictness",
             "{id:?} stands at {position}; {known:?} was acknowledged before it began"
         );
-        if part.writes.is_empty() {
+        if reads_only {
             demand!(
                 position <= truth.end,
                 "durable first",
@@ -270,14 +286,7 @@ fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Posit
             );
             check_seen(truth, part.home, asked, position, "strictness")?;
             world.counts.strict_read_only += 1;
-            continue;
         }
-        let at = truth.commits.get(&id).map(|(at, _)| *at);
-        demand!(
-            at == Some(position),
-            "nothing is lost",
-            "{id:?} was told to be at {position}; in the log it is at {at:?}"
-        );
     }
     Ok(())
 }

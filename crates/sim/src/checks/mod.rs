@@ -5,6 +5,7 @@ pub mod cache;
 pub mod commits;
 pub mod directory;
 pub mod end;
+pub mod joint;
 pub mod promises;
 pub mod reads;
 pub mod silence;

@@ -28,6 +28,9 @@ use thorp_core::message::{InvalidCommit, Outcome, PageWrites, Part, Refusal};
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
 
+/// Microseconds that a transaction waits for another one, at most.
+const PAIRING_US_MAX: u64 = 400_000;
+
 /// What a session knows of an object from an earlier transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
@@ -55,6 +58,8 @@ pub enum Phase {
     Running(Box<Transaction>),
     /// It waits for a page.
     Fetching(Box<Transaction>),
+    /// It has run a transaction that is to be one with another session's (rule 10).
+    Pairing(Box<Transaction>),
     /// It waits for the outcome of a commit.
     Committing(Box<Waiting>),
     /// It waits for the answer to a call.
@@ -175,6 +180,8 @@ impl Session {
             }
             Phase::Resting => Ok(self.begin(context)),
             Phase::Running(transaction) => self.run(transaction, cache, context),
+            // Nobody came: it goes alone.
+            Phase::Pairing(transaction) => self.finish(transaction, true, cache, context),
             // Whoever is called while waiting has lost patience.
             Phase::Fetching(_) | Phase::Committing(_) => Ok(Wish::Forget),
             Phase::Calling(errand) => {
@@ -246,7 +253,7 @@ impl Session {
         context: &Context<'_>,
     ) -> Checked<Wish> {
         let Some(action) = transaction.actions.front().cloned() else {
-            return self.finish(transaction, cache, context);
+            return self.finish(transaction, false, cache, context);
         };
         let mut tools = Tools {
             cache,
@@ -285,6 +292,7 @@ impl Session {
     fn finish(
         &mut self,
         mut transaction: Box<Transaction>,
+        alone: bool,
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
@@ -300,6 +308,10 @@ impl Session {
                 return Ok(Wish::Ended(transaction, "no news"));
             }
             return Ok(Wish::ReadOnly(transaction, evidence));
+        }
+        if !alone && self.prng.percent(context.habits.joint) {
+            self.phase = Phase::Pairing(transaction);
+            return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
         }
         let part = transaction.part(evidence);
         let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
@@ -393,6 +405,45 @@ impl Session {
         }
     }
 
+    /// Its transaction becomes one with another session's at another home of the same member, if
+    /// both are fit for that: tells what is asked then.
+    pub fn join(&mut self, other: &mut Session, cache: &Cache) -> Option<Rc<Asked>> {
+        let Phase::Committing(own) = &mut self.phase else {
+            return None;
+        };
+        let fits = other.home != self.home && !own.asked.wrong && own.asked.builds_on.is_empty();
+        let Phase::Pairing(transaction) = &mut other.phase else {
+            return None;
+        };
+        let evidence = transaction.reads.evidence(cache, other.home).ok();
+        let part = transaction.part(evidence.filter(|_| fits)?);
+        let learned = transaction.learned();
+        let mut asked = Asked {
+            parts: own.asked.parts.iter().cloned().chain([part]).collect(),
+            seen: own.asked.seen.clone(),
+            acknowledged: BTreeMap::new(),
+            builds_on: Vec::new(),
+            ..*own.asked
+        };
+        asked.parts.sort_by_key(|part| part.home);
+        asked.seen.extend(transaction.seen.clone());
+        for (home, known) in [
+            (self.home, &own.asked.acknowledged),
+            (other.home, &transaction.acknowledged),
+        ] {
+            let known = known.get(&home).copied();
+            asked.acknowledged.extend(known.map(|known| (home, known)));
+        }
+        let asked = Rc::new(asked);
+        own.asked = asked.clone();
+        other.wait += 1;
+        other.phase = Phase::Committing(Box::new(Waiting {
+            asked: asked.clone(),
+            learned,
+        }));
+        Some(asked)
+    }
+
     fn outcome(&mut self, waiting: &Waiting, outcome: &Outcome) {
         match outcome {
             Outcome::Committed { position, .. } => {
@@ -456,6 +507,7 @@ impl Session {
             Phase::Resting => "resting".into(),
             Phase::Running(_) => "running".into(),
             Phase::Fetching(transaction) => format!("fetching for {:?}", transaction.actions),
+            Phase::Pairing(_) => "looking for another transaction".into(),
             Phase::Committing(waiting) => format!("committing {:?}", waiting.asked.parts),
             Phase::Calling(errand) => format!("calling {errand:?}"),
             Phase::Stopped => "stopped".into(),

@@ -373,12 +373,13 @@ fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
             sequence: call.number,
         },
         registration,
-        parts: vec![Part {
+        part: Part {
             home: HOME,
             evidence: Position(0),
             reads: Vec::new(),
             writes: Vec::new(),
-        }],
+        },
+        with: Vec::new(),
         builds_on: Vec::new(),
     }
 }

@@ -193,7 +193,8 @@ impl Founder<'_> {
                 sequence: 1,
             },
             registration: Registration(1),
-            parts: vec![part],
+            part,
+            with: Vec::new(),
             builds_on: Vec::new(),
         }));
     }

@@ -6,8 +6,8 @@ use thorp_core::change::{NewValue, PageChange, PageSlots, SlotChange, SlotSet, W
 use thorp_core::ids::{CommitId, MemberId, PageId, Position, Slot};
 use thorp_core::image::{Content, Image, Overflow};
 use thorp_core::message::{
-    CallId, CommitRequest, Down, FetchAnswer, InvalidCommit, Message, Outcome, PeerImage, Refusal,
-    Request, Response, SegmentInfo, Step, Up,
+    CallId, CommitRequest, Decision, Down, FetchAnswer, InvalidCommit, Message, Outcome, PeerImage,
+    Refusal, Request, Response, SegmentInfo, Step, Up,
 };
 
 /// Who is who.
@@ -54,6 +54,10 @@ impl Pen<'_> {
             Up::Ack { position, .. } => format!("ack {position}"),
             Up::Peer(peer) => self.peer(peer),
             Up::Commit(request) => self.commit(request),
+            Up::Decide {
+                commit, decision, ..
+            } => format!("decide {}: {}", self.id(*commit), decided(*decision)),
+            Up::Settled { commit, .. } => format!("settled {}", self.id(*commit)),
             Up::Call { call, request, .. } => {
                 format!("call {}: {}", self.call(*call), self.request(request))
             }
@@ -112,6 +116,9 @@ impl Pen<'_> {
                 self.who(*requester)
             ),
             Down::Peer(peer) => self.peer(peer),
+            Down::Voted { commit, stamp, .. } => {
+                format!("voted for {} at {}", self.id(*commit), names::stamp(*stamp))
+            }
             Down::Refused {
                 commit, refusal, ..
             } => format!("refused {}: {}", self.id(*commit), refused(refusal)),
@@ -153,15 +160,14 @@ impl Pen<'_> {
 
     fn commit(&self, request: &CommitRequest) -> String {
         let mut text = format!("commit {}:", self.id(request.id));
-        for part in &request.parts {
-            text += &format!(" evidence {}", part.evidence);
-            for (page, slots) in &part.reads {
-                text += &format!(", read {}", slot_set(*page, slots));
-            }
-            for writes in &part.writes {
-                for (slot, op) in &writes.slots {
-                    text += &format!(", {}", write(writes.page, *slot, op));
-                }
+        let part = &request.part;
+        text += &format!(" evidence {}", part.evidence);
+        for (page, slots) in &part.reads {
+            text += &format!(", read {}", slot_set(*page, slots));
+        }
+        for writes in &part.writes {
+            for (slot, op) in &writes.slots {
+                text += &format!(", {}", write(writes.page, *slot, op));
             }
         }
         text
@@ -231,6 +237,7 @@ impl Pen<'_> {
             Response::Staged(o) => format!("staged in {}", overflow(PageId::new(1, 0), *o)),
             Response::Unstaged => String::from("unstaged"),
             Response::Outcome(o) => outcome(o),
+            Response::Voted(stamp) => format!("voted at {}", names::stamp(*stamp)),
         }
     }
 
@@ -397,4 +404,11 @@ fn new_value(page: PageId, value: &NewValue) -> String {
 /// Where something stands.
 pub(crate) fn position(position: Option<Position>) -> String {
     position.map_or_else(|| String::from("nowhere"), |position| position.to_string())
+}
+
+fn decided(decision: Decision) -> String {
+    match decision {
+        Decision::Commit(stamp) => format!("commit at {}", names::stamp(stamp)),
+        Decision::Abort => String::from("abort"),
+    }
 }

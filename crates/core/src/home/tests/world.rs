@@ -241,7 +241,8 @@ impl World {
                 sequence: self.last,
             },
             registration: self.registration,
-            parts: alloc::vec![part],
+            part,
+            with: Vec::new(),
             builds_on: Vec::new(),
         }
     }

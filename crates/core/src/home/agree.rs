@@ -1,0 +1,396 @@
+//! Commits over several homes (rule 10): this home votes for its part, hears
+//! how it ended, or finds out.
+
+use super::commit::{NotNow, Whose};
+use super::effects::Effects;
+use super::locks::Locks;
+use super::outcomes::Known;
+use super::votes::{State, Vote};
+use super::{Home, Then, outcomes};
+use crate::door::Out;
+use crate::ids::{
+    CommitId, EdgeId, Epoch, HomeId, Now, PageId, PageNo, Position, Registration, SegmentId, Stamp,
+};
+use crate::limits::{IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX, PARTICIPANTS_MAX, VOTES_MAX};
+use crate::message::{
+    CallError, CallId, CommitRequest, Decision, Down, InvalidCommit, Outcome, Part, Refusal,
+    Request, Response, Up,
+};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use crate::storage::Op;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+impl Home {
+    /// What a part locks, or would lock.
+    pub(super) fn locks_of(&self, part: &Part) -> Locks {
+        let raises = |segment: &SegmentId, page: PageNo| {
+            let known = self.segments.get(*segment).map(|s| s.extent);
+            known.is_some_and(|extent| page >= extent)
+        };
+        let pages = part.writes.iter().map(|writes| writes.page);
+        let raised = pages.filter(|page| raises(&page.segment, page.page));
+        Locks::of(part, raised.map(|page| page.segment).collect())
+    }
+
+    /// Refuses what conflicts with a vote in doubt; it never waits (trap 14).
+    pub(super) fn check_locks(&self, part: &Part) -> Result<(), NotNow> {
+        if self.votes.conflict(&self.locks_of(part)) {
+            return Err(NotNow::Refused(Refusal::InDoubt));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_participants(&self, request: &CommitRequest) -> Result<(), NotNow> {
+        let with = &request.with;
+        if with.is_empty() {
+            return Ok(());
+        }
+        let ascending = with.windows(2).all(|pair| pair[0].home < pair[1].home);
+        let own = with.iter().find(|p| p.home == self.config.home);
+        let right = own.is_some_and(|own| own.registration == request.registration);
+        if !ascending || !right || !(2..=PARTICIPANTS_MAX).contains(&with.len()) {
+            return Err(InvalidCommit::Participants.into());
+        }
+        if self.votes.len() >= VOTES_MAX {
+            return Err(NotNow::Refused(super::accept::busy()));
+        }
+        Ok(())
+    }
+
+    /// What is known of a part that comes again; false if it is new.
+    pub(super) fn voted_before(&mut self, edge: EdgeId, commit: CommitId, out: &mut Out) -> bool {
+        let Some(vote) = self.votes.get_mut(commit) else {
+            return false;
+        };
+        out.note(Note::OutcomeRemembered);
+        vote.edge = Some(edge);
+        let then = match &vote.state {
+            State::InDoubt => Then::Vote(edge, commit, vote.stamp),
+            State::Decided(_) => Then::Nothing,
+            State::Ended(outcome) => Then::Tell(edge, commit, outcome.clone()),
+        };
+        self.after_all(then, out);
+        true
+    }
+
+    /// The part may stand: it is locked, and the vote is told once it is logged.
+    pub(super) fn vote(&mut self, now: Now, edge: EdgeId, request: CommitRequest, out: &mut Out) {
+        out.note(Note::Voted);
+        let id = request.id;
+        let locks = self.locks_of(&request.part);
+        let stamp = self.clock.stamp(now.wall);
+        let mut vote = Vote::new(request, stamp, locks, now.mono);
+        vote.edge = Some(edge);
+        let ops = match planted::is(Bug::VoteForgotten) {
+            true => Vec::new(),
+            false => Vec::from([vote.store()]),
+        };
+        self.votes.insert(vote);
+        self.append(now, ops, Then::Vote(edge, id, stamp), out);
+    }
+
+    /// The news of how a transaction ended.
+    pub(super) fn decide(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        whose: Whose,
+        decision: Decision,
+        out: &mut Out,
+    ) {
+        if let Some(vote) = self.votes.get_mut(whose.id) {
+            vote.edge = Some(edge);
+            if let State::Ended(outcome) = &vote.state {
+                let then = Then::Tell(edge, whose.id, outcome.clone());
+                return self.after_all(then, out);
+            }
+            return self.decided(now, whose.id, decision, out);
+        }
+        match self.outcomes.known(whose.registration, whose.id) {
+            Known::Ended(outcome) => self.after_all(Then::Tell(edge, whose.id, outcome), out),
+            Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), out),
+            // The asking records a no: what comes late finds it (rule 11).
+            Known::New if decision == Decision::Abort => {
+                self.refuse_id(edge, whose, Refusal::Elsewhere, Vec::new(), out);
+            }
+            Known::New => self.cut_off(edge, "it decides on a vote that was not given", out),
+        }
+    }
+
+    fn decided(&mut self, now: Now, commit: CommitId, decision: Decision, out: &mut Out) {
+        let Some(vote) = self.votes.get_mut(commit) else {
+            return;
+        };
+        if vote.state == State::InDoubt {
+            vote.state = State::Decided(decision);
+            self.carry_out(now, commit, out);
+        }
+    }
+
+    /// What was decided and had to wait: pages came, or room.
+    pub(super) fn carry_out_waiting(&mut self, now: Now, out: &mut Out) {
+        for commit in self.votes.decided() {
+            self.carry_out(now, commit, out);
+        }
+    }
+
+    fn carry_out(&mut self, now: Now, commit: CommitId, out: &mut Out) {
+        let Some(vote) = self.votes.get(commit) else {
+            return;
+        };
+        let State::Decided(decision) = vote.state else {
+            return;
+        };
+        if !self.room {
+            return out.note(Note::DecisionWaited);
+        }
+        match decision {
+            Decision::Abort => self.carry_out_abort(now, commit, out),
+            Decision::Commit(stamp) => self.carry_out_commit(now, commit, stamp, out),
+        }
+    }
+
+    fn carry_out_abort(&mut self, now: Now, commit: CommitId, out: &mut Out) {
+        out.note(Note::VoteAborted);
+        let outcome = Outcome::Refused(Refusal::Elsewhere);
+        let then = match self.votes.get(commit).and_then(|vote| vote.edge) {
+            Some(edge) => Then::Tell(edge, commit, outcome.clone()),
+            None => Then::Nothing,
+        };
+        let mut ops = Vec::new();
+        self.end_vote(now, commit, outcome, &mut ops);
+        self.append_ops(ops, then, out);
+    }
+
+    /// The part gets its position now, under the stamp of all its homes.
+    fn carry_out_commit(&mut self, now: Now, commit: CommitId, stamp: Stamp, out: &mut Out) {
+        let Some(vote) = self.votes.get(commit) else {
+            return;
+        };
+        let (request, edge) = (vote.request.clone(), vote.edge);
+        let unbounded = Effects::unbounded();
+        let effects = match self.effects(&request.part, request.registration, unbounded, out) {
+            Ok(effects) => effects,
+            Err(NotNow::Needs(pages)) => return self.decision_needs(commit, pages, out),
+            // Everything was checked before the vote and is locked since. If it
+            // does not hold, this home's tables are wrong: it stays in doubt, for people to see.
+            Err(NotNow::Refused(_)) => return out.note(Note::DecisionWaited),
+        };
+        out.note(Note::VoteCommitted);
+        self.clock.observe(stamp);
+        let whose = Whose {
+            id: commit,
+            registration: request.registration,
+        };
+        self.accept_at(now, stamp, effects, Some((edge, whose)), None, out);
+    }
+
+    fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, out: &mut Out) {
+        out.note(Note::DecisionWaited);
+        if let Some(vote) = self.votes.get_mut(commit) {
+            vote.needs.extend(&pages);
+        }
+        for page in pages {
+            self.load(page, out);
+        }
+    }
+
+    /// Records how a vote ended, if there is one.
+    pub(super) fn end_vote(
+        &mut self,
+        now: Now,
+        commit: CommitId,
+        outcome: Outcome,
+        ops: &mut Vec<Op>,
+    ) {
+        let Some(vote) = self.votes.get(commit) else {
+            return;
+        };
+        let registration = vote.request.registration;
+        self.outcomes
+            .record(registration, commit, outcome.clone(), ops);
+        ops.extend(self.votes.end(commit, outcome, now.mono));
+    }
+
+    /// Every home has heard how it ended.
+    pub(super) fn settled(&mut self, commit: CommitId, out: &mut Out) {
+        if let Some(op) = self.votes.forget(commit) {
+            out.note(Note::VoteSettled);
+            self.append_ops(Vec::from([op]), Then::Nothing, out);
+        }
+    }
+
+    // --- Finding out ---
+
+    /// The answer to whoever asks how a part ended: another home, or the member.
+    pub(super) fn vote_outcome(&mut self, commit: CommitId) -> Option<Response> {
+        Some(match &self.votes.get(commit)?.state {
+            State::InDoubt => Response::Voted(self.votes.get(commit)?.stamp),
+            State::Decided(_) => Response::Voted(self.votes.get(commit)?.stamp),
+            State::Ended(outcome) => Response::Outcome(outcome.clone()),
+        })
+    }
+
+    /// Asks the other homes of what has been in doubt for too long, and of what
+    /// has ended and nobody says to be settled.
+    pub(super) fn ask_others(&mut self, now: Now, out: &mut Out) {
+        let due: Vec<CommitId> = self
+            .votes
+            .iter()
+            .filter(|(_, vote)| vote.ask_at <= now.mono)
+            .map(|(commit, _)| commit)
+            .collect();
+        for commit in due {
+            if planted::is(Bug::VoteTimesOut) {
+                self.decided(now, commit, Decision::Abort, out);
+            }
+            self.ask_other_homes(now, commit, out);
+        }
+    }
+
+    fn ask_other_homes(&mut self, now: Now, commit: CommitId, out: &mut Out) {
+        let Some(vote) = self.votes.get_mut(commit) else {
+            return;
+        };
+        vote.ask_at = now.mono.plus(IN_DOUBT_RETRY_MS);
+        let ask: Vec<_> = match vote.state {
+            State::InDoubt => vote.others().collect(),
+            State::Decided(_) => Vec::new(),
+            State::Ended(_) => vote.unheard().collect(),
+        };
+        for other in ask {
+            let Some(edge) = self.others.get(&other.home).copied() else {
+                continue;
+            };
+            out.note(Note::InDoubtAsked);
+            self.questions += 1;
+            let call = CallId {
+                member: self.config.node,
+                number: self.questions,
+            };
+            self.asking.insert(call, (other.home, commit));
+            let (home, registration) = (other.home, other.registration);
+            let request = Request::Outcome {
+                commit,
+                registration,
+            };
+            out.up(
+                edge,
+                Up::Call {
+                    call,
+                    home,
+                    request,
+                },
+            );
+        }
+    }
+
+    /// Another home answers.
+    pub(super) fn other_answered(
+        &mut self,
+        now: Now,
+        call: CallId,
+        result: Result<Response, CallError>,
+        out: &mut Out,
+    ) {
+        let Some((home, commit)) = self.asking.remove(&call) else {
+            return;
+        };
+        let in_doubt = self.votes.get(commit).map(|v| v.state == State::InDoubt);
+        match result {
+            Ok(Response::Voted(stamp)) => {
+                if let Some(decision) = self.votes.voted(commit, home, stamp) {
+                    out.note(Note::InDoubtResolved);
+                    self.decided(now, commit, decision, out);
+                }
+            }
+            Ok(Response::Outcome(outcome)) if in_doubt == Some(true) => {
+                out.note(Note::InDoubtResolved);
+                let decision = match outcome {
+                    Outcome::Committed { stamp, .. } => Decision::Commit(stamp),
+                    // Also one that was forgotten: it was not voted for there, or
+                    // it would be kept until this home has heard.
+                    Outcome::Refused(_) => Decision::Abort,
+                };
+                self.votes.heard(commit, home);
+                self.decided(now, commit, decision, out);
+            }
+            Ok(Response::Outcome(_)) if self.votes.heard(commit, home) => {
+                self.settled(commit, out);
+            }
+            // It is asked again.
+            _ => {}
+        }
+    }
+
+    /// Another home asks; it does nothing else here. From all other edges that
+    /// are no child's, what comes is late.
+    pub(super) fn asked_by_other(&mut self, now: Now, edge: EdgeId, message: Up, out: &mut Out) {
+        match message {
+            Up::Call {
+                call,
+                request: request @ Request::Outcome { .. },
+                ..
+            } if self.askers.contains(&edge) => self.call(now, edge, call, request, out),
+            _ => out.note(Note::OtherEpochDropped),
+        }
+    }
+
+    /// Another home has come to ask: it is told whose this is, and hears no stream.
+    pub(super) fn other_came(
+        &mut self,
+        edge: EdgeId,
+        name: String,
+        at: (Position, Stamp),
+        out: &mut Out,
+    ) {
+        if self.askers.len() >= OTHER_HOMES_MAX {
+            out.note(Note::ChildLimited);
+            return out.close(edge, "too many other homes");
+        }
+        self.askers.insert(edge);
+        out.down(
+            edge,
+            Down::Begin {
+                home: self.config.home,
+                name,
+                epoch: Epoch(0),
+                position: at.0,
+                watermark: at.1,
+                silent_ms: 0,
+            },
+        );
+    }
+
+    /// A way to another home is there: its stream begins, which says whose it is.
+    pub(super) fn heard_other(&mut self, now: Now, edge: EdgeId, message: Down, out: &mut Out) {
+        match message {
+            Down::Begin { home, .. } => {
+                self.others.insert(home, edge);
+            }
+            Down::Answer { call, result, .. } => self.other_answered(now, call, result, out),
+            // The rest of the stream is not for a home.
+            _ => {}
+        }
+    }
+
+    /// An edge to another home, or from one, is gone.
+    pub(super) fn other_gone(&mut self, edge: EdgeId) {
+        self.askers.remove(&edge);
+        let gone: BTreeSet<HomeId> = self
+            .others
+            .extract_if(.., |_, other| *other == edge)
+            .map(|(home, _)| home)
+            .collect();
+        self.asking.retain(|_, (home, _)| !gone.contains(home));
+        self.votes.edge_gone(edge);
+    }
+}
+
+/// Whose outcome a message is about.
+pub(super) fn whose(id: CommitId, registration: Registration) -> Whose {
+    Whose { id, registration }
+}

@@ -1,0 +1,285 @@
+//! Parts of transactions over several homes that this home voted for, and the
+//! objects that they lock (rule 10).
+
+use super::locks::Locks;
+use super::records::{self, VoteRecord};
+use crate::change::{NewValue, WriteOp};
+use crate::ids::{CommitId, EdgeId, HomeId, Millis, PageId, Registration, SegmentId, Stamp};
+use crate::image::Overflow;
+use crate::limits::{IN_DOUBT_MS, UNSETTLED_MS};
+use crate::message::{CommitRequest, Decision, Outcome, Participant};
+use crate::planted::{self, Bug};
+use crate::storage::{Op, Table};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// One vote.
+#[derive(Debug)]
+pub(super) struct Vote {
+    /// The part, and who else takes part.
+    pub(super) request: CommitRequest,
+    /// The stamp voted for.
+    pub(super) stamp: Stamp,
+    /// Who hears of the outcome in its stream; nobody, if the asker is gone.
+    pub(super) edge: Option<EdgeId>,
+    pub(super) state: State,
+    /// Pages that the decision waits for: they stay in memory.
+    pub(super) needs: BTreeSet<PageId>,
+    locks: Locks,
+    /// When the other homes are asked next.
+    pub(super) ask_at: Millis,
+    /// What other homes are known to have voted for.
+    votes: BTreeMap<HomeId, Stamp>,
+    /// Homes that are known to have heard the outcome.
+    heard: BTreeSet<HomeId>,
+}
+
+/// How far a vote has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// The outcome is not known here. Its objects are locked.
+    InDoubt,
+    /// It is known, and waits for pages or for room. Its objects are locked.
+    Decided(Decision),
+    /// It has ended here; kept until every home has heard.
+    Ended(Outcome),
+}
+
+impl Vote {
+    /// A vote for a request, which locks what it is said to.
+    pub(super) fn new(request: CommitRequest, stamp: Stamp, locks: Locks, now: Millis) -> Self {
+        Vote {
+            request,
+            stamp,
+            edge: None,
+            state: State::InDoubt,
+            needs: BTreeSet::new(),
+            locks,
+            ask_at: now.plus(IN_DOUBT_MS),
+            votes: BTreeMap::new(),
+            heard: BTreeSet::new(),
+        }
+    }
+
+    fn key(&self) -> Vec<u8> {
+        records::vote_key(self.request.registration, self.request.id.sequence)
+    }
+
+    /// The other homes that take part.
+    pub(super) fn others(&self) -> impl Iterator<Item = Participant> + '_ {
+        let own = self.request.home();
+        let with = self.request.with.iter().copied();
+        with.filter(move |other| other.home != own)
+    }
+
+    /// Homes that may not have heard the outcome.
+    pub(super) fn unheard(&self) -> impl Iterator<Item = Participant> + '_ {
+        self.others()
+            .filter(|other| !self.heard.contains(&other.home))
+    }
+
+    /// The operation that logs it, with both sets.
+    pub(super) fn store(&self) -> Op {
+        let record = VoteRecord {
+            request: self.request.clone(),
+            stamp: self.stamp,
+            ended: match &self.state {
+                State::Ended(outcome) => Some(outcome.clone()),
+                State::InDoubt | State::Decided(_) => None,
+            },
+        };
+        records::put(Table::Meta, self.key(), &record)
+    }
+
+    fn names_staged(&self, of: Overflow) -> bool {
+        let ops = self.request.part.writes.iter().flat_map(|w| &w.slots);
+        ops.map(|(_, op)| op).any(|op| match op {
+            WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => {
+                *value == NewValue::Staged(of)
+            }
+            WriteOp::Patch { .. } | WriteOp::Delete { .. } => false,
+        })
+    }
+
+    fn holds_locks(&self) -> bool {
+        !matches!(self.state, State::Ended(_))
+    }
+}
+
+/// All votes of a home.
+#[derive(Debug, Default)]
+pub(super) struct Votes {
+    by_commit: BTreeMap<CommitId, Vote>,
+    /// Those that hold locks: they may still become commits.
+    open: BTreeSet<CommitId>,
+    /// The same, by the pages where they hold them.
+    locked: BTreeMap<PageId, BTreeSet<CommitId>>,
+}
+
+impl Votes {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_commit.len()
+    }
+
+    /// How many may still become commits.
+    pub(super) fn in_doubt(&self) -> usize {
+        self.open.len()
+    }
+
+    /// A vote.
+    pub(super) fn get(&self, commit: CommitId) -> Option<&Vote> {
+        self.by_commit.get(&commit)
+    }
+
+    /// A vote, to be changed.
+    pub(super) fn get_mut(&mut self, commit: CommitId) -> Option<&mut Vote> {
+        self.by_commit.get_mut(&commit)
+    }
+
+    /// All votes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (CommitId, &Vote)> {
+        self.by_commit.iter().map(|(id, vote)| (*id, vote))
+    }
+
+    /// Takes a vote: a new one, or one from the store.
+    pub(super) fn insert(&mut self, vote: Vote) {
+        let id = vote.request.id;
+        if vote.holds_locks() {
+            self.open.insert(id);
+            for page in vote.locks.pages() {
+                self.locked.entry(page).or_default().insert(id);
+            }
+        }
+        self.by_commit.insert(id, vote);
+    }
+
+    /// Takes a vote from the store.
+    pub(super) fn recover(&mut self, record: VoteRecord, locks: Locks, now: Millis) {
+        let mut vote = Vote::new(record.request, record.stamp, locks, now);
+        if let Some(outcome) = record.ended {
+            vote.state = State::Ended(outcome);
+            vote.ask_at = now.plus(UNSETTLED_MS);
+        }
+        self.insert(vote);
+    }
+
+    /// A vote has ended: its locks go, its outcome stays for the other homes.
+    pub(super) fn end(&mut self, commit: CommitId, outcome: Outcome, now: Millis) -> Option<Op> {
+        let vote = self.by_commit.get_mut(&commit)?;
+        vote.state = State::Ended(outcome);
+        vote.needs.clear();
+        vote.ask_at = now.plus(UNSETTLED_MS);
+        self.open.remove(&commit);
+        for page in vote.locks.pages() {
+            if let Some(votes) = self.locked.get_mut(&page) {
+                votes.remove(&commit);
+                if votes.is_empty() {
+                    self.locked.remove(&page);
+                }
+            }
+        }
+        Some(vote.store())
+    }
+
+    /// Notes another home's vote; the decision, if no other is missing.
+    pub(super) fn voted(
+        &mut self,
+        commit: CommitId,
+        home: HomeId,
+        stamp: Stamp,
+    ) -> Option<Decision> {
+        let vote = self.by_commit.get_mut(&commit)?;
+        vote.votes.insert(home, stamp);
+        let all = vote.others().all(|o| vote.votes.contains_key(&o.home));
+        let highest = vote.votes.values().copied().fold(vote.stamp, Stamp::max);
+        (all && vote.state == State::InDoubt).then_some(Decision::Commit(highest))
+    }
+
+    /// A home has heard the outcome; true if it was the last one.
+    pub(super) fn heard(&mut self, commit: CommitId, home: HomeId) -> bool {
+        let Some(vote) = self.by_commit.get_mut(&commit) else {
+            return false;
+        };
+        vote.heard.insert(home);
+        vote.unheard().next().is_none()
+    }
+
+    /// Every home has heard how it ended: it is forgotten.
+    pub(super) fn forget(&mut self, commit: CommitId) -> Option<Op> {
+        let vote = self.by_commit.get(&commit);
+        vote.filter(|vote| !vote.holds_locks())?;
+        let vote = self.by_commit.remove(&commit)?;
+        Some(records::delete(Table::Meta, vote.key()))
+    }
+
+    /// The edge of askers is gone: outcomes are told to nobody there.
+    pub(super) fn edge_gone(&mut self, edge: EdgeId) {
+        for vote in self.by_commit.values_mut() {
+            vote.edge.take_if(|asker| *asker == edge);
+        }
+    }
+
+    /// The lowest stamp that was voted for and may still become a commit's: no
+    /// watermark may reach it.
+    pub(super) fn lowest_stamp(&self) -> Option<Stamp> {
+        self.open().map(|vote| vote.stamp).min()
+    }
+
+    /// Whether a part conflicts with what a vote has locked.
+    pub(super) fn conflict(&self, locks: &Locks) -> bool {
+        if self.locked.is_empty() || planted::is(Bug::VoteNotLocked) {
+            return false;
+        }
+        let votes = locks.pages().filter_map(|page| self.locked.get(&page));
+        let mut votes = votes.flatten().filter_map(|id| self.by_commit.get(id));
+        votes.any(|vote| vote.locks.conflict(locks))
+    }
+
+    /// Whether a vote has locked anything of a segment.
+    pub(super) fn lock_segment(&self, segment: SegmentId) -> bool {
+        self.open().any(|vote| vote.locks.concern(segment))
+    }
+
+    /// Whether a registration has votes that may still be asked for.
+    pub(super) fn concern(&self, registration: Registration) -> bool {
+        let mut votes = self.by_commit.values();
+        votes.any(|vote| vote.request.registration == registration)
+    }
+
+    /// Whether a registration has votes that may still become commits.
+    pub(super) fn concern_open(&self, registration: Registration) -> bool {
+        self.open()
+            .any(|vote| vote.request.registration == registration)
+    }
+
+    /// Whether a vote that may still become a commit names a staged value.
+    pub(super) fn name_staged(&self, registration: Registration, of: Overflow) -> bool {
+        let mut own = self
+            .open()
+            .filter(|vote| vote.request.registration == registration);
+        own.any(|vote| vote.names_staged(of))
+    }
+
+    /// Whether a decision waits for a page.
+    pub(super) fn needs(&self, page: PageId) -> bool {
+        self.open().any(|vote| vote.needs.contains(&page))
+    }
+
+    /// Votes that may still become commits.
+    fn open(&self) -> impl Iterator<Item = &Vote> {
+        self.open.iter().filter_map(|id| self.by_commit.get(id))
+    }
+
+    /// Those whose outcome is known and could not be carried out yet.
+    pub(super) fn decided(&self) -> Vec<CommitId> {
+        let decided = |vote: &&Vote| matches!(vote.state, State::Decided(_));
+        let waiting = self.open().filter(decided);
+        waiting.map(|vote| vote.request.id).collect()
+    }
+
+    /// The next time to ask another home.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        self.by_commit.values().map(|vote| vote.ask_at).min()
+    }
+}

@@ -1,0 +1,480 @@
+//! A member's commits: at one home, or by the votes of several (rules 6, 10 and 11).
+
+use super::at_home::AtHome;
+use super::{Member, Purpose};
+use crate::door::{Answer, Out};
+use crate::ids::{CommitId, EdgeId, HomeId, Millis, Position, Registration, Stamp, Ticket};
+use crate::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX};
+use crate::message::{
+    CallError, CommitRequest, Decision, InvalidCommit, Outcome, Part, Participant, Refusal,
+    Request, Response, Up,
+};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use alloc::vec::Vec;
+
+/// A commit that has not ended everywhere.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// Who waits for the answer; nobody, once it was given.
+    pub(super) ticket: Option<Ticket>,
+    parts: Vec<AtPart>,
+    builds_on: Vec<CommitId>,
+    /// What the votes came to, if there are several homes.
+    decision: Option<Decision>,
+}
+
+/// A commit at one of its homes.
+#[derive(Debug)]
+pub(super) struct AtPart {
+    part: Part,
+    pub(super) bytes: usize,
+    /// Under which registration it was sent.
+    registration: Option<Registration>,
+    state: PartState,
+    /// The answer was lost with an edge: it has to be asked for (rule 11).
+    lost: bool,
+}
+
+/// How far a part has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum PartState {
+    /// It waits for a registration or for a way to its home.
+    Waiting,
+    /// It was sent.
+    Sent,
+    /// Its home has voted.
+    Voted(Stamp),
+    /// It has ended.
+    Ended(Outcome),
+}
+
+impl InFlight {
+    fn new(ticket: Ticket, parts: Vec<Part>, builds_on: Vec<CommitId>) -> Self {
+        let at_part = |part: Part| AtPart {
+            bytes: part.bytes(),
+            part,
+            registration: None,
+            state: PartState::Waiting,
+            lost: false,
+        };
+        InFlight {
+            ticket: Some(ticket),
+            parts: parts.into_iter().map(at_part).collect(),
+            builds_on,
+            decision: None,
+        }
+    }
+
+    pub(super) fn parts(&self) -> &[AtPart] {
+        &self.parts
+    }
+
+    fn at(&mut self, home: HomeId) -> Option<&mut AtPart> {
+        self.parts.iter_mut().find(|at| at.part.home == home)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.parts.len() > 1
+    }
+
+    /// What follows from what is known: *abort* from one refusal, *commit* from
+    /// all votes, or from one home that was told so by another way.
+    fn decide(&self) -> Option<Decision> {
+        let states = || self.parts.iter().map(|at| &at.state);
+        let refused = |state: &PartState| matches!(state, PartState::Ended(Outcome::Refused(_)));
+        if states().any(refused) {
+            return Some(Decision::Abort);
+        }
+        let committed = |state: &PartState| match state {
+            PartState::Ended(Outcome::Committed { stamp, .. }) => Some(*stamp),
+            _ => None,
+        };
+        if let Some(stamp) = states().find_map(committed) {
+            return Some(Decision::Commit(stamp));
+        }
+        let votes: Option<Vec<Stamp>> = states()
+            .map(|state| match state {
+                PartState::Voted(stamp) => Some(*stamp),
+                _ => None,
+            })
+            .collect();
+        votes?.into_iter().max().map(Decision::Commit)
+    }
+
+    /// Why it was refused: the first reason that is not another home's.
+    fn refusal(&self) -> Option<Refusal> {
+        let refusals = self.parts.iter().filter_map(|at| match &at.state {
+            PartState::Ended(Outcome::Refused(refusal)) => Some(refusal.clone()),
+            _ => None,
+        });
+        refusals.min_by_key(|refusal| *refusal == Refusal::Elsewhere)
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|at| matches!(at.state, PartState::Ended(_)))
+    }
+}
+
+impl AtPart {
+    pub(super) fn home(&self) -> HomeId {
+        self.part.home
+    }
+
+    /// It waits for its answer, which has to be asked for.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost && self.state == PartState::Sent
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.state == PartState::Waiting
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self.state, PartState::Sent | PartState::Voted(_))
+    }
+
+    /// An id that was sent once, and answered as forgotten, was not executed:
+    /// no other copy of it is on its way. So it is as good as unknown to the home.
+    fn certain(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Refused(Refusal::Forgotten) if !self.lost => {
+                Outcome::Refused(Refusal::Unknown)
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+impl Member {
+    pub(super) fn commit(
+        &mut self,
+        ticket: Ticket,
+        parts: Vec<Part>,
+        builds_on: Vec<CommitId>,
+        out: &mut Out,
+    ) {
+        self.sequence += 1;
+        let id = CommitId {
+            member: self.config.id,
+            sequence: self.sequence,
+        };
+        if let Err(refusal) = self.may_commit(&parts) {
+            if matches!(refusal, Refusal::Busy { .. }) {
+                out.note(Note::RefusedBusy);
+            }
+            let outcome = Outcome::Refused(refusal);
+            return out.answer(ticket, Answer::Outcome(id, outcome));
+        }
+        let homes: Vec<HomeId> = parts.iter().map(|part| part.home).collect();
+        self.commits
+            .insert(id, InFlight::new(ticket, parts, builds_on));
+        for home in homes {
+            self.register(home, out);
+            self.send_waiting_commits(home, out);
+        }
+    }
+
+    fn may_commit(&mut self, parts: &[Part]) -> Result<(), Refusal> {
+        let ascending = parts.windows(2).all(|pair| pair[0].home < pair[1].home);
+        if !ascending || parts.is_empty() || parts.len() > PARTICIPANTS_MAX {
+            let reason = InvalidCommit::Participants;
+            return Err(Refusal::Invalid { reason });
+        }
+        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        if bytes > COMMIT_BYTES_MAX {
+            let reason = InvalidCommit::TooLarge;
+            return Err(Refusal::Invalid { reason });
+        }
+        let outruns = parts.iter().any(|part| self.would_outrun(part.home));
+        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns {
+            return Err(Refusal::Busy {
+                retry_after_ms: BUSY_RETRY_MS,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the commit just counted lies so far above one that waits for its
+    /// answer that the home might forget that one's outcome (rule 11).
+    fn would_outrun(&self, home: HomeId) -> bool {
+        let waiting = self.commits_at(home, |_| true);
+        let oldest = waiting.first().map_or(self.sequence, |id| id.sequence);
+        self.sequence - oldest >= COMMITS_IN_FLIGHT_MAX as u64
+    }
+
+    /// The ways to all homes of a commit, once each has registered this member
+    /// and can be reached: nobody votes, and locks, for what cannot be sent to the others.
+    pub(super) fn ways(&self, id: CommitId) -> Option<Vec<(EdgeId, Registration)>> {
+        let parts = self.commits.get(&id)?.parts.iter();
+        let way = |at: &AtPart| {
+            let state = self.homes.get(&at.part.home)?;
+            Some((state.up.edge?, state.registration?))
+        };
+        parts.map(way).collect()
+    }
+
+    pub(super) fn send_commit(
+        &mut self,
+        id: CommitId,
+        ways: &[(EdgeId, Registration)],
+        out: &mut Out,
+    ) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let participants = commit.parts.iter().zip(ways);
+        let mut with: Vec<Participant> = participants
+            .map(|(at, (_, registration))| Participant {
+                home: at.part.home,
+                registration: *registration,
+            })
+            .collect();
+        if !commit.is_shared() {
+            with.clear();
+        }
+        for (at, (edge, registration)) in commit.parts.iter_mut().zip(ways) {
+            at.state = PartState::Sent;
+            at.registration = Some(*registration);
+            self.kept.put(at.part.home, id, &at.part.writes, out);
+            let request = CommitRequest {
+                id,
+                registration: *registration,
+                part: at.part.clone(),
+                with: with.clone(),
+                builds_on: commit.builds_on.clone(),
+            };
+            out.up(*edge, Up::Commit(request));
+        }
+    }
+
+    /// A commit has ended at a home.
+    pub(super) fn ended(&mut self, home: HomeId, id: CommitId, outcome: Outcome, out: &mut Out) {
+        self.kept.drop_commit(home, id);
+        if outcome == Outcome::Refused(Refusal::Forgotten) {
+            // The home has forgotten this member: it registers again.
+            self.at(home).registration = None;
+        }
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let Some(at) = commit.at(home) else {
+            return;
+        };
+        self.room_came |= at.is_under_way();
+        at.state = PartState::Ended(at.certain(outcome));
+        self.go_on(id, out);
+    }
+
+    /// A home has voted for its part (rule 10).
+    pub(super) fn voted(&mut self, home: HomeId, id: CommitId, stamp: Stamp, out: &mut Out) {
+        let commit = self.commits.get_mut(&id);
+        let Some(at) = commit.and_then(|commit| commit.at(home)) else {
+            return;
+        };
+        if at.state == PartState::Sent {
+            at.state = PartState::Voted(stamp);
+        }
+        self.go_on(id, out);
+    }
+
+    /// Does what follows from the answers that are there.
+    fn go_on(&mut self, id: CommitId, out: &mut Out) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        if commit.decision.is_none() {
+            commit.decision = commit.decide();
+            if commit.is_shared() {
+                self.spread(id, out);
+            }
+        }
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let answer = match commit.refusal() {
+            Some(refusal) => Some(Outcome::Refused(refusal)),
+            None if commit.has_ended() => commit.parts.iter().find_map(committed),
+            None => None,
+        };
+        if let Some(outcome) = answer
+            && let Some(ticket) = commit.ticket.take()
+        {
+            out.answer(ticket, Answer::Outcome(id, outcome));
+        }
+        if commit.has_ended() {
+            self.settle(id, out);
+        }
+    }
+
+    /// Tells the decision to every home that has not ended its part.
+    fn spread(&mut self, id: CommitId, out: &mut Out) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        if commit.decision == Some(Decision::Abort) {
+            // What was never sent needs no news.
+            for at in commit.parts.iter_mut().filter(|at| at.is_waiting()) {
+                at.state = PartState::Ended(Outcome::Refused(Refusal::Elsewhere));
+            }
+        }
+        let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
+        for home in homes {
+            self.send_decision(home, id, out);
+        }
+    }
+
+    /// Tells the decision to a home that has not ended its part.
+    fn send_decision(&mut self, home: HomeId, commit: CommitId, out: &mut Out) {
+        let edge = self.homes.get(&home).and_then(|state| state.up.edge);
+        let Some(in_flight) = self.commits.get_mut(&commit) else {
+            return;
+        };
+        let decision = in_flight.decision;
+        let at = in_flight.at(home).filter(|at| at.is_under_way());
+        let registration = at.and_then(|at| at.registration);
+        if let (Some(edge), Some(decision), Some(registration)) = (edge, decision, registration) {
+            out.up(
+                edge,
+                Up::Decide {
+                    home,
+                    commit,
+                    registration,
+                    decision,
+                },
+            );
+        }
+    }
+
+    /// It has ended everywhere: homes need not keep it for each other.
+    fn settle(&mut self, commit: CommitId, out: &mut Out) {
+        let Some(in_flight) = self.commits.remove(&commit) else {
+            return;
+        };
+        if !in_flight.is_shared() {
+            return;
+        }
+        for at in in_flight.parts {
+            let edge = self.homes.get(&at.part.home).and_then(|s| s.up.edge);
+            if let (Some(edge), Some(registration)) = (edge, at.registration) {
+                let home = at.part.home;
+                out.up(
+                    edge,
+                    Up::Settled {
+                        home,
+                        commit,
+                        registration,
+                    },
+                );
+            }
+        }
+    }
+
+    /// A remembered outcome is no delivery: its values fill nothing (rule 3),
+    /// but the stream has come as far.
+    pub(super) fn told(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        commit: CommitId,
+        position: Position,
+        out: &mut Out,
+    ) {
+        let state = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
+        let mut publish = None;
+        if planted::is(Bug::AppliedTwice) {
+            let at = self.commits.get_mut(&commit).and_then(|c| c.at(home));
+            publish = at.map(|at| state.apply_again(&at.part, position, out));
+        }
+        state.up.advance(position);
+        out.publish(publish.unwrap_or_else(|| state.publish()));
+        self.caught_up(now, home, out);
+    }
+
+    /// What waited for the registration is told that it cannot be had.
+    pub(super) fn give_back_commits(&mut self, home: HomeId, failure: &CallError, out: &mut Out) {
+        let refusal = match failure {
+            CallError::Full => Refusal::Full,
+            _ => Refusal::Busy {
+                retry_after_ms: BUSY_RETRY_MS,
+            },
+        };
+        for id in self.commits_at(home, AtPart::is_waiting) {
+            self.ended(home, id, Outcome::Refused(refusal.clone()), out);
+        }
+    }
+
+    /// The commits with a part at a home that is as wanted and has not ended.
+    pub(super) fn commits_at(
+        &self,
+        home: HomeId,
+        wanted: impl Fn(&AtPart) -> bool,
+    ) -> Vec<CommitId> {
+        let open = |at: &AtPart| at.part.home == home && (at.is_waiting() || at.is_under_way());
+        let commits = self.commits.iter();
+        commits
+            .filter(|(_, commit)| commit.parts.iter().any(|at| open(at) && wanted(at)))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// After a new beginning: what was decided is told again, what was sent is
+    /// asked for and never guessed (rule 11), what waited is sent.
+    pub(super) fn resend_commits(&mut self, home: HomeId, out: &mut Out) {
+        for id in self.commits_at(home, AtPart::is_under_way) {
+            let decided = self.commits.get(&id).is_some_and(|c| c.decision.is_some());
+            // Its place in the stream may be past: what was kept of it fills nothing any more.
+            self.kept.drop_commit(home, id);
+            if decided {
+                self.send_decision(home, id, out);
+            } else {
+                self.ask_outcome(home, id, out);
+            }
+        }
+        self.send_waiting_commits(home, out);
+    }
+
+    pub(super) fn ask_outcome(&mut self, home: HomeId, commit: CommitId, out: &mut Out) {
+        out.note(Note::OutcomeAsked);
+        let in_flight = self.commits.get_mut(&commit);
+        let Some(at) = in_flight.and_then(|in_flight| in_flight.at(home)) else {
+            return;
+        };
+        at.lost = true;
+        let request = Request::Outcome {
+            commit,
+            registration: at.registration.unwrap_or_default(),
+        };
+        self.kept.drop_commit(home, commit);
+        self.call(home, request, Purpose::Outcome(commit), out);
+    }
+
+    pub(super) fn outcome(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        commit: CommitId,
+        result: Result<Response, CallError>,
+        out: &mut Out,
+    ) {
+        match result {
+            Ok(Response::Outcome(outcome)) => {
+                if let Outcome::Committed { position, .. } = outcome {
+                    self.told(now, home, commit, position, out);
+                }
+                self.ended(home, commit, outcome, out);
+            }
+            Ok(Response::Voted(stamp)) => self.voted(home, commit, stamp, out),
+            // A home that has no room to end the id is asked again with the next tick.
+            _ => {}
+        }
+    }
+}
+
+fn committed(at: &AtPart) -> Option<Outcome> {
+    match &at.state {
+        PartState::Ended(outcome) => Some(outcome.clone()),
+        _ => None,
+    }
+}
