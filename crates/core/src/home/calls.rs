@@ -101,15 +101,18 @@ impl Home {
             return Ok(Response::Registered(registration));
         }
         self.writable()?;
+        // What a vote in doubt names has to be there when it is decided.
+        let in_doubt = self.votes.registrations_in_doubt();
+        let may_go = |silent| !in_doubt.contains(&silent);
+        if !self.outcomes.has_room(may_go) {
+            return Err(CallError::Busy);
+        }
         self.next.registration = self.next.registration.next();
         let registration = self.next.registration;
         let mut ops = alloc::vec![self.put_next()];
-        let votes = &self.votes;
         let forgotten = self
             .outcomes
-            .register(registration, call.member, &mut ops, |silent| {
-                !votes.concern(silent)
-            });
+            .register(registration, call.member, &mut ops, may_go);
         if let Some(forgotten) = forgotten {
             out.note(Note::RegistrationForgotten);
             self.discard_staged(forgotten, &mut ops);

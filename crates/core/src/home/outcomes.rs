@@ -64,6 +64,11 @@ impl Outcomes {
         self.members.len()
     }
 
+    /// Whether one more member can be registered.
+    pub(super) fn has_room(&self, may_go: impl Fn(Registration) -> bool) -> bool {
+        self.members.len() < self.members_max || self.longest_silent(may_go).is_some()
+    }
+
     /// Registers a member. At the limit the longest silent member that may be
     /// forgotten is: the operations say so, and tell which one.
     pub(super) fn register(

@@ -241,10 +241,9 @@ impl Votes {
         self.open().any(|vote| vote.locks.concern(segment))
     }
 
-    /// Whether a registration has votes that may still be asked for.
-    pub(super) fn concern(&self, registration: Registration) -> bool {
-        let mut votes = self.by_commit.values();
-        votes.any(|vote| vote.request.registration == registration)
+    /// The registrations with votes that may still become commits.
+    pub(super) fn registrations_in_doubt(&self) -> BTreeSet<Registration> {
+        self.open().map(|vote| vote.request.registration).collect()
     }
 
     /// Whether a registration has votes that may still become commits.
