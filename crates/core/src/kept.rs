@@ -56,6 +56,19 @@ impl Kept {
         }
     }
 
+    /// Forgets all of a home: its stream has ended, and no answer comes.
+    pub fn forget_home(&mut self, home: HomeId) {
+        let gone: Vec<CommitId> = self
+            .order
+            .iter()
+            .filter(|(of, _)| *of == home)
+            .map(|(_, id)| *id)
+            .collect();
+        for id in gone {
+            self.drop_commit(home, id);
+        }
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Kept::new(self.bytes_max);

@@ -207,10 +207,8 @@ impl Redirector {
 
     /// Answers that are lost with the stream are asked for again by the members.
     fn forget_requests(&mut self, home: HomeId) {
-        let lost = self.commits.extract_if(.., |(of, _), _| *of == home);
-        for ((home, commit), _) in lost {
-            self.kept.drop_commit(home, commit);
-        }
+        self.commits.retain(|(of, _), _| *of != home);
+        self.kept.forget_home(home);
         self.calls.retain(|_, of| *of != home);
         self.passing.forget(home);
     }
