@@ -56,6 +56,8 @@ pub struct Truth {
     removed: BTreeSet<SegmentId>,
     /// The stamps of all commits.
     given: BTreeSet<Stamp>,
+    /// Positions whose stamps are not above all before them.
+    behind: BTreeSet<Position>,
     /// The stamp of each position.
     stamps: BTreeMap<Position, Stamp>,
     /// Overflow pages staged ahead of their commits: nothing names them yet.
@@ -210,6 +212,11 @@ impl Truth {
         self.removed.iter().copied()
     }
 
+    /// Whether a position's stamp is not above all before it.
+    pub fn is_behind(&self, position: Position) -> bool {
+        self.behind.contains(&position)
+    }
+
     /// The lowest stamp of a commit above a position, if there is one: those of
     /// transactions over several homes are not in the order of positions (rule 10).
     pub fn stamp_after(&self, position: Position) -> Option<Stamp> {
@@ -225,6 +232,9 @@ impl Truth {
             "position {position} follows {}",
             self.end
         );
+        if self.given.last().is_some_and(|last| *last > record.stamp) {
+            self.behind.insert(position);
+        }
         demand!(
             self.given.insert(record.stamp),
             "stamps",

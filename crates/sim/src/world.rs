@@ -399,8 +399,8 @@ impl World {
         self.finish_batches()
     }
 
-    /// A home may be dropping what nobody will come back for, a little with each heartbeat:
-    /// whatever lies on its disk just now gets there.
+    /// Also at rest a home reserves its clock now and then, and drops what nobody will come back
+    /// for, a little with each heartbeat: whatever lies on its disk just now gets there.
     fn finish_batches(&mut self) -> Checked {
         let until = self.now.plus_ms(QUIET_MS);
         while self.now < until && self.nodes.iter().any(|node| node.size("pending") > 0) {

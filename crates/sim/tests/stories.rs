@@ -65,7 +65,7 @@ fn every_planted_bug_fails_a_story() {
     assert!(missed.is_empty(), "\n{}\n", missed.join("\n"));
 }
 
-/// Bugs of transactions over several homes: stories have one. Simulated villages catch them.
+/// Bugs of transactions over several homes, for `thorp-sim bugs`: stories have one home.
 const SIMULATED: &[Bug] = &[
     Bug::VoteForgotten,
     Bug::VoteNotLocked,

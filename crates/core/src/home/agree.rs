@@ -13,8 +13,8 @@ use crate::ids::{
 };
 use crate::limits::{IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX, PARTICIPANTS_MAX, VOTES_MAX};
 use crate::message::{
-    CallError, CallId, CommitRequest, Decision, Down, InvalidCommit, Outcome, Part, Refusal,
-    Request, Response, Up,
+    CallError, CallId, CommitRequest, Decision, Down, InvalidCommit, Outcome, Part, Participant,
+    Refusal, Request, Response, Up,
 };
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -226,10 +226,10 @@ impl Home {
     // --- Finding out ---
 
     /// The answer to whoever asks how a part ended: another home, or the member.
-    pub(super) fn vote_outcome(&mut self, commit: CommitId) -> Option<Response> {
-        Some(match &self.votes.get(commit)?.state {
-            State::InDoubt => Response::Voted(self.votes.get(commit)?.stamp),
-            State::Decided(_) => Response::Voted(self.votes.get(commit)?.stamp),
+    pub(super) fn vote_outcome(&self, commit: CommitId) -> Option<Response> {
+        let vote = self.votes.get(commit)?;
+        Some(match &vote.state {
+            State::InDoubt | State::Decided(_) => Response::Voted(vote.stamp),
             State::Ended(outcome) => Response::Outcome(outcome.clone()),
         })
     }
@@ -256,36 +256,45 @@ impl Home {
             return;
         };
         vote.ask_at = now.mono.plus(IN_DOUBT_RETRY_MS);
-        let ask: Vec<_> = match vote.state {
+        let ask: Vec<Participant> = match vote.state {
             State::InDoubt => vote.others().collect(),
             State::Decided(_) => Vec::new(),
             State::Ended(_) => vote.unheard().collect(),
         };
         for other in ask {
-            let Some(edge) = self.others.get(&other.home).copied() else {
-                continue;
-            };
-            out.note(Note::InDoubtAsked);
-            self.questions += 1;
-            let call = CallId {
-                member: self.config.node,
-                number: self.questions,
-            };
-            self.asking.insert(call, (other.home, commit));
-            let (home, registration) = (other.home, other.registration);
-            let request = Request::Outcome {
-                commit,
-                registration,
-            };
-            out.up(
-                edge,
-                Up::Call {
-                    call,
-                    home,
-                    request,
-                },
-            );
+            self.ask_other(other, commit, out);
         }
+    }
+
+    fn ask_other(&mut self, other: Participant, commit: CommitId, out: &mut Out) {
+        let edge = self.others.get(&other.home).copied();
+        let (Some(edge), Some(vote)) = (edge, self.votes.get_mut(commit)) else {
+            return;
+        };
+        out.note(Note::InDoubtAsked);
+        self.questions += 1;
+        let call = CallId {
+            member: self.config.node,
+            number: self.questions,
+        };
+        // A home that does not answer has one question of each vote, not one for each time.
+        if let Some(before) = vote.asked.insert(other.home, call) {
+            self.asking.remove(&before);
+        }
+        self.asking.insert(call, (other.home, commit));
+        let request = Request::Outcome {
+            commit,
+            registration: other.registration,
+        };
+        let home = other.home;
+        out.up(
+            edge,
+            Up::Call {
+                call,
+                home,
+                request,
+            },
+        );
     }
 
     /// Another home answers.
@@ -299,6 +308,9 @@ impl Home {
         let Some((home, commit)) = self.asking.remove(&call) else {
             return;
         };
+        if let Some(vote) = self.votes.get_mut(commit) {
+            vote.asked.remove(&home);
+        }
         let in_doubt = self.votes.get(commit).map(|v| v.state == State::InDoubt);
         match result {
             Ok(Response::Voted(stamp)) => {

@@ -154,7 +154,7 @@ impl Core for Home {
                 edge,
                 message: Message::Up(message),
             } => self.received(now, edge, message, out),
-            Input::Received { edge, .. } if self.children.get(edge).is_some() => {
+            Input::Received { edge, .. } if self.is_below(edge) => {
                 self.cut_off(edge, "a child sent down", out);
             }
             Input::Received {
@@ -177,17 +177,12 @@ impl Core for Home {
             self.end_edge(edge, "its entries are counted out: begin anew", out);
         }
         self.children.sweep();
-        self.ask_others(now, out);
         self.beat(now, out);
         self.housekeep(out);
     }
 
     fn deadline(&self) -> Option<Millis> {
-        self.votes
-            .deadline()
-            .into_iter()
-            .chain([self.next_beat])
-            .min()
+        Some(self.next_beat)
     }
 }
 
@@ -262,6 +257,11 @@ impl Home {
         if !self.children.begin(edge, peer, at, &name, 0, out) {
             out.close(edge, "too many children");
         }
+    }
+
+    /// A child's edge, or that of another home that asks.
+    fn is_below(&self, edge: EdgeId) -> bool {
+        self.children.get(edge).is_some() || self.askers.contains(&edge)
     }
 
     fn disconnected(&mut self, edge: EdgeId) {
@@ -384,6 +384,7 @@ impl Home {
             self.append(now, Vec::new(), Then::Nothing, out);
         }
         self.expire_staged(now, out);
+        self.ask_others(now, out);
         let watermark = self.watermark(now);
         self.children.heartbeat(self.durable, watermark, out);
     }

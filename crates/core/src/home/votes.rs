@@ -7,7 +7,7 @@ use crate::change::{NewValue, WriteOp};
 use crate::ids::{CommitId, EdgeId, HomeId, Millis, PageId, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::limits::{IN_DOUBT_MS, UNSETTLED_MS};
-use crate::message::{CommitRequest, Decision, Outcome, Participant};
+use crate::message::{CallId, CommitRequest, Decision, Outcome, Participant};
 use crate::planted::{self, Bug};
 use crate::storage::{Op, Table};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,8 @@ pub(super) struct Vote {
     locks: Locks,
     /// When the other homes are asked next.
     pub(super) ask_at: Millis,
+    /// What was asked of other homes and is not answered.
+    pub(super) asked: BTreeMap<HomeId, CallId>,
     /// What other homes are known to have voted for.
     votes: BTreeMap<HomeId, Stamp>,
     /// Homes that are known to have heard the outcome.
@@ -56,6 +58,7 @@ impl Vote {
             needs: BTreeSet::new(),
             locks,
             ask_at: now.plus(IN_DOUBT_MS),
+            asked: BTreeMap::new(),
             votes: BTreeMap::new(),
             heard: BTreeSet::new(),
         }
@@ -275,10 +278,5 @@ impl Votes {
         let decided = |vote: &&Vote| matches!(vote.state, State::Decided(_));
         let waiting = self.open().filter(decided);
         waiting.map(|vote| vote.request.id).collect()
-    }
-
-    /// The next time to ask another home.
-    pub(super) fn deadline(&self) -> Option<Millis> {
-        self.by_commit.values().map(|vote| vote.ask_at).min()
     }
 }

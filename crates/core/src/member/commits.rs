@@ -446,7 +446,6 @@ impl Member {
             commit,
             registration: at.registration.unwrap_or_default(),
         };
-        self.kept.drop_commit(home, commit);
         self.call(home, request, Purpose::Outcome(commit), out);
     }
 

@@ -26,6 +26,11 @@ impl Images {
         }
     }
 
+    /// Sets how many bytes it may have; what is too much goes with the next [`Images::shrink`].
+    pub(super) fn limit(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+    }
+
     pub(super) fn get(&mut self, page: PageId) -> Option<Image> {
         let image = self.peek(page)?.clone();
         self.put(page, image.clone());

@@ -44,7 +44,7 @@ pub struct RedirectorConfig {
     pub node: MemberId,
     /// Its name, for people.
     pub name: String,
-    /// Bytes of page images that it keeps itself; zero keeps none.
+    /// Bytes of page images that it keeps itself, shared evenly by its homes; zero keeps none.
     pub cache_bytes: usize,
     /// Bytes of commits kept until they are delivered (rule 8).
     pub kept_bytes_max: usize,

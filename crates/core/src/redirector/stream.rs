@@ -168,9 +168,13 @@ impl Redirector {
     ) {
         out.note(Note::StreamBegan);
         self.passing.forget(home);
-        let config = &self.config;
-        let proxy = self.homes.entry(home);
-        let proxy = proxy.or_insert_with(|| Proxy::new(home, config));
+        if !self.homes.contains_key(&home) {
+            self.homes.insert(home, Proxy::new(home, &self.config));
+            self.share_memory(out);
+        }
+        let Some(proxy) = self.homes.get_mut(&home) else {
+            return;
+        };
         proxy.up.name = name;
         proxy.up.kept_changes_max = self.config.kept_changes_max;
         proxy.children.end_all();
@@ -183,6 +187,15 @@ impl Redirector {
         let children: Vec<EdgeId> = self.below.keys().copied().collect();
         for child in children {
             self.begin_child(now, home, child, out);
+        }
+    }
+
+    /// Every home has an equal share of the memory for images.
+    fn share_memory(&mut self, out: &mut Out) {
+        let share = self.config.cache_bytes / self.homes.len().max(1);
+        for proxy in self.homes.values_mut() {
+            proxy.images.limit(share);
+            proxy.shrink(out);
         }
     }
 

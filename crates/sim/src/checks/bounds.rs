@@ -38,9 +38,7 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Home, "parked_bytes") => parked_bytes_limit(world, no),
         (NodeKind::Home, _) => home_limit(world, node.plan, table, children),
         (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
-        (NodeKind::Redirector, "image_bytes") => {
-            Some(homes * world.village.sites[node.plan].cache_bytes)
-        }
+        (NodeKind::Redirector, "image_bytes") => Some(world.village.sites[node.plan].cache_bytes),
         (NodeKind::Redirector, "fetches" | "redirecting") => Some(homes * FETCHES_MAX),
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),

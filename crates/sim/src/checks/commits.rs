@@ -53,6 +53,15 @@ fn check_removals(world: &World, home: HomeId) -> Checked {
 }
 
 fn check_stamp(world: &World, home: HomeId, record: &LogRecord) -> Checked {
+    let asked = record.commit.and_then(|id| world.history.sent.get(&id));
+    let joint = asked.is_some_and(|asked| asked.parts.len() > 1);
+    demand!(
+        joint || !world.truths[&home].is_behind(record.position),
+        "stamps",
+        "position {} has stamp {:?}, which is not above all before it",
+        record.position,
+        record.stamp
+    );
     let promised = world.promised.get(&home).copied().unwrap_or_default();
     demand!(
         record.stamp > promised,

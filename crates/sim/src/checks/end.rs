@@ -15,13 +15,6 @@ use thorp_core::message::Outcome;
 pub fn check(world: &mut World) -> Checked {
     nothing_is_lost(world)?;
     joint::check(world)?;
-    // A home reserves its clock now and then, also at rest.
-    for _ in 0..10 {
-        if bounds::check_rest(world).is_ok() {
-            break;
-        }
-        world.run_for(100)?;
-    }
     bounds::check_rest(world)?;
     removed_pages_go(world)?;
     for no in (0..world.nodes.len()).map(NodeNo) {
