@@ -29,6 +29,7 @@ mod error;
 mod handshake;
 mod identity;
 mod listener;
+mod local;
 mod queue;
 mod receiver;
 mod socket;

@@ -15,6 +15,7 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use crate::config::ACCEPT_PAUSE;
 use crate::handshake;
+use crate::local::Local;
 use crate::socket::{Buffered, Socket, Stream};
 use crate::{Address, Config, Connection, Error, Identity, Peer};
 
@@ -282,7 +283,7 @@ impl Bound {
             Self::Unix(listener, file) => {
                 let (stream, _) = listener.accept().await?;
                 Ok((
-                    Socket::Unix(stream),
+                    Socket::Unix(Local::new(stream)?),
                     format!("unix:{}", file.path.display()),
                 ))
             }

@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use crate::config::{
     KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, READ_BYTES, UNANSWERED_MAX,
 };
+use crate::local::Local;
 
 /// A connected socket of either kind.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(TcpStream),
-    Unix(UnixStream),
+    Unix(Local),
 }
 
 /// What TLS reads from: rustls asks for 4 KiB at a time, which would be three system calls for one page.
@@ -36,7 +37,7 @@ impl Socket {
 
     /// Connects to the Unix-domain socket at `path`.
     pub(crate) async fn connect_unix(path: &Path) -> io::Result<Self> {
-        UnixStream::connect(path).await.map(Self::Unix)
+        Local::connect(path).await.map(Self::Unix)
     }
 
     /// Sets the options every TCP connection gets.
