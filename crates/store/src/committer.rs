@@ -53,7 +53,13 @@ pub enum Why {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.why {
+        self.why.fmt(f)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Why::QueueFull => "the queue of batches is full",
             Why::Stopped => "the committer has stopped after an error",
         })
@@ -136,27 +142,38 @@ impl Committer {
     ///
     /// The queue is full, or a commit has failed: then the batch comes back.
     pub fn submit(&self, batch: Batch) -> Result<(), Refused> {
-        let bytes = batch.bytes();
+        let mut batches = VecDeque::from([batch]);
+        let taken = self.submit_all(&mut batches);
+        match (taken, batches.pop_front()) {
+            (Err(why), Some(batch)) => Err(Refused { batch, why }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts batches in the queue, all at once, so that a thread that waits
+    /// finds them together. Never waits. What was not taken is left.
+    ///
+    /// # Errors
+    ///
+    /// The queue is full, or a commit has failed.
+    pub fn submit_all(&self, batches: &mut VecDeque<Batch>) -> Result<(), Why> {
         let mut queue = self.shared.queue();
-        if queue.stopped {
-            return Err(Refused {
-                batch,
-                why: Why::Stopped,
-            });
+        let mut taken = Ok(());
+        while let Some(batch) = batches.pop_front() {
+            if let Err(why) = queue.has_room_for(&batch, &self.limits) {
+                batches.push_front(batch);
+                taken = Err(why);
+                break;
+            }
+            queue.bytes += batch.bytes();
+            queue.batches.push_back(batch);
         }
-        let too_many = queue.batches.len() >= self.limits.queue_batches_max
-            || queue.bytes.saturating_add(bytes) > self.limits.queue_bytes_max;
-        if too_many && !queue.batches.is_empty() {
-            return Err(Refused {
-                batch,
-                why: Why::QueueFull,
-            });
-        }
-        queue.bytes += bytes;
-        queue.batches.push_back(batch);
+        let is_waited_for = queue.idle && !queue.batches.is_empty();
         drop(queue);
-        self.shared.work.notify_one();
-        Ok(())
+        if is_waited_for {
+            self.shared.work.notify_one();
+        }
+        taken
     }
 
     /// Counts so far.
@@ -229,6 +246,22 @@ struct Queue {
     bytes: usize,
     finishing: bool,
     stopped: bool,
+    /// The thread waits: waking one that does not is a system call for nothing.
+    idle: bool,
+}
+
+impl Queue {
+    fn has_room_for(&self, batch: &Batch, limits: &CommitterLimits) -> Result<(), Why> {
+        if self.stopped {
+            return Err(Why::Stopped);
+        }
+        let too_many = self.batches.len() >= limits.queue_batches_max
+            || self.bytes.saturating_add(batch.bytes()) > limits.queue_bytes_max;
+        if too_many && !self.batches.is_empty() {
+            return Err(Why::QueueFull);
+        }
+        Ok(())
+    }
 }
 
 struct Worker<F> {
@@ -257,12 +290,14 @@ impl<F: FnMut(Result<Mark, StorageError>)> Worker<F> {
             if queue.finishing {
                 return None;
             }
+            queue.idle = true;
             queue = self
                 .shared
                 .work
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        queue.idle = false;
         let mut group = Vec::new();
         let mut bytes = 0;
         while let Some(batch) = queue.batches.pop_front() {

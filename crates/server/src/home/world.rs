@@ -1,5 +1,6 @@
 //! The world of a home: a thread that commits, and a thread that reads and looks for room.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -26,7 +27,10 @@ pub(super) struct HomeWorld {
     loads: mpsc::Sender<PageId>,
     reader: JoinHandle<()>,
     trouble: Arc<Trouble>,
-    submitted: Mark,
+    /// Batches of this turn of the loop: they go to the committing thread together.
+    gathered: VecDeque<Batch>,
+    /// The mark of the last batch that was gathered.
+    last: Mark,
     durable: Arc<AtomicU64>,
 }
 
@@ -79,7 +83,8 @@ impl HomeWorld {
             loads,
             reader,
             trouble,
-            submitted: Mark::default(),
+            gathered: VecDeque::new(),
+            last: Mark::default(),
             durable,
         })
     }
@@ -93,9 +98,11 @@ impl HomeWorld {
         }
     }
 
-    pub(super) fn end(self) -> EndedLife {
+    pub(super) fn end(mut self) -> EndedLife {
+        self.submit();
         drop(self.stop);
-        let left = self.committer.finish();
+        let mut left = VecDeque::from(self.committer.finish());
+        left.append(&mut self.gathered);
         drop(self.loads);
         // It fails only if it panicked, which has been printed.
         let _ = self.reader.join();
@@ -104,21 +111,20 @@ impl HomeWorld {
         EndedLife {
             disk: self.disk,
             why,
-            first_bytes_left: left.first().map_or(0, |batch| batch.bytes() as u64),
+            first_bytes_left: left.front().map_or(0, |batch| batch.bytes() as u64),
         }
     }
 
-    fn append(&mut self, batch: Batch) {
-        self.submitted = batch.mark;
-        let Err(refused) = self.committer.submit(batch) else {
+    fn submit(&mut self) {
+        if self.gathered.is_empty() {
             return;
-        };
-        match refused.why {
+        }
+        match self.committer.submit_all(&mut self.gathered) {
             // It has told why.
-            Why::Stopped => {}
+            Ok(()) | Err(Why::Stopped) => {}
             // The core bounds what it has under way; this is the last wall behind that (rule 15).
-            Why::QueueFull => self.trouble.report(StorageError::Full {
-                detail: refused.to_string(),
+            Err(Why::QueueFull) => self.trouble.report(StorageError::Full {
+                detail: Why::QueueFull.to_string(),
             }),
         }
     }
@@ -127,7 +133,10 @@ impl HomeWorld {
 impl World for HomeWorld {
     fn effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Append(batch) => self.append(batch),
+            Effect::Append(batch) => {
+                self.last = batch.mark;
+                self.gathered.push_back(batch);
+            }
             // Fails only if the reader panicked, which has been reported.
             Effect::Load(page) => drop(self.loads.send(page)),
             other => {
@@ -137,10 +146,14 @@ impl World for HomeWorld {
         }
     }
 
+    fn flush(&mut self) {
+        self.submit();
+    }
+
     fn is_busy(&self) -> bool {
         let durable = Mark(self.durable.load(Ordering::Acquire));
         // What waits for room could wait for ever.
-        durable < self.submitted && self.disk.has_room()
+        durable < self.last && self.disk.has_room()
     }
 }
 
