@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Every call that may wait has a blocking and an `_async` form. Neither needs a tokio runtime at the caller: the member
-//! runs its own, in a thread of its own. What each call does while the home is unreachable is told in
+//! runs its own, in threads that all members of a process share. What each call does while the home is unreachable is told in
 //! `docs/unreachable.md`.
 
 #![forbid(unsafe_code)]

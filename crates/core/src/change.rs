@@ -113,7 +113,12 @@ impl SlotSet {
 
     /// Its slots, ascending.
     pub fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
-        (0..SLOTS_MAX).map(Slot).filter(|slot| self.contains(*slot))
+        self.0.into_iter().zip(0..).flat_map(|(word, at)| {
+            // Clears the lowest bit that is set, until there is none.
+            let rest = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
+            let words = core::iter::successors(Some(word).filter(|word| *word != 0), rest);
+            words.map(move |word| Slot(at * 64 + word.trailing_zeros() as u16))
+        })
     }
 
     /// The bits as words, lowest slots first.

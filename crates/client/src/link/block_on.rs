@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Drives a future of this crate to its end. They wait only for what the member's own thread tells, so parking is enough.
+/// Drives a future of this crate to its end. They wait only for what the member's loop tells, so parking is enough.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     thread_local! {
         static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));

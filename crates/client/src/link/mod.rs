@@ -1,17 +1,18 @@
-//! Between the program's threads and the member's own: what both share, and the asking.
+//! Between the program's threads and the member's loop: what both share, and the asking.
 
 mod block_on;
 mod counters;
 mod homes;
+mod loops;
+mod running;
 mod tap;
-mod thread;
 mod tokens;
 mod waits;
 
 pub(crate) use block_on::block_on;
 pub(crate) use counters::{Counters, Ending};
 pub(crate) use homes::Known as KnownHome;
-pub(crate) use thread::Running;
+pub(crate) use running::Running;
 pub(crate) use tokens::Tokens;
 pub(crate) use waits::{Kind, Late, Source, Told};
 
@@ -34,7 +35,7 @@ use thorp_net::driver::{Handle, NotTaken};
 use tokio::sync::{oneshot, watch};
 use waits::Waits;
 
-/// What the program's threads and the member's own share.
+/// What the program's threads and the member's loop share.
 pub(crate) struct Link {
     pub(crate) cache: Cache,
     pub(crate) homes: Homes,

@@ -152,32 +152,22 @@ impl Waits {
 
     /// The member answered.
     pub(crate) fn answer(&self, ticket: Ticket, answer: Answer) {
-        let mut table = lock(&self.table);
-        let Some(mut entry) = table.take(ticket) else {
+        let Some(mut entry) = lock(&self.table).take(ticket) else {
             return;
         };
-        let staged = entry.staged.take();
-        if let (Some(staged), Answer::Outcome(_, outcome)) = (&staged, &answer) {
+        // Nothing more under the lock: whoever is woken asks for a ticket next, and so does who lets go of staged values last.
+        if let (Some(staged), Answer::Outcome(_, outcome)) = (entry.staged.take(), &answer) {
             staged.ended(outcome);
         }
+        let told = Told::Answer(answer, entry.source);
         let unheard = match entry.tell {
-            Some(tell) => tell.send(Told::Answer(answer, entry.source)).err(),
-            None => Some(Told::Answer(answer, entry.source)),
+            Some(tell) => tell.send(told).err(),
+            None => Some(told),
         };
-        let late = match unheard {
-            Some(Told::Answer(Answer::Outcome(id, outcome), _)) => Some((id, outcome)),
-            _ => None,
-        };
-        let is_late = late.is_some();
-        if let Some((id, outcome)) = late {
-            table.end_late(id, outcome);
-        }
-        drop(table);
-        if is_late {
+        if let Some(Told::Answer(Answer::Outcome(id, outcome), _)) = unheard {
+            lock(&self.table).end_late(id, outcome);
             self.outcomes.send_modify(|count| *count += 1);
         }
-        // Not under the lock: who lets go of staged values last asks for a ticket.
-        drop(staged);
     }
 
     /// What was to be waited for was never asked.

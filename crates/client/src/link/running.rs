@@ -1,26 +1,29 @@
-//! The member's own thread: the loop that drives its state machine.
+//! A running member: the loop that drives its state machine.
 
+use super::loops::Loop;
 use super::tap::Tap;
 use super::{Link, PAUSE, lock};
 use crate::{Error, JoinConfig, JoinError, Result};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use thorp_core::door::{Answer, Ask, Effect, Input, Out};
 use thorp_core::ids::{MemberId, NodeKind, Peer, Place};
 use thorp_core::member::{Member, MemberConfig};
-use thorp_net::driver::{Driver, DriverConfig, ParentConfig, ParentState, World, runtime};
+use thorp_net::driver::{Driver, DriverConfig, ParentConfig, ParentState, World};
 use thorp_net::{Address, Identity};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 /// A member that runs; dropped, it leaves.
 pub(crate) struct Running {
     pub(crate) link: Arc<Link>,
     stop: Mutex<Option<oneshot::Sender<()>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Closed when it has ended.
+    ended: Mutex<mpsc::Receiver<()>>,
+    runs_on: Arc<Loop>,
 }
 
 impl Running {
@@ -41,11 +44,18 @@ impl Running {
         let _ = link.handle.set(handle);
         let member = Member::new(MemberConfig::new(node, config.name.clone()));
         let (stop, stopped) = oneshot::channel();
-        let thread = spawn(driver, member, Arc::clone(&link), stopped)?;
+        let runs_on = Loop::of_this_process().map_err(JoinError::System)?;
+        let (running, ended) = mpsc::channel();
+        let life = live(driver, member, Arc::clone(&link), stopped);
+        runs_on.run(async move {
+            let _running: mpsc::Sender<()> = running;
+            life.await;
+        });
         Ok(Running {
             link,
             stop: Mutex::new(Some(stop)),
-            thread: Mutex::new(Some(thread)),
+            ended: Mutex::new(ended),
+            runs_on,
         })
     }
 
@@ -96,11 +106,10 @@ impl Running {
             // A loop that has ended hears nothing.
             let _ = stop.send(());
         }
-        let thread = lock(&self.thread).take();
-        // A thread cannot wait for itself: it ends without being waited for.
-        if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
-            // If it panicked, it has said so.
-            let _ = thread.join();
+        // A thread cannot wait for itself: there the member ends without being waited for.
+        if !self.runs_on.is_here() {
+            // Nothing is ever sent. If it panicked, it has said so.
+            let _ = lock(&self.ended).recv();
         }
     }
 }
@@ -176,7 +185,7 @@ impl Inside {
     }
 }
 
-/// Whatever ends the thread, nobody waits for it in vain.
+/// However it ends, nobody waits for it in vain.
 struct Closing(Arc<Link>);
 
 impl Drop for Closing {
@@ -186,36 +195,30 @@ impl Drop for Closing {
     }
 }
 
-fn spawn(
+/// From joining to leaving.
+async fn live(
     mut driver: Driver<Tap>,
     member: Member,
     link: Arc<Link>,
     stopped: oneshot::Receiver<()>,
-) -> Result<JoinHandle<()>, JoinError> {
-    let runtime = runtime().map_err(JoinError::System)?;
-    let run = move || {
-        let closing = Closing(Arc::clone(&link));
-        let mut tap = Tap::new(member, Arc::clone(&link));
-        let mut inside = Inside {
-            link: Arc::clone(&link),
-            quiet_until: None,
-        };
-        runtime.block_on(async move {
-            let clock = tokio::spawn(async move {
-                let forget = |ticket| link.tell(Ask::Forget(ticket));
-                link.waits.watch_the_clock(forget).await;
-            });
-            // Dropped unsent is as good as sent: nobody is left.
-            let stopped = async {
-                let _ = stopped.await;
-            };
-            driver.run(&mut tap, &mut inside, Out::new(), stopped).await;
-            clock.abort();
-        });
-        drop(closing);
+) {
+    let _closing = Closing(Arc::clone(&link));
+    let mut tap = Tap::new(member, Arc::clone(&link));
+    let mut inside = Inside {
+        link: Arc::clone(&link),
+        quiet_until: None,
     };
-    let builder = std::thread::Builder::new().name("thorp-member".to_owned());
-    builder.spawn(run).map_err(JoinError::System)
+    // Ends with the member, however that ends.
+    let mut clock = JoinSet::new();
+    clock.spawn(async move {
+        let forget = |ticket| link.tell(Ask::Forget(ticket));
+        link.waits.watch_the_clock(forget).await;
+    });
+    // Dropped unsent is as good as sent: nobody is left.
+    let stopped = async {
+        let _ = stopped.await;
+    };
+    driver.run(&mut tap, &mut inside, Out::new(), stopped).await;
 }
 
 fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
