@@ -10,6 +10,10 @@ mod peer_fetch;
 
 use thorp_bench::{Result, roles};
 
+/// As in the `thorp` command, whose roles are played here.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A measurement; it may be told its size.
 type Measure = fn(Option<u32>) -> Result<()>;
 
