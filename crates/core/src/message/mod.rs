@@ -110,6 +110,23 @@ pub enum Up {
     },
 }
 
+impl Up {
+    /// Which home it is for.
+    pub fn home(&self) -> HomeId {
+        match self {
+            Up::Commit(request) => request.home(),
+            Up::Peer(peer) => peer.home,
+            Up::Fetch { home, .. }
+            | Up::Evict { home, .. }
+            | Up::Ack { home, .. }
+            | Up::Decide { home, .. }
+            | Up::Settled { home, .. }
+            | Up::Call { home, .. }
+            | Up::Watch { home, .. } => *home,
+        }
+    }
+}
+
 /// From parent to child. All but [`Down::Peer`] are the stream of their home
 /// and are in its order (rule 1).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

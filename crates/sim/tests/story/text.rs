@@ -20,8 +20,8 @@ impl Pen<'_> {
     /// A whole message.
     pub(crate) fn message(&self, message: &Message) -> String {
         match message {
-            Message::Up(up) => self.up(up),
-            Message::Down(down) => self.down(down),
+            Message::Up(up) => names::of_home(up.home()) + &self.up(up),
+            Message::Down(down) => names::of_home(down.home()) + &self.down(down),
         }
     }
 
@@ -162,6 +162,10 @@ impl Pen<'_> {
         let mut text = format!("commit {}:", self.id(request.id));
         let part = &request.part;
         text += &format!(" evidence {}", part.evidence);
+        if !request.with.is_empty() {
+            let homes = request.with.iter().map(|with| format!("H{}", with.home));
+            text += &format!(", with {}", homes.collect::<Vec<_>>().join(" "));
+        }
         for (page, slots) in &part.reads {
             text += &format!(", read {}", slot_set(*page, slots));
         }
