@@ -168,7 +168,7 @@ impl Village {
             as_bytes: prng.percent(30),
             beside: prng.percent(50),
             habits: draw_habits(prng),
-            faults: Kind::ALL
+            faults: Kind::ANYWHERE
                 .iter()
                 .copied()
                 .filter(|_| prng.percent(60))
@@ -190,6 +190,9 @@ impl Village {
             self.homes
                 .extend((0..prng.range(1, 2)).map(|_| draw_home(prng)));
             self.habits.joint = prng.range(10, 60);
+            if prng.percent(60) {
+                self.faults.push(Kind::LeftInDoubt);
+            }
         }
         self
     }
@@ -225,7 +228,7 @@ impl Village {
     /// A village in which nothing could go wrong tells nothing.
     fn with_faults(mut self, prng: &mut Prng) -> Self {
         while self.faults.len() < 3 {
-            let kind = Kind::ALL[prng.index(Kind::ALL.len())];
+            let kind = Kind::ANYWHERE[prng.index(Kind::ANYWHERE.len())];
             self.faults.push(kind);
         }
         self

@@ -64,6 +64,8 @@ pub struct World {
     pub reliefs: Vec<Option<Relief>>,
     /// Children that cannot reach a parent, and until when.
     pub partitions: BTreeMap<(NodeNo, NodeNo), At>,
+    /// The next home that tells a vote is cut off then.
+    pub leave_in_doubt: bool,
     /// Faults still to come.
     pub strikes_left: usize,
     /// Whether the faults are over.
@@ -115,6 +117,7 @@ impl World {
             fault_prng,
             reliefs: Vec::new(),
             partitions: BTreeMap::new(),
+            leave_in_doubt: false,
             strikes_left: village.strikes,
             healed: false,
             closing: false,
