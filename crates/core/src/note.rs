@@ -48,6 +48,10 @@ notes! {
     HoleMade,
     /// Rule 6: a commit was accepted.
     CommitAccepted,
+    /// Rule 10: another home is to be asked, and there is no way to it.
+    OtherHomeWanted,
+    /// Rule 10: a vote was decided by the news that its member told.
+    DecidedByMember,
     /// Rule 5: a strict read-only transaction was validated at the home.
     ReadOnlyValidated,
     /// Rule 6: refused, because an object that was read changed.

@@ -250,7 +250,7 @@ fn parents(config: &JoinConfig) -> Result<Vec<ParentConfig>, JoinError> {
 fn why(states: &[ParentState]) -> String {
     let words = states.iter().map(|state| match state {
         ParentState::Lost { why, .. } => why.clone(),
-        ParentState::Dialing => "no answer yet".to_owned(),
+        ParentState::Dialing | ParentState::Unwanted => "no answer yet".to_owned(),
         ParentState::Connected(_) => "connected".to_owned(),
     });
     words.collect::<Vec<_>>().join("; ")

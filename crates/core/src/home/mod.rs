@@ -29,6 +29,7 @@ mod tests;
 mod under_way;
 mod votes;
 
+pub use agree::Doubts;
 pub use open::HomeConfig;
 pub use records::{decode_page, page_key};
 

@@ -10,6 +10,7 @@ use std::time::Instant;
 use thorp_core::door::{Effect, Input, LoadResult};
 use thorp_core::home::{Home, decode_page, page_key};
 use thorp_core::ids::PageId;
+use thorp_core::note::Note;
 use thorp_core::storage::{Batch, Mark, Reader, StorageError, Table};
 use thorp_net::driver::{Handle, World};
 use thorp_store::{Committer, CommitterLimits, Why};
@@ -134,6 +135,12 @@ impl World for HomeWorld {
                 debug_assert!(false, "a home wants {other:?}");
                 warn!("a home wants something that it does not have: {other:?}");
             }
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        if note == Note::OtherHomeWanted {
+            self.trouble.handle.want_parents();
         }
     }
 
