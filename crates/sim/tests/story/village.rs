@@ -479,7 +479,7 @@ impl Village {
             (Waiting::Fetch(page), Answer::Fetched) => {
                 self.say(&format!("        {name} has {}", names::page(page)));
             }
-            (Waiting::Commit(at, transaction), Answer::Outcome(id, outcome)) => {
+            (Waiting::Commit(at, transaction), Answer::Outcome(id, outcome, _)) => {
                 let id = Pen(&self.people).id(id);
                 let said = text::outcome(&outcome);
                 self.say(&format!("        {name} hears: {id} {said}"));
