@@ -196,6 +196,10 @@ pub struct Publish {
     pub watermark: Stamp,
     /// When the stream was last heard of, on the monotone clock.
     pub heard: Millis,
+    /// The stream was broken before this, and is resynchronised up to `position`
+    /// (rule 13): the pages that changed meanwhile, it is not told how. Of pages
+    /// that are not cached nothing is known: whoever watches has missed something.
+    pub missed: Option<Vec<PageId>>,
 }
 
 /// The tray.

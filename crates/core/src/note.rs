@@ -144,6 +144,18 @@ notes! {
     Installed,
     /// Decision 6: the changes of a damaged page were set aside.
     SetAside,
+    /// Rule 13: a piece of a report was sent to a new parent.
+    ReportSent,
+    /// Rule 13: a page that was reported is as it was.
+    PageUnchanged,
+    /// Rule 13: a page that was reported has changed, and is dropped.
+    PageChanged,
+    /// Rule 13: a redirector answered for a page out of its own memory.
+    ResynchronisedFromMemory,
+    /// Rule 13: everything that was reported is resynchronised.
+    Resynchronised,
+    /// Rule 13: an outcome was held back until everything was resynchronised.
+    OutcomeHeldBack,
     /// Rule 15: a child was cut off for breaking a limit or the protocol.
     ChildCutOff,
     /// Rule 15: a request of a child was refused at its limit.

@@ -188,6 +188,7 @@ impl World {
             machine: None,
             tick_planned: None,
             news: BTreeMap::new(),
+            news_held: BTreeMap::new(),
             parents,
             deaf_until: At(0),
             slow_us: 0,
@@ -216,6 +217,7 @@ impl World {
         node.id = id;
         node.tick_planned = None;
         node.news.clear();
+        node.news_held.clear();
         node.deaf_until = At(0);
         node.slow_us = 0;
         let name = node.name.clone();
@@ -294,6 +296,7 @@ impl World {
         let config = RedirectorConfig {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
+            report_pages_max: self.village.report_pages_max,
             per_child: self.per_child(),
             ..RedirectorConfig::new(node.id, node.name.clone())
         };
@@ -306,6 +309,7 @@ impl World {
         let node = &self.nodes[no.0];
         let config = MemberConfig {
             kept_changes_max,
+            report_pages_max: self.village.report_pages_max,
             ..MemberConfig::new(node.id, node.name.clone())
         };
         let plan = self.village.members.get(node.plan).cloned();

@@ -123,7 +123,7 @@ impl World for Inside {
         match effect {
             Effect::Publish(publish) => {
                 self.link.cache.publish(&publish);
-                if publish.reset || !publish.touched.is_empty() {
+                if publish.reset || publish.missed.is_some() || !publish.touched.is_empty() {
                     self.link.changes.send_modify(|count| *count += 1);
                 }
             }
@@ -290,6 +290,7 @@ mod tests {
             position: Position(1),
             watermark: Stamp::default(),
             heard: Millis(1),
+            missed: None,
         }
     }
 

@@ -21,6 +21,7 @@ mod outcomes;
 mod pages;
 mod parking;
 pub mod records;
+mod resync;
 mod segments;
 mod serve;
 mod staging;
@@ -328,6 +329,12 @@ impl Home {
                     out.down(edge, Down::Unwatched { home, segment });
                 }
             }
+            Up::Report {
+                epoch,
+                report,
+                pages,
+                ..
+            } => self.report(edge, epoch, report, &pages, out),
             Up::Commit(request) => self.commit(now, edge, request, out),
             Up::Decide {
                 commit,

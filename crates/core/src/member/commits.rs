@@ -268,6 +268,12 @@ impl Member {
             // The home has forgotten this member: it registers again.
             self.at(home).registration = None;
         }
+        let state = self.at(home);
+        let early = state.up.is_held() && !planted::is(Bug::OutcomeTooEarly);
+        if early && matches!(outcome, Outcome::Committed { .. }) {
+            out.note(Note::OutcomeHeldBack);
+            return state.resync.hold_back(id, outcome);
+        }
         let Some(commit) = self.commits.get_mut(&id) else {
             return;
         };

@@ -114,6 +114,7 @@ impl Node {
                 self.limit("cache", |n| config.cache_bytes = n as usize);
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
+                self.limit("report", |n| config.report_pages_max = n as usize);
                 config.per_child = self.per_child();
                 Machine::Site(Box::new(Redirector::new(config)))
             }
@@ -122,6 +123,7 @@ impl Node {
                 let mut config = MemberConfig::new(id, self.name.clone());
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
+                self.limit("report", |n| config.report_pages_max = n as usize);
                 Machine::Member(Box::new(Member::new(config)))
             }
         });

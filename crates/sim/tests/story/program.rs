@@ -93,6 +93,13 @@ impl Program {
         if publish.reset {
             said.push(String::from("begun anew"));
         }
+        if let Some(missed) = &publish.missed {
+            let missed: Vec<String> = missed.iter().map(|page| names::page(*page)).collect();
+            said.push(match &missed[..] {
+                [] => String::from("the stream was broken"),
+                missed => format!("the stream was broken, missed {}", missed.join(" ")),
+            });
+        }
         for (page, slots) in &publish.touched {
             said.push(format!("touched {}", text::slot_set(*page, slots)));
         }

@@ -20,6 +20,7 @@
 //! H log             log records that are durable there
 //! m0 heard          when it last heard of the home, in milliseconds since the story began
 //! messages          messages under way
+//! images H->R       images that a link has delivered
 //! ```
 
 use super::node::HOME;
@@ -35,6 +36,7 @@ use thorp_core::message::{Down, Message};
 pub(crate) fn answer(village: &Village, question: &str) -> String {
     let words: Vec<&str> = question.split_whitespace().collect();
     match words[..] {
+        ["images", link] => images(village, link),
         ["messages"] => village.under_way().to_string(),
         [parent, "lists", child, "for", page] => lists(village, parent, child, page),
         [node, "size", table] => size(village, node, table),
@@ -118,6 +120,14 @@ fn lists(village: &Village, parent: &str, child: &str, page: &str) -> String {
         .zip(machine)
         .is_some_and(|(edge, m)| m.holds(edge, place));
     yes(listed)
+}
+
+/// How many page images a link has delivered.
+fn images(village: &Village, link: &str) -> String {
+    let (from, to) = link.split_once("->").expect("images H->R");
+    let all = village.delivered(from, to);
+    let images = all.filter(|(_, message)| matches!(message, Message::Down(Down::Image { .. })));
+    images.count().to_string()
 }
 
 fn yes(is: bool) -> String {
