@@ -340,3 +340,24 @@ fn homes_end_what_a_member_that_has_gone_began() {
         .transact_with(strict, |tx| tx.get(&scene.there));
     assert_eq!(there.unwrap(), 130);
 }
+
+#[test]
+fn what_was_written_beside_a_vote_in_doubt_is_read_with_its_homes_word() {
+    let scene = scene();
+    let alps = bank(&scene.anna, "alps");
+    let note = scene.anna.transact(|tx| tx.create(&alps, "before"));
+    let note = note.unwrap();
+    let read = || {
+        let mut tx = scene.anna.begin(Session::new());
+        let bytes = tx.read(&note).unwrap().to_vec();
+        (tx.commit().unwrap().id.is_some(), bytes)
+    };
+    eventually("it costs no message", || !read().0);
+    let paying = scene.begin_paying(Village::hold_disk);
+    scene.anna.transact(|tx| tx.write(&note, "after")).unwrap();
+    // The payment may yet get an earlier stamp, and somebody may have seen it at the other home (trap 19).
+    assert_eq!(read(), (true, b"after".to_vec()));
+    scene.dale.release_disk();
+    paying.join().unwrap().unwrap();
+    eventually("it costs no message again", || !read().0);
+}
