@@ -116,6 +116,7 @@ fn install(cache: &Cache, page: u32) -> usize {
         position: Position(1),
         watermark: Stamp::default(),
         heard: Millis(1),
+        missed: None,
     });
     bytes
 }

@@ -260,7 +260,7 @@ impl Cache {
 
     /// Begins a life of a home's cache: nobody sees it before it is whole.
     fn begin(&self, home: impl FnOnce(Mark) -> Home, publish: &Publish, clock: &mut Clock) -> Mark {
-        let home = Arc::new(home(mark_of(publish, 0)));
+        let home = Arc::new(home(mark_of(publish, 0, 0)));
         let mark = self.take_in(&home, publish, clock);
         self.homes.insert(publish.home, home, |_| ());
         mark
@@ -305,7 +305,8 @@ impl Cache {
             self.remove_overtaken(home, *page, publish.position, clock);
         }
         self.pages.store(clock.seated(), Ordering::Relaxed);
-        let mark = mark_of(publish, cut);
+        let gaps = home.marks.newest(None).gaps + u64::from(publish.missed.is_some());
+        let mark = mark_of(publish, cut, gaps);
         home.marks.push(mark);
         mark
     }
@@ -347,7 +348,9 @@ fn push_changes(home: &Home, publish: &Publish) {
         .evicted
         .iter()
         .map(|page| (*page, What::Evicted(publish.heard)));
-    for (page, what) in touched.chain(evicted) {
+    let missed = publish.missed.iter().flatten();
+    let missed = missed.map(|page| (*page, What::Missed));
+    for (page, what) in touched.chain(evicted).chain(missed) {
         home.push(Change {
             position: publish.position,
             page,
@@ -363,7 +366,7 @@ fn images_of(publish: &Publish) -> impl Iterator<Item = &Image> {
         .filter_map(|(_, image)| image.as_ref())
 }
 
-fn mark_of(publish: &Publish, settled: u64) -> Mark {
+fn mark_of(publish: &Publish, settled: u64, gaps: u64) -> Mark {
     Mark {
         turn: 0,
         settled,
@@ -371,6 +374,7 @@ fn mark_of(publish: &Publish, settled: u64) -> Mark {
         watermark: publish.watermark,
         heard: publish.heard,
         closed: false,
+        gaps,
     }
 }
 

@@ -21,10 +21,15 @@ pub(crate) enum What {
     Touched(SlotSet),
     /// The page was given up: nothing later will be heard of it (rule 2). When the home was last heard of before that.
     Evicted(Millis),
+    /// The page changed while the stream was broken: anything may be different (rule 13).
+    Missed,
 }
 
 /// In the word of the highest slots, a bit that no slot has: pages have fewer than 255.
 const EVICTED: u64 = 1 << 63;
+
+/// Beside [`EVICTED`]: the page was not given up, but its changes were missed.
+const MISSED: u64 = 1;
 
 impl Change {
     pub(crate) fn encode(self) -> [u64; CHANGE_WORDS] {
@@ -34,12 +39,15 @@ impl Change {
                 [a, b, c, d & !EVICTED]
             }
             What::Evicted(heard) => [heard.0, 0, 0, EVICTED],
+            What::Missed => [0, 0, 0, EVICTED | MISSED],
         };
         [self.position.0, self.page.key(), a, b, c, d]
     }
 
     pub(crate) fn decode([position, page, a, b, c, d]: [u64; CHANGE_WORDS]) -> Self {
-        let what = if d & EVICTED != 0 {
+        let what = if d == EVICTED | MISSED {
+            What::Missed
+        } else if d & EVICTED != 0 {
             What::Evicted(Millis(a))
         } else if [a, b, c, d | EVICTED] == SlotSet::ALL.words() {
             What::Touched(SlotSet::ALL)
@@ -72,6 +80,7 @@ mod tests {
             What::Touched(some),
             What::Touched(SlotSet::ALL),
             What::Evicted(Millis(7)),
+            What::Missed,
         ] {
             assert_eq!(Change::decode(of(what).encode()), of(what));
         }

@@ -251,6 +251,12 @@ impl HomeReads {
                 }
                 // The image tells of it already: it is of that very publication, or came ahead.
                 What::Touched(_) if change.position <= page.version => {}
+                // Whatever the image told of: what came after it is not known.
+                What::Missed => {
+                    if !page.touch(SlotSet::ALL) {
+                        return Err(Doomed::Changed(self.place(change.page)));
+                    }
+                }
                 What::Touched(slots) => {
                     if !page.touch(slots) {
                         return Err(Doomed::Changed(self.place(change.page)));

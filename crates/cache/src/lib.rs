@@ -41,6 +41,10 @@
 //! A `reset` begins a new *life* of the home's cache with pages and marks of
 //! its own, and ends the old one by a last mark, which dooms whoever read there.
 //!
+//! A stream that was broken and is resynchronised (rule 13) goes on in the same life: a page
+//! that changed meanwhile is *missed*, which dooms whoever read anything there, and whoever
+//! watches is told that something is lost.
+//!
 //! Transactions over several homes see each home at a cut of its own; that
 //! these fit together is settled at commit (rules 5 and 10).
 

@@ -50,6 +50,7 @@ fn at(position: u64) -> Publish {
         position: Position(position),
         watermark: Stamp::default(),
         heard: Millis(position),
+        missed: None,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::limits::MARKS_KEPT;
 use crate::ring::Ring;
 use thorp_core::ids::{HomeId, Millis, Position, Stamp};
 
-const MARK_WORDS: usize = 6;
+const MARK_WORDS: usize = 7;
 
 /// Where a home's cache stands: the changes before `settled` have happened,
 /// and that is the home at `position`.
@@ -18,6 +18,8 @@ pub(crate) struct Mark {
     pub(crate) heard: Millis,
     /// This life of the cache is over (a `reset`): the last mark.
     pub(crate) closed: bool,
+    /// How often the stream was broken in this life.
+    pub(crate) gaps: u64,
 }
 
 /// The marks of one life of a home's cache; there is always one.
@@ -40,6 +42,7 @@ impl Marks {
             u64::from(mark.watermark.home.0),
             mark.heard.0,
             u64::from(mark.closed),
+            mark.gaps,
         ]);
     }
 
@@ -58,7 +61,8 @@ impl Marks {
     }
 }
 
-fn decode(turn: u64, [settled, position, clock, home, heard, closed]: [u64; MARK_WORDS]) -> Mark {
+fn decode(turn: u64, words: [u64; MARK_WORDS]) -> Mark {
+    let [settled, position, clock, home, heard, closed, gaps] = words;
     Mark {
         turn,
         settled,
@@ -69,5 +73,6 @@ fn decode(turn: u64, [settled, position, clock, home, heard, closed]: [u64; MARK
         },
         heard: Millis(heard),
         closed: closed != 0,
+        gaps,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cache::Cache;
 use crate::change::What;
+use crate::home::Home;
 use thorp_core::change::SlotSet;
 use thorp_core::ids::{HomeId, PageId, Position};
 
@@ -9,6 +10,7 @@ use thorp_core::ids::{HomeId, PageId, Position};
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cursor {
     life: u64,
+    gaps: u64,
     index: u64,
 }
 
@@ -19,26 +21,33 @@ pub struct Changes {
     pub touched: Vec<(Position, PageId, SlotSet)>,
     /// Ask from here next time.
     pub cursor: Cursor,
-    /// More happened than is remembered, or the cache was begun anew: anything
+    /// More happened than is remembered, or the stream was begun anew: anything
     /// may have changed besides what is told.
     pub lost: bool,
 }
 
 impl Cursor {
-    /// Whether both are of one life of the home's cache: no stream began between them.
+    fn newest(home: &Home) -> Self {
+        let mark = home.marks.newest(None);
+        Cursor {
+            life: home.life,
+            gaps: mark.gaps,
+            index: mark.settled,
+        }
+    }
+
+    /// Whether both are of one stream of the home: none began between them.
     pub fn is_same_life(self, other: Cursor) -> bool {
         // Before the first publication nothing was missed.
-        self.life.max(1) == other.life.max(1)
+        (self.life.max(1), self.gaps) == (other.life.max(1), other.gaps)
     }
 }
 
 impl Cache {
     /// A cursor from which only later changes are told.
     pub fn now(&self, home: HomeId) -> Cursor {
-        self.home(home).map_or_else(Cursor::default, |home| Cursor {
-            life: home.life,
-            index: home.marks.newest(None).settled,
-        })
+        self.home(home)
+            .map_or_else(Cursor::default, |home| Cursor::newest(&home))
     }
 
     /// The changes of a home since a cursor.
@@ -49,11 +58,8 @@ impl Cache {
                 ..Changes::default()
             };
         };
-        let settled = home.marks.newest(None).settled;
-        let now = Cursor {
-            life: home.life,
-            index: settled,
-        };
+        let now = Cursor::newest(&home);
+        let settled = now.index;
         // All lives share one ring: what it still holds is told in any case.
         let mut changes = Changes {
             cursor: now,

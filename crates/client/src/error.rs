@@ -30,6 +30,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     words: String,
+    home: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -80,6 +81,18 @@ impl Error {
         self.0.kind
     }
 
+    /// The home that it is about, where a transaction touched several.
+    pub fn home(&self) -> Option<&str> {
+        self.0.home.as_deref()
+    }
+
+    /// The same, about one of several homes.
+    pub(crate) fn of_home(mut self, name: &str) -> Self {
+        self.0.words = format!("home {name}: {}", self.0.words);
+        self.0.home = Some(name.to_owned());
+        self
+    }
+
     /// Whether running the whole transaction again may help.
     pub fn is_retryable(&self) -> bool {
         matches!(self.kind(), ErrorKind::Conflict | ErrorKind::Busy { .. })
@@ -108,6 +121,7 @@ impl Error {
         Error(Box::new(Inner {
             kind,
             words: words.into(),
+            home: None,
             source: None,
         }))
     }

@@ -282,7 +282,9 @@ impl Member {
         loop {
             outcomes.mark_unchanged();
             match self.link().waits.late(id) {
-                Some(Late::Ended(outcome)) => return Ok(told(id, outcome)),
+                Some(Late::Ended(outcome, by)) => {
+                    return Ok(told(id, outcome, by));
+                }
                 Some(Late::Pending) => {}
                 None => {
                     let words = format!("commit {id} is none that this member waits for");
@@ -492,11 +494,11 @@ fn is_conclusion(error: &Error) -> bool {
     )
 }
 
-fn told(id: CommitId, outcome: message::Outcome) -> Outcome {
+fn told(id: CommitId, outcome: message::Outcome, by: Option<HomeId>) -> Outcome {
     match outcome {
         message::Outcome::Committed { position, stamp } => Outcome::Committed(Committed {
             id: Some(id),
-            position: Some(position),
+            position: by.map(|_| position),
             stamp: Some(stamp),
         }),
         message::Outcome::Refused(refusal @ Refusal::Busy { .. }) => {

@@ -7,9 +7,10 @@ use thorp_core::ids::{CommitId, Position, Stamp};
 pub struct Committed {
     /// Its id; none if it only read and no home was asked.
     pub id: Option<CommitId>,
-    /// Its place in the home's order: all of what it read and wrote is as of here. None if it touched no home.
+    /// Its place in the home's order: all of what it read and wrote is as of here. None if it touched no home, or several:
+    /// it has a position at each of them.
     pub position: Option<Position>,
-    /// When, for ordering commits of different homes; none if it wrote nothing.
+    /// When, for ordering commits of different homes; at several homes it is the same. None if it wrote nothing.
     pub stamp: Option<Stamp>,
 }
 

@@ -464,7 +464,7 @@ fn wrong_calls_are_told_so() {
     let village = Village::new();
     let (anna, shop) = village.member_at("shop");
     let note = anna.transact(|tx| tx.create(&shop, "abc")).unwrap();
-    let mut tx = anna.begin(Session::new());
+    let mut tx = anna.begin(Session::new().fetch_timeout(Duration::from_millis(50)));
     let kind = |result: Result<(), Error>| result.unwrap_err().kind();
     assert_eq!(kind(tx.patch(&note, 2, b"xy")), ErrorKind::Invalid);
     assert_eq!(kind(tx.patch(&note, u64::MAX, b"xy")), ErrorKind::Invalid);
@@ -477,7 +477,13 @@ fn wrong_calls_are_told_so() {
     assert_eq!(kind(tx.read(&beyond).map(|_| ())), ErrorKind::Invalid);
     let mut elsewhere = note;
     elsewhere.home = thorp_client::HomeId(99);
-    assert_eq!(kind(tx.read(&elsewhere).map(|_| ())), ErrorKind::Invalid);
+    // Its stream may begin yet: it is waited for. It has no part in the commit.
+    let error = tx.read(&elsewhere).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::HomeUnreachable);
+    assert!(
+        error.to_string().contains("home 99 was never heard of"),
+        "{error}"
+    );
     assert_eq!(tx.read_at(&note, 1, 100).unwrap(), b"bC");
     assert_eq!(tx.size(&note).unwrap(), 3);
     tx.commit().unwrap();

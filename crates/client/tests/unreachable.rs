@@ -284,14 +284,25 @@ fn a_commit_that_died_with_the_home_is_run_again_and_counts_once() {
 }
 
 #[test]
-fn what_was_read_before_a_restart_is_read_again() {
+fn what_was_read_before_a_restart_is_right_unless_it_has_changed() {
     let s = scene(impatient());
     let mut tx = s.anna.begin(impatient());
+    let mut stale = s.anna.begin(impatient());
     tx.read(&s.cached).unwrap();
+    stale.read(&s.cached).unwrap();
     s.stop();
     s.village.start();
     eventually("the home is back", || reached(&s.anna));
-    assert_eq!(kind(tx.commit()), ErrorKind::Conflict);
+    tx.commit().unwrap();
+    s.stop();
+    s.village.start();
+    let bert = s.village.member();
+    bert.transact(|tx| tx.write(&s.cached, "new")).unwrap();
+    eventually("anna hears of it", || {
+        let read = |tx: &mut thorp_client::Transaction| tx.read(&s.cached).map(|v| v == b"new");
+        s.anna.transact(read).unwrap_or(false)
+    });
+    assert_eq!(kind(stale.commit()), ErrorKind::Conflict);
 }
 
 #[test]

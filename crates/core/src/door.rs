@@ -138,8 +138,10 @@ pub enum Answer {
     Fetched,
     /// The page cannot be had.
     NotFetched(FetchRefusal),
-    /// How the commit ended.
-    Outcome(CommitId, Outcome),
+    /// How the commit ended, and the home that refused it, or the only one that has
+    /// it: none if the member itself refused, or where each of several homes has a
+    /// position of its own.
+    Outcome(CommitId, Outcome, Option<HomeId>),
     /// What the home answered.
     Called(Result<Response, CallError>),
     /// Too much is under way: ask again a little later.
@@ -194,6 +196,10 @@ pub struct Publish {
     pub watermark: Stamp,
     /// When the stream was last heard of, on the monotone clock.
     pub heard: Millis,
+    /// The stream was broken before this, and is resynchronised up to `position`
+    /// (rule 13): the pages that changed meanwhile, it is not told how. Of pages
+    /// that are not cached nothing is known: whoever watches has missed something.
+    pub missed: Option<Vec<PageId>>,
 }
 
 /// The tray.

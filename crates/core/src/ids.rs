@@ -105,6 +105,10 @@ number! {
     Attempt(u64)
 }
 number! {
+    /// One piece of a child's report of its pages to a new parent (rule 13).
+    ReportNo(u64)
+}
+number! {
     /// A member's registration at a home: what a forgotten incarnation may no longer use (rule 11).
     Registration(u64)
 }

@@ -25,5 +25,6 @@ pub mod message;
 pub mod note;
 pub mod planted;
 pub mod redirector;
+mod reports;
 pub mod storage;
 pub mod upstream;

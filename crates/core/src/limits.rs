@@ -91,6 +91,13 @@ pub const FETCHES_MAX: usize = 1024;
 /// beyond that. What is asked for ahead waits for nothing.
 pub const WAITING_PER_PAGE_MAX: usize = 4096;
 
+/// Pages in one piece of a report to a new parent (rule 13): some 64 KiB.
+pub const REPORT_PAGES_MAX: usize = 4096;
+
+/// Pieces of a child's report that its parent has not answered: with full ones
+/// 131,072 pages, a gibibyte, are resynchronised in one round trip.
+pub const REPORTS_UNDER_WAY_MAX: usize = 32;
+
 /// Messages kept for a page that is on its way (rule 9).
 pub const KEPT_CHANGES_MAX: usize = 256;
 

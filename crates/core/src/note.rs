@@ -48,6 +48,10 @@ notes! {
     HoleMade,
     /// Rule 6: a commit was accepted.
     CommitAccepted,
+    /// Rule 10: another home is to be asked, and there is no way to it.
+    OtherHomeWanted,
+    /// Rule 10: a vote was decided by the news that its member told.
+    DecidedByMember,
     /// Rule 5: a strict read-only transaction was validated at the home.
     ReadOnlyValidated,
     /// Rule 6: refused, because an object that was read changed.
@@ -140,6 +144,18 @@ notes! {
     Installed,
     /// Decision 6: the changes of a damaged page were set aside.
     SetAside,
+    /// Rule 13: a piece of a report was sent to a new parent.
+    ReportSent,
+    /// Rule 13: a page that was reported is as it was.
+    PageUnchanged,
+    /// Rule 13: a page that was reported has changed, and is dropped.
+    PageChanged,
+    /// Rule 13: a redirector answered for a page out of its own memory.
+    ResynchronisedFromMemory,
+    /// Rule 13: everything that was reported is resynchronised.
+    Resynchronised,
+    /// Rule 13: an outcome was held back until everything was resynchronised.
+    OutcomeHeldBack,
     /// Rule 15: a child was cut off for breaking a limit or the protocol.
     ChildCutOff,
     /// Rule 15: a request of a child was refused at its limit.

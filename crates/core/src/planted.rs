@@ -38,6 +38,16 @@ bugs! {
     PatchIsBlind,
     /// Trap 7: a patch fills a hole.
     PatchFillsHole,
+    /// Trap 9: a member's position goes on before all its pages are resynchronised.
+    HalfResynchronised,
+    /// Trap 9: a program hears of its commit before its pages are resynchronised.
+    OutcomeTooEarly,
+    /// Trap 9: versions are not looked at in resynchronisation.
+    VersionsIgnored,
+    /// Trap 9: a redirector whose stream was lost goes on with its old directory.
+    OldDirectoryKept,
+    /// Trap 25: pages that only a running transaction has read are not reported.
+    ReadsNotReported,
     /// Trap 10: a commit is told before it is durable.
     ToldBeforeDurable,
     /// Trap 10: a restarted home's clock forgets what it promised.

@@ -33,6 +33,12 @@ pub struct Upstream<W> {
     /// How far the parent has told it in this epoch. A new parent may stand
     /// behind where the old one was: see [`Upstream::lags`].
     told: Position,
+    /// What the parent has promised in this epoch, and when the home was heard of.
+    told_watermark: Stamp,
+    told_heard: Millis,
+    /// Whether this node stays where it is, whatever is told: it holds pages that
+    /// are not resynchronised (rule 13).
+    held: bool,
     /// When the home itself was last heard of, here or by the parent.
     pub heard: Millis,
     /// The position that was last acknowledged.
@@ -100,6 +106,9 @@ impl<W> Upstream<W> {
             position: Position(0),
             watermark: Stamp::default(),
             told: Position(0),
+            told_watermark: Stamp::default(),
+            told_heard: Millis(0),
+            held: false,
             heard: Millis(0),
             acked: Position(0),
             kept_changes_max: KEPT_CHANGES_MAX,
@@ -111,24 +120,23 @@ impl<W> Upstream<W> {
     }
 
     /// The stream begins: what was on its way under another epoch is asked anew.
+    /// A node that is `held` goes on with [`Upstream::release`].
     pub fn begin(
         &mut self,
         edge: EdgeId,
         epoch: Epoch,
         at: (Position, Stamp, Millis),
+        held: bool,
         now: Millis,
         out: &mut Out,
     ) {
         self.edge = Some(edge);
         self.unheard.remove(&edge);
         self.epoch = epoch;
-        self.position = self.position.max(at.0);
-        self.told = at.0;
+        (self.told, self.told_watermark, self.told_heard) = at;
         self.acked = at.0;
-        self.watermark = self.watermark.max(at.1);
-        // The parent may have lost the home for longer than this node had: what
-        // either has heard holds, for the position is the higher of both (decision 9).
-        self.heard = self.heard.max(at.2);
+        self.held = held;
+        self.go_on();
         // Entries ended with the old epoch.
         self.strays.clear();
         for fetching in self.fetching.values_mut() {
@@ -146,6 +154,7 @@ impl<W> Upstream<W> {
     /// it is there again, its streams begin (rule 1).
     pub fn end(&mut self, out: &mut Out) {
         self.edge = None;
+        self.held = false;
         for edge in core::mem::take(&mut self.unheard) {
             out.close(edge, "its stream of a home is wanted from the beginning");
         }
@@ -181,15 +190,38 @@ impl<W> Upstream<W> {
     /// The stream has come as far as a position.
     pub fn advance(&mut self, position: Position) {
         self.told = self.told.max(position);
-        self.position = self.position.max(position);
+        self.go_on();
+    }
+
+    /// Everything is resynchronised: this node stands where its parent does.
+    pub fn release(&mut self) {
+        self.held = false;
+        self.go_on();
+    }
+
+    /// Whether this node waits until its pages are resynchronised.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// The parent may have lost the home for longer than this node had, and be
+    /// behind: what either has heard holds, for the position is the higher of
+    /// both (decision 9).
+    fn go_on(&mut self) {
+        if self.held && !planted::is(Bug::HalfResynchronised) {
+            return;
+        }
+        self.position = self.position.max(self.told);
+        self.watermark = self.watermark.max(self.told_watermark);
+        self.heard = self.heard.max(self.told_heard);
     }
 
     /// The home itself was heard of: its heartbeat came. What a parent sends out
     /// of its own memory says nothing of that (decision 9).
     pub fn beaten(&mut self, position: Position, watermark: Stamp, now: Millis) {
+        self.told_watermark = self.told_watermark.max(watermark);
+        self.told_heard = now;
         self.advance(position);
-        self.watermark = self.watermark.max(watermark);
-        self.heard = now;
     }
 
     /// Whether the parent has not come as far as this node was before. What it
@@ -197,6 +229,11 @@ impl<W> Upstream<W> {
     /// until the parent has passed that (rule 13).
     fn lags(&self) -> bool {
         self.told < self.position
+    }
+
+    /// Whether no image may be shown yet: parent and node stand at different places.
+    fn waits(&self) -> bool {
+        self.lags() || self.held
     }
 
     /// Whether a page is on its way.
@@ -329,7 +366,7 @@ impl<W> Upstream<W> {
         answer: FetchAnswer,
         out: &mut Out,
     ) -> Option<Fetched<W>> {
-        let (lags, position) = (self.lags(), self.told);
+        let (waits, position) = (self.waits(), self.told);
         let known = self.fetching.get_mut(&page);
         // An answer in the stream is as of the stream's place, whichever try it
         // answers: over a slow link the answer to the first try may well come
@@ -339,7 +376,7 @@ impl<W> Upstream<W> {
             self.drop_entered(page, entry);
             return None;
         };
-        if lags && let FetchAnswer::Image(image) = &answer {
+        if waits && let FetchAnswer::Image(image) = &answer {
             out.note(Note::PeerImageWaited);
             fetching.arrived = Some(Arrived {
                 position,
@@ -366,7 +403,8 @@ impl<W> Upstream<W> {
 
     /// The parent has entered the page and its image was not taken: the next
     /// notice has to carry this number, or the entry would stay (trap 22).
-    fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
+    /// So it is with a page that was reported, until it is known whether it stays.
+    pub fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
         if entry == EntryNo(0) {
             return;
         }
@@ -430,7 +468,7 @@ impl<W> Upstream<W> {
     fn take_arrived(&mut self, page: PageId, now: Millis, out: &mut Out) -> Option<Fetched<W>> {
         let fetching = self.fetching.get(&page)?;
         let arrived = fetching.arrived.as_ref()?;
-        let early = arrived.position > self.position || self.lags();
+        let early = arrived.position > self.position || self.waits();
         if early && !planted::is(Bug::LabelIgnored) {
             return None;
         }

@@ -21,15 +21,15 @@ mod status;
 
 pub use config::{
     Bytes, BytesError, ChildDelay, ConfigError, HOME_HTTP_PORT, HOME_PORT, HomeConfigFile,
-    HomeLimits, HttpAt, LinkLimits, LogConfig, LogFormat, ParentEntry, ROOM_LOW_MAX, ROOM_LOW_MIN,
-    SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits, StoreConfig,
+    HomeLimits, HttpAt, LinkLimits, LogConfig, LogFormat, OtherHome, ParentEntry, ROOM_LOW_MAX,
+    ROOM_LOW_MIN, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits, StoreConfig,
 };
 pub use error::ServerError;
 pub use home::{HomeControl, HomeServer};
 pub use logs::init_logs;
 pub use site::SiteServer;
 pub use status::{
-    AtHome, ChildStatus, Health, HitCounts, HomeStatus, Opened, ParentLine, Status, StorageStatus,
-    TableLine, TrafficLine,
+    AgreementStatus, AtHome, ChildStatus, Health, HitCounts, HomeStatus, Opened, ParentLine,
+    Status, StorageStatus, TableLine, TrafficLine, WaitsFor,
 };
 pub use thorp_net::driver::runtime;

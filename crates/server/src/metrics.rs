@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use crate::status::{ChildStatus, Status, StorageStatus, TrafficLine};
+use crate::status::{AgreementStatus, ChildStatus, Status, StorageStatus, TrafficLine};
 
 /// The content type of what [`text`] gives.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -74,6 +74,9 @@ impl Collector for Reading {
             parents,
         )?;
         traffic(to, status)?;
+        if let Some(agreement) = &status.agreement {
+            agreed(to, agreement)?;
+        }
         children(to, &status.children)?;
         match &status.storage {
             Some(storage) => stored(to, storage),
@@ -118,6 +121,38 @@ fn traffic(to: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
         "frames",
         "Frames on edges to parents and children",
         lines(frames),
+    )
+}
+
+fn agreed(to: &mut DescriptorEncoder<'_>, agreement: &AgreementStatus) -> fmt::Result {
+    gauge(
+        to,
+        "votes_in_doubt",
+        "Votes for transactions over several homes whose outcome is not known",
+        agreement.in_doubt as f64,
+    )?;
+    gauge(
+        to,
+        "votes_in_doubt_oldest_seconds",
+        "How long the oldest of them has been in doubt",
+        agreement.oldest_s,
+    )?;
+    counter(
+        to,
+        "votes_asked",
+        "Questions to other homes about votes in doubt",
+        agreement.asked,
+    )?;
+    let by = |who: &str, count| (vec![("by", who.to_owned())], count);
+    let resolved = [
+        by("member", agreement.resolved_by_member),
+        by("home", agreement.resolved_by_homes),
+    ];
+    counters(
+        to,
+        "votes_resolved",
+        "Votes whose outcome was told, by whom",
+        resolved,
     )
 }
 

@@ -117,6 +117,7 @@ fn parents(config: &SiteConfigFile) -> Vec<ParentConfig> {
             addresses: parent.addresses.clone(),
             expect_name: parent.name.clone(),
             delay: one_way(parent.one_way_ms),
+            on_demand: false,
         })
         .collect()
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use thorp_core::codec::PROTOCOL_VERSION;
 use thorp_core::door::Direction;
+use thorp_core::home::Doubts;
 use thorp_core::ids::{EdgeId, HomeId, MemberId, NodeKind, Position};
 use thorp_core::note::Note;
 use thorp_net::Traffic;
@@ -49,6 +50,34 @@ pub struct Status {
     pub down: TrafficLine,
     /// A home's storage.
     pub storage: Option<StorageStatus>,
+    /// What a home shares with others (rule 10).
+    pub agreement: Option<AgreementStatus>,
+}
+
+/// Transactions over several homes, at one of them (rule 10).
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AgreementStatus {
+    /// Votes whose outcome is not known here. What they read and wrote is locked.
+    pub in_doubt: u64,
+    /// How long the oldest of them has been so, in seconds; since the start, if it is from before.
+    pub oldest_s: f64,
+    /// The homes that can tell, if they have been so for long enough to be asked about.
+    pub waits_for: Vec<WaitsFor>,
+    /// Questions sent to other homes.
+    pub asked: u64,
+    /// Votes whose outcome the member told.
+    pub resolved_by_member: u64,
+    /// Votes whose outcome another home told.
+    pub resolved_by_homes: u64,
+}
+
+/// A home that can tell how a transaction ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct WaitsFor {
+    /// Its id; its name is not known before it is reached.
+    pub home: u32,
+    /// Whether there is a way to it now.
+    pub reached: bool,
 }
 
 /// Whether a node does all that it is there for.
@@ -201,6 +230,8 @@ pub struct TableLine {
     pub bytes: u64,
 }
 
+/// A vote that is in doubt for so long needs a person.
+pub(crate) const DOUBT_LONG: Duration = Duration::from_secs(30);
 /// A child that lags behind and acknowledges nothing for so long is called stuck.
 pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// A loop that does not answer for so long is called stuck.
@@ -247,7 +278,44 @@ impl Nameplate {
             up: totals.up.into(),
             down: totals.down.into(),
             storage: None,
+            agreement: None,
         }
+    }
+}
+
+impl AgreementStatus {
+    pub(crate) fn of<C>(doubts: &Doubts, handle: &Handle<C>) -> Self {
+        let notes = handle.notes();
+        let homes = doubts.homes.iter();
+        let waits_for = homes.map(|(home, reached)| WaitsFor {
+            home: home.0,
+            reached: *reached,
+        });
+        Self {
+            in_doubt: doubts.votes as u64,
+            oldest_s: doubts.oldest_ms as f64 / 1000.0,
+            waits_for: waits_for.collect(),
+            asked: notes.get(Note::InDoubtAsked),
+            resolved_by_member: notes.get(Note::DecidedByMember),
+            resolved_by_homes: notes.get(Note::InDoubtResolved),
+        }
+    }
+
+    /// What a person should look into.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        if self.oldest_s < DOUBT_LONG.as_secs_f64() {
+            return None;
+        }
+        let unreached = self.waits_for.iter().filter(|home| !home.reached);
+        let unreached: Vec<String> = unreached.map(|home| home.home.to_string()).collect();
+        let why = match unreached.is_empty() {
+            true => "the other homes do not know it either".to_owned(),
+            false => format!("not reached: home id {}", unreached.join(", ")),
+        };
+        Some(format!(
+            "{} transactions in doubt, the oldest for {:.0} s: what they touched is locked; {why}",
+            self.in_doubt, self.oldest_s
+        ))
     }
 }
 
@@ -365,7 +433,7 @@ fn parent(parent: ParentStatus, edges: &[EdgeStatus]) -> ParentLine {
         traffic: None,
     };
     match parent.state {
-        ParentState::Dialing => {}
+        ParentState::Dialing | ParentState::Unwanted => {}
         ParentState::Lost { since, why } => {
             line.lost_for_s = Some(now().mono.since(since) / 1000);
             line.why = Some(why);

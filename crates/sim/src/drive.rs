@@ -31,6 +31,7 @@ impl World {
         };
         machine.handle(clocks, input, &mut out);
         self.process(no, out)?;
+        self.news_settle(no);
         self.plan_tick(no);
         checks::validity::check(self, no)?;
         checks::bounds::check(self, no)

@@ -61,4 +61,12 @@ kinds! {
     SecondParent,
     /// A bit of a stored page flips, until what is stored is put back.
     BitFlip,
+    /// A home is cut off from everybody just after it has told a vote: what it told arrives,
+    /// nothing comes back for longer than it waits before it asks (rule 10).
+    LeftInDoubt,
+}
+
+impl Kind {
+    /// Those that can strike in any village, in the order in which they are drawn.
+    pub const ANYWHERE: &[Kind] = Self::ALL.split_at(Self::ALL.len() - 1).0;
 }

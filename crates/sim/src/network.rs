@@ -96,6 +96,7 @@ impl World {
             self.send_beside(id, message);
             return Ok(());
         }
+        let is_vote = matches!(message, Message::Down(Down::Voted { .. }));
         let arrives = self.now.plus_us(self.delay(id));
         let queue_max = self.village.queue_max;
         let Some(edge) = self.edges.get_mut(&id) else {
@@ -105,7 +106,9 @@ impl World {
         let at = lane.send(arrives, Item::Message(message, news));
         let full = lane.len() > queue_max;
         self.plan_arrival(id, end, at);
-        if full {
+        if is_vote && self.leave_in_doubt && self.nodes[from.0].kind == NodeKind::Home {
+            self.leave_in_doubt(from);
+        } else if full {
             // Rule 15: nobody makes a parent grow.
             self.counts.answered("edges cut: the queue is full");
             self.close(from, id, "its queue is full");
@@ -275,6 +278,21 @@ impl World {
         // What was sent before may arrive after; nothing after that does.
         self.plan_arrival(id, own, at);
         self.lose(id, own.other());
+    }
+
+    /// A node hears no more of an edge; what it has sent there arrives.
+    pub fn hang_up(&mut self, no: NodeNo, id: EdgeId) {
+        let now = self.now;
+        let delay = self.delay(id);
+        let Some(edge) = self.edges.get_mut(&id) else {
+            return;
+        };
+        let own = edge.end_of(no);
+        edge.lane(own).lose_from(0);
+        let here = edge.lane(own).send(now, Item::End);
+        let there = edge.lane(own.other()).send(now.plus_us(delay), Item::End);
+        self.plan_arrival(id, own, here);
+        self.plan_arrival(id, own.other(), there);
     }
 
     /// An edge breaks: each end hears of it in its own time.

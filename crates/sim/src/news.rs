@@ -17,6 +17,13 @@ pub struct News {
     pub arrived: At,
 }
 
+impl News {
+    fn add(&mut self, news: News) {
+        self.as_of = self.as_of.max(news.as_of);
+        self.arrived = self.arrived.max(news.arrived);
+    }
+}
+
 /// The last news of each home.
 pub type NewsOf = BTreeMap<HomeId, News>;
 
@@ -70,10 +77,32 @@ impl World {
 
     /// The node has taken the message.
     pub fn news_taken(&mut self, no: NodeNo) {
-        if let Some((home, news)) = self.arriving.take() {
-            let known = self.node(no).news.entry(home).or_default();
-            known.as_of = known.as_of.max(news.as_of);
-            known.arrived = known.arrived.max(news.arrived);
+        let Some((home, news)) = self.arriving.take() else {
+            return;
+        };
+        let node = self.node(no);
+        let machine = node.machine.as_ref();
+        let held = machine.is_some_and(|machine| machine.is_held(home));
+        let all = match held {
+            true => &mut node.news_held,
+            false => &mut node.news,
+        };
+        all.entry(home).or_default().add(news);
+    }
+
+    /// What a member heard while its pages were not resynchronised counts when they are: until
+    /// then they are as of the stream before (rule 13).
+    pub fn news_settle(&mut self, no: NodeNo) {
+        let node = self.node(no);
+        let Some(machine) = node.machine.as_ref().filter(|_| !node.news_held.is_empty()) else {
+            return;
+        };
+        for (home, news) in std::mem::take(&mut node.news_held) {
+            if machine.is_held(home) {
+                node.news_held.insert(home, news);
+            } else if machine.is_live(home) {
+                node.news.entry(home).or_default().add(news);
+            }
         }
     }
 }

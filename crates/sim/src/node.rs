@@ -99,6 +99,31 @@ impl Machine {
         }
     }
 
+    /// Whether a node has pages of a home that it has not reported yet, or not heard the answer
+    /// for (rule 13).
+    pub fn is_resynchronising(&self, home: HomeId) -> bool {
+        match self {
+            Machine::Site(site) => site.is_resynchronising(home),
+            Machine::Member(member) => member.is_held(home),
+            Machine::Home(_) | Machine::Rogue(_) => false,
+        }
+    }
+
+    /// Whether a member stays where its old stream ended.
+    pub fn is_held(&self, home: HomeId) -> bool {
+        matches!(self, Machine::Member(member) if member.is_held(home))
+    }
+
+    /// Whether a member has a live stream of a home.
+    pub fn is_live(&self, home: HomeId) -> bool {
+        match self {
+            Machine::Member(member) => member
+                .streams()
+                .any(|(of, _, live)| of == home && live.is_some()),
+            _ => false,
+        }
+    }
+
     /// The sizes of the core's tables.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         match self {
@@ -150,6 +175,8 @@ pub struct Node {
     pub tick_planned: Option<At>,
     /// What it last heard of each home.
     pub news: NewsOf,
+    /// What it has heard in a stream that it does not follow yet.
+    pub news_held: NewsOf,
     /// Whom it dials.
     pub parents: Vec<NodeNo>,
     /// Until when it does not read its connections.

@@ -52,11 +52,12 @@ impl World {
             if session.wait != wait {
                 return Ok(None);
             }
-            if let (Answer::Outcome(id, outcome), Some(asked)) = (&answer, session.committing()) {
+            if let (Answer::Outcome(id, outcome, _), Some(asked)) = (&answer, session.committing())
+            {
                 let asked = Rc::clone(asked);
                 checks::commits::told(world, *id, &asked, outcome)?;
                 let here = world.outcome_at(session.home, &answer);
-                if let Answer::Outcome(_, Outcome::Committed { position, .. }) = here {
+                if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here {
                     checks::reads::session(session, position, "was told to have committed at")?;
                 }
             }
@@ -78,14 +79,14 @@ impl World {
 
     /// An outcome as it is at one of its homes.
     fn outcome_at(&self, home: HomeId, answer: &Answer) -> Answer {
-        if let Answer::Outcome(id, Outcome::Committed { position, stamp }) = answer {
+        if let Answer::Outcome(id, Outcome::Committed { position, stamp }, by) = answer {
             let at = self
                 .truths
                 .get(&home)
                 .and_then(|truth| truth.commits.get(id));
             let position = at.map_or(*position, |(position, _)| *position);
             let stamp = *stamp;
-            return Answer::Outcome(*id, Outcome::Committed { position, stamp });
+            return Answer::Outcome(*id, Outcome::Committed { position, stamp }, *by);
         }
         answer.clone()
     }
@@ -104,7 +105,7 @@ impl World {
         };
         self.with_session(no, index, |session, world| {
             let here = world.outcome_at(session.home, answer);
-            if let Answer::Outcome(_, Outcome::Committed { position, .. }) = here {
+            if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here {
                 checks::reads::session(session, position, "was told to have committed at")?;
             }
             let context = world.context(no, session.home);

@@ -9,6 +9,7 @@ use crate::time::{Event, Local, NodeNo};
 use crate::world::World;
 use thorp_core::door::Input;
 use thorp_core::ids::{EdgeId, NodeKind, PageId, Place};
+use thorp_core::limits::IN_DOUBT_MS;
 use thorp_core::message::{CommitRequest, Message, Outcome, Up};
 
 /// A fault that lasts, to be taken back.
@@ -88,6 +89,7 @@ impl World {
             Kind::Rogue => self.let_rogue_in(),
             Kind::SecondParent => Ok(self.connect_besides()),
             Kind::BitFlip => self.flip_bit(),
+            Kind::LeftInDoubt => Ok(!std::mem::replace(&mut self.leave_in_doubt, true)),
         }
     }
 
@@ -135,6 +137,24 @@ impl World {
         }
         self.cut(id);
         true
+    }
+
+    /// A home has just told a vote: that arrives, and nothing else comes or goes for a while.
+    pub fn leave_in_doubt(&mut self, home: NodeNo) {
+        self.leave_in_doubt = false;
+        let now = self.now;
+        let until = now.plus_ms(self.fault_prng.range(IN_DOUBT_MS + 600, 3 * IN_DOUBT_MS));
+        self.trace
+            .line(|| format!("{now:?} a home is left in doubt until {until:?}"));
+        for other in (0..self.nodes.len()).map(NodeNo) {
+            self.partitions.insert((home, other), until);
+            self.partitions.insert((other, home), until);
+        }
+        let own = |edge: &Edge| edge.child == home || edge.parent == home;
+        let edges = self.edges.iter().filter(|(_, edge)| own(edge));
+        for id in edges.map(|(id, _)| *id).collect::<Vec<EdgeId>>() {
+            self.hang_up(home, id);
+        }
     }
 
     fn slow_link(&mut self) -> bool {
@@ -493,6 +513,7 @@ impl World {
         let now = self.now;
         self.trace.line(|| format!("{now:?} healed"));
         self.partitions.clear();
+        self.leave_in_doubt = false;
         for (no, node) in (0..self.nodes.len()).map(NodeNo).zip(&self.nodes) {
             for parent in node.parents.clone() {
                 let life = node.life;

@@ -4,7 +4,7 @@
 use crate::faults::Kind;
 use crate::prng::Prng;
 use thorp_core::ids::EntryNo;
-use thorp_core::limits::{ENTERINGS_MAX, FETCH_RETRY_MS};
+use thorp_core::limits::{ENTERINGS_MAX, FETCH_RETRY_MS, REPORT_PAGES_MAX};
 
 /// Everything that a seed decides before time begins.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Village {
     pub queue_max: usize,
     /// Enterings of one epoch, at every parent.
     pub enterings_max: EntryNo,
+    /// Pages in one piece of a report to a new parent (rule 13).
+    pub report_pages_max: usize,
     /// Whether messages travel as bytes.
     pub as_bytes: bool,
     /// Whether helpers' images travel beside the stream, on connections of their own (decision 5).
@@ -165,10 +167,11 @@ impl Village {
             },
             queue_max: prng.range(200, 600) as usize,
             enterings_max: EntryNo(ENTERINGS_MAX),
+            report_pages_max: REPORT_PAGES_MAX,
             as_bytes: prng.percent(30),
             beside: prng.percent(50),
             habits: draw_habits(prng),
-            faults: Kind::ALL
+            faults: Kind::ANYWHERE
                 .iter()
                 .copied()
                 .filter(|_| prng.percent(60))
@@ -182,6 +185,13 @@ impl Village {
         .with_registrations(prng)
         .with_enterings(prng)
         .with_homes(prng)
+        .with_reports(prng)
+    }
+
+    /// Few pages in a piece: a report takes several, and more than may be under way.
+    fn with_reports(mut self, prng: &mut Prng) -> Self {
+        self.report_pages_max = [1, 1, 3, REPORT_PAGES_MAX][prng.index(4)];
+        self
     }
 
     /// Half of the villages have several homes, and transactions over them (rule 10).
@@ -190,6 +200,9 @@ impl Village {
             self.homes
                 .extend((0..prng.range(1, 2)).map(|_| draw_home(prng)));
             self.habits.joint = prng.range(10, 60);
+            if prng.percent(60) {
+                self.faults.push(Kind::LeftInDoubt);
+            }
         }
         self
     }
@@ -225,7 +238,7 @@ impl Village {
     /// A village in which nothing could go wrong tells nothing.
     fn with_faults(mut self, prng: &mut Prng) -> Self {
         while self.faults.len() < 3 {
-            let kind = Kind::ALL[prng.index(Kind::ALL.len())];
+            let kind = Kind::ANYWHERE[prng.index(Kind::ANYWHERE.len())];
             self.faults.push(kind);
         }
         self

@@ -64,6 +64,8 @@ pub struct World {
     pub reliefs: Vec<Option<Relief>>,
     /// Children that cannot reach a parent, and until when.
     pub partitions: BTreeMap<(NodeNo, NodeNo), At>,
+    /// The next home that tells a vote is cut off then.
+    pub leave_in_doubt: bool,
     /// Faults still to come.
     pub strikes_left: usize,
     /// Whether the faults are over.
@@ -115,6 +117,7 @@ impl World {
             fault_prng,
             reliefs: Vec::new(),
             partitions: BTreeMap::new(),
+            leave_in_doubt: false,
             strikes_left: village.strikes,
             healed: false,
             closing: false,
@@ -185,6 +188,7 @@ impl World {
             machine: None,
             tick_planned: None,
             news: BTreeMap::new(),
+            news_held: BTreeMap::new(),
             parents,
             deaf_until: At(0),
             slow_us: 0,
@@ -213,6 +217,7 @@ impl World {
         node.id = id;
         node.tick_planned = None;
         node.news.clear();
+        node.news_held.clear();
         node.deaf_until = At(0);
         node.slow_us = 0;
         let name = node.name.clone();
@@ -291,6 +296,7 @@ impl World {
         let config = RedirectorConfig {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
+            report_pages_max: self.village.report_pages_max,
             per_child: self.per_child(),
             ..RedirectorConfig::new(node.id, node.name.clone())
         };
@@ -303,6 +309,7 @@ impl World {
         let node = &self.nodes[no.0];
         let config = MemberConfig {
             kept_changes_max,
+            report_pages_max: self.village.report_pages_max,
             ..MemberConfig::new(node.id, node.name.clone())
         };
         let plan = self.village.members.get(node.plan).cloned();

@@ -52,6 +52,7 @@ pub(crate) fn at(position: u64) -> Publish {
         position: Position(position),
         watermark: stamp(position),
         heard: Millis(position),
+        missed: None,
     }
 }
 

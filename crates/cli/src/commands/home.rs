@@ -1,12 +1,13 @@
 //! `thorp home`: the durable server.
 
-use super::node::{self, Common, Parts};
+use super::node::{self, Common, NameAnd, Parts};
 use super::say;
 use super::toml::Toml;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
-use thorp_server::{Bytes, HomeConfigFile, HomeServer};
+use thorp_net::Address;
+use thorp_server::{Bytes, HomeConfigFile, HomeServer, OtherHome};
 
 /// What `thorp home` is told.
 #[derive(Args, Debug)]
@@ -21,6 +22,10 @@ pub(crate) struct Options {
     /// The most that the store may hold, as 1048576 or "100 GiB"; commits are refused when it is full
     #[arg(long, value_name = "SIZE")]
     limit_bytes: Option<Bytes>,
+    /// Another home's name and address, as dale=tcp://dale.example.org:7420, to ask it about transactions over both; the same
+    /// name again adds an address
+    #[arg(long, value_name = "NAME=ADDR")]
+    other_home: Vec<NameAnd<Address>>,
     #[command(flatten)]
     common: Common,
 }
@@ -54,6 +59,9 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
     if options.limit_bytes.is_some() {
         config.store.limit = options.limit_bytes;
     }
+    if !options.other_home.is_empty() {
+        config.other_home = others(&options.other_home);
+    }
     options.common.apply(Parts {
         listen: &mut config.listen,
         http: &mut config.http,
@@ -63,6 +71,21 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
         log: &mut config.log,
     });
     Ok(config)
+}
+
+fn others(homes: &[NameAnd<Address>]) -> Vec<OtherHome> {
+    let mut others: Vec<OtherHome> = Vec::new();
+    for home in homes {
+        match others.iter_mut().find(|other| other.name == home.name) {
+            Some(other) => other.addresses.push(home.value.clone()),
+            None => others.push(OtherHome {
+                name: home.name.clone(),
+                addresses: vec![home.value.clone()],
+                one_way_ms: 0,
+            }),
+        }
+    }
+    others
 }
 
 /// Tells how others come in.
@@ -93,6 +116,12 @@ fn render(config: &HomeConfigFile) -> String {
     toml.path("data_dir", config.data_dir.as_deref());
     toml.path("identity_dir", config.identity_dir.as_deref());
     toml.listen(&config.listen, config.http);
+    for other in &config.other_home {
+        toml.table("[[other_home]]");
+        toml.text("name", &other.name);
+        toml.addresses("addresses", &other.addresses);
+        toml.number("one_way_ms", other.one_way_ms);
+    }
     toml.log(&config.log);
     toml.table("[store]");
     if let Some(limit) = config.store.limit {
@@ -128,7 +157,9 @@ const DEFAULT_NAME: &str = "home";
 const HELP: &str = "\
 Keeps segments in a directory, orders and validates commits, and makes each one durable. The
 first start in a directory makes the store, the village's authority and the home's certificate,
-and tells how others join. SIGTERM and SIGINT shut it down in order.";
+and tells how others join. A further home of the village needs a certificate made by `thorp invite`
+at the first (--identity); where transactions touch several homes, name each to the others
+(--other-home). SIGTERM and SIGINT shut it down in order.";
 
 #[cfg(test)]
 mod tests {
@@ -140,6 +171,8 @@ mod tests {
         config.http = None;
         config.store.limit = Some(Bytes(12345));
         config.store.disk_reserve = Some(Bytes(1 << 30));
+        config.other_home =
+            others(&["dale=b:1", "fjord=c:2", "dale=d:3"].map(|t| t.parse().unwrap()));
         config.identity_dir = Some("/a \"quoted\" dir".into());
         assert_eq!(HomeConfigFile::parse(&render(&config)).unwrap(), config);
     }

@@ -42,6 +42,25 @@ struct Status {
     up: Traffic,
     down: Traffic,
     storage: Option<Storage>,
+    agreement: Option<Agreement>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Agreement {
+    in_doubt: u64,
+    oldest_s: f64,
+    waits_for: Vec<WaitsFor>,
+    asked: u64,
+    resolved_by_member: u64,
+    resolved_by_homes: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WaitsFor {
+    home: u32,
+    reached: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -201,6 +220,9 @@ fn show(status: &Status) -> Result<(), Failure> {
     if let Some(storage) = &status.storage {
         say(&format!("  {}", storage_line(storage)))?;
     }
+    if let Some(line) = status.agreement.as_ref().and_then(agreement_line) {
+        say(&format!("  {line}"))?;
+    }
     say(&format!("  {}", pages_line(&status.role, &status.pages)))?;
     say(&format!(
         "  traffic: {} up, {} down",
@@ -257,6 +279,27 @@ fn storage_line(storage: &Storage) -> String {
         ", FULL: no commits are taken"
     };
     format!("store: {}{limit}{room}", bytes(storage.bytes))
+}
+
+/// Nothing, at a home that has shared no transaction.
+fn agreement_line(agreement: &Agreement) -> Option<String> {
+    let (by_member, by_homes) = (agreement.resolved_by_member, agreement.resolved_by_homes);
+    if agreement.in_doubt + by_member + by_homes == 0 {
+        return None;
+    }
+    let mut line = format!("shared with other homes: {} in doubt", agreement.in_doubt);
+    if agreement.in_doubt > 0 {
+        line += &format!(", the oldest for {:.1} s", agreement.oldest_s);
+    }
+    for home in &agreement.waits_for {
+        let reached = if home.reached { "asked" } else { "NOT reached" };
+        line += &format!(", home id {} is {reached}", home.home);
+    }
+    line += &format!(
+        "; {by_member} ended by members, {by_homes} by asking ({} questions)",
+        agreement.asked
+    );
+    Some(line)
 }
 
 fn pages_line(role: &str, pages: &Pages) -> String {

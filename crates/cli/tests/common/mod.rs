@@ -190,9 +190,14 @@ impl Home {
 
     /// With more flags.
     pub(crate) fn start_with(dir: &Path, flags: &[&str]) -> Self {
+        Self::start_as("alps", dir, flags)
+    }
+
+    /// A home of another name.
+    pub(crate) fn start_as(name: &str, dir: &Path, flags: &[&str]) -> Self {
         let via = format!("unix:{}", dir.join("home.sock").display());
         let home = dir.join("home").display().to_string();
-        let mut command = thorp(&["home", "--name=alps", "--dir", &home, "--listen", &via]);
+        let mut command = thorp(&["home", "--name", name, "--dir", &home, "--listen", &via]);
         command.args(OF_A_TEST).args(flags);
         let going = Going::start(command);
         let (welcome, http) = going.welcome();

@@ -186,24 +186,18 @@ impl Link {
         self.ask(Kind::Answer, due, Ask::Call { home, request })
     }
 
-    /// Sends a commit and waits for its outcome. What it names is kept for as long as it may happen, whoever waits.
-    pub(crate) async fn commit(
+    /// Sends a commit. What it names is kept for as long as it may happen, whoever waits.
+    pub(crate) fn ask_commit(
         self: &Arc<Self>,
         parts: Vec<Part>,
-        staged: &Arc<Tokens>,
+        staged: Vec<Arc<Tokens>>,
         due: Instant,
-    ) -> Result<(CommitId, Outcome)> {
+    ) -> Result<Wait> {
         let builds_on = Vec::new();
         let ask = Ask::Commit { parts, builds_on };
         let wait = self.wait(Kind::Commit(None), due);
         self.waits.hold(wait.ticket, staged);
-        match self.put(wait, ask)?.await {
-            Told::Answer(Answer::Outcome(id, outcome), _) => Ok((id, outcome)),
-            Told::Answer(..) => Err(Error::busy(PAUSE)),
-            Told::TimedOut(Some(id)) => Err(unknown(id)),
-            // A commit times out only after it was given its id.
-            Told::TimedOut(None) | Told::Closed => Err(Error::closed()),
-        }
+        self.put(wait, ask)
     }
 
     // --- Waiting ---
@@ -295,6 +289,17 @@ pub(crate) fn called(told: Told) -> Result<Option<Response>> {
         Told::Answer(..) => Err(Error::invalid("the member answered something else")),
         Told::TimedOut(_) => Err(late()),
         Told::Closed => Err(Error::closed()),
+    }
+}
+
+/// How a commit ended, and whose word that is.
+pub(crate) fn committed(told: Told) -> Result<(CommitId, Outcome, Option<HomeId>)> {
+    match told {
+        Told::Answer(Answer::Outcome(id, outcome, by), _) => Ok((id, outcome, by)),
+        Told::Answer(..) => Err(Error::busy(PAUSE)),
+        Told::TimedOut(Some(id)) => Err(unknown(id)),
+        // A commit times out only after it was given its id.
+        Told::TimedOut(None) | Told::Closed => Err(Error::closed()),
     }
 }
 

@@ -132,7 +132,7 @@ impl World for Inside {
         match effect {
             Effect::Publish(publish) => {
                 self.link.cache.publish(&publish);
-                if publish.reset || !publish.touched.is_empty() {
+                if publish.reset || publish.missed.is_some() || !publish.touched.is_empty() {
                     self.link.changes.send_modify(|count| *count += 1);
                 }
             }
@@ -253,7 +253,7 @@ fn parents(config: &JoinConfig) -> Result<Vec<ParentConfig>, JoinError> {
 fn why(states: &[ParentState]) -> String {
     let words = states.iter().map(|state| match state {
         ParentState::Lost { why, .. } => why.clone(),
-        ParentState::Dialing => "no answer yet".to_owned(),
+        ParentState::Dialing | ParentState::Unwanted => "no answer yet".to_owned(),
         ParentState::Connected(_) => "connected".to_owned(),
     });
     words.collect::<Vec<_>>().join("; ")
@@ -293,6 +293,7 @@ mod tests {
             position: Position(1),
             watermark: Stamp::default(),
             heard: Millis(1),
+            missed: None,
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use thorp_core::door::Answer;
-use thorp_core::ids::{CommitId, Ticket};
+use thorp_core::ids::{CommitId, HomeId, Ticket};
 use thorp_core::message::Outcome;
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -52,8 +52,8 @@ pub(crate) enum Kind {
 pub(crate) enum Late {
     /// Not answered yet.
     Pending,
-    /// Answered.
-    Ended(Outcome),
+    /// Answered: by that home, if it was one.
+    Ended(Outcome, Option<HomeId>),
 }
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ struct Table {
     entries: HashMap<Ticket, Entry>,
     alarms: BTreeSet<(Instant, Ticket)>,
     alarm: Option<Instant>,
-    late: HashMap<CommitId, Option<Outcome>>,
+    late: HashMap<CommitId, Option<(Outcome, Option<HomeId>)>>,
     /// Ended late commits, the oldest first.
     ended: VecDeque<CommitId>,
     closed: bool,
@@ -84,8 +84,8 @@ struct Entry {
     due: Instant,
     kind: Kind,
     source: Source,
-    /// What a commit names.
-    staged: Option<Arc<Tokens>>,
+    /// What a commit names, at each of its homes.
+    staged: Vec<Arc<Tokens>>,
 }
 
 impl Waits {
@@ -120,7 +120,7 @@ impl Waits {
             due,
             kind,
             source,
-            staged: None,
+            staged: Vec::new(),
         };
         table.entries.insert(ticket, entry);
         if table.alarm.is_none_or(|alarm| due < alarm) {
@@ -130,9 +130,9 @@ impl Waits {
     }
 
     /// What a commit names is kept until it is answered.
-    pub(crate) fn hold(&self, ticket: Ticket, staged: &Arc<Tokens>) {
+    pub(crate) fn hold(&self, ticket: Ticket, staged: Vec<Arc<Tokens>>) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
-            entry.staged = Some(Arc::clone(staged));
+            entry.staged = staged;
         }
     }
 
@@ -152,20 +152,20 @@ impl Waits {
 
     /// The member answered.
     pub(crate) fn answer(&self, ticket: Ticket, answer: Answer) {
-        let Some(mut entry) = lock(&self.table).take(ticket) else {
+        let Some(entry) = lock(&self.table).take(ticket) else {
             return;
         };
         // Nothing more under the lock: whoever is woken asks for a ticket next, and so does who lets go of staged values last.
-        if let (Some(staged), Answer::Outcome(_, outcome)) = (entry.staged.take(), &answer) {
-            staged.ended(outcome);
+        if let Answer::Outcome(_, outcome, _) = &answer {
+            entry.staged.iter().for_each(|staged| staged.ended(outcome));
         }
         let told = Told::Answer(answer, entry.source);
         let unheard = match entry.tell {
             Some(tell) => tell.send(told).err(),
             None => Some(told),
         };
-        if let Some(Told::Answer(Answer::Outcome(id, outcome), _)) = unheard {
-            lock(&self.table).end_late(id, outcome);
+        if let Some(Told::Answer(Answer::Outcome(id, outcome, by), _)) = unheard {
+            lock(&self.table).end_late(id, (outcome, by));
             self.outcomes.send_modify(|count| *count += 1);
         }
     }
@@ -203,7 +203,7 @@ impl Waits {
     /// What became of a late commit; `None` if it is not known here.
     pub(crate) fn late(&self, id: CommitId) -> Option<Late> {
         let late = lock(&self.table).late.get(&id).cloned()?;
-        Some(late.map_or(Late::Pending, Late::Ended))
+        Some(late.map_or(Late::Pending, |(outcome, by)| Late::Ended(outcome, by)))
     }
 
     /// Tells when another late outcome is known.
@@ -265,8 +265,8 @@ impl Table {
         Some(entry)
     }
 
-    fn end_late(&mut self, id: CommitId, outcome: Outcome) {
-        self.late.insert(id, Some(outcome));
+    fn end_late(&mut self, id: CommitId, ended: (Outcome, Option<HomeId>)) {
+        self.late.insert(id, Some(ended));
         self.ended.push_back(id);
         while self.ended.len() > OUTCOMES_KEPT_MAX {
             if let Some(oldest) = self.ended.pop_front() {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     fn outcome(id: CommitId) -> Answer {
-        Answer::Outcome(id, Outcome::Refused(Refusal::Full))
+        Answer::Outcome(id, Outcome::Refused(Refusal::Full), None)
     }
 
     #[tokio::test]
@@ -365,7 +365,7 @@ mod tests {
         }
         assert!(matches!(waits.late(id(1)), Some(Late::Pending)));
         waits.answer(ticket, outcome(id(1)));
-        assert!(matches!(waits.late(id(1)), Some(Late::Ended(_))));
+        assert!(matches!(waits.late(id(1)), Some(Late::Ended(..))));
         assert!(waits.late(id(2)).is_none());
     }
 

@@ -1,18 +1,15 @@
 //! How a transaction ends.
 
 use super::Transaction;
-use super::large::Staged;
 use crate::link::{Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
-use std::time::Instant;
 use thorp_core::ids::{HomeId, Position};
-use thorp_core::limits::STAGED_PER_MEMBER_MAX;
-use thorp_core::message::{Outcome, Part, Refusal};
 use thorp_net::driver::now;
 
 impl Transaction {
-    /// Commits. One that only read asks nobody and does not wait (unless the session is strict); one that wrote waits
-    /// until it is durable at the home.
+    /// Commits. One that only read at one home asks nobody and does not wait (unless the session is strict); one that read at
+    /// several has them say that all of it is still so, in one round trip; one that wrote waits until it is durable at every
+    /// home that it touched.
     pub fn commit(mut self) -> Result<Committed> {
         self.finish_blocking()
     }
@@ -34,10 +31,7 @@ impl Transaction {
         if self.is_free() {
             return self.finish_free();
         }
-        let result = match self.home {
-            Some(home) => self.commit_at(home).await,
-            None => Ok(nothing()),
-        };
+        let result = self.commit_at_homes().await;
         self.end(match &result {
             Ok(_) => Ending::Committed,
             Err(error) => ending_of(error),
@@ -45,14 +39,36 @@ impl Transaction {
         result
     }
 
-    /// Whether no home has to be asked.
+    /// Whether no home has to be asked (rule 5).
     fn is_free(&self) -> bool {
-        self.writes.is_empty() && (!self.session.strict || self.home.is_none())
+        self.writes.is_empty() && (self.homes.all().is_empty() || self.is_known_here())
+    }
+
+    /// Whether it is known here that there is a moment at which all that was read was so. (Of several homes, too, stamps could
+    /// tell it; they are asked as yet.)
+    fn is_known_here(&self) -> bool {
+        match self.homes.all() {
+            [home] if !self.session.strict => self.is_settled(*home),
+            _ => false,
+        }
+    }
+
+    /// Whether nothing that belongs before what was read at a home is still on its way there (trap 19). In a village of one
+    /// home nothing ever is. The promise is looked at before the evidence, so what it promised is in that.
+    fn is_settled(&self, home: HomeId) -> bool {
+        let link = &self.link;
+        if self.session.optimistic_reads || link.homes.is_one() {
+            return true;
+        }
+        let promised = link.cache.watermark(home);
+        // Evidence that stands still hears of no promise.
+        let is_frozen = self.reads.heard(&link.cache, home) != link.cache.heard(home);
+        self.reads.stamp(home) <= promised && !is_frozen
     }
 
     fn finish_free(&mut self) -> Result<Committed> {
-        let result = match self.home {
-            Some(home) => self.validate_here(home),
+        let result = match self.homes.all().first() {
+            Some(home) => self.validate_here(*home),
             None => Ok(nothing()),
         };
         self.end(match &result {
@@ -72,7 +88,7 @@ impl Transaction {
         })
     }
 
-    fn evidence(&mut self, home: HomeId) -> Result<Position> {
+    pub(super) fn evidence(&mut self, home: HomeId) -> Result<Position> {
         let evidence = self.reads.evidence(&self.link.cache, home);
         evidence.map_err(|doomed| self.doomed(doomed))
     }
@@ -104,81 +120,6 @@ impl Transaction {
             "home {name} was not heard of for {home_silent} ms: what was read may be older than the session allows"
         )))
     }
-
-    async fn commit_at(&mut self, home: HomeId) -> Result<Committed> {
-        let since = Instant::now();
-        let due = since + self.session.commit_timeout;
-        // What is known to be hopeless is not sent.
-        self.evidence(home)?;
-        // While nothing was sent, it is certain that nothing happened: better than an unknown outcome.
-        self.link.reach(home, due).await?;
-        let staged = self.stage(home, due).await?;
-        let result = self.send(home, &staged, due).await;
-        self.link.counters.waited_for_commit(since);
-        result
-    }
-
-    async fn stage(&mut self, home: HomeId, due: Instant) -> Result<Staged> {
-        let mut staged = Staged::none(&self.link, home);
-        let large = self.writes.large();
-        if large.is_empty() {
-            return Ok(staged);
-        }
-        if large.len() > STAGED_PER_MEMBER_MAX {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!("a transaction writes at most {STAGED_PER_MEMBER_MAX} large objects"),
-            ));
-        }
-        let since = Instant::now();
-        staged.register(due).await?;
-        for object in large {
-            if let Some(bytes) = self.writes.get(object).and_then(|own| own.bytes()) {
-                staged.stage(object, bytes, due).await?;
-            }
-        }
-        self.link.counters.waited_for_room(since);
-        Ok(staged)
-    }
-
-    /// Sends the commit, and again while the home is busy: it says so before anything is recorded (rule 11).
-    async fn send(&mut self, home: HomeId, staged: &Staged, due: Instant) -> Result<Committed> {
-        let writes = self.writes.page_writes(&staged.values);
-        loop {
-            let part = Part {
-                home,
-                evidence: self.evidence(home)?,
-                reads: self.reads.reads(home).collect(),
-                writes: writes.clone(),
-            };
-            // Whoever drops the future does not stop the commit: its slots and values stay its own.
-            self.in_doubt = true;
-            let answer = self.link.commit(vec![part], &staged.tokens, due).await;
-            self.in_doubt = false;
-            let pause = match answer {
-                Ok((id, Outcome::Committed { position, stamp })) => {
-                    let wrote = !writes.is_empty();
-                    return Ok(Committed {
-                        id: Some(id),
-                        position: Some(position),
-                        stamp: wrote.then_some(stamp),
-                    });
-                }
-                Ok((_, Outcome::Refused(Refusal::Busy { retry_after_ms }))) => {
-                    std::time::Duration::from_millis(u64::from(retry_after_ms))
-                }
-                Ok((_, Outcome::Refused(refusal))) => return Err(refusal.into()),
-                Err(error) => match error.kind() {
-                    ErrorKind::Busy { retry_after } => retry_after,
-                    _ => return Err(error),
-                },
-            };
-            if Instant::now() + pause > due {
-                return Err(Error::busy(pause));
-            }
-            self.link.pause(pause, due).await?;
-        }
-    }
 }
 
 /// Whether a failed commit certainly had no effect.
@@ -197,7 +138,8 @@ fn ending_of(error: &Error) -> Ending {
     }
 }
 
-fn nothing() -> Committed {
+/// The end of what touched no home.
+pub(super) fn nothing() -> Committed {
     Committed {
         id: None,
         position: None,

@@ -4,7 +4,7 @@
 //! which the read set has, answers for all of them, and they need no place in it; a transaction that reads sixty-four
 //! megabytes carries one slot as evidence.
 
-use super::{Transaction, torn};
+use super::{ObjectAt, Transaction, torn};
 use crate::limits::{LARGE_WINDOW, STAGE_WINDOW};
 use crate::link::{Link, Tokens, Told, Wait, called, fetched};
 use crate::{Error, Result};
@@ -21,14 +21,10 @@ use thorp_core::message::{CallError, Request, Response};
 
 impl Transaction {
     /// A large object's bytes.
-    pub(super) async fn assemble(
-        &mut self,
-        object: ObjectId,
-        overflow: Overflow,
-    ) -> Result<Vec<u8>> {
-        check_head(object, overflow)?;
+    pub(super) async fn assemble(&mut self, at: ObjectAt, overflow: Overflow) -> Result<Vec<u8>> {
+        check_head(at.object, overflow)?;
         let mut whole = Vec::with_capacity(overflow.bytes as usize);
-        self.visit_pages(object, overflow, 0..overflow.pages, |_, chunk| {
+        self.visit_pages(at, overflow, 0..overflow.pages, |_, chunk| {
             whole.extend_from_slice(chunk);
         })
         .await?;
@@ -38,12 +34,12 @@ impl Transaction {
     /// A part of a large object's bytes.
     pub(super) async fn read_part(
         &mut self,
-        object: ObjectId,
+        at: ObjectAt,
         overflow: Overflow,
         from: u64,
         len: usize,
     ) -> Result<Vec<u8>> {
-        check_head(object, overflow)?;
+        check_head(at.object, overflow)?;
         let end = from.saturating_add(len as u64).min(overflow.bytes);
         if from >= end {
             return Ok(Vec::new());
@@ -52,7 +48,7 @@ impl Transaction {
         let first = from / chunk_bytes;
         let pages = first as u32..end.div_ceil(chunk_bytes) as u32;
         let mut part = Vec::with_capacity((end - from) as usize);
-        self.visit_pages(object, overflow, pages, |index, chunk| {
+        self.visit_pages(at, overflow, pages, |index, chunk| {
             let begin = u64::from(index) * chunk_bytes;
             let start = from.saturating_sub(begin).min(chunk.len() as u64) as usize;
             let stop = (end - begin).min(chunk.len() as u64) as usize;
@@ -65,12 +61,12 @@ impl Transaction {
     /// Visits the chunks of some of a large object's pages in order, with many of them on their way at a time.
     async fn visit_pages(
         &mut self,
-        object: ObjectId,
+        at: ObjectAt,
         overflow: Overflow,
         pages: Range<u32>,
         mut visit: impl FnMut(u32, &[u8]),
     ) -> Result<()> {
-        let (home, due) = (self.home.unwrap_or_default(), self.fetch_due());
+        let (ObjectAt { home, object }, due) = (at, self.fetch_due());
         let place = |index: u32| place_in(home, object.page.segment, overflow, index);
         let mut window: VecDeque<Option<Wait>> = VecDeque::new();
         let mut asked = pages.start;

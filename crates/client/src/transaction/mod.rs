@@ -1,10 +1,12 @@
 //! Transactions.
 
 mod commit;
+mod homes;
 mod large;
 mod read;
 mod roots;
 mod scan;
+mod send;
 mod typed;
 mod write;
 mod writes;
@@ -12,16 +14,22 @@ mod writes;
 use crate::link::{Ending, Link};
 use crate::member::Member;
 use crate::{Error, ErrorKind, Reference, Result, Session};
+use homes::Homes;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::{Doomed, ReadSet};
 use thorp_core::ids::{HomeId, ObjectId, Place};
+use thorp_core::limits::PARTICIPANTS_MAX;
 use writes::Writes;
 
-/// A transaction: all of it happens, at one moment, or nothing. It sees one state of the home, with its own writes over
-/// it. Dropped without [`Transaction::commit`], it has no effect.
+/// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over
+/// it; that these fit together is known when it commits. Dropped without [`Transaction::commit`], it has no effect.
+///
+/// It may read and write segments of several homes (at most [`PARTICIPANTS_MAX`]). Then each of them votes for its part; what
+/// is in the way of a vote whose outcome a home does not know yet is refused as a [`Conflict`](crate::ErrorKind::Conflict),
+/// and an error tells [whose](Error::home) it is.
 ///
 /// All methods fail with [`Conflict`](crate::ErrorKind::Conflict) once the transaction is known to be hopeless. Where
 /// [`Member::transact`] does what you want, it is the shorter way: it runs the transaction again.
@@ -45,8 +53,8 @@ pub struct Transaction {
     reads: ReadSet,
     writes: Writes,
     /// Large objects that were read, put together.
-    large: HashMap<ObjectId, Vec<u8>>,
-    home: Option<HomeId>,
+    large: HashMap<ObjectAt, Vec<u8>>,
+    homes: Homes,
     /// It is sent and not answered: what is not waited for goes on.
     in_doubt: bool,
     ending: Option<Ending>,
@@ -62,7 +70,7 @@ impl Transaction {
             session,
             writes: Writes::default(),
             large: HashMap::new(),
-            home: None,
+            homes: Homes::default(),
             in_doubt: false,
             ending: None,
         }
@@ -83,10 +91,8 @@ impl Transaction {
 
     /// Whether what was read is no longer so. What a program concluded from it need not be true either.
     pub(crate) fn is_doomed(&mut self) -> bool {
-        match self.home {
-            Some(home) => self.reads.evidence(&self.link.cache, home).is_err(),
-            None => false,
-        }
+        let mut homes = self.homes.all().iter();
+        homes.any(|home| self.reads.evidence(&self.link.cache, *home).is_err())
     }
 
     /// Ends the transaction, once.
@@ -101,23 +107,20 @@ impl Transaction {
             Ending::Conflict | Ending::Aborted => self.writes.give_back(),
         }
         self.large.clear();
-        self.home = None;
+        self.homes.clear();
         self.reads.finish(&self.link.cache);
         self.link.counters.ended(ending);
     }
 
-    /// A transaction is at one home, for now.
+    /// Something of a home is read or written.
     fn enter(&mut self, home: HomeId) -> Result<()> {
-        match self.home {
-            Some(entered) if entered == home => Ok(()),
-            None => {
-                self.home = Some(home);
-                Ok(())
-            }
-            Some(_) => Err(Error::invalid(
-                "a transaction over several homes is not supported yet: use one for each home",
-            )),
+        if self.homes.enter(home) {
+            return Ok(());
         }
+        Err(Error::new(
+            ErrorKind::TooLarge,
+            format!("a transaction takes in at most {PARTICIPANTS_MAX} homes"),
+        ))
     }
 
     fn doomed(&self, doomed: Doomed) -> Error {
@@ -147,8 +150,24 @@ impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction")
             .field("session", &self.session)
-            .field("home", &self.home)
+            .field("homes", &self.homes.all())
             .finish_non_exhaustive()
+    }
+}
+
+/// An object of one of several homes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct ObjectAt {
+    home: HomeId,
+    object: ObjectId,
+}
+
+impl From<&Reference> for ObjectAt {
+    fn from(reference: &Reference) -> Self {
+        ObjectAt {
+            home: reference.home,
+            object: reference.object,
+        }
     }
 }
 

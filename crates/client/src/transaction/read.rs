@@ -1,12 +1,12 @@
 //! Reading objects.
 
 use super::writes::Own;
-use super::{Transaction, gone, place_of};
+use super::{ObjectAt, Transaction, gone, place_of};
 use crate::link::block_on;
-use crate::{Error, Reference, Result};
+use crate::{Error, ErrorKind, Reference, Result};
 use std::time::Instant;
 use thorp_cache::ReadError;
-use thorp_core::ids::{ObjectId, PageId, Place, Slot};
+use thorp_core::ids::{PageId, Place, Slot};
 use thorp_core::image::{Content, Overflow};
 
 /// Where an object's bytes are.
@@ -30,7 +30,7 @@ pub(super) enum Need {
     /// A page.
     Page(Place),
     /// The pages of a large object.
-    Whole(ObjectId, Overflow),
+    Whole(ObjectAt, Overflow),
 }
 
 impl Transaction {
@@ -114,7 +114,7 @@ impl Transaction {
         self.enter(reference.home)?;
         let object = reference.object;
         if !self.writes.is_empty()
-            && let Some(own) = self.writes.get(object)
+            && let Some(own) = self.writes.get(reference.into())
         {
             return find_own(own, reference);
         }
@@ -137,9 +137,10 @@ impl Transaction {
     fn find_overflow(&mut self, reference: &Reference, overflow: Overflow) -> Result<Found> {
         let object = reference.object;
         if overflow.pages != 1 {
-            return Ok(match self.large.contains_key(&object) {
+            let at = ObjectAt::from(reference);
+            return Ok(match self.large.contains_key(&at) {
                 true => Found::Whole,
-                false => Found::Need(Need::Whole(object, overflow)),
+                false => Found::Need(Need::Whole(at, overflow)),
             });
         }
         let place = Place {
@@ -200,19 +201,34 @@ impl Transaction {
 
     pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
         let since = Instant::now();
-        let source = self.link.fetch(place, due).await?;
+        let source = match self.link.fetch(place, due).await {
+            Ok(source) => source,
+            Err(error) => return Err(self.not_fetched(place, error)),
+        };
         self.link.counters.waited_for_page(since, source);
         Ok(())
+    }
+
+    /// A reference may lead to a home that neither this member nor its site was told to join.
+    fn not_fetched(&self, place: Place, error: Error) -> Error {
+        if error.kind() == ErrorKind::HomeUnreachable && self.link.homes.name(place.home).is_none()
+        {
+            return Error::unreachable(format!(
+                "home {} was never heard of, and the reference leads there: join it, or have the site join it",
+                place.home
+            ));
+        }
+        error
     }
 
     /// The bytes that were found.
     pub(super) fn show(&self, reference: &Reference, found: Found) -> Result<&[u8]> {
         let object = reference.object;
         let bytes = match found {
-            Found::Own => self.writes.get(object).and_then(Own::bytes),
+            Found::Own => self.writes.get(reference.into()).and_then(Own::bytes),
             Found::Inline => self.held(place_of(reference), object.slot),
             Found::Spilled(place) => self.held(place, Slot(0)),
-            Found::Whole => self.large.get(&object).map(Vec::as_slice),
+            Found::Whole => self.large.get(&reference.into()).map(Vec::as_slice),
             Found::Need(_) => None,
         };
         // Found a moment ago, and nothing happened since.

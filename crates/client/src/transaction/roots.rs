@@ -53,7 +53,7 @@ impl Transaction {
         let object = roots_of(segment);
         if is_first {
             let act = Act::Created(bytes);
-            self.writes.set(object.object, object.generation, act);
+            self.writes.set((&object).into(), object.generation, act);
             return Ok(());
         }
         self.write(&object, bytes)

@@ -1,6 +1,6 @@
 //! Visiting every object of a segment.
 
-use super::Transaction;
+use super::{ObjectAt, Transaction};
 use crate::limits::SCAN_AHEAD;
 use crate::link::block_on;
 use crate::room::Ground;
@@ -32,7 +32,7 @@ impl Transaction {
         let extent = self.extent(segment).await?;
         let own = self
             .writes
-            .pages()
+            .pages(ground.home)
             .filter(|page| page.segment == ground.segment);
         let end = own.map(|page| page.page.next()).max().unwrap_or_default();
         let mut asked = PageNo(1);
@@ -91,7 +91,8 @@ impl Transaction {
             page: place.page,
             slot,
         };
-        if let Some(own) = self.writes.get(object) {
+        let home = ground.home;
+        if let Some(own) = self.writes.get(ObjectAt { home, object }) {
             return Ok(own.bytes().map(|_| own.generation));
         }
         if !theirs {

@@ -50,7 +50,7 @@ impl Transaction {
             bytes.len(),
         )?;
         if let Found::Own = found {
-            return self.patch_own(whole.object, part, bytes);
+            return self.patch_own(&whole, part, bytes);
         }
         let mut value = base.to_vec();
         value[part.clone()].copy_from_slice(bytes);
@@ -59,13 +59,13 @@ impl Transaction {
             Found::Whole => Act::Written(value),
             _ => Act::Patched(value, part),
         };
-        self.large.remove(&whole.object);
+        self.large.remove(&(&whole).into());
         self.set(&whole, act);
         Ok(())
     }
 
-    fn patch_own(&mut self, object: ObjectId, part: Range<usize>, bytes: &[u8]) -> Result<()> {
-        match self.writes.get_mut(object).map(|own| &mut own.act) {
+    fn patch_own(&mut self, whole: &Reference, part: Range<usize>, bytes: &[u8]) -> Result<()> {
+        match self.writes.get_mut(whole.into()).map(|own| &mut own.act) {
             Some(Act::Created(value) | Act::Written(value)) => {
                 value[part].copy_from_slice(bytes);
             }
@@ -74,7 +74,7 @@ impl Transaction {
                 // One patch for each object: what lies between two was read, so it is right.
                 *changed = changed.start.min(part.start)..changed.end.max(part.end);
             }
-            Some(Act::Deleted) | None => return Err(gone(object)),
+            Some(Act::Deleted) | None => return Err(gone(whole.object)),
         }
         Ok(())
     }
@@ -136,14 +136,14 @@ impl Transaction {
     pub fn delete(&mut self, reference: &Reference) -> Result<()> {
         let own = self.own(reference)?;
         match own.map(|own| &own.act) {
-            Some(Act::Created(_)) => self.writes.uncreate(reference.object),
+            Some(Act::Created(_)) => self.writes.uncreate(reference.into()),
             _ => self.set(reference, Act::Deleted),
         }
         Ok(())
     }
 
     fn set(&mut self, reference: &Reference, act: Act) {
-        self.writes.set(reference.object, reference.generation, act);
+        self.writes.set(reference.into(), reference.generation, act);
     }
 
     /// What this transaction did to an object that is to be replaced or deleted.
@@ -161,7 +161,7 @@ impl Transaction {
             return Err(Error::invalid("this page is the home's own"));
         }
         let generation = reference.generation;
-        match self.writes.get_mut(object) {
+        match self.writes.get_mut(reference.into()) {
             Some(own) if own.generation != generation || own.bytes().is_none() => Err(gone(object)),
             own => Ok(own),
         }
@@ -216,13 +216,15 @@ impl Transaction {
         let object = object_in(ground.segment, taken);
         let generation = FIRST_GENERATION;
         let from = (Arc::clone(ground), taken);
-        self.writes.create(object, generation, bytes, from);
-        Reference {
+        let reference = Reference {
             home: ground.home,
             object,
             generation,
             offset: 0,
-        }
+        };
+        let at = (&reference).into();
+        self.writes.create(at, generation, bytes, from);
+        reference
     }
 }
 

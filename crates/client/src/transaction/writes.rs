@@ -5,19 +5,20 @@ use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use thorp_core::change::{Blob, NewValue, WriteOp};
-use thorp_core::ids::{Generation, ObjectId, PageId, Slot};
+use thorp_core::ids::{Generation, HomeId, ObjectId, PageId, Slot};
 use thorp_core::image::Overflow;
 use thorp_core::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_core::message::PageWrites;
 
+use super::ObjectAt;
 use crate::room::{Ground, Taken};
 
 /// A transaction's writes.
 #[derive(Default)]
 pub(super) struct Writes {
-    own: HashMap<ObjectId, Own, Mixing>,
+    own: HashMap<ObjectAt, Own, Mixing>,
     /// Slots taken for objects that were created.
-    taken: Vec<(ObjectId, Arc<Ground>, Taken)>,
+    taken: Vec<(ObjectAt, Arc<Ground>, Taken)>,
 }
 
 /// What a transaction did to an object.
@@ -76,18 +77,18 @@ impl Writes {
         self.own.is_empty()
     }
 
-    pub(super) fn get(&self, object: ObjectId) -> Option<&Own> {
+    pub(super) fn get(&self, object: ObjectAt) -> Option<&Own> {
         self.own.get(&object)
     }
 
-    pub(super) fn get_mut(&mut self, object: ObjectId) -> Option<&mut Own> {
+    pub(super) fn get_mut(&mut self, object: ObjectAt) -> Option<&mut Own> {
         self.own.get_mut(&object)
     }
 
     /// A new object in a slot that was taken for it.
     pub(super) fn create(
         &mut self,
-        object: ObjectId,
+        object: ObjectAt,
         generation: Generation,
         bytes: Vec<u8>,
         from: (Arc<Ground>, Taken),
@@ -97,12 +98,12 @@ impl Writes {
         self.own.insert(object, Own { generation, act });
     }
 
-    pub(super) fn set(&mut self, object: ObjectId, generation: Generation, act: Act) {
+    pub(super) fn set(&mut self, object: ObjectAt, generation: Generation, act: Act) {
         self.own.insert(object, Own { generation, act });
     }
 
     /// Takes back a creation, as if it had not been.
-    pub(super) fn uncreate(&mut self, object: ObjectId) {
+    pub(super) fn uncreate(&mut self, object: ObjectAt) {
         self.own.remove(&object);
         if let Some(at) = self.taken.iter().position(|(of, ..)| *of == object) {
             let (_, ground, taken) = self.taken.swap_remove(at);
@@ -124,30 +125,42 @@ impl Writes {
         self.taken.clear();
     }
 
-    /// Values that travel ahead of the commit.
-    pub(super) fn large(&self) -> Vec<ObjectId> {
+    /// Whether anything is written at a home.
+    pub(super) fn are_at(&self, home: HomeId) -> bool {
+        self.own.keys().any(|at| at.home == home)
+    }
+
+    /// Values that travel ahead of the commit's part at a home.
+    pub(super) fn large(&self, home: HomeId) -> Vec<ObjectId> {
         let mut large: Vec<ObjectId> = self
             .own
             .iter()
-            .filter(|(_, own)| is_large(own))
-            .map(|(object, _)| *object)
+            .filter(|(at, own)| at.home == home && is_large(own))
+            .map(|(at, _)| at.object)
             .collect();
         large.sort_unstable();
         large
     }
 
-    /// The created objects of a page, and the pages beyond `from` that have any.
-    pub(super) fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.own.keys().map(|object| object.page)
+    /// The pages of a home that are written.
+    pub(super) fn pages(&self, home: HomeId) -> impl Iterator<Item = PageId> + '_ {
+        let at_home = self.own.keys().filter(move |at| at.home == home);
+        at_home.map(|at| at.object.page)
     }
 
-    /// What the commit carries: pages and slots ascending, each once.
-    pub(super) fn page_writes(&self, staged: &HashMap<ObjectId, Overflow>) -> Vec<PageWrites> {
-        let mut objects: Vec<(&ObjectId, &Own)> = self.own.iter().collect();
-        objects.sort_unstable_by_key(|(object, _)| **object);
+    /// What the commit carries to a home: pages and slots ascending, each once.
+    pub(super) fn page_writes(
+        &self,
+        home: HomeId,
+        staged: &HashMap<ObjectId, Overflow>,
+    ) -> Vec<PageWrites> {
+        let at_home = self.own.iter().filter(|(at, _)| at.home == home);
+        let mut objects: Vec<(ObjectId, &Own)> =
+            at_home.map(|(at, own)| (at.object, own)).collect();
+        objects.sort_unstable_by_key(|(object, _)| *object);
         let mut pages: Vec<PageWrites> = Vec::new();
         for (object, own) in objects {
-            let write: (Slot, WriteOp) = (object.slot, own.op(staged.get(object).copied()));
+            let write: (Slot, WriteOp) = (object.slot, own.op(staged.get(&object).copied()));
             match pages.last_mut() {
                 Some(page) if page.page == object.page => page.slots.push(write),
                 _ => pages.push(PageWrites {

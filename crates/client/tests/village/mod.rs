@@ -20,6 +20,7 @@ use thorp_core::door::{Core, Effect, Input, LoadResult, Out};
 use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
 use thorp_core::ids::{HomeId, MemberId, NodeKind, PageId, Peer};
 use thorp_core::limits::REGISTRATIONS_MAX;
+use thorp_core::note::Note;
 use thorp_core::redirector::{Redirector, RedirectorConfig};
 use thorp_core::storage::{Batch, Op, Reader, Scan, StorageError, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config, now};
@@ -28,6 +29,7 @@ use thorp_net::{Address, LinkDelay, Listener};
 /// A village, gone with the test.
 pub(crate) struct Village {
     dir: TempDir,
+    name: String,
     identity: Identity,
     address: Address,
     home: Handle<Home>,
@@ -63,9 +65,34 @@ impl Village {
         Self::with(Duration::ZERO, members)
     }
 
+    /// One more home of the same village, which knows the way to this one (rule 10).
+    pub(crate) fn beside(&self, name: &str, id: u32) -> Self {
+        let dir = TempDir::new().unwrap();
+        let identity = self.identity.clone();
+        let others = vec![self.address.clone()];
+        Self::at(
+            dir,
+            identity,
+            (name, id),
+            others,
+            (Duration::ZERO, REGISTRATIONS_MAX),
+        )
+    }
+
     fn with(one_way: Duration, registrations_max: usize) -> Self {
         let dir = TempDir::new().unwrap();
         let identity = Identity::open_or_create(dir.path().join("identity"), "alps").unwrap();
+        let limits = (one_way, registrations_max);
+        Self::at(dir, identity, ("alps", 7), Vec::new(), limits)
+    }
+
+    fn at(
+        dir: TempDir,
+        identity: Identity,
+        (name, id): (&str, u32),
+        others: Vec<Address>,
+        (one_way, registrations_max): (Duration, usize),
+    ) -> Self {
         let (memory, control) = (Memory::default(), Arc::<Control>::default());
         let (start, started) = tokio::sync::mpsc::unbounded_channel();
         let (tell, told) = mpsc::channel();
@@ -76,11 +103,15 @@ impl Village {
             control: Arc::clone(&control),
             one_way,
             registrations_max,
+            name: name.to_owned(),
+            id: HomeId(id),
+            others,
         };
         thread::spawn(move || in_runtime(keeper.keep(started, tell)));
         let (home, address) = told.recv().unwrap();
         Village {
             dir,
+            name: name.to_owned(),
             identity,
             address,
             home,
@@ -117,7 +148,7 @@ impl Village {
     pub(crate) fn member_at(&self, path: &str) -> (Member, Segment) {
         let member = self.member();
         let segment = member
-            .open_or_create(&format!("thorp://alps/{path}"))
+            .open_or_create(&format!("thorp://{}/{path}", self.name))
             .unwrap();
         (member, segment)
     }
@@ -196,10 +227,16 @@ impl Village {
 
     /// A site below the home; its address.
     pub(crate) fn site(&self, cache_bytes: usize) -> String {
+        self.site_below(&[], cache_bytes)
+    }
+
+    /// A site below this home and others of its village.
+    pub(crate) fn site_below(&self, others: &[&Village], cache_bytes: usize) -> String {
         let (tell, told) = mpsc::channel();
-        let (identity, parent) = (self.identity.clone(), self.address.clone());
-        let socket = self.path("site.sock");
-        thread::spawn(move || in_runtime(keep_site(identity, parent, socket, cache_bytes, tell)));
+        let mut parents = vec![self.address.clone()];
+        parents.extend(others.iter().map(|home| home.address.clone()));
+        let (identity, socket) = (self.identity.clone(), self.path("site.sock"));
+        thread::spawn(move || in_runtime(keep_site(identity, parents, socket, cache_bytes, tell)));
         told.recv().unwrap()
     }
 }
@@ -225,6 +262,9 @@ struct Keeper {
     control: Arc<Control>,
     one_way: Duration,
     registrations_max: usize,
+    name: String,
+    id: HomeId,
+    others: Vec<Address>,
 }
 
 impl Keeper {
@@ -233,13 +273,18 @@ impl Keeper {
         mut started: tokio::sync::mpsc::UnboundedReceiver<()>,
         tell: mpsc::Sender<(Handle<Home>, Address)>,
     ) {
-        let hello = peer(NodeKind::Home, 1, "alps");
+        let node = MemberId(u128::from(self.id.0));
+        let hello = peer(NodeKind::Home, node.0, &self.name);
         let mut net = net_config(NodeKind::Home);
         net.delay = LinkDelay::new(self.one_way);
         let address = Address::Unix(self.socket.clone());
         let listener = Listener::bind(&address, &self.identity, net).await.unwrap();
         let mut config = DriverConfig::new(self.identity.clone(), hello);
         config.listeners.push(listener);
+        let others = self.others.iter().map(|other| vec![other.clone()]);
+        config.parents = others
+            .map(|other| ParentConfig::new(other).on_demand())
+            .collect();
         let (mut driver, handle) = Driver::new(config);
         tell.send((handle.clone(), address)).unwrap();
         let mut world = HomeWorld {
@@ -249,7 +294,7 @@ impl Keeper {
         };
         loop {
             let mut first = Out::new();
-            let mut config = HomeConfig::new(HomeId(7), "alps".to_owned(), MemberId(1));
+            let mut config = HomeConfig::new(self.id, self.name.clone(), node);
             config.registrations_max = self.registrations_max;
             let mut home = Home::open(config, &self.memory, now(), &mut first).unwrap();
             self.control.lives.fetch_add(1, Ordering::SeqCst);
@@ -273,6 +318,12 @@ struct HomeWorld {
 }
 
 impl World for HomeWorld {
+    fn note(&mut self, note: Note) {
+        if note == Note::OtherHomeWanted {
+            self.handle.want_parents();
+        }
+    }
+
     fn effect(&mut self, effect: Effect) {
         let input = match effect {
             Effect::Append(batch) => {
@@ -302,7 +353,7 @@ impl HomeWorld {
 
 async fn keep_site(
     identity: Identity,
-    parent: Address,
+    parents: Vec<Address>,
     socket: PathBuf,
     cache_bytes: usize,
     tell: mpsc::Sender<String>,
@@ -312,7 +363,8 @@ async fn keep_site(
     let listener = Listener::bind(&address, &identity, net_config(hello.kind));
     let mut config = DriverConfig::new(identity.clone(), hello);
     config.listeners.push(listener.await.unwrap());
-    config.parents.push(ParentConfig::new(vec![parent]));
+    let parents = parents.into_iter().map(|parent| vec![parent]);
+    config.parents = parents.map(ParentConfig::new).collect();
     let (mut driver, _handle) = Driver::new(config);
     let mut config = RedirectorConfig::new(MemberId(2), "valley".to_owned());
     config.cache_bytes = cache_bytes;

@@ -14,7 +14,7 @@ use crate::ids::{
 use crate::limits::{
     CHILDREN_MAX, ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX, SWEPT_PAGES_MAX,
 };
-use crate::message::Down;
+use crate::message::{Down, Reported};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -245,6 +245,36 @@ impl Children {
             self.directory.enter(page, holder);
         }
         Some(entry)
+    }
+
+    /// Enters a child for pages that it holds from an earlier stream, all under
+    /// the next number, before it is looked at whether they have changed (rule
+    /// 13). Tells those that there is no room for: the child has to give them up.
+    pub fn enter_reported(
+        &mut self,
+        edge: EdgeId,
+        pages: &[Reported],
+    ) -> Option<(EntryNo, Vec<PageId>)> {
+        let child = self.by_edge.get_mut(&edge)?;
+        if child.entries >= self.limits.enterings_max {
+            self.worn_out.insert(edge);
+            return None;
+        }
+        child.entries = child.entries.next();
+        let holder = Holder {
+            child: child.no,
+            complete: false,
+            entry: child.entries,
+        };
+        let mut refused = Vec::new();
+        for page in pages.iter().map(|reported| reported.page) {
+            if self.has_room(edge, page) {
+                self.directory.enter(page, holder);
+            } else {
+                refused.push(page);
+            }
+        }
+        Some((holder.entry, refused))
     }
 
     /// A child that has no entry numbers left: its edge has to end.

@@ -9,9 +9,10 @@ use super::votes::{State, Vote};
 use super::{Home, Then, outcomes};
 use crate::door::Out;
 use crate::ids::{
-    CommitId, EdgeId, Epoch, HomeId, Now, PageId, PageNo, Position, Registration, SegmentId, Stamp,
+    CommitId, EdgeId, Epoch, HomeId, Millis, Now, PageId, PageNo, Position, Registration,
+    SegmentId, Stamp,
 };
-use crate::limits::{IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX, PARTICIPANTS_MAX, VOTES_MAX};
+use crate::limits::{IN_DOUBT_MS, IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX, PARTICIPANTS_MAX, VOTES_MAX};
 use crate::message::{
     CallError, CallId, CommitRequest, Decision, Down, InvalidCommit, Outcome, Part, Participant,
     Refusal, Request, Response, Up,
@@ -19,11 +20,39 @@ use crate::message::{
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::storage::Op;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// The votes of a home whose outcomes it does not know (rule 10), for people.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Doubts {
+    /// How many.
+    pub votes: usize,
+    /// How long the oldest has been one, in milliseconds; since the start, if it is from before.
+    pub oldest_ms: u64,
+    /// The other homes of those that are old enough to be asked about, and whether there is a way to them.
+    pub homes: BTreeMap<HomeId, bool>,
+}
+
 impl Home {
+    /// What is in doubt here.
+    pub fn doubts(&self, now: Millis) -> Doubts {
+        let mut doubts = Doubts::default();
+        let in_doubt = self.votes.iter().map(|(_, vote)| vote);
+        for vote in in_doubt.filter(|vote| vote.state == State::InDoubt) {
+            let age_ms = now.since(vote.since);
+            doubts.votes += 1;
+            doubts.oldest_ms = doubts.oldest_ms.max(age_ms);
+            if age_ms >= IN_DOUBT_MS {
+                let others = vote.others().map(|other| other.home);
+                let others = others.map(|home| (home, self.others.contains_key(&home)));
+                doubts.homes.extend(others);
+            }
+        }
+        doubts
+    }
+
     /// What a part locks, or would lock.
     pub(super) fn locks_of(&self, part: &Part) -> Locks {
         let raises = |segment: &SegmentId, page: PageNo| {
@@ -106,6 +135,9 @@ impl Home {
             if let State::Ended(outcome) = &vote.state {
                 let then = Then::Tell(edge, whose.id, outcome.clone());
                 return self.after_all(then, out);
+            }
+            if vote.state == State::InDoubt {
+                out.note(Note::DecidedByMember);
             }
             return self.decided(now, whose.id, decision, out);
         }
@@ -267,8 +299,10 @@ impl Home {
     }
 
     fn ask_other(&mut self, other: Participant, commit: CommitId, out: &mut Out) {
-        let edge = self.others.get(&other.home).copied();
-        let (Some(edge), Some(vote)) = (edge, self.votes.get_mut(commit)) else {
+        let Some(edge) = self.others.get(&other.home).copied() else {
+            return out.note(Note::OtherHomeWanted);
+        };
+        let Some(vote) = self.votes.get_mut(commit) else {
             return;
         };
         out.note(Note::InDoubtAsked);

@@ -21,6 +21,7 @@ mod outcomes;
 mod pages;
 mod parking;
 pub mod records;
+mod resync;
 mod segments;
 mod serve;
 mod staging;
@@ -29,6 +30,7 @@ mod tests;
 mod under_way;
 mod votes;
 
+pub use agree::Doubts;
 pub use open::HomeConfig;
 pub use records::{decode_page, page_key};
 
@@ -327,6 +329,12 @@ impl Home {
                     out.down(edge, Down::Unwatched { home, segment });
                 }
             }
+            Up::Report {
+                epoch,
+                report,
+                pages,
+                ..
+            } => self.report(edge, epoch, report, &pages, out),
             Up::Commit(request) => self.commit(now, edge, request, out),
             Up::Decide {
                 commit,

@@ -109,6 +109,28 @@ impl Pages {
         Some(versions.front()?.1.clone().unwrap_or_else(Image::empty))
     }
 
+    /// Whether a page may have changed above a position, as far as its image, its
+    /// changes and what is installed tell.
+    pub(super) fn may_have_changed(
+        &self,
+        page: PageId,
+        as_of: Position,
+        installed: Position,
+    ) -> bool {
+        if !self.aside.changes(page).is_empty() {
+            return true;
+        }
+        let Some(entry) = self.pages.get(&page) else {
+            return as_of < installed;
+        };
+        if let Some((position, image)) = entry.versions.back() {
+            // When a page that is gone went, its image cannot tell.
+            return image.is_none() || *position > as_of;
+        }
+        let last = entry.mob.last().map(|modified| modified.position);
+        entry.damaged || last.unwrap_or(installed).max(installed) > as_of
+    }
+
     /// Whether a page has to be asked of the store; true only once.
     pub(super) fn begin_load(&mut self, page: PageId) -> bool {
         let entry = self.pages.entry(page).or_default();

@@ -194,6 +194,11 @@ pub fn vote_key(registration: Registration, sequence: u64) -> Vec<u8> {
     [VOTE_PREFIX, &pair_key(registration, sequence)].concat()
 }
 
+/// The registration and the sequence of a vote's key.
+pub fn vote_of(key: &[u8]) -> Option<(Registration, u64)> {
+    pair_of(key.strip_prefix(VOTE_PREFIX)?)
+}
+
 /// The range of all votes.
 pub fn vote_range() -> (Vec<u8>, Vec<u8>) {
     (VOTE_PREFIX.to_vec(), b"vote0".to_vec())

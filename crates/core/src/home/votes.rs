@@ -26,6 +26,8 @@ pub(super) struct Vote {
     /// Pages that the decision waits for: they stay in memory.
     pub(super) needs: BTreeSet<PageId>,
     locks: Locks,
+    /// When it was given, or found in the store.
+    pub(super) since: Millis,
     /// When the other homes are asked next.
     pub(super) ask_at: Millis,
     /// What was asked of other homes and is not answered.
@@ -57,6 +59,7 @@ impl Vote {
             state: State::InDoubt,
             needs: BTreeSet::new(),
             locks,
+            since: now,
             ask_at: now.plus(IN_DOUBT_MS),
             asked: BTreeMap::new(),
             votes: BTreeMap::new(),

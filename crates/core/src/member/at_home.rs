@@ -1,5 +1,6 @@
 //! What a member knows of one home, and how its pages follow the stream.
 
+use super::resync::Resync;
 use crate::change::{self, PageChange, PageSlots};
 use crate::door::{Out, Publish};
 use crate::ids::{EntryNo, HomeId, PageId, Position, Registration, SegmentId, Stamp, Ticket};
@@ -16,6 +17,7 @@ use alloc::vec::Vec;
 pub(super) struct AtHome {
     pub(super) up: Upstream<Ticket>,
     pub(super) pages: BTreeMap<PageId, Held>,
+    pub(super) resync: Resync,
     pub(super) registration: Option<Registration>,
     pub(super) registering: bool,
     /// What is watched, and by which request of the program.
@@ -35,6 +37,7 @@ impl AtHome {
         AtHome {
             up: Upstream::new(home),
             pages: BTreeMap::new(),
+            resync: Resync::new(),
             registration: None,
             registering: false,
             watches: BTreeMap::new(),
@@ -54,7 +57,31 @@ impl AtHome {
             position: self.up.position,
             watermark: self.up.watermark,
             heard: self.up.heard,
+            missed: None,
         }
+    }
+
+    /// Takes in what the stream says of one position.
+    pub(super) fn take_step(
+        &mut self,
+        changes: &[PageChange],
+        at: (Position, Stamp),
+        out: &mut Out,
+    ) {
+        if self.up.is_held() {
+            return self.take_held(changes, at);
+        }
+        let mut publish = self.publish();
+        // What a parent from behind tells once more changes nothing that is held or was read,
+        // and would be told to watches as if it were of here.
+        let is_new = at.0 >= self.up.position;
+        for change in changes {
+            if is_new {
+                publish.touched.push((change.page, change.slot_set()));
+            }
+            self.apply(change, at.0, at.1, &mut publish, out);
+        }
+        out.publish(publish);
     }
 
     pub(super) fn apply(
@@ -98,7 +125,10 @@ impl AtHome {
             if let Some(held) = self.pages.remove(page) {
                 publish.evicted.push(*page);
                 publish.images.push((*page, None));
-                notices.push((*page, self.notice_number(*page, held.entry)));
+                // The number of what was reported comes with the answer, and the notice then.
+                if !self.resync.is_unsure(*page) {
+                    notices.push((*page, self.notice_number(*page, held.entry)));
+                }
             }
         }
         if planted::is(Bug::EvictionNotTold) {

@@ -103,12 +103,24 @@ impl InFlight {
     }
 
     /// Why it was refused: the first reason that is not another home's.
-    fn refusal(&self) -> Option<Refusal> {
+    fn refusal(&self) -> Option<(HomeId, Refusal)> {
         let refusals = self.parts.iter().filter_map(|at| match &at.state {
-            PartState::Ended(Outcome::Refused(refusal)) => Some(refusal.clone()),
+            PartState::Ended(Outcome::Refused(refusal)) => Some((at.part.home, refusal.clone())),
             _ => None,
         });
-        refusals.min_by_key(|refusal| *refusal == Refusal::Elsewhere)
+        refusals.min_by_key(|(_, refusal)| *refusal == Refusal::Elsewhere)
+    }
+
+    /// The outcome at the first home; and which that is, if it is the only one.
+    fn committed(&self) -> Option<(Option<HomeId>, Outcome)> {
+        let first = self.parts.first()?;
+        match &first.state {
+            PartState::Ended(outcome) => {
+                let only = (!self.is_shared()).then_some(first.part.home);
+                Some((only, outcome.clone()))
+            }
+            _ => None,
+        }
     }
 
     fn has_ended(&self) -> bool {
@@ -165,7 +177,7 @@ impl Member {
                 out.note(Note::RefusedBusy);
             }
             let outcome = Outcome::Refused(refusal);
-            return out.answer(ticket, Answer::Outcome(id, outcome));
+            return out.answer(ticket, Answer::Outcome(id, outcome, None));
         }
         let homes: Vec<HomeId> = parts.iter().map(|part| part.home).collect();
         self.commits
@@ -256,6 +268,12 @@ impl Member {
             // The home has forgotten this member: it registers again.
             self.at(home).registration = None;
         }
+        let state = self.at(home);
+        let early = state.up.is_held() && !planted::is(Bug::OutcomeTooEarly);
+        if early && matches!(outcome, Outcome::Committed { .. }) {
+            out.note(Note::OutcomeHeldBack);
+            return state.resync.hold_back(id, outcome);
+        }
         let Some(commit) = self.commits.get_mut(&id) else {
             return;
         };
@@ -294,14 +312,14 @@ impl Member {
             return;
         };
         let answer = match commit.refusal() {
-            Some(refusal) => Some(Outcome::Refused(refusal)),
-            None if commit.has_ended() => commit.parts.iter().find_map(committed),
+            Some((home, refusal)) => Some((Some(home), Outcome::Refused(refusal))),
+            None if commit.has_ended() => commit.committed(),
             None => None,
         };
-        if let Some(outcome) = answer
+        if let Some((home, outcome)) = answer
             && let Some(ticket) = commit.ticket.take()
         {
-            out.answer(ticket, Answer::Outcome(id, outcome));
+            out.answer(ticket, Answer::Outcome(id, outcome, home));
         }
         if commit.has_ended() {
             self.settle(id, out);
@@ -468,12 +486,5 @@ impl Member {
             // A home that has no room to end the id is asked again with the next tick.
             _ => {}
         }
-    }
-}
-
-fn committed(at: &AtPart) -> Option<Outcome> {
-    match &at.state {
-        PartState::Ended(outcome) => Some(outcome.clone()),
-        _ => None,
     }
 }

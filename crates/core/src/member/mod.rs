@@ -5,6 +5,7 @@
 mod at_home;
 mod commits;
 mod program;
+mod resync;
 #[cfg(test)]
 mod tests;
 mod upward;
@@ -19,7 +20,9 @@ use crate::ids::{
 };
 use crate::image::Image;
 use crate::kept::Kept;
-use crate::limits::{HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, UPWARD_BYTES_MAX};
+use crate::limits::{
+    HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, UPWARD_BYTES_MAX,
+};
 use crate::message::{CallId, Down, Message, Outcome, PeerImage, Request, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -42,6 +45,8 @@ pub struct MemberConfig {
     /// Bytes of commits that it has on their way up one edge, and of values
     /// that are being staged.
     pub upward_bytes_max: usize,
+    /// Pages in one piece of a report to a new parent (rule 13).
+    pub report_pages_max: usize,
 }
 
 impl MemberConfig {
@@ -53,6 +58,7 @@ impl MemberConfig {
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
             upward_bytes_max: UPWARD_BYTES_MAX,
+            report_pages_max: REPORT_PAGES_MAX,
         }
     }
 }
@@ -154,6 +160,11 @@ impl Member {
         homes.map(|(home, at)| (*home, at.up.name.as_str(), at.up.edge))
     }
 
+    /// Whether pages of a home are not resynchronised yet (rule 13).
+    pub fn is_held(&self, home: HomeId) -> bool {
+        self.homes.get(&home).is_some_and(|at| at.up.is_held())
+    }
+
     /// Whether a page is on its way.
     pub fn is_fetching(&self, place: Place) -> bool {
         let at = self.homes.get(&place.home);
@@ -184,16 +195,26 @@ impl Member {
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
             ("watches", homes.clone().map(|at| at.watches.len()).sum()),
             ("waiting", homes.map(|at| at.up.waiting().count()).sum()),
+            ("reported", self.reported()),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),
         ]
     }
 
+    /// Pages that were reported and not answered.
+    fn reported(&self) -> usize {
+        let pieces = self
+            .homes
+            .values()
+            .flat_map(|at| at.resync.reports.pieces());
+        pieces.map(|piece| piece.pages.len()).sum()
+    }
+
     fn at(&mut self, home: HomeId) -> &mut AtHome {
-        let kept_changes_max = self.config.kept_changes_max;
         let at = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
-        at.up.kept_changes_max = kept_changes_max;
+        at.up.kept_changes_max = self.config.kept_changes_max;
+        at.resync.reports.limit(self.config.report_pages_max);
         at
     }
 
@@ -210,7 +231,9 @@ impl Member {
     /// stream ended, for as long as sessions allow (decision 9).
     fn end(&mut self, home: HomeId, out: &mut Out) {
         out.note(Note::StreamEnded);
-        self.at(home).up.end(out);
+        let state = self.at(home);
+        state.up.end(out);
+        state.resync.clear();
         self.calls.retain(|_, called| {
             called.home != home || !matches!(called.purpose, Purpose::Forgotten)
         });
@@ -314,11 +337,22 @@ impl Member {
             } => self.heartbeat(now, home, position, watermark, out),
             Down::Answer { home, call, result } => self.answered(now, home, call, result, out),
             Down::Unwatched { home, segment } => self.unwatched(home, segment, out),
+            Down::Resynchronised {
+                home,
+                report,
+                entry,
+                position,
+                changed,
+                open,
+            } => {
+                self.at(home).up.advance(position);
+                self.resynchronised(now, home, (report, entry), (&changed, &open), out);
+            }
         }
     }
 
-    /// A stream begins: the cache of the home is dropped, what runs is doomed,
-    /// and what was lost with the old edge is asked again (rules 1 and 11).
+    /// A stream begins: what is cached is reported (rule 13), and what was lost
+    /// with the old edge is asked again (rules 1 and 11).
     fn begin(
         &mut self,
         now: Millis,
@@ -331,12 +365,16 @@ impl Member {
         out.note(Note::StreamBegan);
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
         let state = self.at(home);
-        state.pages.clear();
+        let is_first = state.up.epoch == Epoch(0);
         state.up.helpers = helpers;
-        state.up.begin(edge, epoch, at, now, out);
-        let mut publish = state.publish();
-        publish.reset = true;
-        out.publish(publish);
+        let held = state.report_all();
+        state.up.begin(edge, epoch, at, held, now, out);
+        state.send_reports(edge, epoch, out);
+        if !held {
+            let mut publish = state.publish();
+            publish.missed = (!is_first).then(Vec::new);
+            out.publish(publish);
+        }
         for segment in state.watches.keys() {
             state.tell_watch(*segment, true, out);
         }
@@ -352,17 +390,7 @@ impl Member {
         let state = self.at(home);
         state.up.advance(step.position);
         state.up.keep(step.position, step.stamp, &changes, now, out);
-        let mut publish = state.publish();
-        // What a parent from behind tells once more changes nothing that is held or was read,
-        // and would be told to watches as if it were of here.
-        let is_new = step.position >= state.up.position;
-        for change in &changes {
-            if is_new {
-                publish.touched.push((change.page, change.slot_set()));
-            }
-            state.apply(change, step.position, step.stamp, &mut publish, out);
-        }
-        out.publish(publish);
+        state.take_step(&changes, (step.position, step.stamp), out);
         if let Some(commit) = step.commit {
             let outcome = Outcome::Committed {
                 position: step.position,
@@ -411,9 +439,12 @@ impl Member {
     /// Answers a redirected request after everything before it, with the
     /// newest committed image (rule 9).
     fn help(&mut self, edge: EdgeId, mut answer: PeerImage, out: &mut Out) {
-        let pages = &self.at(answer.home).pages;
-        let held = pages.get(&answer.page).map(|held| &held.image);
-        answer.image = held.filter(|image| image.is_complete()).cloned();
+        let state = self.at(answer.home);
+        // What is not resynchronised is as of the old stream, and tells nothing of this one.
+        let pages = Some(&state.pages).filter(|_| !state.up.is_held());
+        let held = pages.and_then(|pages| pages.get(&answer.page));
+        let image = held.map(|held| &held.image);
+        answer.image = image.filter(|image| image.is_complete()).cloned();
         out.note(if answer.image.is_some() {
             Note::HelperAnswered
         } else {

@@ -11,8 +11,8 @@ pub use commit::{
 
 use crate::change::PageChange;
 use crate::ids::{
-    Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration, SegmentId,
-    Stamp,
+    Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration, ReportNo,
+    SegmentId, Stamp,
 };
 use crate::image::Image;
 use alloc::string::String;
@@ -108,6 +108,47 @@ pub enum Up {
         /// Whether to begin or to end.
         on: bool,
     },
+    /// I hold these pages from an earlier stream: which have changed since (rule 13)?
+    Report {
+        /// Whose pages.
+        home: HomeId,
+        /// The stream that is to tell their changes from now on.
+        epoch: Epoch,
+        /// Names the answer.
+        report: ReportNo,
+        /// At most [`crate::limits::REPORT_PAGES_MAX`].
+        pages: Vec<Reported>,
+    },
+}
+
+/// A page that a child holds from an earlier stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reported {
+    /// The page.
+    pub page: PageId,
+    /// Where the copy is right: the child had heard everything up to there. Never below the
+    /// copy's version, and so says more.
+    pub as_of: Position,
+    /// Whether the copy has no holes.
+    pub complete: bool,
+}
+
+impl Up {
+    /// Which home it is for.
+    pub fn home(&self) -> HomeId {
+        match self {
+            Up::Commit(request) => request.home(),
+            Up::Peer(peer) => peer.home,
+            Up::Fetch { home, .. }
+            | Up::Evict { home, .. }
+            | Up::Ack { home, .. }
+            | Up::Decide { home, .. }
+            | Up::Settled { home, .. }
+            | Up::Call { home, .. }
+            | Up::Report { home, .. }
+            | Up::Watch { home, .. } => *home,
+        }
+    }
 }
 
 /// From parent to child. All but [`Down::Peer`] are the stream of their home
@@ -225,6 +266,22 @@ pub enum Down {
         /// The segment.
         segment: SegmentId,
     },
+    /// The answer to [`Up::Report`]: as of this place in the stream the pages
+    /// reported are as they were, but for these. All of them are entered.
+    Resynchronised {
+        /// Whose pages.
+        home: HomeId,
+        /// Which piece of the report.
+        report: ReportNo,
+        /// The entering of every page of the piece (rule 2).
+        entry: EntryNo,
+        /// As of where; the stream is complete up to there.
+        position: Position,
+        /// The pages that may have changed: the child's copies are worth nothing.
+        changed: Vec<PageId>,
+        /// The pages that this says nothing of: another answer will.
+        open: Vec<PageId>,
+    },
 }
 
 impl Down {
@@ -242,7 +299,8 @@ impl Down {
             | Down::Told { home, .. }
             | Down::Heartbeat { home, .. }
             | Down::Answer { home, .. }
-            | Down::Unwatched { home, .. } => *home,
+            | Down::Unwatched { home, .. }
+            | Down::Resynchronised { home, .. } => *home,
         }
     }
 }

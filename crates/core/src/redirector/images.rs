@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 pub(super) struct Images {
     pages: BTreeMap<PageId, (u64, Image)>,
     by_use: BTreeSet<(u64, PageId)>,
+    /// Those that are not resynchronised (rule 13): nobody is shown them.
+    doubted: BTreeSet<PageId>,
     uses: u64,
     bytes: usize,
     bytes_max: usize,
@@ -20,6 +22,7 @@ impl Images {
         Images {
             pages: BTreeMap::new(),
             by_use: BTreeSet::new(),
+            doubted: BTreeSet::new(),
             uses: 0,
             bytes: 0,
             bytes_max,
@@ -38,7 +41,37 @@ impl Images {
     }
 
     pub(super) fn peek(&self, page: PageId) -> Option<&Image> {
-        self.pages.get(&page).map(|(_, image)| image)
+        let found = self.pages.get(&page).filter(|_| !self.is_doubted(page));
+        found.map(|(_, image)| image)
+    }
+
+    fn is_doubted(&self, page: PageId) -> bool {
+        !self.doubted.is_empty() && self.doubted.contains(&page)
+    }
+
+    /// The stream is broken: all of them are doubted; whether each has no holes. Those that
+    /// were doubted already go, because they are right nowhere any more.
+    pub(super) fn doubt(&mut self) -> Vec<(PageId, bool)> {
+        for page in core::mem::take(&mut self.doubted) {
+            self.remove(page);
+        }
+        self.doubted.extend(self.pages.keys());
+        let pages = self.pages.iter();
+        pages
+            .map(|(page, (_, image))| (*page, image.is_complete()))
+            .collect()
+    }
+
+    /// A doubted page is as it was.
+    pub(super) fn trust(&mut self, page: PageId) {
+        self.doubted.remove(&page);
+    }
+
+    /// A doubted page has changed.
+    pub(super) fn drop_doubted(&mut self, page: PageId) {
+        if self.is_doubted(page) {
+            self.remove(page);
+        }
     }
 
     pub(super) fn has(&self, page: PageId) -> bool {
@@ -65,6 +98,7 @@ impl Images {
 
     pub(super) fn remove(&mut self, page: PageId) {
         if let Some((used, image)) = self.pages.remove(&page) {
+            self.doubted.remove(&page);
             self.by_use.remove(&(used, page));
             self.bytes -= image.bytes().len();
         }
@@ -83,16 +117,13 @@ impl Images {
         gone
     }
 
-    pub(super) fn clear(&mut self) {
-        *self = Images::new(self.bytes_max);
-    }
-
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     pub(super) fn all(&self) -> Vec<(PageId, Image)> {
         let pages = self.pages.iter();
+        let pages = pages.filter(|(page, _)| !self.is_doubted(**page));
         pages
             .map(|(page, (_, image))| (*page, image.clone()))
             .collect()

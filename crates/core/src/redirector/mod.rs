@@ -6,6 +6,7 @@ mod edges;
 mod fetch;
 mod images;
 mod passing;
+mod resync;
 mod stream;
 mod watch;
 
@@ -19,13 +20,14 @@ use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{
     BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, KEPT_CHANGES_MAX,
-    KEPT_COMMIT_BYTES_MAX, SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
+    KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, Down, Message, Outcome, Refusal, Request, Up,
 };
 use crate::note::Note;
 use crate::planted::{self, Bug};
+use crate::reports::Reports;
 use crate::upstream::Upstream;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -33,6 +35,7 @@ use alloc::vec::Vec;
 use fetch::{Redirecting, Waiter};
 use images::Images;
 use passing::Passing;
+use resync::Whose;
 
 /// What a commit is charged beside its reads and writes.
 const COMMIT_CHARGE: usize = 64;
@@ -53,6 +56,8 @@ pub struct RedirectorConfig {
     /// Bytes of commits that it has on their way up one edge, and of values
     /// that are being staged.
     pub upward_bytes_max: usize,
+    /// Pages in one piece of a report to a new parent (rule 13).
+    pub report_pages_max: usize,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
 }
@@ -67,6 +72,7 @@ impl RedirectorConfig {
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
             upward_bytes_max: UPWARD_BYTES_MAX,
+            report_pages_max: REPORT_PAGES_MAX,
             per_child: ChildLimits::default(),
         }
     }
@@ -98,6 +104,7 @@ struct Proxy {
     /// What helpers were asked for, by who wants it: one try for each page.
     redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
     watched: BTreeSet<SegmentId>,
+    reports: Reports<Whose>,
 }
 
 impl Core for Redirector {
@@ -194,6 +201,12 @@ impl Redirector {
             .collect()
     }
 
+    /// Whether something that was reported, here or below, is not answered (rule 13).
+    pub fn is_resynchronising(&self, home: HomeId) -> bool {
+        let proxy = self.homes.get(&home);
+        proxy.is_some_and(|proxy| !proxy.reports.is_empty())
+    }
+
     /// The pages in its own memory.
     pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
         let proxy = self.homes.get(&home);
@@ -225,6 +238,7 @@ impl Redirector {
                 "redirecting",
                 homes.clone().map(|p| p.redirecting.len()).sum()
             ),
+            ("reported", homes.clone().map(|p| p.reported()).sum()),
             ("watches", homes.map(|p| p.watched.len()).sum()),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
@@ -288,6 +302,18 @@ impl Redirector {
             } => {
                 if let Some(proxy) = self.proxy(home, edge, epoch, out) {
                     proxy.watch(edge, segment, on, out);
+                }
+            }
+            Up::Report {
+                home,
+                epoch,
+                report,
+                pages,
+            } => {
+                if let Some(proxy) = self.proxy(home, edge, epoch, out)
+                    && let Err(why) = proxy.report(edge, report, &pages, out)
+                {
+                    self.cut_off(edge, why, out);
                 }
             }
             Up::Peer(peer) => {

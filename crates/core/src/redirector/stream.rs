@@ -145,6 +145,21 @@ impl Redirector {
                     out.down(edge, Down::Answer { home, call, result });
                 }
             }
+            Down::Resynchronised {
+                home,
+                report,
+                entry,
+                position,
+                changed,
+                open,
+            } => {
+                if let Some(proxy) = self.homes.get_mut(&home) {
+                    proxy.up.advance(position);
+                    proxy.resynchronised((report, entry), changed, open, out);
+                    proxy.caught_up(now, out);
+                    proxy.settle_strays(out);
+                }
+            }
             Down::Unwatched { home, segment } => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
                     proxy.unwatched(segment, out);
@@ -153,8 +168,8 @@ impl Redirector {
         }
     }
 
-    /// A stream begins: whatever is cached here or below under the old one goes,
-    /// and the streams below begin anew (rule 1).
+    /// A stream begins: what is cached here is reported (rule 13), and the streams
+    /// below begin anew (rule 1), so that those below report in their turn.
     #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
     fn begin(
         &mut self,
@@ -177,13 +192,18 @@ impl Redirector {
         };
         proxy.up.name = name;
         proxy.up.kept_changes_max = self.config.kept_changes_max;
+        proxy.up.helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
+        proxy.reports.limit(self.config.report_pages_max);
+        let as_of = proxy.up.position;
+        if planted::is(Bug::OldDirectoryKept) && proxy.up.epoch != Epoch(0) {
+            return proxy.up.begin(edge, epoch, at, false, now, out);
+        }
         proxy.children.end_all();
-        proxy.images.clear();
         proxy.redirecting.clear();
         proxy.watched.clear();
         proxy.up.retain_waiting(|_| false);
-        proxy.up.helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
-        proxy.up.begin(edge, epoch, at, now, out);
+        proxy.up.begin(edge, epoch, at, false, now, out);
+        proxy.report_own(as_of, out);
         let children: Vec<EdgeId> = self.below.keys().copied().collect();
         for child in children {
             self.begin_child(now, home, child, out);
@@ -210,11 +230,15 @@ impl Redirector {
         }
         out.note(Note::StreamEnded);
         proxy.up.end(out);
+        if planted::is(Bug::OldDirectoryKept) {
+            return;
+        }
         for edge in proxy.children.edges() {
             out.down(edge, Down::End { home });
         }
         proxy.children.end_all();
         proxy.redirecting.clear();
+        proxy.reports.clear();
         self.forget_requests(home);
     }
 
@@ -290,6 +314,7 @@ impl Proxy {
             images: super::images::Images::new(config.cache_bytes),
             redirecting: BTreeMap::new(),
             watched: BTreeSet::new(),
+            reports: crate::reports::Reports::new(),
         }
     }
 

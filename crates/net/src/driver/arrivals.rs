@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use thorp_core::ids::Peer;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
 use super::config::{ParentConfig, STOOD_MIN, net_config};
@@ -73,15 +73,17 @@ pub(super) struct Dialer {
     pub(super) hello: Peer,
     pub(super) limits: Limits,
     pub(super) arrivals: mpsc::Sender<Arrival>,
+    pub(super) wanted: watch::Receiver<u64>,
     pub(super) shared: Arc<Shared>,
 }
 
 impl Dialer {
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
         let mut backoff = Backoff::new();
         let mut said = String::new();
         let hello = encode_hello(&self.hello);
         loop {
+            self.be_wanted().await;
             match self.dial(&hello).await {
                 Ok((connection, peer)) => {
                     let since = Instant::now();
@@ -89,7 +91,7 @@ impl Dialer {
                     let Some(good) = self.hold(connection, peer).await else {
                         return;
                     };
-                    self.lost("the connection ended");
+                    self.ended();
                     if good || since.elapsed() >= STOOD_MIN {
                         backoff.succeeded();
                     }
@@ -100,6 +102,14 @@ impl Dialer {
                 }
             }
             tokio::time::sleep(backoff.failed()).await;
+        }
+    }
+
+    /// Waits until the parent is to be dialed.
+    async fn be_wanted(&mut self) {
+        if self.parent.on_demand {
+            // The sending end is in what this dialer shares with the driver.
+            let _ = self.wanted.changed().await;
         }
     }
 
@@ -139,6 +149,13 @@ impl Dialer {
         };
         self.arrivals.send(arrival).await.ok()?;
         Some(ended.await.is_ok())
+    }
+
+    fn ended(&self) {
+        match self.parent.on_demand {
+            true => self.shared.set_parent(self.index, ParentState::Unwanted),
+            false => self.lost("the connection ended"),
+        }
     }
 
     fn lost(&self, why: &str) {

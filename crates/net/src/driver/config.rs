@@ -37,6 +37,8 @@ pub struct ParentConfig {
     pub expect_name: Option<String>,
     /// Delay on what goes up to it. What comes down is delayed at the other end.
     pub delay: LinkDelay,
+    /// It is dialed only when it is [wanted](super::Handle::want_parents), once for each time.
+    pub on_demand: bool,
 }
 
 /// Limits of a driver. The defaults are the constants of the same names.
@@ -76,7 +78,15 @@ impl ParentConfig {
             addresses,
             expect_name: None,
             delay: LinkDelay::default(),
+            on_demand: false,
         }
+    }
+
+    /// It is dialed only when it is wanted.
+    #[must_use]
+    pub fn on_demand(mut self) -> Self {
+        self.on_demand = true;
+        self
     }
 
     /// It must have this name in its certificate.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thorp_core::door::Direction;
 use thorp_core::ids::{EdgeId, Millis, Peer};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::config::LEAVING_MAX;
@@ -47,6 +47,8 @@ pub struct ParentStatus {
 /// Whether a parent is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParentState {
+    /// Not wanted so far: it is dialed on demand.
+    Unwanted,
     /// Being dialed for the first time.
     Dialing,
     /// By this edge.
@@ -75,6 +77,8 @@ pub struct Totals {
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) notes: NoteCounts,
+    /// Counts how often parents that are dialed on demand were wanted.
+    pub(super) wanted: watch::Sender<u64>,
     table: Mutex<Table>,
 }
 

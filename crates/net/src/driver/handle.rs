@@ -98,6 +98,12 @@ impl<C> Handle<C> {
         let _ = self.inputs.send(Command::Halt);
     }
 
+    /// The parents that are dialed on demand are wanted: those that are not connected are dialed, once. Whoever still wants
+    /// them then, says so again; the waits between grow ([`Backoff`](crate::Backoff)).
+    pub fn want_parents(&self) {
+        self.shared.wanted.send_modify(|count| *count += 1);
+    }
+
     /// The edges there are now.
     pub fn edges(&self) -> Vec<EdgeStatus> {
         self.shared.edges()

@@ -143,7 +143,10 @@ impl<C: Core> Driver<C> {
             self.shared.add_parent(ParentStatus {
                 name: parent.expect_name.clone().unwrap_or_default(),
                 addresses: parent.addresses.iter().map(ToString::to_string).collect(),
-                state: ParentState::Dialing,
+                state: match parent.on_demand {
+                    true => ParentState::Unwanted,
+                    false => ParentState::Dialing,
+                },
             });
             let dialer = Dialer {
                 index,
@@ -152,6 +155,7 @@ impl<C: Core> Driver<C> {
                 hello: self.config.hello.clone(),
                 limits: self.config.net_limits.clone(),
                 arrivals: self.arrived.clone(),
+                wanted: self.shared.wanted.subscribe(),
                 shared: Arc::clone(&self.shared),
             };
             self.bringing.spawn(dialer.run());

@@ -63,7 +63,7 @@ pub(crate) async fn commit(program: &Program, page: PageId, op: WriteOp) -> Posi
         builds_on: vec![],
     };
     match program.ask(ask).await {
-        Answer::Outcome(_, Outcome::Committed { position, .. }) => position,
+        Answer::Outcome(_, Outcome::Committed { position, .. }, _) => position,
         other => panic!("{other:?}"),
     }
 }

@@ -1,16 +1,17 @@
 //! The files as a whole.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use thorp_core::limits::COMMITS_IN_FLIGHT_MAX;
+use thorp_core::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
 use thorp_net::Address;
 
 use super::error::ConfigError;
 use super::parts::{
-    ChildDelay, HomeLimits, LinkLimits, LogConfig, ParentEntry, SiteLimits, StoreConfig,
+    ChildDelay, HomeLimits, LinkLimits, LogConfig, OtherHome, ParentEntry, SiteLimits, StoreConfig,
 };
 use super::values::{http_at, texts};
 
@@ -32,6 +33,8 @@ pub struct HomeConfigFile {
     /// nowhere; in the file, `"off"`.
     #[serde(deserialize_with = "http_at")]
     pub http: Option<SocketAddr>,
+    /// `[[other_home]]`.
+    pub other_home: Vec<OtherHome>,
     /// `[log]`.
     pub log: LogConfig,
     /// `[store]`.
@@ -143,11 +146,49 @@ impl HomeConfigFile {
         self.name()?;
         self.data_dir()?;
         check_listen(&self.listen)?;
+        self.check_other_homes()?;
         if self.limits.outcomes_per_member < COMMITS_IN_FLIGHT_MAX as u64 {
             return Err(ConfigError::Value {
                 key: "limits.outcomes_per_member",
                 why: format!("at least {COMMITS_IN_FLIGHT_MAX}: as many as a member has under way"),
             });
+        }
+        Ok(())
+    }
+}
+
+impl HomeConfigFile {
+    fn check_other_homes(&self) -> Result<(), ConfigError> {
+        let own = self.name()?;
+        let wrong = |why: String| {
+            let key = "other_home";
+            Err(ConfigError::Value { key, why })
+        };
+        let mut names = BTreeSet::new();
+        for other in &self.other_home {
+            let name = other.name.to_ascii_lowercase();
+            if name.is_empty() {
+                return wrong(
+                    "one has no name: give the one that it has in its certificate".to_owned(),
+                );
+            }
+            if name == own.to_ascii_lowercase() {
+                return wrong(format!(
+                    "{name:?} is this home itself: name the other ones only"
+                ));
+            }
+            if other.addresses.is_empty() {
+                return wrong(format!("{name:?} has no address"));
+            }
+            if !names.insert(name) {
+                return wrong(format!(
+                    "{:?} is there twice: give all of its addresses in one",
+                    other.name
+                ));
+            }
+        }
+        if names.len() > OTHER_HOMES_MAX {
+            return wrong(format!("more than {OTHER_HOMES_MAX}"));
         }
         Ok(())
     }
@@ -222,6 +263,7 @@ impl Default for HomeConfigFile {
             identity_dir: None,
             listen: vec![anywhere(HOME_PORT)],
             http: Some(here(HOME_HTTP_PORT)),
+            other_home: Vec::new(),
             log: LogConfig::default(),
             store: StoreConfig::default(),
             limits: HomeLimits::default(),
@@ -336,6 +378,8 @@ mod tests {
         let home = HomeConfigFile::parse(&all(HomeConfigFile::EXAMPLE)).unwrap();
         assert!(home.store.limit.is_some());
         assert_eq!(home.child_delay.len(), 1);
+        assert_eq!(home.other_home.len(), 1);
+        home.check().unwrap();
         let site = SiteConfigFile::parse(&all(SiteConfigFile::EXAMPLE)).unwrap();
         assert!(site.authority_dir.is_some() && site.parent[0].one_way_ms > 0);
     }
@@ -368,6 +412,26 @@ mod tests {
         };
         let error = site.check().unwrap_err().to_string();
         assert!(error.contains("[[parent]]"), "{error}");
+    }
+
+    #[test]
+    fn other_homes_are_others_each_once_with_an_address() {
+        let one = |name: &str| format!("[[other_home]]\nname = {name:?}\naddresses = [\"b:1\"]\n");
+        let why = |others: &str| {
+            let text = format!("name = \"alps\"\ndata_dir = \"/d\"\n{others}");
+            let checked = HomeConfigFile::parse(&text).unwrap().check();
+            checked.err().map(|error| error.to_string())
+        };
+        assert_eq!(why(&(one("dale") + &one("fjord"))), None);
+        for (others, words) in [
+            (one("Alps"), "this home itself"),
+            (one("dale") + &one("DALE"), "twice"),
+            (one(""), "no name"),
+            (one("dale").replace("\"b:1\"", ""), "no address"),
+        ] {
+            let why = why(&others).unwrap();
+            assert!(why.contains("`other_home`") && why.contains(words), "{why}");
+        }
     }
 
     #[test]

@@ -57,6 +57,20 @@ pub struct ParentEntry {
     pub one_way_ms: u64,
 }
 
+/// One `[[other_home]]`: a home that a home may share transactions with, and asks how they ended (rule 10).
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherHome {
+    /// Its name, which it must have in its certificate.
+    pub name: String,
+    /// Where it listens; tried in turn.
+    #[serde(deserialize_with = "texts::deserialize")]
+    pub addresses: Vec<Address>,
+    /// Plays a wide-area link: what goes to it is delayed so long, in milliseconds.
+    #[serde(default)]
+    pub one_way_ms: u64,
+}
+
 /// One `[[child_delay]]`: plays a wide-area link towards one child.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

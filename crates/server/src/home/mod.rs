@@ -22,15 +22,15 @@ use std::time::{Duration, Instant};
 use thorp_core::home::Home;
 use thorp_core::ids::{HomeId, MemberId, NodeKind};
 use thorp_core::storage::StorageError;
-use thorp_net::driver::{Driver, Ended, Handle};
+use thorp_net::driver::{Driver, Ended, Handle, ParentConfig};
 use thorp_net::{Address, Backoff, Identity};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
-use crate::config::HomeConfigFile;
+use crate::config::{HomeConfigFile, OtherHome};
 use crate::error::ServerError;
 use crate::http::Http;
-use crate::node::{Plan, fresh_node, listed};
+use crate::node::{Plan, fresh_node, listed, one_way};
 use crate::status::{Nameplate, Status, Watched};
 use disk::Disk;
 use life::{EndedLife, Life};
@@ -93,7 +93,8 @@ impl HomeServer {
             link: &config.link,
             child_delay: &config.child_delay,
         };
-        let (driver_config, addresses) = plan.listen().await?;
+        let (mut driver_config, addresses) = plan.listen().await?;
+        driver_config.parents = others(&config);
         let (driver, handle) = Driver::new(driver_config);
         let shared = Arc::new(Shared::new(config.store.limit));
         let life = Life::open(&config, (home, node), disk, &handle, &shared)?;
@@ -181,6 +182,18 @@ impl HomeServer {
         drop(http);
         info!("the home has shut down");
     }
+}
+
+/// The ways to other homes, for when one has to be asked (rule 10).
+fn others(config: &HomeConfigFile) -> Vec<ParentConfig> {
+    let others = config.other_home.iter();
+    let parent = |other: &OtherHome| ParentConfig {
+        delay: one_way(other.one_way_ms),
+        ..ParentConfig::new(other.addresses.clone())
+            .named(&other.name)
+            .on_demand()
+    };
+    others.map(parent).collect()
 }
 
 /// Ends the last life. A disk that does not answer does not hold up the shutdown: what it was given was acknowledged to

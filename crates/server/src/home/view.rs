@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use thorp_core::home::Home;
+use thorp_core::home::{Doubts, Home};
 use thorp_core::ids::{HomeId, Position};
 use thorp_core::storage::Table;
-use thorp_net::driver::Handle;
+use thorp_net::driver::{Handle, now};
 
 use super::disk::Disk;
 use crate::config::Bytes;
 use crate::status::{
-    Acknowledged, HomeStatus, LOOK_TIME_MAX, Nameplate, Opened, Patience, Status, StorageStatus,
-    TableLine, Watched,
+    Acknowledged, AgreementStatus, HomeStatus, LOOK_TIME_MAX, Nameplate, Opened, Patience, Status,
+    StorageStatus, TableLine, Watched,
 };
 
 /// What outlives a life.
@@ -90,6 +90,7 @@ struct Found {
     durable: Position,
     acked: Acknowledged,
     sizes: Vec<(&'static str, usize)>,
+    doubts: Doubts,
 }
 
 impl View {
@@ -116,6 +117,7 @@ impl View {
                 .map(|(edge, acked)| (edge, vec![(home, acked)]))
                 .collect(),
             sizes: core.sizes(),
+            doubts: core.doubts(now().mono),
         }
     }
 
@@ -162,6 +164,9 @@ impl Watched for Arc<View> {
         match tokio::time::timeout(LOOK_TIME_MAX, looking).await {
             Ok(Some(found)) => {
                 status.set_sizes(&found.sizes);
+                let agreement = AgreementStatus::of(&found.doubts, &self.handle);
+                wrong.extend(agreement.trouble());
+                status.agreement = Some(agreement);
                 status.homes = vec![HomeStatus {
                     home: home.0,
                     name: self.plate.name.clone(),

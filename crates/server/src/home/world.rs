@@ -11,6 +11,7 @@ use std::time::Instant;
 use thorp_core::door::{Effect, Input, LoadResult};
 use thorp_core::home::{Home, decode_page, page_key};
 use thorp_core::ids::PageId;
+use thorp_core::note::Note;
 use thorp_core::storage::{Batch, Mark, Reader, StorageError, Table};
 use thorp_net::driver::{Handle, World};
 use thorp_store::{Committer, CommitterLimits, Why};
@@ -148,6 +149,12 @@ impl World for HomeWorld {
 
     fn flush(&mut self) {
         self.submit();
+    }
+
+    fn note(&mut self, note: Note) {
+        if note == Note::OtherHomeWanted {
+            self.trouble.handle.want_parents();
+        }
     }
 
     fn is_busy(&self) -> bool {

@@ -299,7 +299,7 @@ impl Program {
             builds_on: vec![],
         };
         match self.ask(ask).await {
-            Answer::Outcome(id, outcome) => (id, outcome),
+            Answer::Outcome(id, outcome, _) => (id, outcome),
             other => panic!("{other:?}"),
         }
     }

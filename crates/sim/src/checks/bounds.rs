@@ -124,6 +124,7 @@ pub fn check_rest(world: &World) -> Checked {
                     | "kept"
                     | "kept_bytes"
                     | "redirecting"
+                    | "reported"
                     | "in_doubt"
                     | "upward_bytes"
             );

@@ -2,6 +2,7 @@
 
 use crate::failure::{Checked, demand};
 use crate::link::Edge;
+use crate::node::Machine;
 use crate::time::NodeNo;
 use crate::world::World;
 use thorp_core::ids::{EdgeId, HomeId, PageId};
@@ -38,8 +39,10 @@ fn check_way_up(
     };
     // A stream that has ended tells nothing more: what is held grows old, and is known to. What is held is another
     // parent's business as long as the child listens to that one.
+    // A report goes up in pieces, and the last of them may wait at the child.
     let child = world.nodes[edge.child.0].machine.as_ref();
-    if !machine.streams(home, id) || !child.is_some_and(|child| child.listens(home, id)) {
+    let listens = |child: &Machine| child.listens(home, id) && !child.is_resynchronising(home);
+    if !machine.streams(home, id) || !child.is_some_and(listens) {
         return Ok(());
     }
     demand!(

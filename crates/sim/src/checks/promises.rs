@@ -31,6 +31,7 @@ fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
         Down::Begin { home, position, .. }
         | Down::Image { home, position, .. }
         | Down::Told { home, position, .. }
+        | Down::Resynchronised { home, position, .. }
         | Down::Heartbeat { home, position, .. } => (*home, *position),
         Down::Step(step) => (step.home, step.position),
         Down::Peer(peer) => (peer.home, peer.position),

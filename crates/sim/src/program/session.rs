@@ -396,7 +396,7 @@ impl Session {
                 self.todo.push_front(errand);
                 Wish::Rest(rest)
             }
-            (Phase::Committing(waiting), Answer::Outcome(id, outcome)) => {
+            (Phase::Committing(waiting), Answer::Outcome(id, outcome, _)) => {
                 self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
                 self.outcome(&waiting, &outcome);
                 Wish::Rest(rest)

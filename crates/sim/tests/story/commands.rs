@@ -32,9 +32,7 @@ use super::{founding, names};
 use std::collections::BTreeMap;
 use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Ask, Input};
-use thorp_core::ids::{
-    Attempt, Generation, ObjectId, PageId, Place, Position, Registration, SegmentId,
-};
+use thorp_core::ids::{Attempt, Generation, ObjectId, PageId, Position, Registration, SegmentId};
 use thorp_core::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_core::message::{CallId, CommitRequest, Message, Part, Request, Up};
 
@@ -250,10 +248,8 @@ impl Teller {
                 .village
                 .fetch(name, page(what), Waiting::Fetch(page(what))),
             "evicts" => {
-                let pages = what.split_whitespace().map(|name| Place {
-                    home: HOME,
-                    page: page(name),
-                });
+                let homes = self.village.node(name).homes.clone();
+                let pages = what.split_whitespace().map(|name| homes.place(page(name)));
                 let input = Input::Evict(pages.collect());
                 self.village.later(name, format!("{name} evicts"), input);
                 self.village.work();

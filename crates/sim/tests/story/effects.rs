@@ -32,6 +32,9 @@ fn record(table: Table, key: &[u8]) -> String {
         Table::Meta => match (records::segment_of(key), records::member_of(key)) {
             (Some(segment), _) => format!("segment {}", names::segment(segment)),
             (_, Some(registration)) => format!("member {registration}"),
+            _ if let Some((registration, number)) = records::vote_of(key) => {
+                format!("vote {number} of member {registration}")
+            }
             _ => String::from_utf8_lossy(key).into_owned(),
         },
     }

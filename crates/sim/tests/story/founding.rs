@@ -1,17 +1,18 @@
-//! How a village begins: `village H(R(m0 m1) R2(m2)) where P.x=a Q.z=b with R.cache=0`.
+//! How a village begins: `village H(R(m0 m1) R2(m2)) where P.x=a Q.z=b with R.cache=0`, or with
+//! several homes `village H1(R(m0) H2) H2(R H1) where P.x=a s2:P.y=b with H2.wall=90000`.
 //! Nothing of this is written down: every story begins with streams that stand
 //! at one position, and with members that the home has registered.
 
-use super::names;
-use super::node::{HOME, Machine, Node};
+use super::names::{self, Homes};
+use super::node::{Machine, Node, WALL_MS_FIRST};
 use super::village::Village;
 use std::collections::BTreeMap;
 use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Core, Direction, Effect, Input, Out};
 use thorp_core::home::Home;
 use thorp_core::ids::{
-    CommitId, EdgeId, MemberId, NodeKind, Now, PageId, Peer, Position, Registration, SegmentId,
-    Slot,
+    CommitId, EdgeId, HomeId, MemberId, NodeKind, Now, PageId, Peer, Position, Registration,
+    SegmentId, Slot,
 };
 use thorp_core::message::{CallId, CommitRequest, Message, PageWrites, Part, Request, Up};
 
@@ -31,13 +32,21 @@ pub(crate) fn found(village: &mut Village, line: &str) {
             node.or_insert_with(|| Node::new(name));
         }
     }
+    let homes = village.of_kind(NodeKind::Home);
+    let homes = homes.iter().map(|home| village.node(home).home());
+    let homes = Homes(homes.collect());
+    for node in village.nodes.values_mut() {
+        node.homes = homes.clone();
+    }
     set_limits(village, limits);
     for home in village.of_kind(NodeKind::Home) {
         village.start(&home);
         make_objects(village, &home, objects);
     }
     for (parent, child) in &pairs {
-        village.start(child);
+        if village.machine(child).is_none() {
+            village.start(child);
+        }
         village.connect(parent, child);
         village.settle(true, &[]);
     }
@@ -73,7 +82,11 @@ fn set_limits(village: &mut Village, limits: &str) {
     for limit in limits.split_whitespace() {
         let (name, number) = limit.split_once('=').expect("NODE.limit=number");
         let (node, name) = name.split_once('.').expect("NODE.limit=number");
-        let number = number.parse().expect("a limit is a number");
+        let number: u64 = number.parse().expect("a limit is a number");
+        if name == "wall" {
+            village.node(node).wall_ms_ahead = number as i64 - WALL_MS_FIRST as i64;
+            continue;
+        }
         village.node(node).limits.insert(String::from(name), number);
     }
 }
@@ -82,6 +95,7 @@ fn set_limits(village: &mut Village, limits: &str) {
 fn make_objects(village: &mut Village, home: &str, objects: &str) {
     let now = village.node(home).now(0);
     let node = village.node(home);
+    let (id, homes) = (node.home(), node.homes.clone());
     let Some(Machine::Home(machine)) = node.machine.as_mut() else {
         return;
     };
@@ -90,6 +104,8 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
         now,
         disk: &mut node.disk,
         calls: 0,
+        id,
+        homes,
     };
     founder.sync();
     founder.tell(Input::Connected {
@@ -102,12 +118,16 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
         },
     });
     founder.call(Request::Register);
-    founder.call(Request::Open {
-        path: String::from("s"),
-        create: true,
-    });
+    // Segments are counted at each home: this one's has the home's own number.
+    for number in 1..=id.0 {
+        let path = match number == id.0 {
+            true => String::from("s"),
+            false => format!("unused {number}"),
+        };
+        founder.call(Request::Open { path, create: true });
+    }
     founder.call(Request::Reserve {
-        segment: SegmentId(1),
+        segment: SegmentId(id.0),
     });
     founder.commit(objects);
     founder.tell(Input::Disconnected { edge: FOUNDER_EDGE });
@@ -118,6 +138,8 @@ struct Founder<'a> {
     now: Now,
     disk: &'a mut super::disk::Disk,
     calls: u64,
+    id: HomeId,
+    homes: Homes,
 }
 
 impl Founder<'_> {
@@ -160,7 +182,7 @@ impl Founder<'_> {
         };
         self.send(Up::Call {
             call,
-            home: HOME,
+            home: self.id,
             request,
         });
     }
@@ -170,6 +192,9 @@ impl Founder<'_> {
         for word in objects.split_whitespace() {
             let (name, value) = word.split_once('=').expect("OBJECT=value");
             let (object, generation) = names::object_id(name).expect("an object");
+            if self.homes.of(object.page.segment) != self.id {
+                continue;
+            }
             let value = NewValue::Inline(names::bytes_of(value).into());
             let op = WriteOp::Create { generation, value };
             writes
@@ -182,8 +207,8 @@ impl Founder<'_> {
             slots: slots.into_iter().collect(),
         });
         let part = Part {
-            home: HOME,
-            evidence: Position(1),
+            home: self.id,
+            evidence: Position(u64::from(self.id.0)),
             reads: Vec::new(),
             writes: writes.collect(),
         };

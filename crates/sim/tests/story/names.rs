@@ -1,7 +1,11 @@
 //! Names that people read for ids that machines count: pages P, Q, S, T with
-//! slots x, y, z, u, v, w.
+//! slots x, y, z, u, v, w. Where there are several homes, H2 has segment s2 with
+//! its pages, H3 has s3: what H1 has, needs no such name.
 
-use thorp_core::ids::{Generation, ObjectId, PageId, PageNo, SegmentId, Slot, Stamp};
+use std::collections::BTreeSet;
+use thorp_core::ids::{
+    Generation, HomeId, ObjectId, PageId, PageNo, Place, SegmentId, Slot, Stamp,
+};
 
 const PAGES: [&str; 4] = ["P", "Q", "S", "T"];
 const SLOTS: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
@@ -19,6 +23,40 @@ pub(crate) fn segment_id(name: &str) -> Option<SegmentId> {
     match name.strip_prefix('s')? {
         "" => Some(SegmentId(1)),
         number => Some(SegmentId(number.parse().ok()?)),
+    }
+}
+
+/// The id of a home's name: `H` is `H1`.
+pub(crate) fn home_id(name: &str) -> Option<HomeId> {
+    match name.strip_prefix('H')? {
+        "" => Some(HomeId(1)),
+        number => Some(HomeId(number.parse().ok()?)),
+    }
+}
+
+/// What is said of any home but the first: whose it is.
+pub(crate) fn of_home(home: HomeId) -> String {
+    match home.0 {
+        1 => String::new(),
+        number => format!("H{number} "),
+    }
+}
+
+/// The homes of a village.
+#[derive(Clone, Default)]
+pub(crate) struct Homes(pub(crate) BTreeSet<HomeId>);
+
+impl Homes {
+    /// Where a segment is: each home but the first has the one of its own number.
+    pub(crate) fn of(&self, segment: SegmentId) -> HomeId {
+        let home = self.0.get(&HomeId(segment.0)).copied();
+        home.unwrap_or(super::node::HOME)
+    }
+
+    /// Where a page is.
+    pub(crate) fn place(&self, page: PageId) -> Place {
+        let home = self.of(page.segment);
+        Place { home, page }
     }
 }
 

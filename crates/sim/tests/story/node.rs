@@ -1,16 +1,17 @@
 //! A node of the village: a core, and what its driver keeps beside it.
 
 use super::disk::Disk;
+use super::names::{self, Homes};
 use super::program::Program;
 use std::collections::BTreeMap;
 use thorp_core::children::ChildLimits;
 use thorp_core::door::{Core, Input, Out};
 use thorp_core::home::{Home, HomeConfig};
-use thorp_core::ids::{EdgeId, EntryNo, HomeId, MemberId, Millis, NodeKind, Now, PageId, Position};
+use thorp_core::ids::{EdgeId, EntryNo, HomeId, MemberId, Millis, NodeKind, Now, Place, Position};
 use thorp_core::member::{Member, MemberConfig};
 use thorp_core::redirector::{Redirector, RedirectorConfig};
 
-/// The one home of every story.
+/// The first home of every story, and mostly the only one.
 pub(crate) const HOME: HomeId = HomeId(1);
 
 /// The core of a node.
@@ -34,6 +35,8 @@ pub(crate) struct Node {
     pub(crate) disk: Disk,
     /// How far its wall clock is ahead of the others'.
     pub(crate) wall_ms_ahead: i64,
+    /// The homes there are.
+    pub(crate) homes: Homes,
     /// Limits that the story sets.
     pub(crate) limits: BTreeMap<String, u64>,
 }
@@ -55,18 +58,18 @@ impl Machine {
         }
     }
 
-    pub(crate) fn position(&self) -> Option<Position> {
+    pub(crate) fn position(&self, of: HomeId) -> Option<Position> {
         match self {
             Machine::Home(home) => Some(home.durable()),
-            Machine::Site(site) => site.position(HOME),
-            Machine::Member(member) => member.position(HOME),
+            Machine::Site(site) => site.position(of),
+            Machine::Member(member) => member.position(of),
         }
     }
 
-    pub(crate) fn holds(&self, edge: EdgeId, page: PageId) -> bool {
+    pub(crate) fn holds(&self, edge: EdgeId, place: Place) -> bool {
         match self {
-            Machine::Home(home) => home.holds(edge, page),
-            Machine::Site(site) => site.holds(HOME, edge, page),
+            Machine::Home(home) => home.holds(edge, place.page),
+            Machine::Site(site) => site.holds(place.home, edge, place.page),
             Machine::Member(_) => false,
         }
     }
@@ -92,6 +95,7 @@ impl Node {
             program: None,
             disk: Disk::default(),
             wall_ms_ahead: 0,
+            homes: Homes::default(),
             limits: BTreeMap::new(),
         }
     }
@@ -110,21 +114,28 @@ impl Node {
                 self.limit("cache", |n| config.cache_bytes = n as usize);
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
+                self.limit("report", |n| config.report_pages_max = n as usize);
                 config.per_child = self.per_child();
                 Machine::Site(Box::new(Redirector::new(config)))
             }
             NodeKind::Member => {
-                self.program = Some(Program::new());
+                self.program = Some(Program::new(self.homes.clone()));
                 let mut config = MemberConfig::new(id, self.name.clone());
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
+                self.limit("report", |n| config.report_pages_max = n as usize);
                 Machine::Member(Box::new(Member::new(config)))
             }
         });
     }
 
+    /// Which home it is.
+    pub(crate) fn home(&self) -> HomeId {
+        names::home_id(&self.name).expect("homes are called H, H1, H2")
+    }
+
     fn home_config(&self) -> HomeConfig {
-        let mut config = HomeConfig::new(HOME, self.name.clone(), self.id);
+        let mut config = HomeConfig::new(self.home(), self.name.clone(), self.id);
         self.limit("changes", |n| config.changes_known_max = n as usize);
         self.limit("mob", |n| config.mob_bytes_high = n as usize);
         self.limit("cache", |n| config.cache_bytes = n as usize);

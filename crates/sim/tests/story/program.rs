@@ -1,19 +1,20 @@
 //! A member's program: transactions driven by hand over the real page cache.
 
-use super::names;
+use super::names::{self, Homes};
 use super::node::HOME;
 use super::text;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
 use thorp_core::change::WriteOp;
 use thorp_core::door::{Ask, Publish};
-use thorp_core::ids::{ObjectId, PageId, Place, Slot, Stamp, Ticket};
+use thorp_core::ids::{HomeId, ObjectId, PageId, Place, Slot, Stamp, Ticket};
 use thorp_core::image::{Content, Overflow};
 use thorp_core::message::{Outcome, PageWrites, Part};
 
 /// The program of one member.
 pub(crate) struct Program {
     pub(crate) cache: Cache,
+    pub(crate) homes: Homes,
     transactions: BTreeMap<String, Transaction>,
     pub(crate) waiting: BTreeMap<Ticket, Waiting>,
     last_ticket: Ticket,
@@ -23,7 +24,7 @@ pub(crate) struct Program {
     pub(crate) staged: BTreeMap<u64, Overflow>,
     /// The last answer to a call.
     pub(crate) called: String,
-    watermark: Stamp,
+    watermarks: BTreeMap<HomeId, Stamp>,
 }
 
 /// A transaction, open or just ended.
@@ -60,8 +61,9 @@ pub(crate) enum Did {
 }
 
 impl Program {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(homes: Homes) -> Self {
         Program {
+            homes,
             cache: Cache::new(usize::MAX),
             transactions: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -69,7 +71,7 @@ impl Program {
             commits: Vec::new(),
             staged: BTreeMap::new(),
             called: String::new(),
-            watermark: Stamp::default(),
+            watermarks: BTreeMap::new(),
         }
     }
 
@@ -83,12 +85,20 @@ impl Program {
     /// Takes a publication into the cache; says what it is.
     pub(crate) fn publish(&mut self, publish: &Publish) -> String {
         let mut said = vec![format!("at {}", publish.position)];
-        if publish.watermark != self.watermark {
-            self.watermark = publish.watermark;
+        let known = self.watermarks.entry(publish.home).or_default();
+        if publish.watermark != *known {
+            *known = publish.watermark;
             said.push(format!("watermark {}", names::stamp(publish.watermark)));
         }
         if publish.reset {
             said.push(String::from("begun anew"));
+        }
+        if let Some(missed) = &publish.missed {
+            let missed: Vec<String> = missed.iter().map(|page| names::page(*page)).collect();
+            said.push(match &missed[..] {
+                [] => String::from("the stream was broken"),
+                missed => format!("the stream was broken, missed {}", missed.join(" ")),
+            });
         }
         for (page, slots) in &publish.touched {
             said.push(format!("touched {}", text::slot_set(*page, slots)));
@@ -136,7 +146,7 @@ impl Program {
         let Some(transaction) = self.transactions.get_mut(name) else {
             return Did::Said(String::from("has no transaction"));
         };
-        match transaction.read(&self.cache, object) {
+        match transaction.read(&self.cache, &self.homes, object) {
             Ok(value) => {
                 transaction.saw.clone_from(&value);
                 Did::Said(format!("reads {} = {value}", names::object(object)))
@@ -166,29 +176,19 @@ impl Program {
         let (Some(transaction), cache) = (self.transactions.get_mut(name), &self.cache) else {
             return Did::Said(String::from("has no transaction"));
         };
-        let evidence = match transaction.reads.evidence(cache, HOME) {
-            Ok(evidence) => evidence,
+        let parts = match transaction.parts(cache, &self.homes) {
+            Ok(parts) => parts,
             Err(why) => return Did::Said(transaction.doom(why)),
         };
-        if transaction.writes.is_empty() && !strict {
-            let ended = format!("committed at {evidence} without a message");
+        let writes = parts.iter().any(|part| !part.writes.is_empty());
+        if let ([part], false, false) = (&parts[..], writes, strict) {
+            let ended = format!("committed at {} without a message", part.evidence);
             transaction.ended = Some(ended.clone());
             return Did::Said(format!("has {ended}"));
         }
         transaction.ended = Some(String::from("waits for its outcome"));
-        let writes = std::mem::take(&mut transaction.writes).into_iter();
-        let writes = writes.map(|(page, slots)| PageWrites {
-            page,
-            slots: slots.into_iter().collect(),
-        });
-        let part = Part {
-            home: HOME,
-            evidence,
-            reads: transaction.reads.reads(HOME).collect(),
-            writes: writes.collect(),
-        };
         Did::Asks(Ask::Commit {
-            parts: vec![part],
+            parts,
             builds_on: Vec::new(),
         })
     }
@@ -205,6 +205,32 @@ impl Program {
 }
 
 impl Transaction {
+    /// What it did at each of its homes; at the first one if it did nothing.
+    fn parts(&mut self, cache: &Cache, homes: &Homes) -> Result<Vec<Part>, Doomed> {
+        let written = self.writes.keys().map(|page| homes.of(page.segment));
+        let mut touched: BTreeSet<HomeId> = self.reads.homes().chain(written).collect();
+        if touched.is_empty() {
+            touched.insert(HOME);
+        }
+        let mut parts = Vec::new();
+        for home in touched {
+            let writes = self.writes.iter();
+            let here = writes.filter(|(page, _)| homes.of(page.segment) == home);
+            parts.push(Part {
+                home,
+                evidence: self.reads.evidence(cache, home)?,
+                reads: self.reads.reads(home).collect(),
+                writes: here
+                    .map(|(page, slots)| PageWrites {
+                        page: *page,
+                        slots: slots.iter().map(|(slot, op)| (*slot, op.clone())).collect(),
+                    })
+                    .collect(),
+            });
+        }
+        Ok(parts)
+    }
+
     fn doom(&mut self, why: Doomed) -> String {
         let place = |place: Place| names::page(place.page);
         let why = match why {
@@ -217,11 +243,13 @@ impl Transaction {
         format!("is {why}")
     }
 
-    fn read(&mut self, cache: &Cache, object: ObjectId) -> Result<String, ReadError> {
-        let place = Place {
-            home: HOME,
-            page: object.page,
-        };
+    fn read(
+        &mut self,
+        cache: &Cache,
+        homes: &Homes,
+        object: ObjectId,
+    ) -> Result<String, ReadError> {
+        let place = homes.place(object.page);
         let found = self.reads.read(cache, place, object.slot)?;
         let overflow = match found.content {
             Content::Free => return Ok(String::from("nothing")),
@@ -233,7 +261,7 @@ impl Transaction {
         for page in overflow.page_numbers() {
             let segment = object.page.segment;
             let page = PageId { segment, page };
-            let place = Place { home: HOME, page };
+            let place = homes.place(page);
             match self.reads.read(cache, place, Slot(0))?.content {
                 Content::Value(chunk) => bytes.extend_from_slice(chunk),
                 _ => return Ok(format!("torn: nothing in {}", names::page(page))),

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! m0 P              the page in m0's cache: {x="a" y=?}, or nothing
+//! m0 P version      the position of its last change; `m0 P stamp` the highest stamp contained
 //! m0 position       how far it is down the home's stream
 //! m0 watermark      what it was promised
 //! m0 silent         milliseconds since it last heard of the home
+//! m0 position H2    these three, of another home than the first
 //! m0 saw            the last value that its transaction read
 //! m0 transaction    what became of its transaction
 //! m0 commit 1       how its first commit ended; without a number the last
@@ -18,6 +20,7 @@
 //! H log             log records that are durable there
 //! m0 heard          when it last heard of the home, in milliseconds since the story began
 //! messages          messages under way
+//! images H->R       images that a link has delivered
 //! ```
 
 use super::node::HOME;
@@ -25,7 +28,7 @@ use super::program::Program;
 use super::village::Village;
 use super::{effects, names, text};
 use std::collections::BTreeMap;
-use thorp_core::ids::{Epoch, Now, PageId, Place};
+use thorp_core::ids::{Epoch, HomeId, Now, PageId};
 use thorp_core::image::Image;
 use thorp_core::message::{Down, Message};
 
@@ -33,15 +36,16 @@ use thorp_core::message::{Down, Message};
 pub(crate) fn answer(village: &Village, question: &str) -> String {
     let words: Vec<&str> = question.split_whitespace().collect();
     match words[..] {
+        ["images", link] => images(village, link),
         ["messages"] => village.under_way().to_string(),
         [parent, "lists", child, "for", page] => lists(village, parent, child, page),
         [node, "size", table] => size(village, node, table),
         [node, "log"] => village.nodes[node].disk.log().to_string(),
         [node, "disk"] => village.nodes[node].disk.pending().to_string(),
         [node, "stores", page] => yes(village.nodes[node].disk.stores(page_of(page))),
-        [node, "position"] => {
+        [node, "position", ref of @ ..] => {
             let machine = village.machine(node);
-            text::position(machine.and_then(super::node::Machine::position))
+            text::position(machine.and_then(|machine| machine.position(home_of(of))))
         }
         [who, ref what @ ..] => of_program(village, who, what),
         [] => panic!("nothing is asked"),
@@ -53,13 +57,13 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
     let program = village.nodes.get(name).and_then(|n| n.program.as_ref());
     let program = program.unwrap_or_else(|| panic!("{name} has no program"));
     match *what {
-        ["heard"] => {
-            let heard = program.cache.heard(HOME).unwrap_or_default();
+        ["heard", ref of @ ..] => {
+            let heard = program.cache.heard(home_of(of)).unwrap_or_default();
             heard.since(Now::MONO_FIRST).to_string()
         }
-        ["watermark"] => names::stamp(program.cache.watermark(HOME)),
-        ["silent"] => {
-            let heard = program.cache.heard(HOME).unwrap_or_default();
+        ["watermark", ref of @ ..] => names::stamp(program.cache.watermark(home_of(of))),
+        ["silent", ref of @ ..] => {
+            let heard = program.cache.heard(home_of(of)).unwrap_or_default();
             village.mono().since(heard).to_string()
         }
         ["saw"] => program.saw(transaction),
@@ -80,13 +84,23 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
             let image = image(program, page);
             image.map_or_else(|| String::from("none"), |(_, i)| i.version().to_string())
         }
+        [page, "stamp"] => {
+            let image = image(program, page);
+            image.map_or_else(|| String::from("none"), |(_, i)| names::stamp(i.stamp()))
+        }
         _ => panic!("nobody can answer {what:?}"),
     }
 }
 
+/// The home that a question ends with; the first one if it does not.
+fn home_of(words: &[&str]) -> HomeId {
+    let home = words.first().and_then(|name| names::home_id(name));
+    home.unwrap_or(HOME)
+}
+
 fn image(program: &Program, page: &str) -> Option<(PageId, Image)> {
     let page = page_of(page);
-    let image = program.cache.image(Place { home: HOME, page });
+    let image = program.cache.image(program.homes.place(page));
     image.map(|image| (page, image))
 }
 
@@ -99,13 +113,21 @@ fn commit(program: &Program, number: usize) -> String {
 }
 
 fn lists(village: &Village, parent: &str, child: &str, page: &str) -> String {
-    let page = page_of(page);
+    let place = village.nodes[parent].homes.place(page_of(page));
     let edge = village.edge(parent, child);
     let machine = village.machine(parent);
     let listed = edge
         .zip(machine)
-        .is_some_and(|(edge, m)| m.holds(edge, page));
+        .is_some_and(|(edge, m)| m.holds(edge, place));
     yes(listed)
+}
+
+/// How many page images a link has delivered.
+fn images(village: &Village, link: &str) -> String {
+    let (from, to) = link.split_once("->").expect("images H->R");
+    let all = village.delivered(from, to);
+    let images = all.filter(|(_, message)| matches!(message, Message::Down(Down::Image { .. })));
+    images.count().to_string()
 }
 
 fn yes(is: bool) -> String {

@@ -7,7 +7,7 @@ use thorp_core::ids::{CommitId, MemberId, PageId, Position, Slot};
 use thorp_core::image::{Content, Image, Overflow};
 use thorp_core::message::{
     CallId, CommitRequest, Decision, Down, FetchAnswer, InvalidCommit, Message, Outcome, PeerImage,
-    Refusal, Request, Response, SegmentInfo, Step, Up,
+    Refusal, Reported, Request, Response, SegmentInfo, Step, Up,
 };
 
 /// Who is who.
@@ -20,8 +20,8 @@ impl Pen<'_> {
     /// A whole message.
     pub(crate) fn message(&self, message: &Message) -> String {
         match message {
-            Message::Up(up) => self.up(up),
-            Message::Down(down) => self.down(down),
+            Message::Up(up) => names::of_home(up.home()) + &self.up(up),
+            Message::Down(down) => names::of_home(down.home()) + &self.down(down),
         }
     }
 
@@ -61,6 +61,10 @@ impl Pen<'_> {
             Up::Call { call, request, .. } => {
                 format!("call {}: {}", self.call(*call), self.request(request))
             }
+            Up::Report { report, pages, .. } => {
+                let pages: Vec<String> = pages.iter().map(reported).collect();
+                format!("report {report}: {}", pages.join(", "))
+            }
             Up::Watch { segment, on, .. } => {
                 let more = if *on { "" } else { " no more" };
                 format!("watch {}{more}", names::segment(*segment))
@@ -84,6 +88,26 @@ impl Pen<'_> {
                 format!("stream begins (at {position}, watermark {watermark}{silent})")
             }
             Down::End { .. } => String::from("stream ends"),
+            Down::Resynchronised {
+                report,
+                entry,
+                position,
+                changed,
+                open,
+                ..
+            } => {
+                let open: Vec<String> = open.iter().map(|page| names::page(*page)).collect();
+                let open = match &open[..] {
+                    [] => String::new(),
+                    open => format!(", {} later", open.join(" ")),
+                };
+                let changed: Vec<String> = changed.iter().map(|page| names::page(*page)).collect();
+                let what = match &changed[..] {
+                    [] => String::from("nothing has changed"),
+                    changed => format!("changed: {}", changed.join(" ")),
+                };
+                format!("resynchronised {report}, as of {position}, {what}{open} (entry {entry})")
+            }
             Down::Step(step) => self.step(step),
             Down::Image {
                 page,
@@ -162,6 +186,10 @@ impl Pen<'_> {
         let mut text = format!("commit {}:", self.id(request.id));
         let part = &request.part;
         text += &format!(" evidence {}", part.evidence);
+        if !request.with.is_empty() {
+            let homes = request.with.iter().map(|with| format!("H{}", with.home));
+            text += &format!(", with {}", homes.collect::<Vec<_>>().join(" "));
+        }
         for (page, slots) in &part.reads {
             text += &format!(", read {}", slot_set(*page, slots));
         }
@@ -366,6 +394,13 @@ fn slot_change(page: PageId, slot: Slot, change: &SlotChange) -> String {
             format!("{} deleted", names::of_generation(object, *generation))
         }
     }
+}
+
+/// A page in a report.
+fn reported(reported: &Reported) -> String {
+    let holes = if reported.complete { "" } else { " with holes" };
+    let name = names::page(reported.page);
+    format!("{name} as of {}{holes}", reported.as_of)
 }
 
 /// Slots of one page.

@@ -8,7 +8,7 @@ use super::{effects, names};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_core::door::{Answer, Ask, Direction, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, MemberId, Millis, NodeKind, Now, ObjectId, PageId, Peer, Place};
+use thorp_core::ids::{EdgeId, MemberId, Millis, NodeKind, Now, ObjectId, PageId, Peer};
 use thorp_core::message::{Message, Response};
 
 /// Messages that one command may deliver: more are a quarrel without end.
@@ -348,8 +348,8 @@ impl Village {
 
     /// A program asks for a page.
     pub(crate) fn fetch(&mut self, name: &str, page: PageId, waiting: Waiting) {
-        let home = super::node::HOME;
-        self.ask(name, waiting, Ask::Fetch(Place { home, page }));
+        let place = self.node(name).homes.place(page);
+        self.ask(name, waiting, Ask::Fetch(place));
     }
 
     /// A transaction commits.
@@ -444,7 +444,11 @@ impl Village {
             Effect::Publish(publish) => {
                 let program = self.node(name).program.as_mut();
                 let said = program.map_or_else(String::new, |program| program.publish(&publish));
-                self.say(&format!("        {name} shows: {said}"));
+                let of = match names::of_home(publish.home) {
+                    of if of.is_empty() => of,
+                    of => format!(" of {}", of.trim_end()),
+                };
+                self.say(&format!("        {name} shows{of}: {said}"));
             }
             Effect::Answer(ticket, answer) => {
                 let program = self.node(name).program.as_mut();
@@ -475,7 +479,7 @@ impl Village {
             (Waiting::Fetch(page), Answer::Fetched) => {
                 self.say(&format!("        {name} has {}", names::page(page)));
             }
-            (Waiting::Commit(at, transaction), Answer::Outcome(id, outcome)) => {
+            (Waiting::Commit(at, transaction), Answer::Outcome(id, outcome, _)) => {
                 let id = Pen(&self.people).id(id);
                 let said = text::outcome(&outcome);
                 self.say(&format!("        {name} hears: {id} {said}"));

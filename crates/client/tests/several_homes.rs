@@ -1,0 +1,363 @@
+//! Transactions over segments of several homes: all of it or nothing, whoever is slow, gone, or in doubt.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
+mod village;
+
+use std::thread;
+use std::time::Duration;
+use thorp_client::{
+    CommitId, Error, ErrorKind, JoinConfig, Member, Outcome, Ref, Reference, Result, Segment,
+    Session, Transaction,
+};
+use village::{Village, eventually};
+
+const SOON: Duration = Duration::from_millis(300);
+
+/// Two homes, an account at each, and a member that knows both.
+struct Scene {
+    alps: Village,
+    dale: Village,
+    anna: Member,
+    here: Ref<u64>,
+    there: Ref<u64>,
+}
+
+fn scene() -> Scene {
+    let alps = Village::new();
+    let dale = alps.beside("dale", 8);
+    let anna = Member::join(ways(&alps, &dale)).unwrap();
+    let (here, there) = (bank(&anna, "alps"), bank(&anna, "dale"));
+    // The first of each: page and slot are the same at both homes.
+    let accounts = anna.transact(|tx| {
+        Ok((
+            tx.create_typed(&here, &100u64)?,
+            tx.create_typed(&there, &100u64)?,
+        ))
+    });
+    let (here, there) = accounts.unwrap();
+    assert_eq!(here.reference().object, there.reference().object);
+    Scene {
+        alps,
+        dale,
+        anna,
+        here,
+        there,
+    }
+}
+
+/// Straight at both homes.
+fn ways(alps: &Village, dale: &Village) -> JoinConfig {
+    alps.config().and_home(dale.address())
+}
+
+fn bank(member: &Member, home: &str) -> Segment {
+    member
+        .open_or_create(&format!("thorp://{home}/bank"))
+        .unwrap()
+}
+
+fn pay(tx: &mut Transaction, from: &Ref<u64>, to: &Ref<u64>, sum: u64) -> Result<()> {
+    let rest = tx.get(from)?.checked_sub(sum);
+    tx.put(from, &rest.ok_or_else(|| Error::aborted("not enough"))?)?;
+    let more = tx.get(to)? + sum;
+    tx.put(to, &more)
+}
+
+impl Scene {
+    fn neighbour(&self, session: Session) -> Member {
+        Member::join(ways(&self.alps, &self.dale).session(session)).unwrap()
+    }
+
+    /// One whom both homes have registered: that takes a disk.
+    fn known(&self, session: Session) -> Member {
+        let member = self.neighbour(session);
+        member
+            .transact(|tx| pay(tx, &self.here, &self.there, 0))
+            .unwrap();
+        member
+    }
+
+    /// Both, as somebody who only reads sees them.
+    fn balances(&self, member: &Member) -> (u64, u64) {
+        let both = |tx: &mut Transaction| Ok((tx.get(&self.here)?, tx.get(&self.there)?));
+        member.transact(both).unwrap()
+    }
+
+    /// A payment whose vote at the other home is on its way to the disk.
+    fn begin_paying(&self, hold: fn(&Village)) -> thread::JoinHandle<Result<()>> {
+        let (member, here, there) = (self.known(Session::new()), self.here, self.there);
+        hold(&self.dale);
+        let paying = thread::spawn(move || {
+            let mut tx = member.begin(Session::new());
+            pay(&mut tx, &here, &there, 30)?;
+            tx.commit().map(drop)
+        });
+        eventually("one home has voted, the other is about to", || {
+            self.alps.home_size("in_doubt") == 1 && self.dale.has_waiting()
+        });
+        paying
+    }
+}
+
+fn doubt(error: &Error) -> CommitId {
+    match error.kind() {
+        ErrorKind::OutcomeUnknown(id) => id,
+        other => panic!("{other:?}: {error}"),
+    }
+}
+
+#[test]
+fn a_payment_from_one_home_to_another_happens_whole_in_both_faces() {
+    let scene = scene();
+    let (anna, here, there) = (&scene.anna, scene.here, scene.there);
+    let mut tx = anna.begin(Session::new());
+    pay(&mut tx, &here, &there, 10).unwrap();
+    assert_eq!((tx.get(&here).unwrap(), tx.get(&there).unwrap()), (90, 110));
+    let committed = tx.commit().unwrap();
+    assert!(committed.id.is_some() && committed.stamp.is_some());
+    assert_eq!(committed.position, None, "it has one at each home");
+    assert_eq!(scene.balances(anna), (90, 110), "its own writes");
+
+    let work = async |tx: &mut Transaction| {
+        let (mine, yours) = (tx.get_async(&here).await?, tx.get_async(&there).await?);
+        tx.put(&here, &(mine - 5))?;
+        tx.put(&there, &(yours + 5))
+    };
+    let runtime = thorp_net::driver::runtime().unwrap();
+    runtime.block_on(anna.transact_async(work)).unwrap();
+    assert_eq!(scene.balances(&scene.neighbour(Session::new())), (85, 115));
+    // Nothing is kept of what every home has heard of.
+    eventually("the votes are forgotten", || {
+        scene.alps.home_size("votes") + scene.dale.home_size("votes") == 0
+    });
+}
+
+#[test]
+fn a_reference_leads_from_one_home_to_another() {
+    let scene = scene();
+    let alps = bank(&scene.anna, "alps");
+    let set = |tx: &mut Transaction| {
+        let note = tx.create_typed(&alps, &scene.there)?;
+        tx.set_root(&alps, "account", Some(note.reference()))
+    };
+    scene.anna.transact(set).unwrap();
+    let bert = scene.neighbour(Session::new());
+    let alps = bank(&bert, "alps");
+    let found = bert.transact(|tx| {
+        let root = tx.root(&alps, "account")?;
+        let account: Ref<u64> = tx.get(&Ref::<Ref<u64>>::new(root.unwrap()))?;
+        Ok((account, tx.get(&account)?))
+    });
+    let (account, balance) = found.unwrap();
+    assert_eq!((account, balance), (scene.there, 100));
+    let text = bert.format(&account.reference()).unwrap();
+    assert!(text.starts_with("thorp://dale/bank#"), "{text}");
+    assert_eq!(bert.parse(&text).unwrap(), account.reference());
+}
+
+#[test]
+fn a_site_serves_several_homes() {
+    let scene = scene();
+    let site = scene.alps.site_below(&[&scene.dale], 1 << 20);
+    let join = || {
+        let config = JoinConfig::new(&site).identity_of(scene.alps.identity());
+        Member::join(config).unwrap()
+    };
+    let (bert, carl) = (join(), join());
+    assert_eq!(scene.balances(&bert), (100, 100));
+    bert.transact(|tx| pay(tx, &scene.there, &scene.here, 60))
+        .unwrap();
+    assert_eq!(scene.balances(&carl), (160, 40));
+    assert_eq!(scene.balances(&scene.anna), (160, 40));
+}
+
+#[test]
+fn who_only_reads_sees_a_payment_at_both_homes_or_at_none() {
+    let scene = scene();
+    let (anna, bert) = (&scene.anna, scene.neighbour(Session::new()));
+    thread::scope(|scope| {
+        let paying = scope.spawn(|| {
+            for n in 0..60u64 {
+                let (from, to) = match n % 2 {
+                    0 => (&scene.here, &scene.there),
+                    _ => (&scene.there, &scene.here),
+                };
+                anna.transact(|tx| pay(tx, from, to, n)).unwrap();
+            }
+        });
+        let mut sums = 0;
+        while !paying.is_finished() || sums < 10 {
+            let (here, there) = scene.balances(&bert);
+            assert_eq!(here + there, 200);
+            sums += 1;
+        }
+    });
+    // And what it read is judged: another's payment between its reads and its end is a conflict.
+    let mut tx = bert.begin(Session::new());
+    let seen = (tx.get(&scene.here).unwrap(), tx.get(&scene.there).unwrap());
+    assert_eq!(seen.0 + seen.1, 200);
+    anna.transact(|tx| pay(tx, &scene.here, &scene.there, 1))
+        .unwrap();
+    assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn an_error_says_which_home_refused() {
+    let scene = scene();
+    let bert = scene.neighbour(Session::new());
+    let mut tx = bert.begin(Session::new());
+    tx.put(&scene.here, &1).unwrap();
+    tx.put(&scene.there, &1).unwrap();
+    let gone: &Reference = scene.there.as_ref();
+    scene.anna.transact(|tx| tx.delete(gone)).unwrap();
+    let error = tx.commit().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.home()),
+        (ErrorKind::Gone, Some("dale"))
+    );
+    assert!(error.to_string().starts_with("home dale: "), "{error}");
+    let left = bert.transact(|tx| tx.get(&scene.here)).unwrap();
+    assert_eq!(left, 100, "nothing of it happened at the other home");
+}
+
+#[test]
+fn what_a_vote_in_doubt_has_locked_is_a_conflict_and_free_again_with_the_outcome() {
+    let scene = scene();
+    let paying = scene.begin_paying(Village::hold_disk);
+    let once = Session::new().attempts_max(1);
+    let deposit = |tx: &mut Transaction| {
+        let more = tx.get(&scene.here)? + 1;
+        tx.put(&scene.here, &more)
+    };
+    let error = scene.anna.transact_with(once, deposit).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(
+        error.is_retryable() && error.to_string().contains("in doubt"),
+        "{error}"
+    );
+    // What is not in its way goes on.
+    let alps = bank(&scene.anna, "alps");
+    scene
+        .anna
+        .transact(|tx| tx.create_typed(&alps, &1u64))
+        .unwrap();
+    let patient = Session::new().attempts_max(1000);
+    thread::scope(|scope| {
+        let depositing = scope.spawn(|| scene.anna.transact_with(patient, deposit));
+        scene.dale.release_disk();
+        depositing.join().unwrap().unwrap();
+    });
+    paying.join().unwrap().unwrap();
+    assert_eq!(scene.balances(&scene.anna), (71, 130));
+}
+
+#[test]
+fn while_one_home_is_gone_the_other_goes_on_and_both_wait() {
+    let scene = scene();
+    let impatient = Session::new().commit_timeout(SOON);
+    let bert = scene.neighbour(impatient);
+    assert_eq!(scene.balances(&bert), (100, 100));
+    scene.dale.stop();
+    eventually("it is missed", || {
+        bert.homes().iter().filter(|home| home.reachable).count() == 1
+    });
+    bert.transact(|tx| tx.put(&scene.here, &70)).unwrap();
+    let error = bert
+        .transact(|tx| pay(tx, &scene.here, &scene.there, 1))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::HomeUnreachable);
+    assert!(error.to_string().contains("dale"), "{error}");
+    assert_eq!(scene.alps.home_size("votes"), 0, "nobody voted");
+    thread::scope(|scope| {
+        let paying = scope.spawn(|| {
+            let patient = Session::new();
+            bert.transact_with(patient, |tx| pay(tx, &scene.here, &scene.there, 20))
+        });
+        scene.dale.start();
+        paying.join().unwrap().unwrap();
+    });
+    assert_eq!(scene.balances(&scene.anna), (50, 120));
+}
+
+#[test]
+fn an_outcome_that_did_not_come_in_time_is_asked_for_later() {
+    let scene = scene();
+    let impatient = Session::new().commit_timeout(SOON);
+    let bert = scene.known(impatient);
+    scene.dale.hold_disk();
+    let mut tx = bert.begin(impatient);
+    pay(&mut tx, &scene.here, &scene.there, 30).unwrap();
+    let id = doubt(&tx.commit().unwrap_err());
+    scene.dale.release_disk();
+    let told = eventually_told(&bert, id);
+    assert!(matches!(told, Outcome::Committed(c) if c.position.is_none()));
+    assert_eq!(scene.balances(&scene.anna), (70, 130));
+}
+
+#[test]
+fn a_vote_that_was_lost_with_its_home_is_a_no() {
+    let scene = scene();
+    let paying = scene.begin_paying(Village::lose_disk);
+    scene.dale.stop();
+    scene.dale.start();
+    let error = paying.join().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert_eq!(scene.balances(&scene.anna), (100, 100));
+    assert_eq!(scene.alps.home_size("in_doubt"), 0);
+}
+
+fn eventually_told(member: &Member, id: CommitId) -> Outcome {
+    let mut told = None;
+    eventually("the outcome is known", || {
+        told = member.outcome(id).ok();
+        told.is_some()
+    });
+    told.unwrap()
+}
+
+#[test]
+fn homes_end_what_a_member_that_has_gone_began() {
+    let scene = scene();
+    let session = Session::new().commit_timeout(SOON);
+    let member = scene.known(session);
+    scene.dale.hold_disk();
+    let mut tx = member.begin(session);
+    pay(&mut tx, &scene.here, &scene.there, 30).unwrap();
+    doubt(&tx.commit().unwrap_err());
+    member.close();
+    drop(member);
+    scene.dale.release_disk();
+    // Dale knows the way to the other home, which it dials now: both voted, so it happened.
+    eventually("dale finds out", || scene.dale.home_size("in_doubt") == 0);
+    let dale = bank(&scene.anna, "dale");
+    let strict = Session::new().strict(true);
+    let there = dale
+        .member()
+        .transact_with(strict, |tx| tx.get(&scene.there));
+    assert_eq!(there.unwrap(), 130);
+}
+
+#[test]
+fn what_was_written_beside_a_vote_in_doubt_is_read_with_its_homes_word() {
+    let scene = scene();
+    let alps = bank(&scene.anna, "alps");
+    let note = scene.anna.transact(|tx| tx.create(&alps, "before"));
+    let note = note.unwrap();
+    let read = || {
+        let mut tx = scene.anna.begin(Session::new());
+        let bytes = tx.read(&note).unwrap().to_vec();
+        (tx.commit().unwrap().id.is_some(), bytes)
+    };
+    eventually("it costs no message", || !read().0);
+    let paying = scene.begin_paying(Village::hold_disk);
+    scene.anna.transact(|tx| tx.write(&note, "after")).unwrap();
+    // The payment may yet get an earlier stamp, and somebody may have seen it at the other home (trap 19).
+    assert_eq!(read(), (true, b"after".to_vec()));
+    scene.dale.release_disk();
+    paying.join().unwrap().unwrap();
+    eventually("it costs no message again", || !read().0);
+}

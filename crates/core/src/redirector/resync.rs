@@ -1,0 +1,199 @@
+//! A redirector between a child that reports its pages and the homes, and a
+//! child itself: what it has in its own memory is reported like anything else
+//! (rule 13).
+
+use super::Proxy;
+use crate::door::Out;
+use crate::ids::{EdgeId, EntryNo, PageId, Position, ReportNo};
+use crate::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
+use crate::message::{Down, Reported};
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// Whose pages a piece of a report has.
+#[derive(Clone, Debug)]
+pub(super) enum Whose {
+    /// This node's own memory.
+    Own,
+    /// A child's: what was asked above of its piece.
+    Child(Piece),
+}
+
+/// A child's piece of which some pages were asked for above.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    edge: EdgeId,
+    report: ReportNo,
+    entry: EntryNo,
+}
+
+impl Proxy {
+    /// A child reports pages. It is entered for all of them; then those that lie in this node's
+    /// memory are compared with that, and the others are asked of the parent, each as of where
+    /// that child's copy is right: another child's copy says nothing of it. What is known is
+    /// told at once: the child heeds nothing that the stream says of a page before its answer.
+    pub(super) fn report(
+        &mut self,
+        edge: EdgeId,
+        report: ReportNo,
+        pages: &[Reported],
+        out: &mut Out,
+    ) -> Result<(), &'static str> {
+        if pages.len() > REPORT_PAGES_MAX {
+            return Err("more pages in a report than may be");
+        }
+        if self.reports_of(edge) >= REPORTS_UNDER_WAY_MAX {
+            return Err("more reports than may be under way");
+        }
+        let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
+            return Ok(());
+        };
+        if !changed.is_empty() {
+            out.note(Note::ChildLimited);
+        }
+        let mut asked = Vec::new();
+        for reported in pages {
+            match self.is_as_it_was(reported) {
+                _ if changed.contains(&reported.page) => {}
+                Some(true) => self.found_unchanged(edge, reported),
+                Some(false) => changed.push(reported.page),
+                None => asked.push(*reported),
+            }
+        }
+        let piece = Piece {
+            edge,
+            report,
+            entry,
+        };
+        if asked.len() < pages.len() {
+            let open = asked.iter().map(|reported| reported.page).collect();
+            out.note(Note::ResynchronisedFromMemory);
+            self.answer_report(&piece, changed, open, out);
+        }
+        if !asked.is_empty() {
+            self.reports.push(Whose::Child(piece), asked);
+            self.send_reports(out);
+        }
+        Ok(())
+    }
+
+    fn reports_of(&self, edge: EdgeId) -> usize {
+        let pieces = self.reports.pieces();
+        let own = pieces
+            .filter(|piece| matches!(&piece.whose, Whose::Child(child) if child.edge == edge));
+        own.count()
+    }
+
+    /// Whether a child's copy is as it was, if this node's own copy tells. A child that was
+    /// ahead of this node has to wait for the home's word: so its answer finds it no longer ahead.
+    fn is_as_it_was(&self, reported: &Reported) -> Option<bool> {
+        if planted::is(Bug::VersionsIgnored) {
+            return Some(true);
+        }
+        let own = self.images.peek(reported.page)?;
+        let is_ahead = reported.as_of > self.up.position;
+        (!is_ahead).then(|| own.version() <= reported.as_of)
+    }
+
+    /// From now on it can help its neighbours.
+    fn found_unchanged(&mut self, edge: EdgeId, reported: &Reported) {
+        if reported.complete {
+            self.children.set_complete(edge, reported.page, true);
+        }
+    }
+
+    fn answer_report(
+        &mut self,
+        piece: &Piece,
+        changed: Vec<PageId>,
+        open: Vec<PageId>,
+        out: &mut Out,
+    ) {
+        if self.children.get(piece.edge).is_none() {
+            return;
+        }
+        out.down(
+            piece.edge,
+            Down::Resynchronised {
+                home: self.up.home,
+                report: piece.report,
+                entry: piece.entry,
+                position: self.up.position,
+                changed,
+                open,
+            },
+        );
+    }
+
+    /// Under a new parent nothing of this node's own memory is shown before it is known to be
+    /// as it was.
+    pub(super) fn report_own(&mut self, as_of: Position, out: &mut Out) {
+        self.reports.clear();
+        let own = self.images.doubt();
+        let own = own.into_iter().map(|(page, complete)| Reported {
+            page,
+            as_of,
+            complete,
+        });
+        let own: Vec<Reported> = own.collect();
+        self.reports.push_all(Whose::Own, &own);
+        self.send_reports(out);
+    }
+
+    fn send_reports(&mut self, out: &mut Out) {
+        if let Some(edge) = self.up.edge {
+            let (home, epoch) = (self.up.home, self.up.epoch);
+            self.reports.send(home, edge, epoch, out);
+        }
+    }
+
+    /// The parent has answered for a piece: this node's own, or a child's, which is told.
+    pub(super) fn resynchronised(
+        &mut self,
+        (report, entry): (ReportNo, EntryNo),
+        changed: Vec<PageId>,
+        open: Vec<PageId>,
+        out: &mut Out,
+    ) {
+        let Some(piece) = self.reports.answered(report, &open) else {
+            return out.note(Note::OtherEpochDropped);
+        };
+        for reported in &piece.pages {
+            self.up.drop_entered(reported.page, entry);
+        }
+        let is_changed: BTreeSet<PageId> = changed.iter().copied().collect();
+        let (gone, same): (Vec<Reported>, Vec<Reported>) = piece
+            .pages
+            .iter()
+            .partition(|reported| is_changed.contains(&reported.page));
+        match piece.whose {
+            Whose::Own => self.settle_own(&gone, &same, out),
+            Whose::Child(piece) => {
+                for reported in &same {
+                    self.found_unchanged(piece.edge, reported);
+                }
+                self.answer_report(&piece, changed, open, out);
+            }
+        }
+        self.send_reports(out);
+    }
+
+    fn settle_own(&mut self, gone: &[Reported], same: &[Reported], out: &mut Out) {
+        for reported in gone {
+            out.note(Note::PageChanged);
+            self.images.drop_doubted(reported.page);
+        }
+        for reported in same {
+            out.note(Note::PageUnchanged);
+            self.images.trust(reported.page);
+        }
+    }
+
+    /// Pages that were reported and not answered.
+    pub(super) fn reported(&self) -> usize {
+        let pieces = self.reports.pieces();
+        pieces.map(|piece| piece.pages.len()).sum()
+    }
+}
