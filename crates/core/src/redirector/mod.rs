@@ -323,11 +323,14 @@ impl Redirector {
             }
             Up::Commit(request) => self.commit(edge, request, out),
             Up::Decide { home, commit, .. } => {
-                // Its delivery is this child's reply, also where the vote went another way.
-                self.commits.insert((home, commit), edge);
+                // Its delivery is this child's reply, also where the vote went another way. What is lost here has none.
+                if self.pass_up(home, message, out) {
+                    self.commits.insert((home, commit), edge);
+                }
+            }
+            Up::Settled { home, .. } => {
                 self.pass_up(home, message, out);
             }
-            Up::Settled { home, .. } => self.pass_up(home, message, out),
             Up::Call {
                 call,
                 home,
@@ -385,13 +388,14 @@ impl Redirector {
         out.up(up, Up::Commit(request));
     }
 
-    /// Without the home the message is lost; the member sends it again when the
-    /// stream begins.
-    fn pass_up(&self, home: HomeId, message: Up, out: &mut Out) {
+    /// Without the home the message is lost, which is told; the member sends
+    /// it again when the stream begins.
+    fn pass_up(&self, home: HomeId, message: Up, out: &mut Out) -> bool {
         let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
         if let Some(up) = up {
             out.up(up, message);
         }
+        up.is_some()
     }
 
     fn call(&mut self, edge: EdgeId, home: HomeId, call: CallId, request: Request, out: &mut Out) {
