@@ -226,6 +226,11 @@ impl Out {
         self.effects.push(Effect::Send(edge, Message::Up(message)));
     }
 
+    /// Tells a neighbour that this node is there.
+    pub fn alive(&mut self, edge: EdgeId) {
+        self.effects.push(Effect::Send(edge, Message::Alive));
+    }
+
     /// Closes an edge, and says why.
     pub fn close(&mut self, edge: EdgeId, why: &'static str) {
         self.effects.push(Effect::Close(edge, why));

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod alive;
 pub mod change;
 pub mod children;
 pub mod codec;

@@ -91,6 +91,13 @@ pub const FETCHES_MAX: usize = 1024;
 /// beyond that. What is asked for ahead waits for nothing.
 pub const WAITING_PER_PAGE_MAX: usize = 4096;
 
+/// Between two *alive* messages on an edge (rule 13).
+pub const ALIVE_MS: u64 = 1_000;
+
+/// So many of its own periods without a word from a neighbour make a node give
+/// it up. A frame of the largest size takes no longer at 10 Mbit/s.
+pub const ALIVE_MISSED_MAX: u32 = 15;
+
 /// Pages in one piece of a report to a new parent (rule 13): some 64 KiB.
 pub const REPORT_PAGES_MAX: usize = 4096;
 

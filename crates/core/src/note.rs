@@ -144,6 +144,11 @@ notes! {
     Installed,
     /// Decision 6: the changes of a damaged page were set aside.
     SetAside,
+    /// Rule 13: a child said nothing for too long, and was struck.
+    ChildSilent,
+    /// Rule 13: a parent said nothing for too long, and was given up: another one
+    /// should be dialled.
+    ParentSilent,
     /// Rule 13: a piece of a report was sent to a new parent.
     ReportSent,
     /// Rule 13: a page that was reported is as it was.

@@ -46,6 +46,8 @@ bugs! {
     VersionsIgnored,
     /// Trap 9: a redirector whose stream was lost goes on with its old directory.
     OldDirectoryKept,
+    /// Trap 9: a child that was struck as silent goes on as if it had not been.
+    StruckChildBelieved,
     /// Trap 25: pages that only a running transaction has read are not reported.
     ReadsNotReported,
     /// Trap 10: a commit is told before it is durable.

@@ -181,6 +181,8 @@ pub struct Node {
     pub parents: Vec<NodeNo>,
     /// Until when it does not read its connections.
     pub deaf_until: At,
+    /// Until when it does nothing at all.
+    pub hung_until: At,
     /// Microseconds that it takes for each message; zero is none.
     pub slow_us: u64,
     /// Until when it is at its last message.

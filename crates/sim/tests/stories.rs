@@ -109,6 +109,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::VersionsIgnored, "failover-each-its-version"),
     (Bug::VersionsIgnored, "failover-keeps-pages"),
     (Bug::OldDirectoryKept, "failover-old-directory"),
+    (Bug::StruckChildBelieved, "silent-child"),
     (Bug::ReadsNotReported, "trap-25-page-not-reported"),
     (Bug::EvictionNotTold, "trap-25-read-evict-fail-over"),
     (Bug::RemovalByPath, "removal-repeated"),

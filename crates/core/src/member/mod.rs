@@ -13,6 +13,7 @@ mod upward;
 use at_home::AtHome;
 use commits::InFlight;
 
+use crate::alive::{AliveLimits, Neighbours};
 use crate::door::{Answer, Core, Direction, Input, Out};
 use crate::ids::{
     CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Place, Position,
@@ -47,6 +48,8 @@ pub struct MemberConfig {
     pub upward_bytes_max: usize,
     /// Pages in one piece of a report to a new parent (rule 13).
     pub report_pages_max: usize,
+    /// When a parent is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
 }
 
 impl MemberConfig {
@@ -59,6 +62,7 @@ impl MemberConfig {
             kept_changes_max: KEPT_CHANGES_MAX,
             upward_bytes_max: UPWARD_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
+            alive: Some(AliveLimits::default()),
         }
     }
 }
@@ -71,6 +75,7 @@ pub struct Member {
     commits: BTreeMap<CommitId, InFlight>,
     calls: BTreeMap<CallId, Called>,
     parents: BTreeMap<EdgeId, NodeKind>,
+    neighbours: Neighbours,
     kept: Kept,
     sequence: u64,
     call_number: u64,
@@ -101,12 +106,19 @@ enum Purpose {
 impl Core for Member {
     fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
         let now = now.mono;
+        if let Input::Received { edge, .. } = &input {
+            self.neighbours.heard(*edge);
+        }
         match input {
             Input::Connected {
                 edge,
                 direction: Direction::Down,
                 ..
             } => out.close(edge, "a member has no children"),
+            Input::Received {
+                message: Message::Alive,
+                ..
+            } => {}
             Input::Disconnected { edge } => self.disconnected(edge, out),
             Input::Received {
                 edge,
@@ -119,15 +131,20 @@ impl Core for Member {
             // The stream begins with the parent's first message.
             Input::Connected { edge, peer, .. } => {
                 self.parents.insert(edge, peer.kind);
+                self.neighbours.came(edge);
             }
             Input::Durable(_) | Input::Loaded { .. } | Input::Room(_) | Input::Left { .. } => {}
         }
         self.use_room(out);
+        for edge in self.neighbours.tick(now, out) {
+            self.give_up(edge, out);
+        }
     }
 
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.values().filter_map(|at| at.up.deadline());
-        fetches.chain([self.next_ack]).min()
+        let alive = self.neighbours.deadline();
+        fetches.chain(alive).chain([self.next_ack]).min()
     }
 }
 
@@ -136,6 +153,7 @@ impl Member {
     pub fn new(config: MemberConfig) -> Self {
         Member {
             kept: Kept::new(config.kept_bytes_max),
+            neighbours: Neighbours::new(config.alive),
             config,
             homes: BTreeMap::new(),
             commits: BTreeMap::new(),
@@ -218,8 +236,16 @@ impl Member {
         at
     }
 
+    /// A parent says nothing: its edge ends here and now, whatever still comes of it.
+    fn give_up(&mut self, edge: EdgeId, out: &mut Out) {
+        out.note(Note::ParentSilent);
+        self.disconnected(edge, out);
+        out.close(edge, "it says nothing");
+    }
+
     fn disconnected(&mut self, edge: EdgeId, out: &mut Out) {
         self.parents.remove(&edge);
+        self.neighbours.went(edge);
         let homes = self.homes.iter_mut();
         let lost = homes.filter_map(|(home, at)| at.up.lost(edge).then_some(*home));
         for home in lost.collect::<Vec<HomeId>>() {
@@ -242,6 +268,9 @@ impl Member {
     // --- Down ---
 
     fn received(&mut self, now: Millis, edge: EdgeId, message: Down, out: &mut Out) {
+        if !self.parents.contains_key(&edge) {
+            return out.note(Note::OtherEpochDropped);
+        }
         // A member belongs to one parent at a time, for each home (rule 1).
         let is_heard = match self.homes.get_mut(&message.home()) {
             Some(at) => at.up.hears(edge, &message, out),

@@ -26,6 +26,8 @@ pub enum Message {
     Up(Up),
     /// To the child.
     Down(Down),
+    /// To either: I am there (rule 13).
+    Alive,
 }
 
 /// From child to parent.

@@ -107,6 +107,8 @@ impl Redirector {
                 }
             }
             Down::Voted { home, commit, .. } => {
+                // The rest may go another way, and nothing of it come here.
+                self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
                     out.down(*from, message);
                 }

@@ -22,7 +22,7 @@ pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
             );
             Ok(())
         }
-        Message::Up(_) => Ok(()),
+        Message::Up(_) | Message::Alive => Ok(()),
     }
 }
 

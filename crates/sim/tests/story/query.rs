@@ -20,6 +20,7 @@
 //! H log             log records that are durable there
 //! m0 heard          when it last heard of the home, in milliseconds since the story began
 //! messages          messages under way
+//! m0 parents        edges to parents
 //! images H->R       images that a link has delivered
 //! ```
 
@@ -36,6 +37,7 @@ use thorp_core::message::{Down, Message};
 pub(crate) fn answer(village: &Village, question: &str) -> String {
     let words: Vec<&str> = question.split_whitespace().collect();
     match words[..] {
+        [child, "parents"] => village.parents(child).to_string(),
         ["images", link] => images(village, link),
         ["messages"] => village.under_way().to_string(),
         [parent, "lists", child, "for", page] => lists(village, parent, child, page),

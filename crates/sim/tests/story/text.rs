@@ -20,6 +20,7 @@ impl Pen<'_> {
     /// A whole message.
     pub(crate) fn message(&self, message: &Message) -> String {
         match message {
+            Message::Alive => String::from("alive"),
             Message::Up(up) => names::of_home(up.home()) + &self.up(up),
             Message::Down(down) => names::of_home(down.home()) + &self.down(down),
         }

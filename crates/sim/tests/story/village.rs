@@ -124,6 +124,12 @@ impl Village {
         edge.map(|(edge, _)| *edge)
     }
 
+    /// How many parents a node has an edge to.
+    pub(crate) fn parents(&self, child: &str) -> usize {
+        let mut edges = self.edges.values();
+        edges.by_ref().filter(|(_, c)| c == child).count()
+    }
+
     /// Only the child loses an edge: the parent has not heard of that, and what
     /// is under way to it still comes.
     pub(crate) fn lose(&mut self, parent: &str, child: &str) {
