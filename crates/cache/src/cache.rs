@@ -1,6 +1,6 @@
 //! The cache as its one writer and the program see it.
 
-use crate::change::{Change, What};
+use crate::change::{Change, Known, What};
 use crate::clock::{Clock, Verdict};
 use crate::home::{Cached, Home};
 use crate::limits::{
@@ -344,10 +344,12 @@ impl Cache {
 fn push_changes(home: &Home, publish: &Publish) {
     let touched = publish.touched.iter();
     let touched = touched.map(|(page, slots)| (*page, What::Touched(*slots)));
-    let evicted = publish
-        .evicted
-        .iter()
-        .map(|page| (*page, What::Evicted(publish.heard)));
+    let known = Known {
+        heard: publish.heard,
+        watermark: publish.watermark,
+    };
+    let evicted = publish.evicted.iter();
+    let evicted = evicted.map(|page| (*page, What::Evicted(known)));
     let missed = publish.missed.iter().flatten();
     let missed = missed.map(|page| (*page, What::Missed));
     for (page, what) in touched.chain(evicted).chain(missed) {

@@ -1,7 +1,7 @@
 //! What the ring of changes says, and how it is written there.
 
 use thorp_core::change::SlotSet;
-use thorp_core::ids::{Millis, PageId, Position};
+use thorp_core::ids::{HomeId, Millis, PageId, Position, Stamp};
 
 /// Words of a change: position, page, four of slots.
 pub(crate) const CHANGE_WORDS: usize = 6;
@@ -19,10 +19,19 @@ pub(crate) struct Change {
 pub(crate) enum What {
     /// A commit changed these slots.
     Touched(SlotSet),
-    /// The page was given up: nothing later will be heard of it (rule 2). When the home was last heard of before that.
-    Evicted(Millis),
+    /// The page was given up: nothing later will be heard of it (rule 2).
+    Evicted(Known),
     /// The page changed while the stream was broken: anything may be different (rule 13).
     Missed,
+}
+
+/// What was known of a home when a page was given up: of what was read there, nothing is known later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    /// When it was last heard of.
+    pub(crate) heard: Millis,
+    /// What it had promised.
+    pub(crate) watermark: Stamp,
 }
 
 /// In the word of the highest slots, a bit that no slot has: pages have fewer than 255.
@@ -38,7 +47,10 @@ impl Change {
                 let [a, b, c, d] = slots.words();
                 [a, b, c, d & !EVICTED]
             }
-            What::Evicted(heard) => [heard.0, 0, 0, EVICTED],
+            What::Evicted(Known { heard, watermark }) => {
+                let home = u64::from(watermark.home.0);
+                [heard.0, watermark.clock, home, EVICTED]
+            }
             What::Missed => [0, 0, 0, EVICTED | MISSED],
         };
         [self.position.0, self.page.key(), a, b, c, d]
@@ -48,7 +60,13 @@ impl Change {
         let what = if d == EVICTED | MISSED {
             What::Missed
         } else if d & EVICTED != 0 {
-            What::Evicted(Millis(a))
+            What::Evicted(Known {
+                heard: Millis(a),
+                watermark: Stamp {
+                    clock: b,
+                    home: HomeId(c as u32),
+                },
+            })
         } else if [a, b, c, d | EVICTED] == SlotSet::ALL.words() {
             What::Touched(SlotSet::ALL)
         } else {
@@ -79,7 +97,13 @@ mod tests {
             What::Touched(SlotSet::default()),
             What::Touched(some),
             What::Touched(SlotSet::ALL),
-            What::Evicted(Millis(7)),
+            What::Evicted(Known {
+                heard: Millis(7),
+                watermark: Stamp {
+                    clock: u64::MAX,
+                    home: HomeId(3),
+                },
+            }),
             What::Missed,
         ] {
             assert_eq!(Change::decode(of(what).encode()), of(what));

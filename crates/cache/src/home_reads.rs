@@ -1,7 +1,7 @@
 //! What a transaction has read at one home, and the protocol that keeps it
 //! together: see the crate's page.
 
-use crate::change::What;
+use crate::change::{Known, What};
 use crate::error::Doomed;
 use crate::home::{Cached, Home};
 use crate::limits::PAGES_KEPT_ROOM;
@@ -51,12 +51,12 @@ pub(crate) struct HomeReads {
     pub(crate) late_mark: bool,
 }
 
-/// Where evidence stands still, and when the home had last been heard of then:
-/// what was read does not grow younger.
+/// Where evidence stands still, and what was known of the home then: what was read
+/// does not grow younger, and what is promised later says nothing of it.
 #[derive(Clone, Copy)]
 struct Frozen {
     position: Position,
-    heard: Millis,
+    known: Known,
 }
 
 /// Why a page is not there.
@@ -195,8 +195,8 @@ impl HomeReads {
     }
 
     /// Brings all that was read up to date. The position at which all of it is
-    /// current: what to give a commit as its evidence (rule 4).
-    pub(crate) fn evidence(&mut self) -> Result<Position, Doomed> {
+    /// current: what to give a commit as its evidence (rule 4); and what is promised there.
+    pub(crate) fn evidence(&mut self) -> Result<(Position, Stamp), Doomed> {
         let mut pause = Pause::new();
         loop {
             let mark = self.home.marks.newest(Some(self.mark));
@@ -205,7 +205,8 @@ impl HomeReads {
             }
             if mark.settled >= self.cut {
                 self.bring_to(mark, mark.settled)?;
-                return Ok(self.frozen.map_or(mark.position, |at| at.position));
+                let at = self.frozen.map(|at| (at.position, at.known.watermark));
+                return Ok(at.unwrap_or((mark.position, mark.watermark)));
             }
             // An image of a publication that is still going on was read: a
             // transaction commits only between positions.
@@ -245,9 +246,9 @@ impl HomeReads {
                 // Nothing read there: let it be loaded anew when it is.
                 What::Evicted(_) if page.read.is_empty() => page.stale = SlotSet::ALL,
                 // Positions rise: if it is frozen already, this changes nothing.
-                What::Evicted(heard) => {
+                What::Evicted(known) => {
                     let position = change.position;
-                    self.frozen.get_or_insert(Frozen { position, heard });
+                    self.frozen.get_or_insert(Frozen { position, known });
                 }
                 // The image tells of it already: it is of that very publication, or came ahead.
                 What::Touched(_) if change.position <= page.version => {}
@@ -269,7 +270,7 @@ impl HomeReads {
 
     /// When the home was last heard of as of the frozen evidence.
     pub(crate) fn frozen_heard(&self) -> Option<Millis> {
-        self.frozen.map(|at| at.heard)
+        self.frozen.map(|at| at.known.heard)
     }
 
     /// Puts an image into the set. What was read on the page before is the same

@@ -7,6 +7,7 @@ use crate::sync::Pause;
 use thorp_core::change::SlotSet;
 use thorp_core::ids::{Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
 use thorp_core::image::{Content, Image};
+use thorp_core::snapshot::Sight;
 
 /// The reads of one transaction, with the images they came from. All reads of
 /// one home are of one state of that home. Use one set for one cache only;
@@ -92,15 +93,31 @@ impl ReadSet {
     /// of it is current: a commit's evidence (rule 4). Of a home where nothing
     /// was read, the cache's position.
     pub fn evidence(&mut self, cache: &Cache, home: HomeId) -> Result<Position, Doomed> {
+        self.sight(cache, home).map(|sight| sight.position)
+    }
+
+    /// The same with what rule 5 looks at: where a transaction that only read may stand, is
+    /// told by [`thorp_core::snapshot::stand`] of its sights at all its homes.
+    pub fn sight(&mut self, cache: &Cache, home: HomeId) -> Result<Sight, Doomed> {
         if let Some(doomed) = self.doomed {
             return Err(doomed);
         }
+        let stamp = self.stamp(home);
+        let sight = |(position, watermark)| Sight {
+            home,
+            position,
+            stamp,
+            watermark,
+        };
         let read = |reads: &&mut HomeReads| reads.id == home && !reads.pages.is_empty();
         let Some(reads) = self.homes.iter_mut().find(read) else {
-            return Ok(cache.position(home));
+            let at = cache.standing(home);
+            return Ok(sight(
+                at.map_or_else(Default::default, |at| (at.position, at.watermark)),
+            ));
         };
         let evidence = reads.evidence();
-        evidence.map_err(|doomed| self.doom(doomed))
+        evidence.map(sight).map_err(|doomed| self.doom(doomed))
     }
 
     /// The homes where something was read.

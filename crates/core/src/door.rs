@@ -107,8 +107,12 @@ pub enum Ask {
     Commit {
         /// What it did at each home; not empty.
         parts: Vec<Part>,
-        /// The commits it builds on (rule 14).
-        builds_on: Vec<CommitId>,
+        /// Commits whose values it read before they were delivered, each with the home where it
+        /// did: they are its evidence for these (rules 4 and 14).
+        builds_on: Vec<(HomeId, CommitId)>,
+        /// Where its session has been, and the highest stamp that it saw: it stands above that
+        /// (rule 5). One that only reads and is told this very stamp stands there.
+        after: Stamp,
     },
     /// Something else of a home. Answer: [`Answer::Called`].
     Call {

@@ -27,5 +27,6 @@ pub mod note;
 pub mod planted;
 pub mod redirector;
 mod reports;
+pub mod snapshot;
 pub mod storage;
 pub mod upstream;

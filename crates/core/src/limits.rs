@@ -222,5 +222,13 @@ pub const IN_DOUBT_RETRY_MS: u64 = 1_000;
 /// whether they have heard, because the member does not say so.
 pub const UNSETTLED_MS: u64 = 30_000;
 
+/// How far ahead of its own time a home moves its clock because a reader asks for a
+/// watermark (rule 5, trap 15). A decided commit moves it as far as it has to.
+pub const CLOCK_DRIFT_MS_MAX: u64 = 60_000;
+
+/// How long a transaction that only read waits for a watermark before it is validated at its
+/// homes (rule 5).
+pub const WATERMARK_WAIT_MS: u64 = 1_000;
+
 /// Other homes that ask one for the outcomes of what they share (rule 10).
 pub const OTHER_HOMES_MAX: usize = 256;

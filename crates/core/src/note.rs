@@ -46,6 +46,8 @@ notes! {
     SubtreeEvicted,
     /// Rule 3: a hole was made.
     HoleMade,
+    /// Rule 5: a reader asked for a watermark.
+    WatermarkAsked,
     /// Rule 6: a commit was accepted.
     CommitAccepted,
     /// Rule 10: another home is to be asked, and there is no way to it.

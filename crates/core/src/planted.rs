@@ -60,6 +60,13 @@ bugs! {
     VoteNotLocked,
     /// Rule 10: a watermark goes past a vote in doubt.
     WatermarkPassesVote,
+    /// Trap 19: what was read at several homes, or at one whose order is not that of stamps,
+    /// stands without what the homes would have to promise.
+    WatermarkNotAwaited,
+    /// Trap 16: a session goes back behind what it has seen.
+    SessionFloorIgnored,
+    /// Trap 19: a page tells the stamp of its last change, not the highest that it contains.
+    LastStampTold,
     /// Trap 11: a home that has waited for long aborts what it voted for.
     VoteTimesOut,
     /// Trap 12: two members can create the same slot.

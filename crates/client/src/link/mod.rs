@@ -194,7 +194,12 @@ impl Link {
         due: Instant,
     ) -> Result<Wait> {
         let builds_on = Vec::new();
-        let ask = Ask::Commit { parts, builds_on };
+        let after = thorp_core::ids::Stamp::default();
+        let ask = Ask::Commit {
+            parts,
+            builds_on,
+            after,
+        };
         let wait = self.wait(Kind::Commit(None), due);
         self.waits.hold(wait.ticket, staged);
         self.put(wait, ask)
@@ -352,7 +357,12 @@ mod tests {
         // Its loop takes nothing.
         let link = Arc::new(Link::new(1 << 20));
         let (parts, builds_on) = (Vec::new(), Vec::new());
-        let ask = Ask::Commit { parts, builds_on };
+        let after = thorp_core::ids::Stamp::default();
+        let ask = Ask::Commit {
+            parts,
+            builds_on,
+            after,
+        };
         for kind in [Kind::Commit(None), Kind::Answer] {
             assert!(link.ask(kind, Instant::now(), ask.clone()).is_err());
             assert_eq!(link.waits.waiting(), 0);

@@ -55,11 +55,16 @@ impl Home {
             }
             Known::New => self.staging.touch(whose.registration, now),
         }
-        match self.judge(request, out) {
+        let judged = self.judge(request, out);
+        if judged.is_ok() {
+            self.clock.move_up(now.wall, request.after);
+        }
+        match judged {
             Ok(_) if !request.with.is_empty() => self.vote(now, edge, parked.request, out),
             Ok(effects) if request.part.writes.is_empty() => {
                 debug_assert!(effects.changes.is_empty());
-                self.read_only(edge, whose.id, out);
+                let after = request.after;
+                self.read_only(edge, whose.id, after, out);
             }
             Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
             Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
@@ -143,12 +148,18 @@ impl Home {
     }
 
     /// A strict transaction that wrote nothing is told when everything it was
-    /// validated against is durable; it stands after all of that.
-    pub(super) fn read_only(&mut self, edge: EdgeId, id: CommitId, out: &mut Out) {
+    /// validated against is durable; it stands after all of that. What will change what it
+    /// read has a stamp above the clock: so it stands at the stamp that it wanted, if the clock
+    /// could be moved past that (rule 5).
+    pub(super) fn read_only(&mut self, edge: EdgeId, id: CommitId, after: Stamp, out: &mut Out) {
         out.note(Note::ReadOnlyValidated);
+        let stamp = match self.clock.is_past(after) {
+            true => after,
+            false => Stamp::default(),
+        };
         let outcome = Outcome::Committed {
             position: self.tip,
-            stamp: Stamp::default(),
+            stamp,
         };
         self.after_all(Then::Tell(edge, id, outcome), out);
     }
@@ -180,6 +191,7 @@ impl Home {
     ) {
         self.tip = self.tip.next();
         let position = self.tip;
+        self.open.insert(stamp);
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
         let mut ops = effects.ops;
         self.note_changes(&changes, position, stamp, &mut ops, out);

@@ -87,6 +87,8 @@ pub struct Home {
     mark: Mark,
     durable_mark: Mark,
     pending: VecDeque<Pending>,
+    /// The stamps of commits that were accepted and not told.
+    open: BTreeSet<Stamp>,
     pending_bytes: usize,
     under_way: UnderWay,
     parking: Parking,
@@ -137,6 +139,8 @@ enum Then {
     Tell(EdgeId, CommitId, Outcome),
     /// A call is answered.
     Answer(EdgeId, CallId, Result<Response, CallError>),
+    /// A reader is told what is promised (rule 5).
+    Watermark(EdgeId, CallId),
     /// There is no such page.
     NoPage(PageId, Waiter),
     /// Nothing is told.
@@ -393,19 +397,18 @@ impl Home {
     // --- Time ---
 
     fn watermark(&mut self, now: Now) -> Stamp {
-        let reached = self
-            .pending
-            .iter()
-            .filter_map(|pending| match pending.then {
-                Then::Reach { stamp, .. } => Some(stamp),
-                _ => None,
-            });
+        self.clock.pass(now.wall);
+        self.promised()
+    }
+
+    /// What may be promised without moving the clock.
+    pub(super) fn promised(&self) -> Stamp {
         let votes = match planted::is(Bug::WatermarkPassesVote) {
             true => None,
             false => self.votes.lowest_stamp(),
         };
-        let open = reached.chain(votes).min();
-        self.clock.watermark(now.wall, open)
+        let open = self.open.first().copied().into_iter().chain(votes);
+        self.clock.watermark(open.min())
     }
 
     fn beat(&mut self, now: Now, out: &mut Out) {

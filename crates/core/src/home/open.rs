@@ -128,6 +128,7 @@ impl Home {
             mark: Mark(0),
             durable_mark: Mark(0),
             pending: VecDeque::new(),
+            open: BTreeSet::new(),
             pending_bytes: 0,
             under_way: UnderWay::default(),
             parking: Parking::new(config.parked_max, config.parked_bytes_max),

@@ -19,7 +19,10 @@ pub(super) struct InFlight {
     /// Who waits for the answer; nobody, once it was given.
     pub(super) ticket: Option<Ticket>,
     parts: Vec<AtPart>,
-    builds_on: Vec<CommitId>,
+    /// The commits that it builds on, and at which home.
+    builds_on: Vec<(HomeId, CommitId)>,
+    /// What it stands above.
+    after: Stamp,
     /// What the votes came to, if there are several homes.
     decision: Option<Decision>,
 }
@@ -50,7 +53,12 @@ enum PartState {
 }
 
 impl InFlight {
-    fn new(ticket: Ticket, parts: Vec<Part>, builds_on: Vec<CommitId>) -> Self {
+    pub(super) fn new(
+        ticket: Ticket,
+        parts: Vec<Part>,
+        builds_on: Vec<(HomeId, CommitId)>,
+        after: Stamp,
+    ) -> Self {
         let at_part = |part: Part| AtPart {
             bytes: part.bytes(),
             part,
@@ -62,6 +70,7 @@ impl InFlight {
             ticket: Some(ticket),
             parts: parts.into_iter().map(at_part).collect(),
             builds_on,
+            after,
             decision: None,
         }
     }
@@ -160,46 +169,43 @@ impl AtPart {
 }
 
 impl Member {
-    pub(super) fn commit(
-        &mut self,
-        ticket: Ticket,
-        parts: Vec<Part>,
-        builds_on: Vec<CommitId>,
-        out: &mut Out,
-    ) {
+    pub(super) fn commit(&mut self, commit: InFlight, out: &mut Out) {
         self.sequence += 1;
         let id = CommitId {
             member: self.config.id,
             sequence: self.sequence,
         };
-        if let Err(refusal) = self.may_commit(&parts) {
+        if let Err(refusal) = self.may_commit(&commit.parts) {
             if matches!(refusal, Refusal::Busy { .. }) {
                 out.note(Note::RefusedBusy);
             }
             let outcome = Outcome::Refused(refusal);
-            return out.answer(ticket, Answer::Outcome(id, outcome, None));
+            let told = Answer::Outcome(id, outcome, None);
+            return commit
+                .ticket
+                .into_iter()
+                .for_each(|t| out.answer(t, told.clone()));
         }
-        let homes: Vec<HomeId> = parts.iter().map(|part| part.home).collect();
-        self.commits
-            .insert(id, InFlight::new(ticket, parts, builds_on));
+        let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
+        self.commits.insert(id, commit);
         for home in homes {
             self.register(home, out);
             self.send_waiting_commits(home, out);
         }
     }
 
-    fn may_commit(&mut self, parts: &[Part]) -> Result<(), Refusal> {
-        let ascending = parts.windows(2).all(|pair| pair[0].home < pair[1].home);
+    fn may_commit(&mut self, parts: &[AtPart]) -> Result<(), Refusal> {
+        let ascending = parts.windows(2).all(|pair| pair[0].home() < pair[1].home());
         if !ascending || parts.is_empty() || parts.len() > PARTICIPANTS_MAX {
             let reason = InvalidCommit::Participants;
             return Err(Refusal::Invalid { reason });
         }
-        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        let bytes: usize = parts.iter().map(|at| at.bytes).sum();
         if bytes > COMMIT_BYTES_MAX {
             let reason = InvalidCommit::TooLarge;
             return Err(Refusal::Invalid { reason });
         }
-        let outruns = parts.iter().any(|part| self.would_outrun(part.home));
+        let outruns = parts.iter().any(|at| self.would_outrun(at.home()));
         if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns {
             return Err(Refusal::Busy {
                 retry_after_ms: BUSY_RETRY_MS,
@@ -250,12 +256,15 @@ impl Member {
             at.state = PartState::Sent;
             at.registration = Some(*registration);
             self.kept.put(at.part.home, id, &at.part.writes, out);
+            let here = |(home, id): &(HomeId, CommitId)| (*home == at.part.home).then_some(*id);
+            let builds_on = commit.builds_on.iter().filter_map(here);
             let request = CommitRequest {
                 id,
                 registration: *registration,
                 part: at.part.clone(),
                 with: with.clone(),
-                builds_on: commit.builds_on.clone(),
+                builds_on: builds_on.collect(),
+                after: commit.after,
             };
             out.up(*edge, Up::Commit(request));
         }

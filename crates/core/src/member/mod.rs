@@ -300,10 +300,11 @@ impl Member {
                 attempt,
                 entry,
                 position,
+                watermark,
                 answer,
             } => {
                 let up = &mut self.at(home).up;
-                up.advance(position);
+                up.advance_promised(position, watermark);
                 if planted::is(Bug::MemoryIsNews) {
                     up.heard = now;
                 }
@@ -417,7 +418,7 @@ impl Member {
             self.kept.fill(home, commit, &mut changes);
         }
         let state = self.at(home);
-        state.up.advance(step.position);
+        state.up.advance_promised(step.position, step.watermark);
         state.up.keep(step.position, step.stamp, &changes, now, out);
         state.take_step(&changes, (step.position, step.stamp), out);
         if let Some(commit) = step.commit {

@@ -1,5 +1,6 @@
 //! What the program asks of its member: pages, commits, calls, watches.
 
+use super::commits::InFlight;
 use super::{Called, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
 use crate::ids::{HomeId, Millis, Place, SegmentId, Ticket};
@@ -14,7 +15,11 @@ impl Member {
         match ask {
             Ask::Fetch(place) => self.fetch(now, ticket, place, out),
             Ask::Prefetch(place) => self.prefetch(now, place, out),
-            Ask::Commit { parts, builds_on } => self.commit(ticket, parts, builds_on, out),
+            Ask::Commit {
+                parts,
+                builds_on,
+                after,
+            } => self.commit(InFlight::new(ticket, parts, builds_on, after), out),
             Ask::Call { home, request } => {
                 if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
                     return out.answer(ticket, Answer::Busy);

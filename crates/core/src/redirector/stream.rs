@@ -63,12 +63,13 @@ impl Redirector {
                 attempt,
                 entry,
                 position,
+                watermark,
                 answer,
             } => {
                 let Some(proxy) = self.homes.get_mut(&home) else {
                     return;
                 };
-                proxy.up.advance(position);
+                proxy.up.advance_promised(position, watermark);
                 if let Some(fetched) = proxy.up.take_in_stream(page, attempt, entry, answer, out) {
                     proxy.arrived(fetched, out);
                 }
@@ -259,6 +260,7 @@ impl Redirector {
             home,
             position,
             stamp,
+            watermark,
             commit,
             mut changes,
         } = step;
@@ -271,7 +273,7 @@ impl Redirector {
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
-        proxy.up.advance(position);
+        proxy.up.advance_promised(position, watermark);
         proxy.up.keep(position, stamp, &changes, now, out);
         for change in &changes {
             proxy.apply_own(change, (position, stamp));
@@ -334,6 +336,7 @@ impl Proxy {
         let news = News {
             position,
             stamp,
+            watermark: self.up.watermark,
             changes,
             origin,
         };

@@ -3,7 +3,7 @@
 
 use crate::counts::kind_of;
 use crate::failure::{Checked, demand};
-use crate::history::Asked;
+use crate::history::{Asked, Reader};
 use crate::truth::{Changed, Object, Truth};
 use crate::world::World;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use thorp_core::change::{NewValue, WriteOp, patch};
 use thorp_core::home::records::LogRecord;
-use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Slot};
+use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Slot, Stamp};
 use thorp_core::message::{Outcome, Part, Refusal};
 use thorp_core::storage::Batch;
 
@@ -235,7 +235,10 @@ fn applied(
 /// A program is told how its commit ended.
 pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcome) -> Checked {
     match outcome {
-        Outcome::Committed { position, .. } => committed(world, id, asked, *position)?,
+        Outcome::Committed { position, stamp } => {
+            committed(world, id, asked, *position)?;
+            stands(world, asked, *position, *stamp);
+        }
         Outcome::Refused(refusal) => {
             world.counts.refused(kind_of(refusal));
             if *refusal == Refusal::Forgotten {
@@ -262,6 +265,20 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
     let positions = homes.filter_map(|home| Some((home, at(&home)?))).collect();
     world.history.tell(id, asked, outcome, &positions);
     Ok(())
+}
+
+/// One that only read at one home, and was told that it stands where it wanted, is held against the
+/// order of stamps like one that asked nobody (rule 5).
+fn stands(world: &mut World, asked: &Asked, position: Position, stamp: Stamp) {
+    let [part] = &asked.parts[..] else {
+        return;
+    };
+    if part.writes.is_empty() && stamp == asked.after {
+        let seen = asked.seen.keys();
+        let seen = seen.map(|(home, object)| (*home, *object, position));
+        let seen = seen.collect();
+        world.history.readers.push(Reader { stamp, seen });
+    }
 }
 
 fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Position) -> Checked {

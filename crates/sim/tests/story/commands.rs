@@ -377,6 +377,7 @@ fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
         },
         with: Vec::new(),
         builds_on: Vec::new(),
+        after: thorp_core::ids::Stamp::default(),
     }
 }
 

@@ -244,6 +244,9 @@ impl Pen<'_> {
                 chunks.len()
             ),
             Request::Unstage { token, .. } => format!("unstage value {token}"),
+            Request::Watermark { at_least } => {
+                format!("promise {}", names::stamp(*at_least))
+            }
             Request::Outcome { commit, .. } => format!("outcome of {}", self.id(*commit)),
         }
     }
@@ -265,6 +268,7 @@ impl Pen<'_> {
             Response::Extent { first, pages } => format!("{pages} pages from {first}"),
             Response::Staged(o) => format!("staged in {}", overflow(PageId::new(1, 0), *o)),
             Response::Unstaged => String::from("unstaged"),
+            Response::Watermark(stamp) => format!("promised {}", names::stamp(*stamp)),
             Response::Outcome(o) => outcome(o),
             Response::Voted(stamp) => format!("voted at {}", names::stamp(*stamp)),
         }
