@@ -19,6 +19,12 @@ pub(crate) struct Change {
 pub(crate) enum What {
     /// A commit changed these slots.
     Touched(SlotSet),
+    /// A commit changed these slots, to what whoever has read them has read already: only
+    /// watchers hear of it.
+    Delivered(SlotSet),
+    /// These slots show something else from now on, and no commit of this position changed
+    /// them: only readers hear of it.
+    Shown(SlotSet),
     /// The page was given up: nothing later will be heard of it (rule 2).
     Evicted(Known),
     /// The page changed while the stream was broken: anything may be different (rule 13).
@@ -36,6 +42,8 @@ pub(crate) struct Known {
 
 /// In the word of the highest slots, a bit that no slot has: pages have fewer than 255.
 const EVICTED: u64 = 1 << 63;
+const SHOWN: u64 = 1 << 62;
+const DELIVERED: u64 = 1 << 61;
 
 /// Beside [`EVICTED`]: the page was not given up, but its changes were missed.
 const MISSED: u64 = 1;
@@ -47,6 +55,8 @@ impl Change {
                 let [a, b, c, d] = slots.words();
                 [a, b, c, d & !EVICTED]
             }
+            What::Shown(slots) => marked(slots, SHOWN),
+            What::Delivered(slots) => marked(slots, DELIVERED),
             What::Evicted(Known { heard, watermark }) => {
                 let home = u64::from(watermark.home.0);
                 [heard.0, watermark.clock, home, EVICTED]
@@ -69,6 +79,10 @@ impl Change {
             })
         } else if [a, b, c, d | EVICTED] == SlotSet::ALL.words() {
             What::Touched(SlotSet::ALL)
+        } else if d & SHOWN != 0 {
+            What::Shown(SlotSet::from_words([a, b, c, d & !SHOWN]))
+        } else if d & DELIVERED != 0 {
+            What::Delivered(SlotSet::from_words([a, b, c, d & !DELIVERED]))
         } else {
             What::Touched(SlotSet::from_words([a, b, c, d]))
         };
@@ -78,6 +92,11 @@ impl Change {
             what,
         }
     }
+}
+
+fn marked(slots: SlotSet, mark: u64) -> [u64; 4] {
+    let [a, b, c, d] = slots.words();
+    [a, b, c, d | mark]
 }
 
 #[cfg(all(test, not(feature = "loom")))]
@@ -96,6 +115,8 @@ mod tests {
         for what in [
             What::Touched(SlotSet::default()),
             What::Touched(some),
+            What::Shown(some),
+            What::Delivered(some),
             What::Touched(SlotSet::ALL),
             What::Evicted(Known {
                 heard: Millis(7),

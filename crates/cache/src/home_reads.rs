@@ -3,7 +3,7 @@
 
 use crate::change::{Known, What};
 use crate::error::Doomed;
-use crate::home::{Cached, Home};
+use crate::home::{Cached, Home, OwnSlots};
 use crate::limits::PAGES_KEPT_ROOM;
 use crate::mark::Mark;
 use crate::sync::Pause;
@@ -24,6 +24,10 @@ pub(crate) struct PageReads {
     pub(crate) stamp: Stamp,
     /// From the image; here because it is asked for on the hot path.
     complete: bool,
+    /// The image tells of all changes before this cut.
+    installed: u64,
+    /// Its slots with own values that are not delivered.
+    pub(crate) own: Option<OwnSlots>,
     version: Position,
     /// Slots read: a change of one dooms.
     pub(crate) read: SlotSet,
@@ -59,6 +63,13 @@ struct Frozen {
     known: Known,
 }
 
+/// What was found for a page.
+struct Loaded {
+    image: Image,
+    own: Option<OwnSlots>,
+    installed: u64,
+}
+
 /// Why a page is not there.
 pub(crate) enum Absent {
     /// Not cached.
@@ -74,9 +85,16 @@ impl From<Doomed> for Absent {
 }
 
 impl PageReads {
-    fn of(key: u64, image: Image, read: SlotSet) -> Self {
+    fn of(key: u64, loaded: Loaded, read: SlotSet) -> Self {
+        let Loaded {
+            image,
+            own,
+            installed,
+        } = loaded;
         PageReads {
             key,
+            installed,
+            own,
             complete: image.is_complete(),
             version: image.version(),
             stamp: image.stamp(),
@@ -169,7 +187,11 @@ impl HomeReads {
         let mut mark = self.home.marks.newest(Some(self.mark));
         let found = self.home.pages.with(&key, |cached: &Cached| {
             cached.use_it();
-            (cached.image.clone(), cached.installed)
+            Loaded {
+                image: cached.image.clone(),
+                own: cached.own.clone(),
+                installed: cached.installed,
+            }
         });
         if self.is_mark_late() {
             mark = self.home.marks.newest(None);
@@ -177,12 +199,16 @@ impl HomeReads {
         if mark.closed {
             return Err(Doomed::Reset(self.id).into());
         }
-        let (image, installed) = found.ok_or(Absent::Miss)?;
+        let loaded = found.ok_or(Absent::Miss)?;
+        let installed = loaded.installed;
         let target = self.bring_to(mark, installed)?;
-        if self.frozen.is_some_and(|at| image.version() > at.position) {
+        if self
+            .frozen
+            .is_some_and(|at| loaded.image.version() > at.position)
+        {
             return Err(Doomed::Newer(self.place(page)).into());
         }
-        let at = self.hold(key, image);
+        let at = self.hold(key, loaded);
         self.let_go_of_oldest(held_max);
         // The image is right from the later of mark and `installed` on. The cut
         // can be later only if another page showed a publication that is still
@@ -258,7 +284,10 @@ impl HomeReads {
                         return Err(Doomed::Changed(self.place(change.page)));
                     }
                 }
-                What::Touched(slots) => {
+                // The image shows it already.
+                What::Shown(_) if index < page.installed => {}
+                What::Delivered(_) => {}
+                What::Touched(slots) | What::Shown(slots) => {
                     if !page.touch(slots) {
                         return Err(Doomed::Changed(self.place(change.page)));
                     }
@@ -275,13 +304,13 @@ impl HomeReads {
 
     /// Puts an image into the set. What was read on the page before is the same
     /// in it, since all changes up to the cut were checked.
-    fn hold(&mut self, key: u64, image: Image) -> usize {
-        self.held_bytes += image.bytes().len();
+    fn hold(&mut self, key: u64, loaded: Loaded) -> usize {
+        self.held_bytes += loaded.image.bytes().len();
         if let Some(at) = self.find_key(key) {
             let read = self.pages[at].read;
             let is_held = self.pages[at].image.is_some();
             self.held_bytes -= self.pages[at].let_go();
-            self.pages[at] = PageReads::of(key, image, read);
+            self.pages[at] = PageReads::of(key, loaded, read);
             if !is_held {
                 self.holding.push_back(at as u32);
             }
@@ -289,7 +318,7 @@ impl HomeReads {
         }
         let at = self.pages.len();
         let none = SlotSet::default();
-        self.pages.push(PageReads::of(key, image, none));
+        self.pages.push(PageReads::of(key, loaded, none));
         self.index.insert(key, at as u32);
         self.holding.push_back(at as u32);
         at

@@ -2,10 +2,11 @@
 
 use crate::cache::{Cache, Totals};
 use crate::error::{Doomed, ReadError};
+use crate::home::OwnSlots;
 use crate::home_reads::{Absent, HomeReads, PageReads};
 use crate::sync::Pause;
 use thorp_core::change::SlotSet;
-use thorp_core::ids::{Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
+use thorp_core::ids::{CommitId, Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
 use thorp_core::image::{Content, Image};
 use thorp_core::snapshot::Sight;
 
@@ -18,6 +19,8 @@ pub struct ReadSet {
     /// The page read last: objects that are used together lie together.
     last: Option<Last>,
     doomed: Option<Doomed>,
+    /// Own commits whose values were read before they were delivered, and at which home.
+    built_on: Vec<(HomeId, CommitId)>,
     counted: Totals,
     #[cfg(feature = "loom")]
     pub(crate) late_mark: bool,
@@ -63,6 +66,9 @@ impl ReadSet {
         self.counted.reads += 1;
         let page = &mut self.homes[at.home].pages[at.page];
         page.read.insert(slot);
+        if let Some(own) = &page.own {
+            note_own(&mut self.built_on, place.home, own, slot);
+        }
         let Some(image) = &page.image else {
             // Not so: an image that is not held serves nothing.
             return Err(ReadError::Miss(place));
@@ -137,6 +143,12 @@ impl ReadSet {
         stamps.max().unwrap_or_default()
     }
 
+    /// Own commits whose values it read before they were delivered, each with the home where it
+    /// did: its request names them (rule 4).
+    pub fn built_on(&self) -> &[(HomeId, CommitId)] {
+        &self.built_on
+    }
+
     /// Why this transaction cannot commit, if that is known already.
     pub fn doomed(&self) -> Option<Doomed> {
         self.doomed
@@ -154,6 +166,7 @@ impl ReadSet {
         self.homes.iter_mut().for_each(HomeReads::clear);
         self.last = None;
         self.doomed = None;
+        self.built_on.clear();
     }
 
     fn pages(&self, home: HomeId) -> impl Iterator<Item = &PageReads> {
@@ -256,5 +269,16 @@ impl ReadSet {
         self.doomed = Some(doomed);
         self.last = None;
         doomed
+    }
+}
+
+/// A slot was read that may show an own value before it is delivered.
+#[cold]
+fn note_own(built_on: &mut Vec<(HomeId, CommitId)>, home: HomeId, own: &OwnSlots, slot: Slot) {
+    let read = own.iter().filter(|(slots, _)| slots.contains(slot));
+    for commit in read.map(|(_, commit)| (home, *commit)) {
+        if !built_on.contains(&commit) {
+            built_on.push(commit);
+        }
     }
 }

@@ -106,6 +106,15 @@ impl SlotSet {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
 
+    /// The set without some slots.
+    #[must_use]
+    pub fn without(mut self, slots: impl IntoIterator<Item = Slot>) -> Self {
+        for slot in slots.into_iter().filter(|slot| slot.0 < SLOTS_MAX) {
+            self.0[usize::from(slot.0 / 64)] &= !(1 << (slot.0 % 64));
+        }
+        self
+    }
+
     /// Whether no slot is in it.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]

@@ -142,7 +142,9 @@ pub enum Answer {
     Fetched,
     /// The page cannot be had.
     NotFetched(FetchRefusal),
-    /// How the commit ended, and the home that refused it, or the only one that has
+    /// How the commit ended: over several homes as soon as that is known, if its values can be
+    /// shown before they are delivered (rule 3); its position is zero, for each home gives it one
+    /// of its own. And the home that refused it, or the only one that has
     /// it: none if the member itself refused, or where each of several homes has a
     /// position of its own.
     Outcome(CommitId, Outcome, Option<HomeId>),
@@ -188,6 +190,8 @@ pub struct Publish {
     pub home: HomeId,
     /// All pages of the home are dropped and running transactions that read any are doomed.
     pub reset: bool,
+    /// What is shown of this member's own commits before they are delivered.
+    pub own: Own,
     /// Slots changed by the commit at `position`, also of pages that are only watched.
     pub touched: Vec<(PageId, SlotSet)>,
     /// Pages given up at `position`: of what was read there, nothing later will be heard.
@@ -204,6 +208,20 @@ pub struct Publish {
     /// (rule 13): the pages that changed meanwhile, it is not told how. Of pages
     /// that are not cached nothing is known: whoever watches has missed something.
     pub missed: Option<Vec<PageId>>,
+}
+
+/// Own values that are shown before they are delivered: the vcache of rule 3.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Own {
+    /// Slots that show such a value from now on, also on pages that are not cached: whoever
+    /// has read another value there is doomed.
+    pub shown: Vec<(PageId, SlotSet)>,
+    /// Of the slots in `touched` those that were shown so, and are delivered now: whoever has
+    /// read them has read what they hold.
+    pub delivered: Vec<(PageId, SlotSet)>,
+    /// Of the new images the slots that show such a value, and whose it is: who reads one
+    /// names that commit ([`Ask::Commit`]).
+    pub values: Vec<(PageId, SlotSet, CommitId)>,
 }
 
 /// The tray.

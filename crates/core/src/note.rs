@@ -44,6 +44,8 @@ notes! {
     WholePageInvalidated,
     /// Rule 2: a redirector gave up a page of its whole subtree.
     SubtreeEvicted,
+    /// Rule 3: own values are shown before they are delivered.
+    OwnShown,
     /// Rule 3: a hole was made.
     HoleMade,
     /// Rule 5: a reader asked for a watermark.

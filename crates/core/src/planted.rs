@@ -67,6 +67,10 @@ bugs! {
     SessionFloorIgnored,
     /// Trap 19: a page tells the stamp of its last change, not the highest that it contains.
     LastStampTold,
+    /// Trap 6: own values are shown before their place under the stamp of the page below them.
+    OwnStampNotTold,
+    /// Rule 4: whoever names a commit as evidence may have read anything older.
+    NamedNotLast,
     /// Trap 11: a home that has waited for long aborts what it voted for.
     VoteTimesOut,
     /// Trap 12: two members can create the same slot.

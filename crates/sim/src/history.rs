@@ -28,7 +28,7 @@ pub struct Asked {
     /// What it stands above (rule 5).
     pub after: Stamp,
     /// The commits that it names as those it builds on (rule 14).
-    pub builds_on: Vec<CommitId>,
+    pub builds_on: Vec<(HomeId, CommitId)>,
 }
 
 /// A transaction that only read and stands at a stamp, without a message (rule 5).

@@ -59,6 +59,14 @@ impl Machine {
         }
     }
 
+    /// The pages that a member shows its program: own values lie over what it holds.
+    pub fn shown(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        match self {
+            Machine::Member(member) => member.shown(home),
+            _ => Vec::new(),
+        }
+    }
+
     /// The pages that a node has cached.
     pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
         match self {

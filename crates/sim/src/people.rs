@@ -58,7 +58,9 @@ impl World {
                 let asked = Rc::clone(asked);
                 checks::commits::told(world, *id, &asked, outcome)?;
                 let here = world.outcome_at(session.home, &answer);
-                if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here {
+                if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here
+                    && position > Position(0)
+                {
                     checks::reads::session(session, position, "was told to have committed at")?;
                 }
             }
@@ -106,7 +108,9 @@ impl World {
         };
         self.with_session(no, index, |session, world| {
             let here = world.outcome_at(session.home, answer);
-            if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here {
+            if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here
+                && position > Position(0)
+            {
                 checks::reads::session(session, position, "was told to have committed at")?;
             }
             let context = world.context(no, session.home);
@@ -201,7 +205,7 @@ impl World {
                     Some(joint) => {
                         let ask = Ask::Commit {
                             parts: joint.parts.clone(),
-                            builds_on: Vec::new(),
+                            builds_on: joint.builds_on.clone(),
                             after: joint.after,
                         };
                         self.history.ask(joint);

@@ -83,6 +83,8 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::VoteTimesOut, "trap-11-no-one-times-out"),
     (Bug::WatermarkPassesVote, "trap-13-one-doubt"),
     (Bug::WatermarkNotAwaited, "trap-19-order-by-position"),
+    (Bug::OwnStampNotTold, "trap-06-own-value-before-its-place"),
+    (Bug::NamedNotLast, "own-value-overwritten"),
     (Bug::LastStampTold, "trap-19-highest-stamp"),
     (Bug::SessionFloorIgnored, "trap-16-backwards-across-homes"),
     (Bug::CreationNotChecked, "trap-12-two-creators"),

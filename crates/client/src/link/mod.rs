@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, PageId, Place, Ticket};
+use thorp_core::ids::{CommitId, HomeId, PageId, Place, Stamp, Ticket};
 use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
 use thorp_net::driver::{Handle, NotTaken};
 use tokio::sync::{oneshot, watch};
@@ -191,10 +191,9 @@ impl Link {
         self: &Arc<Self>,
         parts: Vec<Part>,
         staged: Vec<Arc<Tokens>>,
+        (builds_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<Wait> {
-        let builds_on = Vec::new();
-        let after = thorp_core::ids::Stamp::default();
         let ask = Ask::Commit {
             parts,
             builds_on,

@@ -5,6 +5,7 @@ use super::effects::Effects;
 use super::outcomes::Known;
 use super::parking::Parked;
 use super::records::LogRecord;
+use super::votes::Vote;
 use super::{Home, Then};
 use super::{left, outcomes, records};
 use crate::change::PageChange;
@@ -98,22 +99,28 @@ impl Home {
         if self.mob_is_full() && !part.writes.is_empty() {
             return Err(NotNow::Refused(busy()));
         }
-        // Rule 14: what it builds on must be committed.
-        if request
-            .builds_on
-            .iter()
-            .any(|id| !self.outcomes.is_committed(*id))
-        {
-            return Err(NotNow::Refused(Refusal::BuiltOnRefused));
-        }
+        let named = self.check_builds_on(request)?;
         self.check_participants(request)?;
         self.check_locks(part)?;
-        self.validate(part, out)?;
+        self.validate(part, &named, out)?;
         let effects = self.effects(part, request.registration, Effects::default(), out)?;
         if !part.writes.is_empty() && !self.fits(&effects) {
             return Err(NotNow::Refused(Refusal::Full));
         }
         Ok(effects)
+    }
+
+    /// Rules 4 and 14: what it builds on must be committed, and is its evidence for the objects
+    /// that were changed by it last. What is voted for, and not told yet, is in doubt here.
+    fn check_builds_on(&self, request: &CommitRequest) -> Result<Vec<Position>, NotNow> {
+        let named = request.builds_on.iter().map(|id| {
+            if self.votes.get(*id).is_some_and(Vote::holds_locks) {
+                return Err(NotNow::Refused(Refusal::InDoubt));
+            }
+            let position = self.outcomes.committed_at(*id);
+            position.ok_or(NotNow::Refused(Refusal::BuiltOnRefused))
+        });
+        named.collect()
     }
 
     /// Whether the store has room for an accepted commit, by what is known.

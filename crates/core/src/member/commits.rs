@@ -1,7 +1,7 @@
 //! A member's commits: at one home, or by the votes of several (rules 6, 10 and 11).
 
 use super::at_home::AtHome;
-use super::{Member, Purpose};
+use super::{Member, Purpose, own};
 use crate::door::{Answer, Out};
 use crate::ids::{CommitId, EdgeId, HomeId, Millis, Position, Registration, Stamp, Ticket};
 use crate::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX};
@@ -37,6 +37,8 @@ pub(super) struct AtPart {
     state: PartState,
     /// The answer was lost with an edge: it has to be asked for (rule 11).
     lost: bool,
+    /// Its values are shown before they are delivered (rule 3).
+    shown: bool,
 }
 
 /// How far a part has come.
@@ -65,6 +67,7 @@ impl InFlight {
             registration: None,
             state: PartState::Waiting,
             lost: false,
+            shown: false,
         };
         InFlight {
             ticket: Some(ticket),
@@ -120,14 +123,20 @@ impl InFlight {
         refusals.min_by_key(|(_, refusal)| *refusal == Refusal::Elsewhere)
     }
 
-    /// The outcome at the first home; and which that is, if it is the only one.
+    /// How it is known to have ended: over several homes before they deliver it. And its home,
+    /// if that is the only one.
     fn committed(&self) -> Option<(Option<HomeId>, Outcome)> {
+        if self.is_shared() {
+            let Some(Decision::Commit(stamp)) = self.decision else {
+                return None;
+            };
+            let is_seen = self.parts.iter().all(AtPart::can_be_seen);
+            let position = Position::default();
+            return is_seen.then_some((None, Outcome::Committed { position, stamp }));
+        }
         let first = self.parts.first()?;
         match &first.state {
-            PartState::Ended(outcome) => {
-                let only = (!self.is_shared()).then_some(first.part.home);
-                Some((only, outcome.clone()))
-            }
+            PartState::Ended(outcome) => Some((Some(first.part.home), outcome.clone())),
             _ => None,
         }
     }
@@ -141,6 +150,11 @@ impl InFlight {
 impl AtPart {
     pub(super) fn home(&self) -> HomeId {
         self.part.home
+    }
+
+    /// Whether the program finds what it wrote there.
+    fn can_be_seen(&self) -> bool {
+        self.shown || self.part.writes.is_empty() || matches!(self.state, PartState::Ended(_))
     }
 
     /// It waits for its answer, which has to be asked for.
@@ -315,6 +329,7 @@ impl Member {
             commit.decision = commit.decide();
             if commit.is_shared() {
                 self.spread(id, out);
+                self.show_own(id, out);
             }
         }
         let Some(commit) = self.commits.get_mut(&id) else {
@@ -322,8 +337,7 @@ impl Member {
         };
         let answer = match commit.refusal() {
             Some((home, refusal)) => Some((Some(home), Outcome::Refused(refusal))),
-            None if commit.has_ended() => commit.committed(),
-            None => None,
+            None => commit.committed(),
         };
         if let Some((home, outcome)) = answer
             && let Some(ticket) = commit.ticket.take()
@@ -332,6 +346,32 @@ impl Member {
         }
         if commit.has_ended() {
             self.settle(id, out);
+        }
+    }
+
+    /// What is known to be committed is shown before it is delivered (rule 3), where its place
+    /// is still to come: its home has voted in this life of the stream, and no answer was lost.
+    fn show_own(&mut self, id: CommitId, out: &mut Out) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let Some(Decision::Commit(stamp)) = commit.decision else {
+            return;
+        };
+        if !commit.parts.iter().all(|at| own::can_be_shown(&at.part)) {
+            return;
+        }
+        for at in &mut commit.parts {
+            let has_voted = matches!(at.state, PartState::Voted(_)) && !at.lost;
+            let state = self.homes.get_mut(&at.part.home);
+            let may_show = |state: &&mut AtHome| {
+                let is_live = state.up.edge.is_some() && !state.up.is_held();
+                has_voted && is_live && !at.part.writes.is_empty()
+            };
+            if let Some(state) = state.filter(may_show) {
+                at.shown = true;
+                state.show_own(id, stamp, &at.part, out);
+            }
         }
     }
 
@@ -415,7 +455,9 @@ impl Member {
             publish = at.map(|at| state.apply_again(&at.part, position, out));
         }
         state.up.advance(position);
-        out.publish(publish.unwrap_or_else(|| state.publish()));
+        let mut publish = publish.unwrap_or_else(|| state.publish());
+        state.own_passed(commit, &mut publish);
+        out.publish(publish);
         self.caught_up(now, home, out);
     }
 
@@ -453,6 +495,9 @@ impl Member {
             let decided = self.commits.get(&id).is_some_and(|c| c.decision.is_some());
             // Its place in the stream may be past: what was kept of it fills nothing any more.
             self.kept.drop_commit(home, id);
+            if let Some(at) = self.commits.get_mut(&id).and_then(|c| c.at(home)) {
+                at.lost = true;
+            }
             if decided {
                 self.send_decision(home, id, out);
             } else {

@@ -4,6 +4,7 @@
 
 mod at_home;
 mod commits;
+mod own;
 mod program;
 mod resync;
 #[cfg(test)]
@@ -198,6 +199,17 @@ impl Member {
             .collect()
     }
 
+    /// The pages held of a home as the program sees them: own values lie over them (rule 3).
+    pub fn shown(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        let state = self.homes.get(&home);
+        let pages = state
+            .into_iter()
+            .flat_map(|at| at.pages.keys().map(move |page| (at, *page)));
+        pages
+            .filter_map(|(at, page)| Some((page, at.shown(page)?)))
+            .collect()
+    }
+
     /// The id of a commit that was asked for under this ticket and is not answered.
     pub fn commit_of(&self, ticket: Ticket) -> Option<CommitId> {
         let mut commits = self.commits.iter();
@@ -208,12 +220,14 @@ impl Member {
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let homes = self.homes.values();
+        let homes_own = homes.clone().map(|at| at.own.len()).sum();
         alloc::vec![
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
             ("watches", homes.clone().map(|at| at.watches.len()).sum()),
             ("waiting", homes.map(|at| at.up.waiting().count()).sum()),
             ("reported", self.reported()),
+            ("own", homes_own),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),
@@ -396,6 +410,7 @@ impl Member {
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
         let state = self.at(home);
         let is_first = state.up.epoch == Epoch(0);
+        state.own_ended(out);
         state.up.helpers = helpers;
         let held = state.report_all();
         state.up.begin(edge, epoch, at, held, now, out);
@@ -420,7 +435,8 @@ impl Member {
         let state = self.at(home);
         state.up.advance_promised(step.position, step.watermark);
         state.up.keep(step.position, step.stamp, &changes, now, out);
-        state.take_step(&changes, (step.position, step.stamp), out);
+        let at = (step.position, step.stamp);
+        state.take_step(step.commit, &changes, at, out);
         if let Some(commit) = step.commit {
             let outcome = Outcome::Committed {
                 position: step.position,

@@ -33,8 +33,10 @@ impl Member {
 
     pub(super) fn fetch(&mut self, now: Millis, ticket: Ticket, place: Place, out: &mut Out) {
         let state = self.at(place.home);
-        let held = state.pages.get(&place.page);
-        if held.is_some_and(|held| held.image.is_complete()) {
+        if state
+            .shown(place.page)
+            .is_some_and(|shown| shown.is_complete())
+        {
             return out.answer(ticket, Answer::Fetched);
         }
         let is_too_much = match state.up.is_fetching(place.page) {

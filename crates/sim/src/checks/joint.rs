@@ -5,6 +5,7 @@ use crate::failure::{Checked, demand};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_core::ids::{CommitId, HomeId, ObjectId, Position};
+use thorp_core::message::Outcome;
 
 /// Looks at a village at rest: nothing is in doubt any more.
 pub fn check(world: &World) -> Checked {
@@ -19,8 +20,28 @@ pub fn check(world: &World) -> Checked {
             "{id:?} is in the logs of its homes under the stamps {stamps:?}"
         );
     }
+    nothing_is_lost(world)?;
     serializable(world)?;
     readers(world)
+}
+
+/// What a program was told to be committed before it had a place has one in the end, unless its
+/// home has forgotten the member.
+fn nothing_is_lost(world: &World) -> Checked {
+    for (id, outcome) in &world.history.told {
+        let (Outcome::Committed { .. }, Some(asked)) = (outcome, world.history.sent.get(id)) else {
+            continue;
+        };
+        for part in asked.parts.iter().filter(|_| asked.parts.len() > 1) {
+            demand!(
+                world.truths[&part.home].commits.contains_key(id),
+                "nothing is lost",
+                "{id:?} was told to be committed; home {} does not have it",
+                part.home
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Whoever only read stands in the one order of stamps: what it saw was there by then, and became

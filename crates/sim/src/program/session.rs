@@ -360,9 +360,11 @@ impl Session {
         let part = transaction.part(evidence);
         let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
         let part = if wrong { self.spoil(part) } else { part };
-        let builds_on = self.draw_builds_on(context);
-        let wrong = wrong || builds_on.iter().any(|(_, committed)| !committed);
-        let builds_on: Vec<CommitId> = builds_on.into_iter().map(|(id, _)| id).collect();
+        let drawn = self.draw_builds_on(context);
+        let wrong = wrong || drawn.iter().any(|(_, committed)| !committed);
+        let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
+        let own = transaction.reads.built_on().iter().copied();
+        let builds_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
         let asked = Rc::new(Asked {
             member: context.member,
             parts: vec![part],
@@ -374,7 +376,7 @@ impl Session {
         });
         let ask = Ask::Commit {
             parts: asked.parts.clone(),
-            builds_on: builds_on.into_iter().map(|id| (self.home, id)).collect(),
+            builds_on,
             after,
         };
         let waiting = Waiting {
@@ -447,7 +449,10 @@ impl Session {
                 Wish::Rest(rest)
             }
             (Phase::Committing(waiting), Answer::Outcome(id, outcome, _)) => {
-                self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
+                // What is over several homes may not have its place yet: it is named by who has read it.
+                if waiting.asked.parts.len() == 1 {
+                    self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
+                }
                 self.outcome(&waiting, &outcome);
                 Wish::Rest(rest)
             }
@@ -461,7 +466,7 @@ impl Session {
         let Phase::Committing(own) = &mut self.phase else {
             return None;
         };
-        let fits = other.home != self.home && !own.asked.wrong && own.asked.builds_on.is_empty();
+        let fits = other.home != self.home && !own.asked.wrong;
         let Phase::Pairing(transaction) = &mut other.phase else {
             return None;
         };
@@ -469,12 +474,14 @@ impl Session {
         let part = transaction.part(evidence.filter(|_| fits)?);
         let learned = transaction.learned();
         let seen = transaction.reads.stamp(other.home).max(other.stamp_floor);
+        let mut builds_on = own.asked.builds_on.clone();
+        builds_on.extend(transaction.reads.built_on());
         let mut asked = Asked {
             parts: own.asked.parts.iter().cloned().chain([part]).collect(),
             seen: own.asked.seen.clone(),
             acknowledged: BTreeMap::new(),
             after: own.asked.after.max(seen),
-            builds_on: Vec::new(),
+            builds_on,
             ..*own.asked
         };
         asked.parts.sort_by_key(|part| part.home);

@@ -115,6 +115,9 @@ impl Program {
         for (page, slots) in &publish.touched {
             said.push(format!("touched {}", text::slot_set(*page, slots)));
         }
+        for (page, slots) in &publish.own.shown {
+            said.push(format!("own {}", text::slot_set(*page, slots)));
+        }
         for page in &publish.evicted {
             said.push(format!("evicted {}", names::page(*page)));
         }
@@ -194,12 +197,18 @@ impl Program {
         };
         let writes = parts.iter().any(|part| !part.writes.is_empty());
         let seen = parts.iter().map(|part| transaction.reads.stamp(part.home));
-        let after = seen.fold(self.floor, Stamp::max);
+        let floor = match is_of_own_session(name) {
+            true => Stamp::default(),
+            false => self.floor,
+        };
+        let after = seen.fold(floor, Stamp::max);
         if !writes && !strict {
-            match transaction.stand(cache, self.floor) {
+            match transaction.stand(cache, floor) {
                 Ok((at, stamp)) => {
                     let ended = format!("committed at {at} without a message");
-                    self.floor = self.floor.max(stamp);
+                    if !is_of_own_session(name) {
+                        self.floor = self.floor.max(stamp);
+                    }
                     transaction.ended = Some(ended.clone());
                     return Did::Said(format!("has {ended}"));
                 }
@@ -215,7 +224,7 @@ impl Program {
         transaction.ended = Some(String::from("waits for its outcome"));
         Did::Asks(Ask::Commit {
             parts,
-            builds_on: Vec::new(),
+            builds_on: transaction.reads.built_on().to_vec(),
             after,
         })
     }
@@ -322,4 +331,10 @@ impl Transaction {
         }
         Ok(names::value(&bytes))
     }
+}
+
+/// A transaction with a capital name is of a session of its own: it knows nothing of where the
+/// others of its program have been.
+fn is_of_own_session(name: &str) -> bool {
+    name.starts_with(char::is_uppercase)
 }

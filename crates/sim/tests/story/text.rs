@@ -191,6 +191,9 @@ impl Pen<'_> {
             let homes = request.with.iter().map(|with| format!("H{}", with.home));
             text += &format!(", with {}", homes.collect::<Vec<_>>().join(" "));
         }
+        for id in &request.builds_on {
+            text += &format!(", builds on {}", self.id(*id));
+        }
         for (page, slots) in &part.reads {
             text += &format!(", read {}", slot_set(*page, slots));
         }
@@ -299,6 +302,11 @@ fn segment_info(info: &SegmentInfo) -> String {
 /// How a commit ended.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     match outcome {
+        // Over several homes each has a position of its own.
+        Outcome::Committed {
+            position: Position(0),
+            ..
+        } => String::from("committed"),
         Outcome::Committed { position, .. } => format!("committed at {position}"),
         Outcome::Refused(refusal) => format!("refused, {}", refused(refusal)),
     }
