@@ -126,6 +126,7 @@ impl Village {
             attempt: attempt.ok_or("the member did not ask")?,
             entry: EntryNo(self.asked as u32),
             position: Position(1),
+            watermark: Stamp::default(),
             answer: FetchAnswer::Image(image),
         });
         Ok(image_bytes)

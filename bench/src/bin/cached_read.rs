@@ -110,6 +110,7 @@ fn install(cache: &Cache, page: u32) -> usize {
     cache.publish(&Publish {
         home: HOME,
         reset: false,
+        own: thorp_core::door::Own::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: vec![(PageId::new(1, page), Some(image))],

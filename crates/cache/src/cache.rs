@@ -1,8 +1,8 @@
 //! The cache as its one writer and the program see it.
 
-use crate::change::{Change, What};
+use crate::change::{Change, Known, What};
 use crate::clock::{Clock, Verdict};
-use crate::home::{Cached, Home};
+use crate::home::{Cached, Home, OwnSlots};
 use crate::limits::{
     CHANGES_REMEMBERED, HELD_BYTES_MIN, HELD_PART, HOLDERS_IDLE, PAGE_OVERHEAD_BYTES,
 };
@@ -11,6 +11,7 @@ use crate::table::Table;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thorp_core::change::SlotSet;
 use thorp_core::door::Publish;
 use thorp_core::ids::{HomeId, Millis, PageId, Place, Position, Stamp};
 use thorp_core::image::Image;
@@ -297,7 +298,10 @@ impl Cache {
                 page: *page,
             };
             match image {
-                Some(image) => self.install(home, place, image, cut, clock),
+                Some(image) => {
+                    let own = own_values(publish, *page);
+                    self.install(home, place, (image, own), cut, clock);
+                }
                 None => self.remove(home, *page, clock),
             }
         }
@@ -311,12 +315,19 @@ impl Cache {
         mark
     }
 
-    fn install(&self, home: &Home, place: Place, image: &Image, cut: u64, clock: &mut Clock) {
+    fn install(
+        &self,
+        home: &Home,
+        place: Place,
+        (image, own): (&Image, Option<OwnSlots>),
+        cut: u64,
+        clock: &mut Clock,
+    ) {
         let key = place.page.key();
         let old = home.pages.with(&key, |old| (old.seat, old.is_used()));
         // A new page counts as used: whoever asked for it is about to read it.
         let (seat, used) = old.unwrap_or_else(|| (clock.sit(place), true));
-        let cached = Cached::new(image.clone(), cut, seat, used);
+        let cached = Cached::new((image.clone(), own), cut, seat, used);
         let freed = home.pages.insert(key, cached, |old| charge(&old.image));
         self.bytes.fetch_add(charge(image), Ordering::Relaxed);
         self.bytes.fetch_sub(freed.unwrap_or(0), Ordering::Relaxed);
@@ -342,12 +353,25 @@ impl Cache {
 }
 
 fn push_changes(home: &Home, publish: &Publish) {
-    let touched = publish.touched.iter();
-    let touched = touched.map(|(page, slots)| (*page, What::Touched(*slots)));
-    let evicted = publish
-        .evicted
-        .iter()
-        .map(|page| (*page, What::Evicted(publish.heard)));
+    let own = &publish.own;
+    let touched = publish.touched.iter().flat_map(|(page, slots)| {
+        let delivered = own.delivered.iter().find(|(of, _)| of == page);
+        let Some((_, delivered)) = delivered.filter(|_| *slots != SlotSet::ALL) else {
+            return [Some((*page, What::Touched(*slots))), None];
+        };
+        let rest = slots.without(delivered.iter());
+        let rest = (!rest.is_empty()).then_some((*page, What::Shown(rest)));
+        [Some((*page, What::Delivered(*slots))), rest]
+    });
+    let shown = own.shown.iter();
+    let shown = shown.map(|(page, slots)| (*page, What::Shown(*slots)));
+    let touched = touched.flatten().chain(shown);
+    let known = Known {
+        heard: publish.heard,
+        watermark: publish.watermark,
+    };
+    let evicted = publish.evicted.iter();
+    let evicted = evicted.map(|page| (*page, What::Evicted(known)));
     let missed = publish.missed.iter().flatten();
     let missed = missed.map(|page| (*page, What::Missed));
     for (page, what) in touched.chain(evicted).chain(missed) {
@@ -357,6 +381,16 @@ fn push_changes(home: &Home, publish: &Publish) {
             what,
         });
     }
+}
+
+/// The slots of a new image that show own values before they are delivered.
+fn own_values(publish: &Publish, page: PageId) -> Option<OwnSlots> {
+    let values = publish.own.values.iter();
+    let of_page = values.filter(|(of, ..)| *of == page);
+    let slots: Vec<_> = of_page
+        .map(|(_, slots, commit)| (*slots, *commit))
+        .collect();
+    (!slots.is_empty()).then(|| slots.into())
 }
 
 fn images_of(publish: &Publish) -> impl Iterator<Item = &Image> {

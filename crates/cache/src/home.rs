@@ -7,11 +7,18 @@ use crate::ring::Ring;
 use crate::table::Table;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use thorp_core::change::SlotSet;
+use thorp_core::ids::CommitId;
 use thorp_core::image::Image;
+
+/// Slots that show own values before they are delivered, and whose they are (rule 3).
+pub(crate) type OwnSlots = Arc<[(SlotSet, CommitId)]>;
 
 /// A cached page.
 pub(crate) struct Cached {
     pub(crate) image: Image,
+    /// Its slots with own values that are not delivered.
+    pub(crate) own: Option<OwnSlots>,
     /// The image tells of all changes before this cut and of none after it.
     pub(crate) installed: u64,
     pub(crate) seat: Seat,
@@ -20,9 +27,15 @@ pub(crate) struct Cached {
 }
 
 impl Cached {
-    pub(crate) fn new(image: Image, installed: u64, seat: Seat, used: bool) -> Self {
+    pub(crate) fn new(
+        (image, own): (Image, Option<OwnSlots>),
+        installed: u64,
+        seat: Seat,
+        used: bool,
+    ) -> Self {
         Cached {
             image,
+            own,
             installed,
             seat,
             used: AtomicBool::new(used),

@@ -1,9 +1,9 @@
 //! What a transaction has read at one home, and the protocol that keeps it
 //! together: see the crate's page.
 
-use crate::change::What;
+use crate::change::{Known, What};
 use crate::error::Doomed;
-use crate::home::{Cached, Home};
+use crate::home::{Cached, Home, OwnSlots};
 use crate::limits::PAGES_KEPT_ROOM;
 use crate::mark::Mark;
 use crate::sync::Pause;
@@ -24,6 +24,10 @@ pub(crate) struct PageReads {
     pub(crate) stamp: Stamp,
     /// From the image; here because it is asked for on the hot path.
     complete: bool,
+    /// The image tells of all changes before this cut.
+    installed: u64,
+    /// Its slots with own values that are not delivered.
+    pub(crate) own: Option<OwnSlots>,
     version: Position,
     /// Slots read: a change of one dooms.
     pub(crate) read: SlotSet,
@@ -51,12 +55,19 @@ pub(crate) struct HomeReads {
     pub(crate) late_mark: bool,
 }
 
-/// Where evidence stands still, and when the home had last been heard of then:
-/// what was read does not grow younger.
+/// Where evidence stands still, and what was known of the home then: what was read
+/// does not grow younger, and what is promised later says nothing of it.
 #[derive(Clone, Copy)]
 struct Frozen {
     position: Position,
-    heard: Millis,
+    known: Known,
+}
+
+/// What was found for a page.
+struct Loaded {
+    image: Image,
+    own: Option<OwnSlots>,
+    installed: u64,
 }
 
 /// Why a page is not there.
@@ -74,9 +85,16 @@ impl From<Doomed> for Absent {
 }
 
 impl PageReads {
-    fn of(key: u64, image: Image, read: SlotSet) -> Self {
+    fn of(key: u64, loaded: Loaded, read: SlotSet) -> Self {
+        let Loaded {
+            image,
+            own,
+            installed,
+        } = loaded;
         PageReads {
             key,
+            installed,
+            own,
             complete: image.is_complete(),
             version: image.version(),
             stamp: image.stamp(),
@@ -169,7 +187,11 @@ impl HomeReads {
         let mut mark = self.home.marks.newest(Some(self.mark));
         let found = self.home.pages.with(&key, |cached: &Cached| {
             cached.use_it();
-            (cached.image.clone(), cached.installed)
+            Loaded {
+                image: cached.image.clone(),
+                own: cached.own.clone(),
+                installed: cached.installed,
+            }
         });
         if self.is_mark_late() {
             mark = self.home.marks.newest(None);
@@ -177,12 +199,16 @@ impl HomeReads {
         if mark.closed {
             return Err(Doomed::Reset(self.id).into());
         }
-        let (image, installed) = found.ok_or(Absent::Miss)?;
+        let loaded = found.ok_or(Absent::Miss)?;
+        let installed = loaded.installed;
         let target = self.bring_to(mark, installed)?;
-        if self.frozen.is_some_and(|at| image.version() > at.position) {
+        if self
+            .frozen
+            .is_some_and(|at| loaded.image.version() > at.position)
+        {
             return Err(Doomed::Newer(self.place(page)).into());
         }
-        let at = self.hold(key, image);
+        let at = self.hold(key, loaded);
         self.let_go_of_oldest(held_max);
         // The image is right from the later of mark and `installed` on. The cut
         // can be later only if another page showed a publication that is still
@@ -195,8 +221,8 @@ impl HomeReads {
     }
 
     /// Brings all that was read up to date. The position at which all of it is
-    /// current: what to give a commit as its evidence (rule 4).
-    pub(crate) fn evidence(&mut self) -> Result<Position, Doomed> {
+    /// current: what to give a commit as its evidence (rule 4); and what is promised there.
+    pub(crate) fn evidence(&mut self) -> Result<(Position, Stamp), Doomed> {
         let mut pause = Pause::new();
         loop {
             let mark = self.home.marks.newest(Some(self.mark));
@@ -205,7 +231,8 @@ impl HomeReads {
             }
             if mark.settled >= self.cut {
                 self.bring_to(mark, mark.settled)?;
-                return Ok(self.frozen.map_or(mark.position, |at| at.position));
+                let at = self.frozen.map(|at| (at.position, at.known.watermark));
+                return Ok(at.unwrap_or((mark.position, mark.watermark)));
             }
             // An image of a publication that is still going on was read: a
             // transaction commits only between positions.
@@ -245,9 +272,9 @@ impl HomeReads {
                 // Nothing read there: let it be loaded anew when it is.
                 What::Evicted(_) if page.read.is_empty() => page.stale = SlotSet::ALL,
                 // Positions rise: if it is frozen already, this changes nothing.
-                What::Evicted(heard) => {
+                What::Evicted(known) => {
                     let position = change.position;
-                    self.frozen.get_or_insert(Frozen { position, heard });
+                    self.frozen.get_or_insert(Frozen { position, known });
                 }
                 // The image tells of it already: it is of that very publication, or came ahead.
                 What::Touched(_) if change.position <= page.version => {}
@@ -257,7 +284,10 @@ impl HomeReads {
                         return Err(Doomed::Changed(self.place(change.page)));
                     }
                 }
-                What::Touched(slots) => {
+                // The image shows it already.
+                What::Shown(_) if index < page.installed => {}
+                What::Delivered(_) => {}
+                What::Touched(slots) | What::Shown(slots) => {
                     if !page.touch(slots) {
                         return Err(Doomed::Changed(self.place(change.page)));
                     }
@@ -269,18 +299,18 @@ impl HomeReads {
 
     /// When the home was last heard of as of the frozen evidence.
     pub(crate) fn frozen_heard(&self) -> Option<Millis> {
-        self.frozen.map(|at| at.heard)
+        self.frozen.map(|at| at.known.heard)
     }
 
     /// Puts an image into the set. What was read on the page before is the same
     /// in it, since all changes up to the cut were checked.
-    fn hold(&mut self, key: u64, image: Image) -> usize {
-        self.held_bytes += image.bytes().len();
+    fn hold(&mut self, key: u64, loaded: Loaded) -> usize {
+        self.held_bytes += loaded.image.bytes().len();
         if let Some(at) = self.find_key(key) {
             let read = self.pages[at].read;
             let is_held = self.pages[at].image.is_some();
             self.held_bytes -= self.pages[at].let_go();
-            self.pages[at] = PageReads::of(key, image, read);
+            self.pages[at] = PageReads::of(key, loaded, read);
             if !is_held {
                 self.holding.push_back(at as u32);
             }
@@ -288,7 +318,7 @@ impl HomeReads {
         }
         let at = self.pages.len();
         let none = SlotSet::default();
-        self.pages.push(PageReads::of(key, image, none));
+        self.pages.push(PageReads::of(key, loaded, none));
         self.index.insert(key, at as u32);
         self.holding.push_back(at as u32);
         at

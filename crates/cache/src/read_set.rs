@@ -2,11 +2,13 @@
 
 use crate::cache::{Cache, Totals};
 use crate::error::{Doomed, ReadError};
+use crate::home::OwnSlots;
 use crate::home_reads::{Absent, HomeReads, PageReads};
 use crate::sync::Pause;
 use thorp_core::change::SlotSet;
-use thorp_core::ids::{Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
+use thorp_core::ids::{CommitId, Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
 use thorp_core::image::{Content, Image};
+use thorp_core::snapshot::Sight;
 
 /// The reads of one transaction, with the images they came from. All reads of
 /// one home are of one state of that home. Use one set for one cache only;
@@ -17,6 +19,8 @@ pub struct ReadSet {
     /// The page read last: objects that are used together lie together.
     last: Option<Last>,
     doomed: Option<Doomed>,
+    /// Own commits whose values were read before they were delivered, and at which home.
+    built_on: Vec<(HomeId, CommitId)>,
     counted: Totals,
     #[cfg(feature = "loom")]
     pub(crate) late_mark: bool,
@@ -62,6 +66,9 @@ impl ReadSet {
         self.counted.reads += 1;
         let page = &mut self.homes[at.home].pages[at.page];
         page.read.insert(slot);
+        if let Some(own) = &page.own {
+            note_own(&mut self.built_on, place.home, own, slot);
+        }
         let Some(image) = &page.image else {
             // Not so: an image that is not held serves nothing.
             return Err(ReadError::Miss(place));
@@ -92,15 +99,31 @@ impl ReadSet {
     /// of it is current: a commit's evidence (rule 4). Of a home where nothing
     /// was read, the cache's position.
     pub fn evidence(&mut self, cache: &Cache, home: HomeId) -> Result<Position, Doomed> {
+        self.sight(cache, home).map(|sight| sight.position)
+    }
+
+    /// The same with what rule 5 looks at: where a transaction that only read may stand, is
+    /// told by [`thorp_core::snapshot::stand`] of its sights at all its homes.
+    pub fn sight(&mut self, cache: &Cache, home: HomeId) -> Result<Sight, Doomed> {
         if let Some(doomed) = self.doomed {
             return Err(doomed);
         }
+        let stamp = self.stamp(home);
+        let sight = |(position, watermark)| Sight {
+            home,
+            position,
+            stamp,
+            watermark,
+        };
         let read = |reads: &&mut HomeReads| reads.id == home && !reads.pages.is_empty();
         let Some(reads) = self.homes.iter_mut().find(read) else {
-            return Ok(cache.position(home));
+            let at = cache.standing(home);
+            return Ok(sight(
+                at.map_or_else(Default::default, |at| (at.position, at.watermark)),
+            ));
         };
         let evidence = reads.evidence();
-        evidence.map_err(|doomed| self.doom(doomed))
+        evidence.map(sight).map_err(|doomed| self.doom(doomed))
     }
 
     /// The homes where something was read.
@@ -120,6 +143,12 @@ impl ReadSet {
         stamps.max().unwrap_or_default()
     }
 
+    /// Own commits whose values it read before they were delivered, each with the home where it
+    /// did: its request names them (rule 4).
+    pub fn built_on(&self) -> &[(HomeId, CommitId)] {
+        &self.built_on
+    }
+
     /// Why this transaction cannot commit, if that is known already.
     pub fn doomed(&self) -> Option<Doomed> {
         self.doomed
@@ -137,6 +166,7 @@ impl ReadSet {
         self.homes.iter_mut().for_each(HomeReads::clear);
         self.last = None;
         self.doomed = None;
+        self.built_on.clear();
     }
 
     fn pages(&self, home: HomeId) -> impl Iterator<Item = &PageReads> {
@@ -239,5 +269,16 @@ impl ReadSet {
         self.doomed = Some(doomed);
         self.last = None;
         doomed
+    }
+}
+
+/// A slot was read that may show an own value before it is delivered.
+#[cold]
+fn note_own(built_on: &mut Vec<(HomeId, CommitId)>, home: HomeId, own: &OwnSlots, slot: Slot) {
+    let read = own.iter().filter(|(slots, _)| slots.contains(slot));
+    for commit in read.map(|(_, commit)| (home, *commit)) {
+        if !built_on.contains(&commit) {
+            built_on.push(commit);
+        }
     }
 }

@@ -73,7 +73,7 @@ impl Cache {
                 changes.touched.clear();
                 continue;
             };
-            if let What::Touched(slots) = change.what {
+            if let What::Touched(slots) | What::Delivered(slots) = change.what {
                 changes.touched.push((change.position, change.page, slots));
             }
         }

@@ -106,6 +106,15 @@ impl SlotSet {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
 
+    /// The set without some slots.
+    #[must_use]
+    pub fn without(mut self, slots: impl IntoIterator<Item = Slot>) -> Self {
+        for slot in slots.into_iter().filter(|slot| slot.0 < SLOTS_MAX) {
+            self.0[usize::from(slot.0 / 64)] &= !(1 << (slot.0 % 64));
+        }
+        self
+    }
+
     /// Whether no slot is in it.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
@@ -418,9 +427,12 @@ pub fn apply(
     for (slot, slot_change) in slots {
         apply_slot(&mut edit, *slot, slot_change);
     }
+    let highest = match planted::is(Bug::LastStampTold) {
+        true => stamp,
+        false => stamp.max(image.stamp()),
+    };
     // No right home lets a page outgrow its limit; a wrong one must not harm us.
-    edit.fits()
-        .then(|| edit.finish(position, stamp.max(image.stamp())))
+    edit.fits().then(|| edit.finish(position, highest))
 }
 
 /// Applies what happened to one slot.

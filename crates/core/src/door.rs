@@ -107,8 +107,12 @@ pub enum Ask {
     Commit {
         /// What it did at each home; not empty.
         parts: Vec<Part>,
-        /// The commits it builds on (rule 14).
-        builds_on: Vec<CommitId>,
+        /// Commits whose values it read before they were delivered, each with the home where it
+        /// did: they are its evidence for these (rules 4 and 14).
+        builds_on: Vec<(HomeId, CommitId)>,
+        /// Where its session has been, and the highest stamp that it saw: it stands above that
+        /// (rule 5). One that only reads and is told this very stamp stands there.
+        after: Stamp,
     },
     /// Something else of a home. Answer: [`Answer::Called`].
     Call {
@@ -138,7 +142,9 @@ pub enum Answer {
     Fetched,
     /// The page cannot be had.
     NotFetched(FetchRefusal),
-    /// How the commit ended, and the home that refused it, or the only one that has
+    /// How the commit ended: over several homes as soon as that is known, if its values can be
+    /// shown before they are delivered (rule 3); its position is zero, for each home gives it one
+    /// of its own. And the home that refused it, or the only one that has
     /// it: none if the member itself refused, or where each of several homes has a
     /// position of its own.
     Outcome(CommitId, Outcome, Option<HomeId>),
@@ -184,6 +190,8 @@ pub struct Publish {
     pub home: HomeId,
     /// All pages of the home are dropped and running transactions that read any are doomed.
     pub reset: bool,
+    /// What is shown of this member's own commits before they are delivered.
+    pub own: Own,
     /// Slots changed by the commit at `position`, also of pages that are only watched.
     pub touched: Vec<(PageId, SlotSet)>,
     /// Pages given up at `position`: of what was read there, nothing later will be heard.
@@ -200,6 +208,20 @@ pub struct Publish {
     /// (rule 13): the pages that changed meanwhile, it is not told how. Of pages
     /// that are not cached nothing is known: whoever watches has missed something.
     pub missed: Option<Vec<PageId>>,
+}
+
+/// Own values that are shown before they are delivered: the vcache of rule 3.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Own {
+    /// Slots that show such a value from now on, also on pages that are not cached: whoever
+    /// has read another value there is doomed.
+    pub shown: Vec<(PageId, SlotSet)>,
+    /// Of the slots in `touched` those that were shown so, and are delivered now: whoever has
+    /// read them has read what they hold.
+    pub delivered: Vec<(PageId, SlotSet)>,
+    /// Of the new images the slots that show such a value, and whose it is: who reads one
+    /// names that commit ([`Ask::Commit`]).
+    pub values: Vec<(PageId, SlotSet, CommitId)>,
 }
 
 /// The tray.
@@ -224,6 +246,11 @@ impl Out {
     /// Sends to a parent.
     pub fn up(&mut self, edge: EdgeId, message: Up) {
         self.effects.push(Effect::Send(edge, Message::Up(message)));
+    }
+
+    /// Tells a neighbour that this node is there.
+    pub fn alive(&mut self, edge: EdgeId) {
+        self.effects.push(Effect::Send(edge, Message::Alive));
     }
 
     /// Closes an edge, and says why.

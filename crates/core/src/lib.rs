@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod alive;
 pub mod change;
 pub mod children;
 pub mod codec;
@@ -26,5 +27,6 @@ pub mod note;
 pub mod planted;
 pub mod redirector;
 mod reports;
+pub mod snapshot;
 pub mod storage;
 pub mod upstream;

@@ -91,6 +91,13 @@ pub const FETCHES_MAX: usize = 1024;
 /// beyond that. What is asked for ahead waits for nothing.
 pub const WAITING_PER_PAGE_MAX: usize = 4096;
 
+/// Between two *alive* messages on an edge (rule 13).
+pub const ALIVE_MS: u64 = 1_000;
+
+/// So many of its own periods without a word from a neighbour make a node give
+/// it up. A frame of the largest size takes no longer at 10 Mbit/s.
+pub const ALIVE_MISSED_MAX: u32 = 15;
+
 /// Pages in one piece of a report to a new parent (rule 13): some 64 KiB.
 pub const REPORT_PAGES_MAX: usize = 4096;
 
@@ -214,6 +221,14 @@ pub const IN_DOUBT_RETRY_MS: u64 = 1_000;
 /// How long a home keeps a vote that has ended before it asks the other homes
 /// whether they have heard, because the member does not say so.
 pub const UNSETTLED_MS: u64 = 30_000;
+
+/// How far ahead of its own time a home moves its clock because a reader asks for a
+/// watermark (rule 5, trap 15). A decided commit moves it as far as it has to.
+pub const CLOCK_DRIFT_MS_MAX: u64 = 60_000;
+
+/// How long a transaction that only read waits for a watermark before it is validated at its
+/// homes (rule 5).
+pub const WATERMARK_WAIT_MS: u64 = 1_000;
 
 /// Other homes that ask one for the outcomes of what they share (rule 10).
 pub const OTHER_HOMES_MAX: usize = 256;

@@ -44,8 +44,12 @@ notes! {
     WholePageInvalidated,
     /// Rule 2: a redirector gave up a page of its whole subtree.
     SubtreeEvicted,
+    /// Rule 3: own values are shown before they are delivered.
+    OwnShown,
     /// Rule 3: a hole was made.
     HoleMade,
+    /// Rule 5: a reader asked for a watermark.
+    WatermarkAsked,
     /// Rule 6: a commit was accepted.
     CommitAccepted,
     /// Rule 10: another home is to be asked, and there is no way to it.
@@ -144,6 +148,11 @@ notes! {
     Installed,
     /// Decision 6: the changes of a damaged page were set aside.
     SetAside,
+    /// Rule 13: a child said nothing for too long, and was struck.
+    ChildSilent,
+    /// Rule 13: a parent said nothing for too long, and was given up: another one
+    /// should be dialled.
+    ParentSilent,
     /// Rule 13: a piece of a report was sent to a new parent.
     ReportSent,
     /// Rule 13: a page that was reported is as it was.

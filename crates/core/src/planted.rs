@@ -46,6 +46,8 @@ bugs! {
     VersionsIgnored,
     /// Trap 9: a redirector whose stream was lost goes on with its old directory.
     OldDirectoryKept,
+    /// Trap 9: a child that was struck as silent goes on as if it had not been.
+    StruckChildBelieved,
     /// Trap 25: pages that only a running transaction has read are not reported.
     ReadsNotReported,
     /// Trap 10: a commit is told before it is durable.
@@ -58,6 +60,17 @@ bugs! {
     VoteNotLocked,
     /// Rule 10: a watermark goes past a vote in doubt.
     WatermarkPassesVote,
+    /// Trap 19: what was read at several homes, or at one whose order is not that of stamps,
+    /// stands without what the homes would have to promise.
+    WatermarkNotAwaited,
+    /// Trap 16: a session goes back behind what it has seen.
+    SessionFloorIgnored,
+    /// Trap 19: a page tells the stamp of its last change, not the highest that it contains.
+    LastStampTold,
+    /// Trap 6: own values are shown before their place under the stamp of the page below them.
+    OwnStampNotTold,
+    /// Rule 4: whoever names a commit as evidence may have read anything older.
+    NamedNotLast,
     /// Trap 11: a home that has waited for long aborts what it voted for.
     VoteTimesOut,
     /// Trap 12: two members can create the same slot.

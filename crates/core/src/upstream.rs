@@ -216,12 +216,17 @@ impl<W> Upstream<W> {
         self.heard = self.heard.max(self.told_heard);
     }
 
+    /// The same, and what is promised there.
+    pub fn advance_promised(&mut self, position: Position, watermark: Stamp) {
+        self.told_watermark = self.told_watermark.max(watermark);
+        self.advance(position);
+    }
+
     /// The home itself was heard of: its heartbeat came. What a parent sends out
     /// of its own memory says nothing of that (decision 9).
     pub fn beaten(&mut self, position: Position, watermark: Stamp, now: Millis) {
-        self.told_watermark = self.told_watermark.max(watermark);
         self.told_heard = now;
-        self.advance(position);
+        self.advance_promised(position, watermark);
     }
 
     /// Whether the parent has not come as far as this node was before. What it

@@ -94,6 +94,15 @@ impl World {
 
     /// Something happens at a node that is alive.
     pub fn happen(&mut self, no: NodeNo, local: Local) -> Checked {
+        let (now, node) = (self.now, self.node(no));
+        if node.hung_until > now {
+            let at = node.hung_until;
+            if matches!(local, Local::Tick) && node.tick_planned == Some(now) {
+                node.tick_planned = Some(at);
+            }
+            self.plan_local(no, at, local);
+            return Ok(());
+        }
         match local {
             Local::Tick => self.tick(no),
             Local::Dial { parent } => self.dial(no, parent),

@@ -61,6 +61,9 @@ kinds! {
     SecondParent,
     /// A bit of a stored page flips, until what is stored is put back.
     BitFlip,
+    /// A node stands still for a while, and its connections with it: it neither reads nor says that
+    /// it is there.
+    Hangs,
     /// A home is cut off from everybody just after it has told a vote: what it told arrives,
     /// nothing comes back for longer than it waits before it asks (rule 10).
     LeftInDoubt,

@@ -5,7 +5,7 @@ use crate::truth::Object;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId};
+use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId, Stamp};
 use thorp_core::message::{CommitRequest, Outcome, Part};
 
 /// What a transaction saw: the value of each object at its first reading.
@@ -25,8 +25,19 @@ pub struct Asked {
     /// Whether it was spoiled on purpose, or builds on one that was refused: it
     /// must be refused.
     pub wrong: bool,
+    /// What it stands above (rule 5).
+    pub after: Stamp,
     /// The commits that it names as those it builds on (rule 14).
-    pub builds_on: Vec<CommitId>,
+    pub builds_on: Vec<(HomeId, CommitId)>,
+}
+
+/// A transaction that only read and stands at a stamp, without a message (rule 5).
+#[derive(Debug)]
+pub struct Reader {
+    /// Where it stands.
+    pub stamp: Stamp,
+    /// What it read, each as of its evidence.
+    pub seen: Vec<(HomeId, ObjectId, Position)>,
 }
 
 /// Everything programs did and were told.
@@ -42,6 +53,8 @@ pub struct History {
     pub told: BTreeMap<CommitId, Outcome>,
     /// The highest position of each home that any program was told.
     pub acknowledged: BTreeMap<HomeId, Position>,
+    /// Transactions that only read.
+    pub readers: Vec<Reader>,
     /// Segments that somebody asked to remove.
     pub removals: BTreeSet<(HomeId, SegmentId)>,
     /// Values staged, by the first of their overflow pages.

@@ -8,6 +8,7 @@ use thorp_core::message::Message;
 
 /// What travels in one direction of a connection.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly all of them are messages")]
 pub enum Item {
     /// The connection is there.
     Open,

@@ -59,6 +59,14 @@ impl Machine {
         }
     }
 
+    /// The pages that a member shows its program: own values lie over what it holds.
+    pub fn shown(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        match self {
+            Machine::Member(member) => member.shown(home),
+            _ => Vec::new(),
+        }
+    }
+
     /// The pages that a node has cached.
     pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
         match self {
@@ -181,6 +189,8 @@ pub struct Node {
     pub parents: Vec<NodeNo>,
     /// Until when it does not read its connections.
     pub deaf_until: At,
+    /// Until when it does nothing at all.
+    pub hung_until: At,
     /// Microseconds that it takes for each message; zero is none.
     pub slow_us: u64,
     /// Until when it is at its last message.

@@ -3,14 +3,15 @@
 use crate::checks;
 use crate::counts::kind_of_fetch;
 use crate::failure::Checked;
-use crate::history::Asked;
-use crate::program::{Context, Session, Wish};
+use crate::history::{Asked, Reader};
+use crate::program::{Context, Session, Transaction, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
 use std::rc::Rc;
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{HomeId, SegmentId, Ticket};
+use thorp_core::ids::{HomeId, Position, SegmentId, Stamp, Ticket};
 use thorp_core::message::{CommitRequest, Outcome, Request};
+use thorp_core::snapshot::{self, Sight};
 
 impl World {
     /// A session goes on, unless it went on otherwise.
@@ -57,7 +58,9 @@ impl World {
                 let asked = Rc::clone(asked);
                 checks::commits::told(world, *id, &asked, outcome)?;
                 let here = world.outcome_at(session.home, &answer);
-                if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here {
+                if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here
+                    && position > Position(0)
+                {
                     checks::reads::session(session, position, "was told to have committed at")?;
                 }
             }
@@ -105,7 +108,9 @@ impl World {
         };
         self.with_session(no, index, |session, world| {
             let here = world.outcome_at(session.home, answer);
-            if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here {
+            if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here
+                && position > Position(0)
+            {
                 checks::reads::session(session, position, "was told to have committed at")?;
             }
             let context = world.context(no, session.home);
@@ -178,12 +183,8 @@ impl World {
         wish: Wish,
     ) -> Checked<Option<Wish>> {
         Ok(Some(match wish {
-            Wish::ReadOnly(transaction, evidence) => {
-                self.count_transaction(&transaction);
-                checks::reads::read_only(self, no, session, &transaction, evidence)?;
-                session.read_only_done(&transaction, evidence);
-                self.counts.read_only += 1;
-                self.think()
+            Wish::ReadOnly(transaction, sight) => {
+                return self.read_only(no, session, transaction, sight);
             }
             Wish::Ended(transaction, why) => {
                 self.count_transaction(&transaction);
@@ -204,7 +205,8 @@ impl World {
                     Some(joint) => {
                         let ask = Ask::Commit {
                             parts: joint.parts.clone(),
-                            builds_on: Vec::new(),
+                            builds_on: joint.builds_on.clone(),
+                            after: joint.after,
                         };
                         self.history.ask(joint);
                         Wish::Ask(ask, None)
@@ -217,6 +219,90 @@ impl World {
             }
             other => other,
         }))
+    }
+
+    /// A transaction that only read wants to stand without a message, together with a neighbour's
+    /// at another home if there is one (rule 5).
+    fn read_only(
+        &mut self,
+        no: NodeNo,
+        session: &mut Session,
+        transaction: Box<Transaction>,
+        sight: Sight,
+    ) -> Checked<Option<Wish>> {
+        let partner = self.reader_beside(no, session);
+        let other = partner.and_then(|index| {
+            let resident = self.nodes[no.0].resident.as_mut()?;
+            let other = &mut resident.sessions[index];
+            Some((index, other.reader(&resident.cache)?, other.stamp_floor))
+        });
+        let floor = other.map_or(session.stamp_floor, |(_, _, f)| f.max(session.stamp_floor));
+        let sights: Vec<Sight> = std::iter::once(sight).chain(other.map(|o| o.1)).collect();
+        let stamp = match snapshot::stand(&sights, floor) {
+            Ok(stamp) => stamp,
+            Err(lagging) => {
+                self.counts.answered("transactions that lagged");
+                let context = self.context(no, session.home);
+                let wish = session.lags(transaction, sight.position, &lagging, &context);
+                return self.settle_wish(no, session, wish);
+            }
+        };
+        if let Some((index, other_sight, _)) = other {
+            self.counts.answered("readings of several homes");
+            let resident = self.node(no).resident.as_mut();
+            let neighbour = resident.map(|resident| resident.sessions.swap_remove(index));
+            let mut neighbour = neighbour.expect("it was there");
+            let ended = match neighbour.paired() {
+                Some(own) => self.has_read(no, &mut neighbour, &own, (other_sight.position, stamp)),
+                None => Ok(()),
+            };
+            if let Some(resident) = &mut self.node(no).resident {
+                resident.sessions.push(neighbour);
+                let last = resident.sessions.len() - 1;
+                resident.sessions.swap(index, last);
+            }
+            ended?;
+        }
+        self.has_read(no, session, &transaction, (sight.position, stamp))?;
+        Ok(Some(self.think()))
+    }
+
+    /// A neighbour in the same program that has read at another home, and waits for somebody.
+    fn reader_beside(&mut self, no: NodeNo, session: &Session) -> Option<usize> {
+        let staleness_ms_max = self.village.habits.staleness_ms_max;
+        let mono = self.nodes[no.0].now(self.now).mono;
+        let resident = self.nodes[no.0].resident.as_mut()?;
+        let cache = &resident.cache;
+        let is_one = |other: &mut Session| {
+            let heard = cache.heard(other.home).unwrap_or_default();
+            other.home != session.home
+                && mono.since(heard) <= staleness_ms_max
+                && other.reader(cache).is_some()
+        };
+        resident.sessions.iter_mut().position(is_one)
+    }
+
+    /// It has committed, as of its evidence, at a stamp.
+    fn has_read(
+        &mut self,
+        no: NodeNo,
+        session: &mut Session,
+        transaction: &Transaction,
+        (evidence, stamp): (Position, Stamp),
+    ) -> Checked {
+        self.count_transaction(transaction);
+        checks::reads::read_only(self, no, session, transaction, evidence)?;
+        checks::reads::stands(session, stamp)?;
+        let seen = transaction.seen.keys();
+        self.history.readers.push(Reader {
+            stamp,
+            seen: seen
+                .map(|(home, object)| (*home, *object, evidence))
+                .collect(),
+        });
+        session.read_only_done(transaction, evidence, stamp);
+        self.counts.read_only += 1;
+        Ok(())
     }
 
     /// Looks for a neighbour in the same program whose transaction at another home is to be one

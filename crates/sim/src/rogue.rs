@@ -115,6 +115,7 @@ impl Rogue {
                     part,
                     with: Vec::new(),
                     builds_on: Vec::new(),
+                    after: Stamp::default(),
                 }),
             );
         }

@@ -46,6 +46,9 @@ pub enum Relief {
 /// Milliseconds that a node may stop reading.
 const DEAF_MS_MAX: u64 = 3_000;
 
+/// Milliseconds that a node stands still, at most: longer than its neighbours wait for it.
+const HUNG_MS_MAX: u64 = 6_000;
+
 impl World {
     /// The next fault.
     pub fn strike(&mut self) -> Checked {
@@ -75,6 +78,7 @@ impl World {
             Kind::Partition => Ok(self.part()),
             Kind::SlowLink => Ok(self.slow_link()),
             Kind::SlowNode => Ok(self.slow_node()),
+            Kind::Hangs => Ok(self.hang()),
             Kind::StopsReading => Ok(self.stop_reading()),
             Kind::HomeCrash => self.crash(NodeKind::Home),
             Kind::SiteCrash => self.crash(NodeKind::Redirector),
@@ -193,6 +197,21 @@ impl World {
         let slow_us = self.fault_prng.range(500, most);
         let ms = self.fault_prng.range(200, 3_000);
         self.node(no).slow_us = slow_us;
+        self.relieve_in(ms, Relief::Node(no));
+        true
+    }
+
+    fn hang(&mut self) -> bool {
+        let kinds = [NodeKind::Member, NodeKind::Redirector, NodeKind::Home];
+        let kind = kinds[self.fault_prng.index(3)];
+        let Some(no) = self.pick_node(kind) else {
+            return false;
+        };
+        let ms = self.fault_prng.range(500, HUNG_MS_MAX);
+        let until = self.now.plus_ms(ms);
+        let node = self.node(no);
+        node.hung_until = until;
+        node.deaf_until = node.deaf_until.max(until);
         self.relieve_in(ms, Relief::Node(no));
         true
     }

@@ -419,6 +419,18 @@ impl Truth {
         }
     }
 
+    /// The stamps of what an object was as of a position, and of what it became next.
+    pub fn stamps_around(
+        &self,
+        object: ObjectId,
+        position: Position,
+    ) -> (Option<Stamp>, Option<Stamp>) {
+        let history = self.objects.get(&object).map_or(&[][..], Vec::as_slice);
+        let after = history.partition_point(|(at, _)| *at <= position);
+        let stamp = |index: usize| self.stamps.get(&history.get(index)?.0).copied();
+        (after.checked_sub(1).and_then(stamp), stamp(after))
+    }
+
     /// All pages that ever were in the log or staged.
     pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
         self.pages.keys().chain(self.staged.keys()).copied()

@@ -3,6 +3,7 @@
 
 use crate::faults::Kind;
 use crate::prng::Prng;
+use thorp_core::alive::AliveLimits;
 use thorp_core::ids::EntryNo;
 use thorp_core::limits::{ENTERINGS_MAX, FETCH_RETRY_MS, REPORT_PAGES_MAX};
 
@@ -23,6 +24,8 @@ pub struct Village {
     pub queue_max: usize,
     /// Enterings of one epoch, at every parent.
     pub enterings_max: EntryNo,
+    /// When a neighbour is silent (rule 13).
+    pub alive: AliveLimits,
     /// Pages in one piece of a report to a new parent (rule 13).
     pub report_pages_max: usize,
     /// Whether messages travel as bytes.
@@ -167,6 +170,7 @@ impl Village {
             },
             queue_max: prng.range(200, 600) as usize,
             enterings_max: EntryNo(ENTERINGS_MAX),
+            alive: AliveLimits::default(),
             report_pages_max: REPORT_PAGES_MAX,
             as_bytes: prng.percent(30),
             beside: prng.percent(50),
@@ -186,6 +190,21 @@ impl Village {
         .with_enterings(prng)
         .with_homes(prng)
         .with_reports(prng)
+        .with_alive(prng)
+    }
+
+    /// Often neighbours are given up soon, though never while the first word is on its way.
+    fn with_alive(mut self, prng: &mut Prng) -> Self {
+        if prng.percent(60) {
+            let every_ms = prng.range(200, 600);
+            let way_ms = (self.far.least_us + self.far.jitter_us) / 1000;
+            let missed = 2 + (3 * way_ms + 300) / every_ms;
+            self.alive = AliveLimits {
+                every_ms,
+                missed_max: u32::try_from(missed).unwrap_or(u32::MAX),
+            };
+        }
+        self
     }
 
     /// Few pages in a piece: a report takes several, and more than may be under way.

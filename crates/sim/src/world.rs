@@ -191,6 +191,7 @@ impl World {
             news_held: BTreeMap::new(),
             parents,
             deaf_until: At(0),
+            hung_until: At(0),
             slow_us: 0,
             busy_until: At(0),
             home,
@@ -219,6 +220,7 @@ impl World {
         node.news.clear();
         node.news_held.clear();
         node.deaf_until = At(0);
+        node.hung_until = At(0);
         node.slow_us = 0;
         let name = node.name.clone();
         self.trace.line(|| format!("{now:?} {name} starts"));
@@ -255,6 +257,7 @@ impl World {
             per_child: self.per_child(),
             log_trim_max: plan.log_trim_max,
             pages_removed_max: plan.pages_removed_max,
+            alive: Some(self.village.alive),
             ..HomeConfig::new(*home, node.name.clone(), node.id)
         };
         let (home, mut out) = (*home, Out::new());
@@ -297,6 +300,7 @@ impl World {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
             report_pages_max: self.village.report_pages_max,
+            alive: Some(self.village.alive),
             per_child: self.per_child(),
             ..RedirectorConfig::new(node.id, node.name.clone())
         };
@@ -310,6 +314,7 @@ impl World {
         let config = MemberConfig {
             kept_changes_max,
             report_pages_max: self.village.report_pages_max,
+            alive: Some(self.village.alive),
             ..MemberConfig::new(node.id, node.name.clone())
         };
         let plan = self.village.members.get(node.plan).cloned();

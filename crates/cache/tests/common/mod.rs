@@ -46,6 +46,7 @@ pub(crate) fn at(position: u64) -> Publish {
     Publish {
         home: HOME,
         reset: false,
+        own: thorp_core::door::Own::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: Vec::new(),

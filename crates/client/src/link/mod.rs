@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, PageId, Place, Ticket};
+use thorp_core::ids::{CommitId, HomeId, PageId, Place, Stamp, Ticket};
 use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
 use thorp_net::driver::{Handle, NotTaken};
 use tokio::sync::{oneshot, watch};
@@ -191,10 +191,14 @@ impl Link {
         self: &Arc<Self>,
         parts: Vec<Part>,
         staged: Vec<Arc<Tokens>>,
+        (builds_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<Wait> {
-        let builds_on = Vec::new();
-        let ask = Ask::Commit { parts, builds_on };
+        let ask = Ask::Commit {
+            parts,
+            builds_on,
+            after,
+        };
         let wait = self.wait(Kind::Commit(None), due);
         self.waits.hold(wait.ticket, staged);
         self.put(wait, ask)
@@ -352,7 +356,12 @@ mod tests {
         // Its loop takes nothing.
         let link = Arc::new(Link::new(1 << 20));
         let (parts, builds_on) = (Vec::new(), Vec::new());
-        let ask = Ask::Commit { parts, builds_on };
+        let after = thorp_core::ids::Stamp::default();
+        let ask = Ask::Commit {
+            parts,
+            builds_on,
+            after,
+        };
         for kind in [Kind::Commit(None), Kind::Answer] {
             assert!(link.ask(kind, Instant::now(), ask.clone()).is_err());
             assert_eq!(link.waits.waiting(), 0);

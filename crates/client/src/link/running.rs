@@ -287,6 +287,7 @@ mod tests {
         Publish {
             home: HOME,
             reset: false,
+            own: thorp_core::door::Own::default(),
             touched: Vec::new(),
             evicted: Vec::new(),
             images,

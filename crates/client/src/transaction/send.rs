@@ -7,7 +7,7 @@ use crate::link::{Told, committed};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thorp_core::ids::HomeId;
+use thorp_core::ids::{CommitId, HomeId, Stamp};
 use thorp_core::limits::STAGED_PER_MEMBER_MAX;
 use thorp_core::message::{Outcome, PageWrites, Part, Refusal};
 
@@ -49,7 +49,9 @@ impl Transaction {
             let mut asked = Vec::new();
             for home in homes.drain(..) {
                 let part = self.part(home, Vec::new())?;
-                asked.push((home, self.link.ask_commit(vec![part], Vec::new(), due)?));
+                let seen = self.seen();
+                let wait = self.link.ask_commit(vec![part], Vec::new(), seen, due)?;
+                asked.push((home, wait));
             }
             let mut pause = Duration::ZERO;
             for (home, wait) in asked {
@@ -79,7 +81,7 @@ impl Transaction {
             let tokens = tokens.collect();
             // Whoever drops the future does not stop the commit: its slots and values stay its own.
             self.in_doubt = true;
-            let told = match self.link.ask_commit(parts, tokens, due) {
+            let told = match self.link.ask_commit(parts, tokens, self.seen(), due) {
                 Ok(wait) => self.answered(wait.await),
                 Err(error) => Err(error),
             };
@@ -106,6 +108,14 @@ impl Transaction {
             reads: self.reads.reads(home).collect(),
             writes,
         })
+    }
+
+    /// What its request names: own commits whose values it read before they were delivered (rule 4), and the highest stamp
+    /// that it saw (rule 5).
+    fn seen(&self) -> (Vec<(HomeId, CommitId)>, Stamp) {
+        let stamps = self.reads.homes().map(|home| self.reads.stamp(home));
+        let after = stamps.max().unwrap_or_default();
+        (self.reads.built_on().to_vec(), after)
     }
 
     async fn wait_while_busy(&self, pause: Duration, due: Instant) -> Result<()> {

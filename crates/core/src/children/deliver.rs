@@ -19,6 +19,8 @@ pub struct News {
     pub position: Position,
     /// Its stamp.
     pub stamp: Stamp,
+    /// What is promised there.
+    pub watermark: Stamp,
     /// What happened, with the values that are known here.
     pub changes: Vec<PageChange>,
     /// The commit and the child that it came from, if it came from one.
@@ -45,6 +47,7 @@ impl Children {
                 home: self.home,
                 position: news.position,
                 stamp: news.stamp,
+                watermark: news.watermark,
                 commit,
                 changes,
             };

@@ -150,6 +150,13 @@ impl Children {
         self.directory.child_went(child.no);
     }
 
+    /// A planted bug: a child's pages are struck, and its stream goes on.
+    pub fn strike_pages(&mut self, edge: EdgeId) {
+        if let Some(child) = self.by_edge.get(&edge) {
+            self.directory.child_went(child.no);
+        }
+    }
+
     /// Strikes children that have gone from some more pages; tells the pages
     /// that no child holds any more. To be called with every input.
     pub fn sweep(&mut self) -> Vec<PageId> {

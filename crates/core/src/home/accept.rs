@@ -5,6 +5,7 @@ use super::effects::Effects;
 use super::outcomes::Known;
 use super::parking::Parked;
 use super::records::LogRecord;
+use super::votes::Vote;
 use super::{Home, Then};
 use super::{left, outcomes, records};
 use crate::change::PageChange;
@@ -55,11 +56,16 @@ impl Home {
             }
             Known::New => self.staging.touch(whose.registration, now),
         }
-        match self.judge(request, out) {
+        let judged = self.judge(request, out);
+        if judged.is_ok() {
+            self.clock.move_up(now.wall, request.after);
+        }
+        match judged {
             Ok(_) if !request.with.is_empty() => self.vote(now, edge, parked.request, out),
             Ok(effects) if request.part.writes.is_empty() => {
                 debug_assert!(effects.changes.is_empty());
-                self.read_only(edge, whose.id, out);
+                let after = request.after;
+                self.read_only(edge, whose.id, after, out);
             }
             Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
             Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
@@ -93,22 +99,28 @@ impl Home {
         if self.mob_is_full() && !part.writes.is_empty() {
             return Err(NotNow::Refused(busy()));
         }
-        // Rule 14: what it builds on must be committed.
-        if request
-            .builds_on
-            .iter()
-            .any(|id| !self.outcomes.is_committed(*id))
-        {
-            return Err(NotNow::Refused(Refusal::BuiltOnRefused));
-        }
+        let named = self.check_builds_on(request)?;
         self.check_participants(request)?;
         self.check_locks(part)?;
-        self.validate(part, out)?;
+        self.validate(part, &named, out)?;
         let effects = self.effects(part, request.registration, Effects::default(), out)?;
         if !part.writes.is_empty() && !self.fits(&effects) {
             return Err(NotNow::Refused(Refusal::Full));
         }
         Ok(effects)
+    }
+
+    /// Rules 4 and 14: what it builds on must be committed, and is its evidence for the objects
+    /// that were changed by it last. What is voted for, and not told yet, is in doubt here.
+    fn check_builds_on(&self, request: &CommitRequest) -> Result<Vec<Position>, NotNow> {
+        let named = request.builds_on.iter().map(|id| {
+            if self.votes.get(*id).is_some_and(Vote::holds_locks) {
+                return Err(NotNow::Refused(Refusal::InDoubt));
+            }
+            let position = self.outcomes.committed_at(*id);
+            position.ok_or(NotNow::Refused(Refusal::BuiltOnRefused))
+        });
+        named.collect()
     }
 
     /// Whether the store has room for an accepted commit, by what is known.
@@ -143,12 +155,18 @@ impl Home {
     }
 
     /// A strict transaction that wrote nothing is told when everything it was
-    /// validated against is durable; it stands after all of that.
-    pub(super) fn read_only(&mut self, edge: EdgeId, id: CommitId, out: &mut Out) {
+    /// validated against is durable; it stands after all of that. What will change what it
+    /// read has a stamp above the clock: so it stands at the stamp that it wanted, if the clock
+    /// could be moved past that (rule 5).
+    pub(super) fn read_only(&mut self, edge: EdgeId, id: CommitId, after: Stamp, out: &mut Out) {
         out.note(Note::ReadOnlyValidated);
+        let stamp = match self.clock.is_past(after) {
+            true => after,
+            false => Stamp::default(),
+        };
         let outcome = Outcome::Committed {
             position: self.tip,
-            stamp: Stamp::default(),
+            stamp,
         };
         self.after_all(Then::Tell(edge, id, outcome), out);
     }
@@ -180,6 +198,7 @@ impl Home {
     ) {
         self.tip = self.tip.next();
         let position = self.tip;
+        self.open.insert(stamp);
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
         let mut ops = effects.ops;
         self.note_changes(&changes, position, stamp, &mut ops, out);

@@ -95,7 +95,7 @@ impl Home {
             return false;
         };
         out.note(Note::OutcomeRemembered);
-        vote.edge = Some(edge);
+        vote.came_by(edge);
         let then = match &vote.state {
             State::InDoubt => Then::Vote(edge, commit, vote.stamp),
             State::Decided(_) => Then::Nothing,
@@ -131,7 +131,7 @@ impl Home {
         out: &mut Out,
     ) {
         if let Some(vote) = self.votes.get_mut(whose.id) {
-            vote.edge = Some(edge);
+            vote.came_by(edge);
             if let State::Ended(outcome) = &vote.state {
                 let then = Then::Tell(edge, whose.id, outcome.clone());
                 return self.after_all(then, out);
@@ -193,8 +193,17 @@ impl Home {
             None => Then::Nothing,
         };
         let mut ops = Vec::new();
-        self.end_vote(now, commit, outcome, &mut ops);
+        self.end_vote(now, commit, outcome.clone(), &mut ops);
         self.append_ops(ops, then, out);
+        self.tell_others_below(commit, &outcome, out);
+    }
+
+    /// Who passed it up by another way than the last one keeps what it wrote until it hears.
+    fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, out: &mut Out) {
+        let vote = self.votes.get_mut(commit);
+        for edge in vote.map_or_else(BTreeSet::new, |vote| core::mem::take(&mut vote.also)) {
+            self.after_all(Then::Tell(edge, commit, outcome.clone()), out);
+        }
     }
 
     /// The part gets its position now, under the stamp of all its homes.
@@ -218,6 +227,8 @@ impl Home {
             registration: request.registration,
         };
         self.accept_at(now, stamp, effects, Some((edge, whose)), None, out);
+        let position = self.tip;
+        self.tell_others_below(commit, &Outcome::Committed { position, stamp }, out);
     }
 
     fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, out: &mut Out) {

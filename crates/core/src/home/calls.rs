@@ -48,6 +48,9 @@ impl Home {
         out: &mut Out,
     ) {
         let result = match request {
+            Request::Watermark { at_least } => {
+                return self.asked_for_watermark(now, edge, call, at_least, out);
+            }
             Request::Register => self.register(call, out),
             Request::Open { path, create } => self.open_segment(now, &path, create, out),
             Request::List { prefix, after } => {
@@ -94,6 +97,25 @@ impl Home {
             return Err(CallError::Full);
         }
         Ok(())
+    }
+
+    /// Rule 5: what a transaction wants to stand at is promised, if nothing is in doubt below it.
+    fn asked_for_watermark(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        call: CallId,
+        at_least: Stamp,
+        out: &mut Out,
+    ) {
+        out.note(Note::WatermarkAsked);
+        self.clock.pass(now.wall);
+        self.clock.move_up(now.wall, at_least);
+        let then = Then::Watermark(edge, call);
+        match self.room && self.clock.wants_reserve(now.wall) {
+            true => self.append(now, Vec::new(), then, out),
+            false => self.after_all(then, out),
+        }
     }
 
     fn register(&mut self, call: CallId, out: &mut Out) -> Called {

@@ -2,6 +2,7 @@
 
 use crate::change::SlotSet;
 use crate::ids::{ObjectId, PageId, Position, Slot};
+use crate::planted::{self, Bug};
 use alloc::collections::{BTreeMap, VecDeque};
 
 /// The last change of every object that changed above the floor.
@@ -87,15 +88,25 @@ impl Changes {
         self.floor = self.floor.max(position);
     }
 
-    /// Whether slots of a page are unchanged since the evidence.
-    pub(super) fn judge(&self, page: PageId, slots: &SlotSet, evidence: Position) -> Verdict {
+    /// Whether slots of a page are unchanged since the evidence, or were changed last at a position
+    /// that is named as evidence itself.
+    pub(super) fn judge(
+        &self,
+        page: PageId,
+        slots: &SlotSet,
+        evidence: Position,
+        named: &[Position],
+    ) -> Verdict {
+        let is_named = |position: &Position| {
+            named.contains(position) || (planted::is(Bug::NamedNotLast) && !named.is_empty())
+        };
         let range = ObjectId {
             page,
             slot: Slot(0),
         }..=ObjectId { page, slot: WHOLE };
         for (object, position) in self.known.range(range) {
             let read = object.slot == WHOLE || slots.contains(object.slot);
-            if read && *position > evidence {
+            if read && *position > evidence && !is_named(position) {
                 return Verdict::Changed(*object);
             }
         }
@@ -124,11 +135,11 @@ mod tests {
         assert!(!changes.note(object(1), Position(1)));
         assert!(!changes.note(object(2), Position(2)));
         assert_eq!(
-            changes.judge(page, &SlotSet::of(Slot(1)), Position(1)),
+            changes.judge(page, &SlotSet::of(Slot(1)), Position(1), &[]),
             Verdict::Current
         );
         assert_eq!(
-            changes.judge(page, &SlotSet::of(Slot(2)), Position(1)),
+            changes.judge(page, &SlotSet::of(Slot(2)), Position(1), &[]),
             Verdict::Changed(object(2))
         );
         assert!(
@@ -137,11 +148,11 @@ mod tests {
         );
         assert_eq!(changes.floor(), Position(1));
         assert_eq!(
-            changes.judge(page, &SlotSet::of(Slot(1)), Position(0)),
+            changes.judge(page, &SlotSet::of(Slot(1)), Position(0), &[]),
             Verdict::AskPage
         );
         assert_eq!(
-            changes.judge(page, &SlotSet::of(Slot(1)), Position(1)),
+            changes.judge(page, &SlotSet::of(Slot(1)), Position(1), &[]),
             Verdict::Current
         );
     }
@@ -150,7 +161,7 @@ mod tests {
     fn a_whole_page_changes_every_slot() {
         let mut changes = Changes::new(Position(0), 9);
         changes.note_page(PageId::new(1, 1), Position(4));
-        let verdict = changes.judge(PageId::new(1, 1), &SlotSet::of(Slot(7)), Position(3));
+        let verdict = changes.judge(PageId::new(1, 1), &SlotSet::of(Slot(7)), Position(3), &[]);
         assert!(matches!(verdict, Verdict::Changed(_)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::records::{self, CLOCK_KEY};
 use crate::ids::{HomeId, Millis, Stamp};
-use crate::limits::CLOCK_RESERVE_MS;
+use crate::limits::{CLOCK_DRIFT_MS_MAX, CLOCK_RESERVE_MS};
 use crate::storage::{Mark, Op, Table};
 
 /// Gives stamps that rise, and reserves what it promises before it does.
@@ -37,9 +37,15 @@ impl Clock {
     }
 
     /// Another home's stamp is about to stand in this home's log: what is given
-    /// from now on lies above it (rule 10).
+    /// from now on lies above it (rule 10). So does what is promised with it: of two stamps of
+    /// one clock the one of the higher home is the higher one.
     pub(super) fn observe(&mut self, stamp: Stamp) {
-        self.last = self.last.max(stamp.clock);
+        self.last = self.last.max(self.past(stamp));
+    }
+
+    fn past(&self, stamp: Stamp) -> u64 {
+        let higher = u64::from(stamp.home > self.home);
+        stamp.clock.saturating_add(higher)
     }
 
     /// Whether more has to be reserved, seen from this time.
@@ -64,11 +70,30 @@ impl Clock {
         }
     }
 
-    /// A watermark: below `open`, the stamp of the first commit that was accepted
-    /// and not told, and below the reserved ceiling. Later stamps lie above it.
-    pub(super) fn watermark(&mut self, wall: Millis, open: Option<Stamp>) -> Stamp {
+    /// Later stamps lie above what time it is, as far as that may be promised.
+    pub(super) fn pass(&mut self, wall: Millis) {
         let now = Stamp::clock_of(wall).min(self.ceiling.saturating_sub(1));
         self.last = self.last.max(now);
+    }
+
+    /// A reader wants to stand at a stamp: later ones lie above it, unless that is too far
+    /// ahead of the time (trap 15).
+    pub(super) fn move_up(&mut self, wall: Millis, to: Stamp) {
+        let most = Stamp::clock_of(wall.plus(CLOCK_DRIFT_MS_MAX));
+        let wanted = self.past(to);
+        if wanted <= most {
+            self.last = self.last.max(wanted);
+        }
+    }
+
+    /// Whether all that is stamped from now on lies above a stamp.
+    pub(super) fn is_past(&self, stamp: Stamp) -> bool {
+        self.last >= stamp.clock
+    }
+
+    /// A watermark: below `open`, the lowest stamp of a commit that was accepted or
+    /// voted for and not told, and below the reserved ceiling. Later stamps lie above it.
+    pub(super) fn watermark(&self, open: Option<Stamp>) -> Stamp {
         let below_open = open.map_or(u64::MAX, |stamp| stamp.clock - 1);
         Stamp {
             clock: self
@@ -88,14 +113,12 @@ mod tests {
     fn a_restarted_clock_keeps_its_promises() {
         let mut clock = Clock::new(HomeId(1), 0);
         let wall = Millis(100_000);
-        assert_eq!(
-            clock.watermark(wall, None).clock,
-            0,
-            "nothing is reserved yet"
-        );
+        clock.pass(wall);
+        assert_eq!(clock.watermark(None).clock, 0, "nothing is reserved yet");
         clock.reserve(wall, Mark(1));
         clock.durable(Mark(1));
-        let promised = clock.watermark(wall, None);
+        clock.pass(wall);
+        let promised = clock.watermark(None);
         assert_eq!(promised.clock, Stamp::clock_of(wall));
         let mut restarted = Clock::new(HomeId(1), clock.ceiling);
         assert!(restarted.stamp(Millis(80_000)) > promised);
@@ -108,8 +131,41 @@ mod tests {
         clock.reserve(wall, Mark(1));
         clock.durable(Mark(1));
         let open = clock.stamp(wall);
-        assert!(clock.watermark(wall.plus(10), Some(open)) < open);
-        let promised = clock.watermark(wall.plus(10), None);
+        clock.pass(wall.plus(10));
+        assert!(clock.watermark(Some(open)) < open);
+        let promised = clock.watermark(None);
         assert!(clock.stamp(wall) > promised);
+    }
+
+    #[test]
+    fn what_another_home_stamped_can_be_promised() {
+        let mut clock = Clock::new(HomeId(1), 0);
+        let wall = Millis(100_000);
+        clock.reserve(wall, Mark(1));
+        clock.durable(Mark(1));
+        let common = Stamp {
+            clock: clock.stamp(wall).clock,
+            home: HomeId(2),
+        };
+        clock.observe(common);
+        let promised = clock.watermark(None);
+        assert!(promised > common);
+        assert!(clock.stamp(wall) > promised);
+    }
+
+    #[test]
+    fn a_clock_is_moved_up_within_a_drift() {
+        let mut clock = Clock::new(HomeId(1), 0);
+        let wall = Millis(100_000);
+        clock.reserve(wall.plus(CLOCK_DRIFT_MS_MAX), Mark(1));
+        clock.durable(Mark(1));
+        let of_other = |ms| Stamp {
+            clock: Stamp::clock_of(wall.plus(ms)),
+            home: HomeId(2),
+        };
+        clock.move_up(wall, of_other(5_000));
+        assert!(clock.watermark(None) > of_other(5_000));
+        clock.move_up(wall, of_other(CLOCK_DRIFT_MS_MAX));
+        assert!(clock.watermark(None) < of_other(5_001), "that is too far");
     }
 }

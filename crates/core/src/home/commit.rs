@@ -38,15 +38,21 @@ fn conflict(object: ObjectId) -> NotNow {
 
 impl Home {
     /// Judges a transaction's reads: its own, and those that its writes imply.
-    pub(super) fn validate(&mut self, part: &Part, out: &mut Out) -> Result<(), NotNow> {
+    /// Objects changed last by a named commit were read as it left them (rule 4).
+    pub(super) fn validate(
+        &mut self,
+        part: &Part,
+        named: &[Position],
+        out: &mut Out,
+    ) -> Result<(), NotNow> {
         self.check_shape(part)?;
         for (page, slots) in &part.reads {
-            self.validate_page(*page, slots, part.evidence, out)?;
+            self.validate_page(*page, slots, (part.evidence, named), out)?;
         }
         for writes in &part.writes {
             let reads = |(_, op): &&(Slot, WriteOp)| op.reads() && !is_blind(op);
             let slots: SlotSet = writes.slots.iter().filter(reads).map(|(s, _)| *s).collect();
-            self.validate_page(writes.page, &slots, part.evidence, out)?;
+            self.validate_page(writes.page, &slots, (part.evidence, named), out)?;
         }
         Ok(())
     }
@@ -103,13 +109,13 @@ impl Home {
         &mut self,
         page: PageId,
         slots: &SlotSet,
-        evidence: Position,
+        (evidence, named): (Position, &[Position]),
         out: &mut Out,
     ) -> Result<(), NotNow> {
         if slots.is_empty() {
             return Ok(());
         }
-        match self.changes.judge(page, slots, evidence) {
+        match self.changes.judge(page, slots, evidence, named) {
             Verdict::Current => Ok(()),
             Verdict::Changed(object) => Err(conflict(object)),
             Verdict::AskPage if planted::is(Bug::FloorIgnored) => Ok(()),

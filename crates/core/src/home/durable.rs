@@ -111,6 +111,7 @@ impl Home {
             Then::Vote(edge, commit, stamp) => self.tell_vote(edge, commit, stamp, out),
             Then::Tell(edge, id, outcome) => self.tell(edge, id, &outcome, out),
             Then::Answer(edge, call, result) => self.answer(edge, call, result, out),
+            Then::Watermark(edge, call) => self.tell_watermark(edge, call, out),
             Then::NoPage(page, waiter) => {
                 let child = self.children.in_epoch(waiter.edge, waiter.epoch, out);
                 if child.is_some() {
@@ -132,6 +133,7 @@ impl Home {
         out: &mut Out,
     ) {
         self.durable = position;
+        self.open.remove(&stamp);
         for change in changes {
             self.pages.made_durable(change.page, position);
         }
@@ -142,6 +144,7 @@ impl Home {
         let news = News {
             position,
             stamp,
+            watermark: self.promised(),
             changes: told,
             origin,
         };
@@ -178,6 +181,20 @@ impl Home {
                 stamp,
             },
         );
+    }
+
+    /// The promise itself comes as a heartbeat, for all that are below.
+    fn tell_watermark(&self, edge: EdgeId, call: CallId, out: &mut Out) {
+        let (home, position, watermark) = (self.config.home, self.durable, self.promised());
+        out.down(
+            edge,
+            Down::Heartbeat {
+                home,
+                position,
+                watermark,
+            },
+        );
+        self.answer(edge, call, Ok(Response::Watermark(watermark)), out);
     }
 
     pub(super) fn answer(

@@ -34,6 +34,7 @@ pub use agree::Doubts;
 pub use open::HomeConfig;
 pub use records::{decode_page, page_key};
 
+use crate::alive::Neighbours;
 use crate::change::PageChange;
 use crate::children::Children;
 use crate::door::{Core, Direction, Input, Out};
@@ -86,6 +87,8 @@ pub struct Home {
     mark: Mark,
     durable_mark: Mark,
     pending: VecDeque<Pending>,
+    /// The stamps of commits that were accepted and not told.
+    open: BTreeSet<Stamp>,
     pending_bytes: usize,
     under_way: UnderWay,
     parking: Parking,
@@ -100,6 +103,7 @@ pub struct Home {
     room: bool,
     left: Left,
     next_beat: Millis,
+    neighbours: Neighbours,
 }
 
 /// A child that waits for a page from disk.
@@ -135,6 +139,8 @@ enum Then {
     Tell(EdgeId, CommitId, Outcome),
     /// A call is answered.
     Answer(EdgeId, CallId, Result<Response, CallError>),
+    /// A reader is told what is promised (rule 5).
+    Watermark(EdgeId, CallId),
     /// There is no such page.
     NoPage(PageId, Waiter),
     /// Nothing is told.
@@ -143,7 +149,14 @@ enum Then {
 
 impl Core for Home {
     fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        if let Input::Received { edge, .. } = &input {
+            self.neighbours.heard(*edge);
+        }
         match input {
+            Input::Received {
+                message: Message::Alive,
+                ..
+            } => {}
             Input::Connected {
                 edge,
                 direction: Direction::Down,
@@ -174,6 +187,9 @@ impl Core for Home {
             Input::Left { free, as_of } => self.left.report(free, as_of),
             Input::Tick | Input::Asked { .. } | Input::Evict(_) => {}
         }
+        for edge in self.neighbours.tick(now.mono, out) {
+            self.child_is_silent(edge, out);
+        }
         while let Some(edge) = self.children.worn_out() {
             out.note(Note::EdgeWornOut);
             self.end_edge(edge, "its entries are counted out: begin anew", out);
@@ -184,7 +200,8 @@ impl Core for Home {
     }
 
     fn deadline(&self) -> Option<Millis> {
-        Some(self.next_beat)
+        let alive = self.neighbours.deadline();
+        alive.into_iter().chain([self.next_beat]).min()
     }
 }
 
@@ -257,8 +274,19 @@ impl Home {
             self.end_edge(old, "the same node has come again", out);
         }
         if !self.children.begin(edge, peer, at, &name, 0, out) {
-            out.close(edge, "too many children");
+            return out.close(edge, "too many children");
         }
+        self.neighbours.came(edge);
+    }
+
+    /// A child says nothing: it is struck, and what it has committed stays.
+    fn child_is_silent(&mut self, edge: EdgeId, out: &mut Out) {
+        out.note(Note::ChildSilent);
+        if planted::is(Bug::StruckChildBelieved) {
+            self.neighbours.went(edge);
+            return self.children.strike_pages(edge);
+        }
+        self.end_edge(edge, "it says nothing", out);
     }
 
     /// A child's edge, or that of another home that asks.
@@ -267,6 +295,7 @@ impl Home {
     }
 
     fn disconnected(&mut self, edge: EdgeId) {
+        self.neighbours.went(edge);
         self.children.end(edge);
         self.other_gone(edge);
         self.parking.forget(edge);
@@ -368,19 +397,18 @@ impl Home {
     // --- Time ---
 
     fn watermark(&mut self, now: Now) -> Stamp {
-        let reached = self
-            .pending
-            .iter()
-            .filter_map(|pending| match pending.then {
-                Then::Reach { stamp, .. } => Some(stamp),
-                _ => None,
-            });
+        self.clock.pass(now.wall);
+        self.promised()
+    }
+
+    /// What may be promised without moving the clock.
+    pub(super) fn promised(&self) -> Stamp {
         let votes = match planted::is(Bug::WatermarkPassesVote) {
             true => None,
             false => self.votes.lowest_stamp(),
         };
-        let open = reached.chain(votes).min();
-        self.clock.watermark(now.wall, open)
+        let open = self.open.first().copied().into_iter().chain(votes);
+        self.clock.watermark(open.min())
     }
 
     fn beat(&mut self, now: Now, out: &mut Out) {

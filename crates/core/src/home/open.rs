@@ -15,6 +15,7 @@ use super::staging::Staging;
 use super::under_way::UnderWay;
 use super::votes::Votes;
 use super::{Home, Then};
+use crate::alive::{AliveLimits, Neighbours};
 use crate::children::{ChildLimits, Children};
 use crate::door::Out;
 use crate::ids::{Epoch, HomeId, MemberId, Millis, Now, Position, Stamp};
@@ -57,6 +58,8 @@ pub struct HomeConfig {
     pub staged_silent_ms_max: u64,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
+    /// When a child is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
     /// Log records trimmed by one batch, at least one.
     pub log_trim_max: u64,
     /// Pages of a removed segment deleted by one batch, at least one.
@@ -80,6 +83,7 @@ impl HomeConfig {
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
             staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,
             per_child: ChildLimits::default(),
+            alive: Some(AliveLimits::default()),
             log_trim_max: limits::LOG_TRIM_MAX,
             pages_removed_max: limits::PAGES_REMOVED_MAX,
         }
@@ -124,6 +128,7 @@ impl Home {
             mark: Mark(0),
             durable_mark: Mark(0),
             pending: VecDeque::new(),
+            open: BTreeSet::new(),
             pending_bytes: 0,
             under_way: UnderWay::default(),
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
@@ -136,6 +141,7 @@ impl Home {
             room: true,
             left: Left::default(),
             next_beat: Millis(0),
+            neighbours: Neighbours::new(config.alive),
             config,
         };
         home.recover_tables(store, now)?;

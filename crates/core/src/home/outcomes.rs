@@ -1,7 +1,7 @@
 //! Outcomes of commits, remembered for a bounded window (rule 11).
 
 use super::records::{self, MemberRecord, OutcomeRecord};
-use crate::ids::{CommitId, MemberId, Registration};
+use crate::ids::{CommitId, MemberId, Position, Registration};
 use crate::message::{Outcome, Refusal};
 use crate::storage::{Op, Table};
 use alloc::collections::BTreeMap;
@@ -138,12 +138,15 @@ impl Outcomes {
         }
     }
 
-    /// Whether a commit of a registered member is known to be committed.
-    pub(super) fn is_committed(&self, id: CommitId) -> bool {
+    /// Where a commit of a registered member is, if it is known to be committed.
+    pub(super) fn committed_at(&self, id: CommitId) -> Option<Position> {
         let member = self.registration(id.member);
         let member = member.and_then(|registration| self.members.get(&registration));
         let outcome = member.and_then(|member| member.outcomes.get(&id.sequence));
-        matches!(outcome, Some(Outcome::Committed { .. }))
+        match outcome {
+            Some(Outcome::Committed { position, .. }) => Some(*position),
+            _ => None,
+        }
     }
 
     /// Remembers an outcome; the operations make it durable and forget what

@@ -60,7 +60,7 @@ impl Home {
         if as_of > self.durable || !self.is_there(page) {
             return true;
         }
-        match self.changes.judge(page, &SlotSet::ALL, as_of) {
+        match self.changes.judge(page, &SlotSet::ALL, as_of, &[]) {
             Verdict::Current => false,
             Verdict::Changed(_) => true,
             Verdict::AskPage => {

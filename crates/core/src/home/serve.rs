@@ -123,6 +123,7 @@ impl Home {
                 attempt: waiter.attempt,
                 entry,
                 position: self.durable,
+                watermark: self.promised(),
                 answer,
             },
         );

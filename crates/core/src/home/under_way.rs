@@ -23,7 +23,7 @@ impl Counts {
     fn of(&mut self, then: &Then) -> Option<&mut usize> {
         match then {
             Then::Reach { .. } | Then::Tell(..) | Then::Vote(..) => Some(&mut self.commits),
-            Then::Answer(..) => Some(&mut self.calls),
+            Then::Answer(..) | Then::Watermark(..) => Some(&mut self.calls),
             Then::NoPage(..) | Then::Nothing => None,
         }
     }
@@ -65,7 +65,10 @@ impl Then {
     fn edge(&self) -> Option<EdgeId> {
         match self {
             Then::Reach { origin, .. } => origin.map(|(edge, _)| edge),
-            Then::Tell(edge, ..) | Then::Vote(edge, ..) | Then::Answer(edge, ..) => Some(*edge),
+            Then::Tell(edge, ..)
+            | Then::Vote(edge, ..)
+            | Then::Answer(edge, ..)
+            | Then::Watermark(edge, _) => Some(*edge),
             Then::NoPage(..) | Then::Nothing => None,
         }
     }

@@ -22,6 +22,8 @@ pub(super) struct Vote {
     pub(super) stamp: Stamp,
     /// Who hears of the outcome in its stream; nobody, if the asker is gone.
     pub(super) edge: Option<EdgeId>,
+    /// Other ways by which it came up: who keeps something for it there hears how it ended.
+    pub(super) also: BTreeSet<EdgeId>,
     pub(super) state: State,
     /// Pages that the decision waits for: they stay in memory.
     pub(super) needs: BTreeSet<PageId>,
@@ -56,6 +58,7 @@ impl Vote {
             request,
             stamp,
             edge: None,
+            also: BTreeSet::new(),
             state: State::InDoubt,
             needs: BTreeSet::new(),
             locks,
@@ -65,6 +68,12 @@ impl Vote {
             votes: BTreeMap::new(),
             heard: BTreeSet::new(),
         }
+    }
+
+    /// Somebody asks for it, or tells of it, by this way.
+    pub(super) fn came_by(&mut self, edge: EdgeId) {
+        self.also.extend(self.edge.replace(edge));
+        self.also.remove(&edge);
     }
 
     fn key(&self) -> Vec<u8> {
@@ -107,7 +116,7 @@ impl Vote {
         })
     }
 
-    fn holds_locks(&self) -> bool {
+    pub(super) fn holds_locks(&self) -> bool {
         !matches!(self.state, State::Ended(_))
     }
 }
@@ -223,6 +232,7 @@ impl Votes {
     pub(super) fn edge_gone(&mut self, edge: EdgeId) {
         for vote in self.by_commit.values_mut() {
             vote.edge.take_if(|asker| *asker == edge);
+            vote.also.remove(&edge);
         }
     }
 

@@ -1,9 +1,12 @@
 //! What a member knows of one home, and how its pages follow the stream.
 
+use super::own::OwnValues;
 use super::resync::Resync;
-use crate::change::{self, PageChange, PageSlots};
-use crate::door::{Out, Publish};
-use crate::ids::{EntryNo, HomeId, PageId, Position, Registration, SegmentId, Stamp, Ticket};
+use crate::change::{self, PageChange, PageSlots, SlotChange};
+use crate::door::{Out, Own, Publish};
+use crate::ids::{
+    CommitId, EntryNo, HomeId, PageId, Position, Registration, SegmentId, Stamp, Ticket,
+};
 use crate::image::Image;
 use crate::message::{Part, Up};
 use crate::note::Note;
@@ -18,6 +21,8 @@ pub(super) struct AtHome {
     pub(super) up: Upstream<Ticket>,
     pub(super) pages: BTreeMap<PageId, Held>,
     pub(super) resync: Resync,
+    /// Own values that lie over them (rule 3).
+    pub(super) own: OwnValues,
     pub(super) registration: Option<Registration>,
     pub(super) registering: bool,
     /// What is watched, and by which request of the program.
@@ -38,6 +43,7 @@ impl AtHome {
             up: Upstream::new(home),
             pages: BTreeMap::new(),
             resync: Resync::new(),
+            own: OwnValues::default(),
             registration: None,
             registering: false,
             watches: BTreeMap::new(),
@@ -51,6 +57,7 @@ impl AtHome {
         Publish {
             home: self.up.home,
             reset: false,
+            own: Own::default(),
             touched: Vec::new(),
             evicted: Vec::new(),
             images: Vec::new(),
@@ -64,6 +71,7 @@ impl AtHome {
     /// Takes in what the stream says of one position.
     pub(super) fn take_step(
         &mut self,
+        commit: Option<CommitId>,
         changes: &[PageChange],
         at: (Position, Stamp),
         out: &mut Out,
@@ -75,12 +83,20 @@ impl AtHome {
         // What a parent from behind tells once more changes nothing that is held or was read,
         // and would be told to watches as if it were of here.
         let is_new = at.0 >= self.up.position;
+        let mut left = self.own.step(commit, changes);
         for change in changes {
             if is_new {
                 publish.touched.push((change.page, change.slot_set()));
             }
             self.apply(change, at.0, at.1, &mut publish, out);
         }
+        for change in changes {
+            left.pages.remove(&change.page);
+        }
+        for page in &left.pages {
+            self.show(*page, &mut publish);
+        }
+        publish.own.delivered.extend(left.delivered);
         out.publish(publish);
     }
 
@@ -103,8 +119,8 @@ impl AtHome {
         if change.makes_holes() {
             out.note(Note::HoleMade);
         }
-        held.image = image.clone();
-        publish.images.push((change.page, Some(image)));
+        held.image = image;
+        self.show(change.page, publish);
     }
 
     pub(super) fn install(&mut self, page: PageId, image: Image, entry: EntryNo, out: &mut Out) {
@@ -112,10 +128,72 @@ impl AtHome {
         {
             *self.received.entry(page).or_default() += 1;
         }
-        let mut publish = self.publish();
-        publish.images.push((page, Some(image.clone())));
         self.pages.insert(page, Held { image, entry });
+        let mut publish = self.publish();
+        self.show(page, &mut publish);
         out.publish(publish);
+    }
+
+    /// What the program sees of a held page: own values lie over it.
+    pub(super) fn shown(&self, page: PageId) -> Option<Image> {
+        let held = self.pages.get(&page)?;
+        self.own.over(page, &held.image)
+    }
+
+    /// Shows a page as it is now, if it is held.
+    pub(super) fn show(&self, page: PageId, publish: &mut Publish) {
+        if !self.pages.contains_key(&page) {
+            return;
+        }
+        let own = self.own.of(page);
+        let values = own.map(|(slots, commit)| (page, slots, commit));
+        publish.own.values.extend(values);
+        publish.images.push((page, self.shown(page)));
+    }
+
+    /// A commit is known, and its part here is not delivered yet: its values are shown.
+    pub(super) fn show_own(&mut self, commit: CommitId, stamp: Stamp, part: &Part, out: &mut Out) {
+        out.note(Note::OwnShown);
+        let shown = self.own.enter(commit, stamp, &part.writes);
+        let mut publish = self.publish();
+        for (page, _) in &shown {
+            self.show(*page, &mut publish);
+        }
+        publish.own.shown = shown;
+        out.publish(publish);
+    }
+
+    /// The epoch has ended: what was shown before its place is shown no more. Whoever has seen
+    /// it would see older values beside it.
+    pub(super) fn own_ended(&mut self, out: &mut Out) {
+        let shown = self.own.clear();
+        if shown.is_empty() {
+            return;
+        }
+        let mut publish = self.publish();
+        for (page, _) in &shown {
+            self.show(*page, &mut publish);
+        }
+        publish.own.shown = shown;
+        out.publish(publish);
+    }
+
+    /// A commit has its place, and it was not delivered: nobody can say here what is there now.
+    pub(super) fn own_passed(&mut self, commit: CommitId, publish: &mut Publish) {
+        for (page, slots) in self.own.passed(commit) {
+            let holes = slots.iter().map(|slot| (slot, SlotChange::Invalid));
+            let change = PageChange {
+                page,
+                slots: PageSlots::Some(holes.collect()),
+            };
+            if let Some(held) = self.pages.get_mut(&page) {
+                let (version, stamp) = (held.image.version(), held.image.stamp());
+                if let Some(image) = change::apply(&held.image, &change, version, stamp) {
+                    held.image = image;
+                }
+            }
+            self.show(page, publish);
+        }
     }
 
     pub(super) fn evict(&mut self, pages: &[PageId], out: &mut Out) {

@@ -1,7 +1,7 @@
 //! A member's commits: at one home, or by the votes of several (rules 6, 10 and 11).
 
 use super::at_home::AtHome;
-use super::{Member, Purpose};
+use super::{Member, Purpose, own};
 use crate::door::{Answer, Out};
 use crate::ids::{CommitId, EdgeId, HomeId, Millis, Position, Registration, Stamp, Ticket};
 use crate::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX};
@@ -19,7 +19,10 @@ pub(super) struct InFlight {
     /// Who waits for the answer; nobody, once it was given.
     pub(super) ticket: Option<Ticket>,
     parts: Vec<AtPart>,
-    builds_on: Vec<CommitId>,
+    /// The commits that it builds on, and at which home.
+    builds_on: Vec<(HomeId, CommitId)>,
+    /// What it stands above.
+    after: Stamp,
     /// What the votes came to, if there are several homes.
     decision: Option<Decision>,
 }
@@ -34,6 +37,8 @@ pub(super) struct AtPart {
     state: PartState,
     /// The answer was lost with an edge: it has to be asked for (rule 11).
     lost: bool,
+    /// Its values are shown before they are delivered (rule 3).
+    shown: bool,
 }
 
 /// How far a part has come.
@@ -50,18 +55,25 @@ enum PartState {
 }
 
 impl InFlight {
-    fn new(ticket: Ticket, parts: Vec<Part>, builds_on: Vec<CommitId>) -> Self {
+    pub(super) fn new(
+        ticket: Ticket,
+        parts: Vec<Part>,
+        builds_on: Vec<(HomeId, CommitId)>,
+        after: Stamp,
+    ) -> Self {
         let at_part = |part: Part| AtPart {
             bytes: part.bytes(),
             part,
             registration: None,
             state: PartState::Waiting,
             lost: false,
+            shown: false,
         };
         InFlight {
             ticket: Some(ticket),
             parts: parts.into_iter().map(at_part).collect(),
             builds_on,
+            after,
             decision: None,
         }
     }
@@ -111,14 +123,20 @@ impl InFlight {
         refusals.min_by_key(|(_, refusal)| *refusal == Refusal::Elsewhere)
     }
 
-    /// The outcome at the first home; and which that is, if it is the only one.
+    /// How it is known to have ended: over several homes before they deliver it. And its home,
+    /// if that is the only one.
     fn committed(&self) -> Option<(Option<HomeId>, Outcome)> {
+        if self.is_shared() {
+            let Some(Decision::Commit(stamp)) = self.decision else {
+                return None;
+            };
+            let is_seen = self.parts.iter().all(AtPart::can_be_seen);
+            let position = Position::default();
+            return is_seen.then_some((None, Outcome::Committed { position, stamp }));
+        }
         let first = self.parts.first()?;
         match &first.state {
-            PartState::Ended(outcome) => {
-                let only = (!self.is_shared()).then_some(first.part.home);
-                Some((only, outcome.clone()))
-            }
+            PartState::Ended(outcome) => Some((Some(first.part.home), outcome.clone())),
             _ => None,
         }
     }
@@ -132,6 +150,11 @@ impl InFlight {
 impl AtPart {
     pub(super) fn home(&self) -> HomeId {
         self.part.home
+    }
+
+    /// Whether the program finds what it wrote there.
+    fn can_be_seen(&self) -> bool {
+        self.shown || self.part.writes.is_empty() || matches!(self.state, PartState::Ended(_))
     }
 
     /// It waits for its answer, which has to be asked for.
@@ -160,46 +183,43 @@ impl AtPart {
 }
 
 impl Member {
-    pub(super) fn commit(
-        &mut self,
-        ticket: Ticket,
-        parts: Vec<Part>,
-        builds_on: Vec<CommitId>,
-        out: &mut Out,
-    ) {
+    pub(super) fn commit(&mut self, commit: InFlight, out: &mut Out) {
         self.sequence += 1;
         let id = CommitId {
             member: self.config.id,
             sequence: self.sequence,
         };
-        if let Err(refusal) = self.may_commit(&parts) {
+        if let Err(refusal) = self.may_commit(&commit.parts) {
             if matches!(refusal, Refusal::Busy { .. }) {
                 out.note(Note::RefusedBusy);
             }
             let outcome = Outcome::Refused(refusal);
-            return out.answer(ticket, Answer::Outcome(id, outcome, None));
+            let told = Answer::Outcome(id, outcome, None);
+            return commit
+                .ticket
+                .into_iter()
+                .for_each(|t| out.answer(t, told.clone()));
         }
-        let homes: Vec<HomeId> = parts.iter().map(|part| part.home).collect();
-        self.commits
-            .insert(id, InFlight::new(ticket, parts, builds_on));
+        let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
+        self.commits.insert(id, commit);
         for home in homes {
             self.register(home, out);
             self.send_waiting_commits(home, out);
         }
     }
 
-    fn may_commit(&mut self, parts: &[Part]) -> Result<(), Refusal> {
-        let ascending = parts.windows(2).all(|pair| pair[0].home < pair[1].home);
+    fn may_commit(&mut self, parts: &[AtPart]) -> Result<(), Refusal> {
+        let ascending = parts.windows(2).all(|pair| pair[0].home() < pair[1].home());
         if !ascending || parts.is_empty() || parts.len() > PARTICIPANTS_MAX {
             let reason = InvalidCommit::Participants;
             return Err(Refusal::Invalid { reason });
         }
-        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        let bytes: usize = parts.iter().map(|at| at.bytes).sum();
         if bytes > COMMIT_BYTES_MAX {
             let reason = InvalidCommit::TooLarge;
             return Err(Refusal::Invalid { reason });
         }
-        let outruns = parts.iter().any(|part| self.would_outrun(part.home));
+        let outruns = parts.iter().any(|at| self.would_outrun(at.home()));
         if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns {
             return Err(Refusal::Busy {
                 retry_after_ms: BUSY_RETRY_MS,
@@ -250,12 +270,15 @@ impl Member {
             at.state = PartState::Sent;
             at.registration = Some(*registration);
             self.kept.put(at.part.home, id, &at.part.writes, out);
+            let here = |(home, id): &(HomeId, CommitId)| (*home == at.part.home).then_some(*id);
+            let builds_on = commit.builds_on.iter().filter_map(here);
             let request = CommitRequest {
                 id,
                 registration: *registration,
                 part: at.part.clone(),
                 with: with.clone(),
-                builds_on: commit.builds_on.clone(),
+                builds_on: builds_on.collect(),
+                after: commit.after,
             };
             out.up(*edge, Up::Commit(request));
         }
@@ -306,6 +329,7 @@ impl Member {
             commit.decision = commit.decide();
             if commit.is_shared() {
                 self.spread(id, out);
+                self.show_own(id, out);
             }
         }
         let Some(commit) = self.commits.get_mut(&id) else {
@@ -313,8 +337,7 @@ impl Member {
         };
         let answer = match commit.refusal() {
             Some((home, refusal)) => Some((Some(home), Outcome::Refused(refusal))),
-            None if commit.has_ended() => commit.committed(),
-            None => None,
+            None => commit.committed(),
         };
         if let Some((home, outcome)) = answer
             && let Some(ticket) = commit.ticket.take()
@@ -323,6 +346,32 @@ impl Member {
         }
         if commit.has_ended() {
             self.settle(id, out);
+        }
+    }
+
+    /// What is known to be committed is shown before it is delivered (rule 3), where its place
+    /// is still to come: its home has voted in this life of the stream, and no answer was lost.
+    fn show_own(&mut self, id: CommitId, out: &mut Out) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let Some(Decision::Commit(stamp)) = commit.decision else {
+            return;
+        };
+        if !commit.parts.iter().all(|at| own::can_be_shown(&at.part)) {
+            return;
+        }
+        for at in &mut commit.parts {
+            let has_voted = matches!(at.state, PartState::Voted(_)) && !at.lost;
+            let state = self.homes.get_mut(&at.part.home);
+            let may_show = |state: &&mut AtHome| {
+                let is_live = state.up.edge.is_some() && !state.up.is_held();
+                has_voted && is_live && !at.part.writes.is_empty()
+            };
+            if let Some(state) = state.filter(may_show) {
+                at.shown = true;
+                state.show_own(id, stamp, &at.part, out);
+            }
         }
     }
 
@@ -406,7 +455,9 @@ impl Member {
             publish = at.map(|at| state.apply_again(&at.part, position, out));
         }
         state.up.advance(position);
-        out.publish(publish.unwrap_or_else(|| state.publish()));
+        let mut publish = publish.unwrap_or_else(|| state.publish());
+        state.own_passed(commit, &mut publish);
+        out.publish(publish);
         self.caught_up(now, home, out);
     }
 
@@ -444,6 +495,9 @@ impl Member {
             let decided = self.commits.get(&id).is_some_and(|c| c.decision.is_some());
             // Its place in the stream may be past: what was kept of it fills nothing any more.
             self.kept.drop_commit(home, id);
+            if let Some(at) = self.commits.get_mut(&id).and_then(|c| c.at(home)) {
+                at.lost = true;
+            }
             if decided {
                 self.send_decision(home, id, out);
             } else {

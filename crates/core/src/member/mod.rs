@@ -4,6 +4,7 @@
 
 mod at_home;
 mod commits;
+mod own;
 mod program;
 mod resync;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod upward;
 use at_home::AtHome;
 use commits::InFlight;
 
+use crate::alive::{AliveLimits, Neighbours};
 use crate::door::{Answer, Core, Direction, Input, Out};
 use crate::ids::{
     CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId, Place, Position,
@@ -47,6 +49,8 @@ pub struct MemberConfig {
     pub upward_bytes_max: usize,
     /// Pages in one piece of a report to a new parent (rule 13).
     pub report_pages_max: usize,
+    /// When a parent is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
 }
 
 impl MemberConfig {
@@ -59,6 +63,7 @@ impl MemberConfig {
             kept_changes_max: KEPT_CHANGES_MAX,
             upward_bytes_max: UPWARD_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
+            alive: Some(AliveLimits::default()),
         }
     }
 }
@@ -71,6 +76,7 @@ pub struct Member {
     commits: BTreeMap<CommitId, InFlight>,
     calls: BTreeMap<CallId, Called>,
     parents: BTreeMap<EdgeId, NodeKind>,
+    neighbours: Neighbours,
     kept: Kept,
     sequence: u64,
     call_number: u64,
@@ -101,12 +107,19 @@ enum Purpose {
 impl Core for Member {
     fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
         let now = now.mono;
+        if let Input::Received { edge, .. } = &input {
+            self.neighbours.heard(*edge);
+        }
         match input {
             Input::Connected {
                 edge,
                 direction: Direction::Down,
                 ..
             } => out.close(edge, "a member has no children"),
+            Input::Received {
+                message: Message::Alive,
+                ..
+            } => {}
             Input::Disconnected { edge } => self.disconnected(edge, out),
             Input::Received {
                 edge,
@@ -119,15 +132,20 @@ impl Core for Member {
             // The stream begins with the parent's first message.
             Input::Connected { edge, peer, .. } => {
                 self.parents.insert(edge, peer.kind);
+                self.neighbours.came(edge);
             }
             Input::Durable(_) | Input::Loaded { .. } | Input::Room(_) | Input::Left { .. } => {}
         }
         self.use_room(out);
+        for edge in self.neighbours.tick(now, out) {
+            self.give_up(edge, out);
+        }
     }
 
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.values().filter_map(|at| at.up.deadline());
-        fetches.chain([self.next_ack]).min()
+        let alive = self.neighbours.deadline();
+        fetches.chain(alive).chain([self.next_ack]).min()
     }
 }
 
@@ -136,6 +154,7 @@ impl Member {
     pub fn new(config: MemberConfig) -> Self {
         Member {
             kept: Kept::new(config.kept_bytes_max),
+            neighbours: Neighbours::new(config.alive),
             config,
             homes: BTreeMap::new(),
             commits: BTreeMap::new(),
@@ -180,6 +199,17 @@ impl Member {
             .collect()
     }
 
+    /// The pages held of a home as the program sees them: own values lie over them (rule 3).
+    pub fn shown(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        let state = self.homes.get(&home);
+        let pages = state
+            .into_iter()
+            .flat_map(|at| at.pages.keys().map(move |page| (at, *page)));
+        pages
+            .filter_map(|(at, page)| Some((page, at.shown(page)?)))
+            .collect()
+    }
+
     /// The id of a commit that was asked for under this ticket and is not answered.
     pub fn commit_of(&self, ticket: Ticket) -> Option<CommitId> {
         let mut commits = self.commits.iter();
@@ -190,12 +220,14 @@ impl Member {
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let homes = self.homes.values();
+        let homes_own = homes.clone().map(|at| at.own.len()).sum();
         alloc::vec![
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
             ("watches", homes.clone().map(|at| at.watches.len()).sum()),
             ("waiting", homes.map(|at| at.up.waiting().count()).sum()),
             ("reported", self.reported()),
+            ("own", homes_own),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),
@@ -218,8 +250,16 @@ impl Member {
         at
     }
 
+    /// A parent says nothing: its edge ends here and now, whatever still comes of it.
+    fn give_up(&mut self, edge: EdgeId, out: &mut Out) {
+        out.note(Note::ParentSilent);
+        self.disconnected(edge, out);
+        out.close(edge, "it says nothing");
+    }
+
     fn disconnected(&mut self, edge: EdgeId, out: &mut Out) {
         self.parents.remove(&edge);
+        self.neighbours.went(edge);
         let homes = self.homes.iter_mut();
         let lost = homes.filter_map(|(home, at)| at.up.lost(edge).then_some(*home));
         for home in lost.collect::<Vec<HomeId>>() {
@@ -242,6 +282,9 @@ impl Member {
     // --- Down ---
 
     fn received(&mut self, now: Millis, edge: EdgeId, message: Down, out: &mut Out) {
+        if !self.parents.contains_key(&edge) {
+            return out.note(Note::OtherEpochDropped);
+        }
         // A member belongs to one parent at a time, for each home (rule 1).
         let is_heard = match self.homes.get_mut(&message.home()) {
             Some(at) => at.up.hears(edge, &message, out),
@@ -271,10 +314,11 @@ impl Member {
                 attempt,
                 entry,
                 position,
+                watermark,
                 answer,
             } => {
                 let up = &mut self.at(home).up;
-                up.advance(position);
+                up.advance_promised(position, watermark);
                 if planted::is(Bug::MemoryIsNews) {
                     up.heard = now;
                 }
@@ -366,6 +410,7 @@ impl Member {
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
         let state = self.at(home);
         let is_first = state.up.epoch == Epoch(0);
+        state.own_ended(out);
         state.up.helpers = helpers;
         let held = state.report_all();
         state.up.begin(edge, epoch, at, held, now, out);
@@ -388,9 +433,10 @@ impl Member {
             self.kept.fill(home, commit, &mut changes);
         }
         let state = self.at(home);
-        state.up.advance(step.position);
+        state.up.advance_promised(step.position, step.watermark);
         state.up.keep(step.position, step.stamp, &changes, now, out);
-        state.take_step(&changes, (step.position, step.stamp), out);
+        let at = (step.position, step.stamp);
+        state.take_step(step.commit, &changes, at, out);
         if let Some(commit) = step.commit {
             let outcome = Outcome::Committed {
                 position: step.position,

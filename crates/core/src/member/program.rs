@@ -1,5 +1,6 @@
 //! What the program asks of its member: pages, commits, calls, watches.
 
+use super::commits::InFlight;
 use super::{Called, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
 use crate::ids::{HomeId, Millis, Place, SegmentId, Ticket};
@@ -14,7 +15,11 @@ impl Member {
         match ask {
             Ask::Fetch(place) => self.fetch(now, ticket, place, out),
             Ask::Prefetch(place) => self.prefetch(now, place, out),
-            Ask::Commit { parts, builds_on } => self.commit(ticket, parts, builds_on, out),
+            Ask::Commit {
+                parts,
+                builds_on,
+                after,
+            } => self.commit(InFlight::new(ticket, parts, builds_on, after), out),
             Ask::Call { home, request } => {
                 if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
                     return out.answer(ticket, Answer::Busy);
@@ -28,8 +33,10 @@ impl Member {
 
     pub(super) fn fetch(&mut self, now: Millis, ticket: Ticket, place: Place, out: &mut Out) {
         let state = self.at(place.home);
-        let held = state.pages.get(&place.page);
-        if held.is_some_and(|held| held.image.is_complete()) {
+        if state
+            .shown(place.page)
+            .is_some_and(|shown| shown.is_complete())
+        {
             return out.answer(ticket, Answer::Fetched);
         }
         let is_too_much = match state.up.is_fetching(place.page) {

@@ -102,6 +102,7 @@ impl Village {
         let ask = Ask::Commit {
             parts: Vec::from([part(bytes)]),
             builds_on: Vec::new(),
+            after: Stamp::default(),
         };
         self.ask(number, ask);
     }

@@ -71,6 +71,12 @@ pub enum Request {
         /// Which value.
         token: u64,
     },
+    /// Promise as much as this, if nothing is in doubt below it: the clock is moved up,
+    /// within a drift (rule 5, trap 15). A heartbeat tells the promise before the answer does.
+    Watermark {
+        /// The stamp that a transaction wants to stand at.
+        at_least: Stamp,
+    },
     /// How a commit ended. One that the home does not know is refused for ever.
     Outcome {
         /// Which.
@@ -128,6 +134,9 @@ pub enum Response {
     Staged(Overflow),
     /// The staged value is forgotten.
     Unstaged,
+    /// What is promised now: less than was asked for, if something is in doubt, or the clock
+    /// would have to be moved too far.
+    Watermark(Stamp),
     /// How the commit ended.
     Outcome(Outcome),
     /// The home logged a vote for it, and does not know how it ended (rule 10).

@@ -21,8 +21,10 @@ pub struct CommitRequest {
     /// All homes that take part, this one too, ascending; empty if it is the
     /// only one (rule 10).
     pub with: Vec<Participant>,
-    /// The transactions it builds on (rule 14).
+    /// The transactions it builds on at that home (rules 4 and 14).
     pub builds_on: Vec<CommitId>,
+    /// The home moves its clock past this, within a drift, before it gives a stamp (rule 5).
+    pub after: Stamp,
 }
 
 /// A home that takes part in a transaction over several (rule 10).

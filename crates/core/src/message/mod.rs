@@ -26,6 +26,8 @@ pub enum Message {
     Up(Up),
     /// To the child.
     Down(Down),
+    /// To either: I am there (rule 13).
+    Alive,
 }
 
 /// From child to parent.
@@ -190,6 +192,8 @@ pub enum Down {
         entry: EntryNo,
         /// As of where; the stream is complete up to there.
         position: Position,
+        /// What is promised there (rule 5).
+        watermark: Stamp,
         /// The page, or why not.
         answer: FetchAnswer,
     },
@@ -314,6 +318,9 @@ pub struct Step {
     pub position: Position,
     /// The commit's stamp.
     pub stamp: Stamp,
+    /// What is promised here: mostly that very stamp, and less while a commit in doubt
+    /// may still get a lower one (rule 5).
+    pub watermark: Stamp,
     /// The commit, if it came up this edge: its reply.
     pub commit: Option<CommitId>,
     /// What happened to pages that the child holds or watches. Values that the

@@ -19,6 +19,7 @@ impl Redirector {
             return out.close(edge, "too many children");
         }
         self.below.insert(edge, peer);
+        self.neighbours.came(edge);
         let live: Vec<HomeId> = self
             .homes
             .iter()
@@ -45,8 +46,27 @@ impl Redirector {
     /// Ends a child's edge now: what still comes of it changes nothing.
     pub(super) fn end_edge(&mut self, now: Millis, edge: EdgeId, why: &'static str, out: &mut Out) {
         self.below.remove(&edge);
+        self.neighbours.went(edge);
         self.child_went(now, edge, out);
         out.close(edge, why);
+    }
+
+    /// A neighbour says nothing. A child is struck: what it was asked for goes to another, and
+    /// what it has committed is delivered to its neighbours as ever. A parent is left.
+    pub(super) fn give_up(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
+        const WHY: &str = "it says nothing";
+        self.neighbours.went(edge);
+        if !self.below.contains_key(&edge) {
+            out.note(Note::ParentSilent);
+            self.disconnected(now, edge, out);
+            return out.close(edge, WHY);
+        }
+        out.note(Note::ChildSilent);
+        if planted::is(Bug::StruckChildBelieved) {
+            let homes = self.homes.values_mut();
+            return homes.for_each(|proxy| proxy.children.strike_pages(edge));
+        }
+        self.end_edge(now, edge, WHY, out);
     }
 
     pub(super) fn worn_out(&self) -> Option<EdgeId> {
@@ -69,6 +89,7 @@ impl Redirector {
     }
 
     pub(super) fn disconnected(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
+        self.neighbours.went(edge);
         if self.below.remove(&edge).is_some() {
             return self.child_went(now, edge, out);
         }

@@ -176,6 +176,7 @@ impl Proxy {
                 home: self.up.home,
                 position: self.up.position,
                 stamp: Stamp::default(),
+                watermark: self.up.watermark,
                 commit: None,
                 changes: Vec::new(),
             }),
@@ -305,6 +306,7 @@ impl Proxy {
                 attempt: waiter.attempt,
                 entry,
                 position: self.up.position,
+                watermark: self.up.watermark,
                 answer,
             },
         );

@@ -10,6 +10,7 @@ mod resync;
 mod stream;
 mod watch;
 
+use crate::alive::{AliveLimits, Neighbours};
 use crate::children::{ChildLimits, Children};
 use crate::door::{Core, Direction, Input, Out};
 use crate::ids::{
@@ -58,6 +59,8 @@ pub struct RedirectorConfig {
     pub upward_bytes_max: usize,
     /// Pages in one piece of a report to a new parent (rule 13).
     pub report_pages_max: usize,
+    /// When a neighbour is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
 }
@@ -73,6 +76,7 @@ impl RedirectorConfig {
             kept_changes_max: KEPT_CHANGES_MAX,
             upward_bytes_max: UPWARD_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
+            alive: Some(AliveLimits::default()),
             per_child: ChildLimits::default(),
         }
     }
@@ -84,6 +88,7 @@ pub struct Redirector {
     config: RedirectorConfig,
     below: BTreeMap<EdgeId, Peer>,
     above: BTreeMap<EdgeId, NodeKind>,
+    neighbours: Neighbours,
     homes: BTreeMap<HomeId, Proxy>,
     /// Which child a commit came from, until it is answered.
     commits: BTreeMap<(HomeId, CommitId), EdgeId>,
@@ -110,7 +115,14 @@ struct Proxy {
 impl Core for Redirector {
     fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
         let now = now.mono;
+        if let Input::Received { edge, .. } = &input {
+            self.neighbours.heard(*edge);
+        }
         match input {
+            Input::Received {
+                message: Message::Alive,
+                ..
+            } => {}
             Input::Connected {
                 edge,
                 direction: Direction::Down,
@@ -128,6 +140,7 @@ impl Core for Redirector {
             Input::Tick => self.tick(now, out),
             Input::Connected { edge, peer, .. } => {
                 self.above.insert(edge, peer.kind);
+                self.neighbours.came(edge);
             }
             Input::Durable(_)
             | Input::Loaded { .. }
@@ -135,6 +148,9 @@ impl Core for Redirector {
             | Input::Left { .. }
             | Input::Asked { .. }
             | Input::Evict(_) => {}
+        }
+        for edge in self.neighbours.tick(now, out) {
+            self.give_up(now, edge, out);
         }
         while let Some(edge) = self.worn_out() {
             out.note(Note::EdgeWornOut);
@@ -149,7 +165,8 @@ impl Core for Redirector {
 
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.values().filter_map(|p| p.up.deadline());
-        fetches.chain([self.next_beat]).min()
+        let alive = self.neighbours.deadline();
+        fetches.chain(alive).chain([self.next_beat]).min()
     }
 }
 
@@ -158,6 +175,7 @@ impl Redirector {
     pub fn new(config: RedirectorConfig) -> Self {
         Redirector {
             kept: Kept::new(config.kept_bytes_max),
+            neighbours: Neighbours::new(config.alive),
             config,
             below: BTreeMap::new(),
             above: BTreeMap::new(),

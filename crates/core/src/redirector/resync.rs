@@ -86,15 +86,17 @@ impl Proxy {
         own.count()
     }
 
-    /// Whether a child's copy is as it was, if this node's own copy tells. A child that was
-    /// ahead of this node has to wait for the home's word: so its answer finds it no longer ahead.
+    /// Whether a child's copy is as it was, if this node's own copy tells. A page that has ended
+    /// is empty and of no version: it does not tell when. A child that was ahead of this node has
+    /// to wait for the home's word: so its answer finds it no longer ahead.
     fn is_as_it_was(&self, reported: &Reported) -> Option<bool> {
         if planted::is(Bug::VersionsIgnored) {
             return Some(true);
         }
         let own = self.images.peek(reported.page)?;
+        let has_ended = own.slots() == 0;
         let is_ahead = reported.as_of > self.up.position;
-        (!is_ahead).then(|| own.version() <= reported.as_of)
+        (!is_ahead && !has_ended).then(|| own.version() <= reported.as_of)
     }
 
     /// From now on it can help its neighbours.

@@ -63,12 +63,13 @@ impl Redirector {
                 attempt,
                 entry,
                 position,
+                watermark,
                 answer,
             } => {
                 let Some(proxy) = self.homes.get_mut(&home) else {
                     return;
                 };
-                proxy.up.advance(position);
+                proxy.up.advance_promised(position, watermark);
                 if let Some(fetched) = proxy.up.take_in_stream(page, attempt, entry, answer, out) {
                     proxy.arrived(fetched, out);
                 }
@@ -107,6 +108,8 @@ impl Redirector {
                 }
             }
             Down::Voted { home, commit, .. } => {
+                // The rest may go another way, and nothing of it come here.
+                self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
                     out.down(*from, message);
                 }
@@ -257,6 +260,7 @@ impl Redirector {
             home,
             position,
             stamp,
+            watermark,
             commit,
             mut changes,
         } = step;
@@ -269,7 +273,7 @@ impl Redirector {
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
-        proxy.up.advance(position);
+        proxy.up.advance_promised(position, watermark);
         proxy.up.keep(position, stamp, &changes, now, out);
         for change in &changes {
             proxy.apply_own(change, (position, stamp));
@@ -332,6 +336,7 @@ impl Proxy {
         let news = News {
             position,
             stamp,
+            watermark: self.up.watermark,
             changes,
             origin,
         };

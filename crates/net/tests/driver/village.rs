@@ -61,6 +61,7 @@ pub(crate) async fn commit(program: &Program, page: PageId, op: WriteOp) -> Posi
     let ask = Ask::Commit {
         parts: vec![part],
         builds_on: vec![],
+        after: thorp_core::ids::Stamp::default(),
     };
     match program.ask(ask).await {
         Answer::Outcome(_, Outcome::Committed { position, .. }, _) => position,

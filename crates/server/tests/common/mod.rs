@@ -297,6 +297,7 @@ impl Program {
         let ask = Ask::Commit {
             parts: vec![part],
             builds_on: vec![],
+            after: thorp_core::ids::Stamp::default(),
         };
         match self.ask(ask).await {
             Answer::Outcome(id, outcome, _) => (id, outcome),

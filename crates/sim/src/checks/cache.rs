@@ -59,7 +59,7 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
     };
     let mut pages = 0;
     for home in world.truths.keys().copied() {
-        let images = machine.images(home);
+        let images = machine.shown(home);
         pages += images.len();
         let position = machine.position(home).unwrap_or_default();
         let known = resident.cache.home_known(home);

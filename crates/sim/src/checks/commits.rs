@@ -3,7 +3,7 @@
 
 use crate::counts::kind_of;
 use crate::failure::{Checked, demand};
-use crate::history::Asked;
+use crate::history::{Asked, Reader};
 use crate::truth::{Changed, Object, Truth};
 use crate::world::World;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use thorp_core::change::{NewValue, WriteOp, patch};
 use thorp_core::home::records::LogRecord;
-use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Slot};
+use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Slot, Stamp};
 use thorp_core::message::{Outcome, Part, Refusal};
 use thorp_core::storage::Batch;
 
@@ -100,7 +100,7 @@ fn check_commit(world: &World, home: HomeId, record: &LogRecord, changed: &Chang
     let before = Position(position.0 - 1);
     check_seen(truth, home, asked, before, "serializability")?;
     for part in asked.parts.iter().filter(|part| part.home == home) {
-        check_evidence(truth, id, part, before)?;
+        check_evidence(truth, (id, asked), part, before)?;
         check_effects(truth, &world.history.staged, part, position, changed)?;
     }
     Ok(())
@@ -129,7 +129,20 @@ pub fn check_seen(
 
 /// Rule 4: what was read, also by patching, creating and deleting, has not
 /// changed since the evidence.
-fn check_evidence(truth: &Truth, id: CommitId, part: &Part, before: Position) -> Checked {
+fn check_evidence(
+    truth: &Truth,
+    (id, asked): (CommitId, &Asked),
+    part: &Part,
+    before: Position,
+) -> Checked {
+    // What it read of these before they were delivered, it names.
+    let named = |since: Position| {
+        let mut named = asked
+            .builds_on
+            .iter()
+            .filter(|(home, _)| *home == part.home);
+        named.any(|(_, id)| truth.commits.get(id).is_some_and(|(at, _)| *at == since))
+    };
     let read = part.reads.iter();
     let read =
         read.flat_map(|(page, slots)| slots.iter().map(|slot| (*page, slot)).collect::<Vec<_>>());
@@ -143,7 +156,7 @@ fn check_evidence(truth: &Truth, id: CommitId, part: &Part, before: Position) ->
         let object = ObjectId { page, slot };
         let (since, _) = truth.object_at(object, before);
         demand!(
-            since <= part.evidence,
+            since <= part.evidence || named(since),
             "serializability",
             "commit {id:?} depends on {object} as of {}; it was changed at {since}, before the \
              commit came after {before}",
@@ -235,7 +248,10 @@ fn applied(
 /// A program is told how its commit ended.
 pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcome) -> Checked {
     match outcome {
-        Outcome::Committed { position, .. } => committed(world, id, asked, *position)?,
+        Outcome::Committed { position, stamp } => {
+            committed(world, id, asked, *position)?;
+            stands(world, asked, *position, *stamp);
+        }
         Outcome::Refused(refusal) => {
             world.counts.refused(kind_of(refusal));
             if *refusal == Refusal::Forgotten {
@@ -264,6 +280,20 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
     Ok(())
 }
 
+/// One that only read at one home, and was told that it stands where it wanted, is held against the
+/// order of stamps like one that asked nobody (rule 5).
+fn stands(world: &mut World, asked: &Asked, position: Position, stamp: Stamp) {
+    let [part] = &asked.parts[..] else {
+        return;
+    };
+    if part.writes.is_empty() && stamp == asked.after {
+        let seen = asked.seen.keys();
+        let seen = seen.map(|(home, object)| (*home, *object, position));
+        let seen = seen.collect();
+        world.history.readers.push(Reader { stamp, seen });
+    }
+}
+
 fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Position) -> Checked {
     demand!(!asked.wrong, "refusals", "{id:?} should have been refused");
     let alone = asked.parts.len() == 1;
@@ -274,12 +304,15 @@ fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Posit
         let at = truth.commits.get(&id).map(|(at, _)| *at);
         let reads_only = part.writes.is_empty() && alone;
         demand!(
-            reads_only || at.is_some_and(|at| !alone || at == position),
+            reads_only || !alone || at == Some(position),
             "nothing is lost",
             "{id:?} was told to be at {position}; in the log of home {} it is at {at:?}",
             part.home
         );
-        let position = at.unwrap_or(position);
+        let Some(position) = at.or(alone.then_some(position)) else {
+            // It is known to be committed, and has no place here yet: looked for in the end.
+            continue;
+        };
         let known = asked.acknowledged.get(&part.home).copied();
         demand!(
             known.is_none_or(|known| known <= position),

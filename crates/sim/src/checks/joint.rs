@@ -1,10 +1,11 @@
 //! Transactions over several homes (rule 10): all or nothing, under one stamp, and in an order
-//! that all homes agree on.
+//! that all homes agree on. Those that only read fit into it (rule 5).
 
 use crate::failure::{Checked, demand};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_core::ids::{CommitId, HomeId, ObjectId, Position};
+use thorp_core::message::Outcome;
 
 /// Looks at a village at rest: nothing is in doubt any more.
 pub fn check(world: &World) -> Checked {
@@ -19,12 +20,54 @@ pub fn check(world: &World) -> Checked {
             "{id:?} is in the logs of its homes under the stamps {stamps:?}"
         );
     }
-    serializable(world)
+    nothing_is_lost(world)?;
+    serializable(world)?;
+    readers(world)
+}
+
+/// What a program was told to be committed before it had a place has one in the end, unless its
+/// home has forgotten the member.
+fn nothing_is_lost(world: &World) -> Checked {
+    for (id, outcome) in &world.history.told {
+        let (Outcome::Committed { .. }, Some(asked)) = (outcome, world.history.sent.get(id)) else {
+            continue;
+        };
+        for part in asked.parts.iter().filter(|_| asked.parts.len() > 1) {
+            demand!(
+                world.truths[&part.home].commits.contains_key(id),
+                "nothing is lost",
+                "{id:?} was told to be committed; home {} does not have it",
+                part.home
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whoever only read stands in the one order of stamps: what it saw was there by then, and became
+/// something else after that only.
+fn readers(world: &World) -> Checked {
+    for reader in &world.history.readers {
+        for (home, object, evidence) in &reader.seen {
+            let (since, next) = world.truths[home].stamps_around(*object, *evidence);
+            let stands = since.is_none_or(|since| since <= reader.stamp)
+                && next.is_none_or(|next| reader.stamp < next);
+            demand!(
+                stands,
+                "snapshot",
+                "a transaction that stands at {:?} saw {object} of home {home} as of {evidence}: it was so \
+                 since {since:?}, until {next:?}",
+                reader.stamp
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Serializability over all homes: who depends on whom, by any home's order, has no circle.
 fn serializable(world: &World) -> Checked {
     let after = followers(world);
+    stamps_rise(world, &after)?;
     let mut done = BTreeSet::new();
     for first in after.keys() {
         let mut path = vec![(*first, false)];
@@ -76,6 +119,30 @@ fn followers(world: &World) -> Followers {
         }
     }
     after
+}
+
+/// What depends on another commit has the higher stamp: the order of all homes is that of stamps.
+fn stamps_rise(world: &World, after: &Followers) -> Checked {
+    let stamp = |id: &CommitId| {
+        let mut commits = world
+            .truths
+            .values()
+            .filter_map(|truth| truth.commits.get(id));
+        commits.next().map(|(_, stamp)| *stamp)
+    };
+    for (earlier, later) in after
+        .iter()
+        .flat_map(|(id, all)| all.iter().map(move |l| (id, l)))
+    {
+        demand!(
+            stamp(earlier) < stamp(later),
+            "stamps",
+            "{later:?} depends on {earlier:?}, and has the stamp {:?} after {:?}",
+            stamp(later),
+            stamp(earlier)
+        );
+    }
+    Ok(())
 }
 
 /// Who has touched an object last.

@@ -22,7 +22,7 @@ pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
             );
             Ok(())
         }
-        Message::Up(_) => Ok(()),
+        Message::Up(_) | Message::Alive => Ok(()),
     }
 }
 
@@ -41,8 +41,15 @@ fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
     if let Down::Begin { silent_ms, .. } = message {
         super::silence::told(world, from, home, *silent_ms)?;
     }
-    if let Down::Begin { watermark, .. } | Down::Heartbeat { watermark, .. } = message {
-        promised(world, from, home, position, *watermark)?;
+    let watermark = match message {
+        Down::Begin { watermark, .. }
+        | Down::Image { watermark, .. }
+        | Down::Heartbeat { watermark, .. } => Some(*watermark),
+        Down::Step(step) => Some(step.watermark),
+        _ => None,
+    };
+    if let Some(watermark) = watermark {
+        promised(world, from, home, position, watermark)?;
     }
     Ok(())
 }

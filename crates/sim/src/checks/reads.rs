@@ -6,11 +6,13 @@ use crate::news::News;
 use crate::program::{Session, Transaction};
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_core::ids::Position;
+use thorp_core::ids::{Position, Stamp};
 
 /// All that a transaction saw stood together at one position.
 pub fn opacity(world: &World, transaction: &Transaction) -> Checked {
     match world.truths.get(&transaction.home) {
+        // Own values before their place stand together with the rest at no position yet (trap 6).
+        _ if !transaction.reads.built_on().is_empty() => Ok(()),
         Some(truth) => transaction.check_opacity(truth, truth.end),
         None => Ok(()),
     }
@@ -56,6 +58,17 @@ pub fn session(session: &Session, position: Position, what: &str) -> Checked {
         "sessions",
         "a session that has been at {} {what} {position}",
         session.floor
+    );
+    Ok(())
+}
+
+/// A session stands nowhere before where it stood (rule 5).
+pub fn stands(session: &Session, stamp: Stamp) -> Checked {
+    demand!(
+        stamp >= session.stamp_floor,
+        "sessions",
+        "a session that has stood at {:?} stands at {stamp:?}",
+        session.stamp_floor
     );
     Ok(())
 }

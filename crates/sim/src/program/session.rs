@@ -20,10 +20,12 @@ use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Answer, Ask};
 use thorp_core::ids::{
     CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
-    SegmentId,
+    SegmentId, Stamp,
 };
 use thorp_core::image::Overflow;
-use thorp_core::message::{InvalidCommit, Outcome, PageWrites, Part, Refusal};
+use thorp_core::limits::WATERMARK_WAIT_MS;
+use thorp_core::message::{InvalidCommit, Outcome, PageWrites, Part, Refusal, Request};
+use thorp_core::snapshot::{Lagging, Sight};
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
@@ -60,6 +62,8 @@ pub enum Phase {
     Fetching(Box<Transaction>),
     /// It has run a transaction that is to be one with another session's (rule 10).
     Pairing(Box<Transaction>),
+    /// It waits for a home to promise more (rule 5).
+    Promising(Box<Transaction>),
     /// It waits for the outcome of a commit.
     Committing(Box<Waiting>),
     /// It waits for the answer to a call.
@@ -87,6 +91,8 @@ pub struct Session {
     pub wait: u64,
     /// The highest position it has seen or was told (rule 5).
     pub floor: Position,
+    /// The highest stamp at which it stood (rule 5).
+    pub stamp_floor: Stamp,
     /// Transactions that ended well.
     pub progress: u64,
     pub(super) prng: Prng,
@@ -136,7 +142,7 @@ pub enum Wish {
     /// The same for a transaction's commit.
     Commit(Box<Transaction>, Rc<Asked>, Ask, Option<u64>),
     /// To have committed a read-only transaction here.
-    ReadOnly(Box<Transaction>, Position),
+    ReadOnly(Box<Transaction>, Sight),
     /// To have ended a transaction without a commit.
     Ended(Box<Transaction>, &'static str),
     /// Many answers, none of which it waits for.
@@ -156,6 +162,7 @@ impl Session {
             phase: Phase::Resting,
             wait: 0,
             floor: Position(0),
+            stamp_floor: Stamp::default(),
             progress: 0,
             prng,
             maker: Maker::new(number),
@@ -184,6 +191,10 @@ impl Session {
             Phase::Pairing(transaction) => self.finish(transaction, true, cache, context),
             // Whoever is called while waiting has lost patience.
             Phase::Fetching(_) | Phase::Committing(_) => Ok(Wish::Forget),
+            Phase::Promising(transaction) => {
+                self.phase = Phase::Running(transaction);
+                Ok(Wish::Forget)
+            }
             Phase::Calling(errand) => {
                 self.todo.push_front(errand);
                 Ok(Wish::Forget)
@@ -296,7 +307,7 @@ impl Session {
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
-        let Ok(evidence) = transaction.reads.evidence(cache, self.home) else {
+        let Ok(sight) = transaction.reads.sight(cache, self.home) else {
             return Ok(Wish::Ended(transaction, "doomed"));
         };
         if transaction.given_up {
@@ -307,18 +318,53 @@ impl Session {
             if context.mono.since(heard) > context.habits.staleness_ms_max {
                 return Ok(Wish::Ended(transaction, "no news"));
             }
-            return Ok(Wish::ReadOnly(transaction, evidence));
+            if !alone && !transaction.promised && self.prng.percent(context.habits.joint) {
+                self.phase = Phase::Pairing(transaction);
+                return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
+            }
+            return Ok(Wish::ReadOnly(transaction, sight));
         }
         if !alone && self.prng.percent(context.habits.joint) {
             self.phase = Phase::Pairing(transaction);
             return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
         }
+        Ok(self.ask_to_commit(transaction, sight.position, context))
+    }
+
+    /// It may not stand yet where it would: a home is asked to promise more, once; then it is
+    /// validated at its homes (rule 5).
+    pub fn lags(
+        &mut self,
+        mut transaction: Box<Transaction>,
+        evidence: Position,
+        lagging: &Lagging,
+        context: &Context<'_>,
+    ) -> Wish {
+        if std::mem::replace(&mut transaction.promised, true) {
+            return self.ask_to_commit(transaction, evidence, context);
+        }
+        self.phase = Phase::Promising(transaction);
+        let at_least = lagging.stamp;
+        let request = Request::Watermark { at_least };
+        let home = lagging.homes[0];
+        Wish::Ask(Ask::Call { home, request }, Some(WATERMARK_WAIT_MS))
+    }
+
+    fn ask_to_commit(
+        &mut self,
+        transaction: Box<Transaction>,
+        evidence: Position,
+        context: &Context<'_>,
+    ) -> Wish {
+        let after = self.stamp_floor.max(transaction.reads.stamp(self.home));
         let part = transaction.part(evidence);
         let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
         let part = if wrong { self.spoil(part) } else { part };
-        let builds_on = self.draw_builds_on(context);
-        let wrong = wrong || builds_on.iter().any(|(_, committed)| !committed);
-        let builds_on: Vec<CommitId> = builds_on.into_iter().map(|(id, _)| id).collect();
+        let drawn = self.draw_builds_on(context);
+        let wrong = wrong || drawn.iter().any(|(_, committed)| !committed);
+        let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
+        let own = transaction.reads.built_on().iter().copied();
+        let builds_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
         let asked = Rc::new(Asked {
             member: context.member,
             parts: vec![part],
@@ -326,10 +372,12 @@ impl Session {
             acknowledged: transaction.acknowledged.clone(),
             wrong,
             builds_on: builds_on.clone(),
+            after,
         });
         let ask = Ask::Commit {
             parts: asked.parts.clone(),
             builds_on,
+            after,
         };
         let waiting = Waiting {
             asked: asked.clone(),
@@ -337,7 +385,7 @@ impl Session {
         };
         self.phase = Phase::Committing(Box::new(waiting));
         let patience = self.patience(context);
-        Ok(Wish::Commit(transaction, asked, ask, patience))
+        Wish::Commit(transaction, asked, ask, patience)
     }
 
     /// Now and then a transaction names an earlier one, that was committed or refused.
@@ -391,13 +439,20 @@ impl Session {
                 Wish::Ended(transaction, "no page")
             }
             (Phase::Fetching(transaction), _) => Wish::Ended(transaction, "busy"),
+            (Phase::Promising(transaction), _) => {
+                self.phase = Phase::Running(transaction);
+                Wish::Rest(0)
+            }
             (Phase::Calling(errand), Answer::Called(result)) => self.called(errand, result),
             (Phase::Calling(errand), _) => {
                 self.todo.push_front(errand);
                 Wish::Rest(rest)
             }
             (Phase::Committing(waiting), Answer::Outcome(id, outcome, _)) => {
-                self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
+                // What is over several homes may not have its place yet: it is named by who has read it.
+                if waiting.asked.parts.len() == 1 {
+                    self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
+                }
                 self.outcome(&waiting, &outcome);
                 Wish::Rest(rest)
             }
@@ -411,18 +466,22 @@ impl Session {
         let Phase::Committing(own) = &mut self.phase else {
             return None;
         };
-        let fits = other.home != self.home && !own.asked.wrong && own.asked.builds_on.is_empty();
+        let fits = other.home != self.home && !own.asked.wrong;
         let Phase::Pairing(transaction) = &mut other.phase else {
             return None;
         };
         let evidence = transaction.reads.evidence(cache, other.home).ok();
         let part = transaction.part(evidence.filter(|_| fits)?);
         let learned = transaction.learned();
+        let seen = transaction.reads.stamp(other.home).max(other.stamp_floor);
+        let mut builds_on = own.asked.builds_on.clone();
+        builds_on.extend(transaction.reads.built_on());
         let mut asked = Asked {
             parts: own.asked.parts.iter().cloned().chain([part]).collect(),
             seen: own.asked.seen.clone(),
             acknowledged: BTreeMap::new(),
-            builds_on: Vec::new(),
+            after: own.asked.after.max(seen),
+            builds_on,
             ..*own.asked
         };
         asked.parts.sort_by_key(|part| part.home);
@@ -444,9 +503,31 @@ impl Session {
         Some(asked)
     }
 
+    /// Its transaction that only read, if it waits for another one: with its sight.
+    pub fn reader(&mut self, cache: &Cache) -> Option<Sight> {
+        let home = self.home;
+        let Phase::Pairing(transaction) = &mut self.phase else {
+            return None;
+        };
+        let reads = transaction.is_read_only() && !self.strict;
+        reads.then(|| transaction.reads.sight(cache, home).ok())?
+    }
+
+    /// The transaction that waited for another one is done with it.
+    pub fn paired(&mut self) -> Option<Box<Transaction>> {
+        match std::mem::replace(&mut self.phase, Phase::Resting) {
+            Phase::Pairing(transaction) => Some(transaction),
+            other => {
+                self.phase = other;
+                None
+            }
+        }
+    }
+
     fn outcome(&mut self, waiting: &Waiting, outcome: &Outcome) {
         match outcome {
-            Outcome::Committed { position, .. } => {
+            Outcome::Committed { position, stamp } => {
+                self.stamp_floor = self.stamp_floor.max(*stamp);
                 self.floor = self.floor.max(*position);
                 self.progress += 1;
                 self.learn(&waiting.learned);
@@ -467,7 +548,8 @@ impl Session {
     }
 
     /// A read-only transaction has committed without a message.
-    pub fn read_only_done(&mut self, transaction: &Transaction, evidence: Position) {
+    pub fn read_only_done(&mut self, transaction: &Transaction, evidence: Position, stamp: Stamp) {
+        self.stamp_floor = self.stamp_floor.max(stamp);
         self.floor = self.floor.max(evidence);
         self.progress += 1;
         self.learn(&transaction.learned());
@@ -508,6 +590,7 @@ impl Session {
             Phase::Running(_) => "running".into(),
             Phase::Fetching(transaction) => format!("fetching for {:?}", transaction.actions),
             Phase::Pairing(_) => "looking for another transaction".into(),
+            Phase::Promising(_) => "waiting for a promise".into(),
             Phase::Committing(waiting) => format!("committing {:?}", waiting.asked.parts),
             Phase::Calling(errand) => format!("calling {errand:?}"),
             Phase::Stopped => "stopped".into(),

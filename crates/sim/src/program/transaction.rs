@@ -33,6 +33,8 @@ pub struct Transaction {
     pub slow: bool,
     /// Whether it is given up in the end.
     pub given_up: bool,
+    /// Whether a home was asked to promise more, so that it may stand (rule 5).
+    pub promised: bool,
     /// Pages fetched for it.
     pub fetches: u32,
     /// Reads and writes so far.
@@ -104,6 +106,7 @@ impl Transaction {
             seen: Seen::new(),
             slow: false,
             given_up: false,
+            promised: false,
             fetches: 0,
             operations: 0,
             began,

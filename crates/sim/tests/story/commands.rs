@@ -4,7 +4,7 @@
 //! village H(R(m0 m1) R2(m2)) where P.x=a P.y=b with R.cache=0
 //! m0 reads P.x          m0 writes P.x=b     m0 creates P.w=c    m0 deletes P.x
 //! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 gives up
-//! m0/b reads P.x        (another transaction of the same member)
+//! m0/b reads P.x        (another transaction of the same member; m0/B is of another session, too)
 //! m0 fetches P          m0 evicts P         m0 watches s        m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
@@ -377,6 +377,7 @@ fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
         },
         with: Vec::new(),
         builds_on: Vec::new(),
+        after: thorp_core::ids::Stamp::default(),
     }
 }
 

@@ -221,6 +221,7 @@ impl Founder<'_> {
             part,
             with: Vec::new(),
             builds_on: Vec::new(),
+            after: thorp_core::ids::Stamp::default(),
         }));
     }
 }

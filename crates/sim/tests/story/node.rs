@@ -4,6 +4,7 @@ use super::disk::Disk;
 use super::names::{self, Homes};
 use super::program::Program;
 use std::collections::BTreeMap;
+use thorp_core::alive::AliveLimits;
 use thorp_core::children::ChildLimits;
 use thorp_core::door::{Core, Input, Out};
 use thorp_core::home::{Home, HomeConfig};
@@ -116,6 +117,7 @@ impl Node {
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 self.limit("report", |n| config.report_pages_max = n as usize);
                 config.per_child = self.per_child();
+                config.alive = self.alive();
                 Machine::Site(Box::new(Redirector::new(config)))
             }
             NodeKind::Member => {
@@ -124,6 +126,7 @@ impl Node {
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 self.limit("report", |n| config.report_pages_max = n as usize);
+                config.alive = self.alive();
                 Machine::Member(Box::new(Member::new(config)))
             }
         });
@@ -144,9 +147,20 @@ impl Node {
         self.limit("registrations", |n| config.registrations_max = n as usize);
         self.limit("outcomes", |n| config.outcomes_per_member = n);
         config.per_child = self.per_child();
+        config.alive = self.alive();
         self.limit("trim", |n| config.log_trim_max = n);
         self.limit("removed", |n| config.pages_removed_max = n as u32);
         config
+    }
+
+    /// Only where a story says so: *alive* messages would be most of every other one.
+    fn alive(&self) -> Option<AliveLimits> {
+        let every_ms = *self.limits.get("alive")?;
+        let missed_max = self.limits.get("missed").map_or(2, |n| *n as u32);
+        Some(AliveLimits {
+            every_ms,
+            missed_max,
+        })
     }
 
     fn per_child(&self) -> ChildLimits {

@@ -10,6 +10,7 @@ use thorp_core::door::{Ask, Publish};
 use thorp_core::ids::{HomeId, ObjectId, PageId, Place, Slot, Stamp, Ticket};
 use thorp_core::image::{Content, Overflow};
 use thorp_core::message::{Outcome, PageWrites, Part};
+use thorp_core::snapshot::{self, Lagging, Sight};
 
 /// The program of one member.
 pub(crate) struct Program {
@@ -25,6 +26,8 @@ pub(crate) struct Program {
     /// The last answer to a call.
     pub(crate) called: String,
     watermarks: BTreeMap<HomeId, Stamp>,
+    /// Where its session has been (rule 5).
+    pub(crate) floor: Stamp,
 }
 
 /// A transaction, open or just ended.
@@ -34,6 +37,8 @@ pub(crate) struct Transaction {
     writes: BTreeMap<PageId, BTreeMap<Slot, WriteOp>>,
     /// The last value read.
     saw: String,
+    /// Homes were asked to promise more, for it to stand (rule 5).
+    promised: bool,
     ended: Option<String>,
 }
 
@@ -46,6 +51,8 @@ pub(crate) enum Waiting {
     Fetch(PageId),
     /// The outcome of a commit, by its place in the list, of a transaction.
     Commit(usize, String),
+    /// That a home promises more, to commit a transaction then.
+    Promise(String),
     /// Anything else. A staged value has a token.
     Call(Option<u64>),
 }
@@ -56,6 +63,8 @@ pub(crate) enum Did {
     Said(String),
     /// This page has to be fetched first.
     Misses(PageId),
+    /// These homes have to promise so much first.
+    Lags(Lagging),
     /// This has to be asked of the member.
     Asks(Ask),
 }
@@ -72,6 +81,7 @@ impl Program {
             staged: BTreeMap::new(),
             called: String::new(),
             watermarks: BTreeMap::new(),
+            floor: Stamp::default(),
         }
     }
 
@@ -86,7 +96,9 @@ impl Program {
     pub(crate) fn publish(&mut self, publish: &Publish) -> String {
         let mut said = vec![format!("at {}", publish.position)];
         let known = self.watermarks.entry(publish.home).or_default();
-        if publish.watermark != *known {
+        // Steps and images bring their own: that is not told with each of them.
+        let is_news = publish.touched.is_empty() && publish.images.is_empty();
+        if is_news && publish.watermark != *known {
             *known = publish.watermark;
             said.push(format!("watermark {}", names::stamp(publish.watermark)));
         }
@@ -102,6 +114,9 @@ impl Program {
         }
         for (page, slots) in &publish.touched {
             said.push(format!("touched {}", text::slot_set(*page, slots)));
+        }
+        for (page, slots) in &publish.own.shown {
+            said.push(format!("own {}", text::slot_set(*page, slots)));
         }
         for page in &publish.evicted {
             said.push(format!("evicted {}", names::page(*page)));
@@ -181,15 +196,36 @@ impl Program {
             Err(why) => return Did::Said(transaction.doom(why)),
         };
         let writes = parts.iter().any(|part| !part.writes.is_empty());
-        if let ([part], false, false) = (&parts[..], writes, strict) {
-            let ended = format!("committed at {} without a message", part.evidence);
-            transaction.ended = Some(ended.clone());
-            return Did::Said(format!("has {ended}"));
+        let seen = parts.iter().map(|part| transaction.reads.stamp(part.home));
+        let floor = match is_of_own_session(name) {
+            true => Stamp::default(),
+            false => self.floor,
+        };
+        let after = seen.fold(floor, Stamp::max);
+        if !writes && !strict {
+            match transaction.stand(cache, floor) {
+                Ok((at, stamp)) => {
+                    let ended = format!("committed at {at} without a message");
+                    if !is_of_own_session(name) {
+                        self.floor = self.floor.max(stamp);
+                    }
+                    transaction.ended = Some(ended.clone());
+                    return Did::Said(format!("has {ended}"));
+                }
+                Err(Ok(lagging)) if !transaction.promised => {
+                    transaction.promised = true;
+                    return Did::Lags(lagging);
+                }
+                // It is validated at its homes.
+                Err(Ok(_)) => {}
+                Err(Err(why)) => return Did::Said(transaction.doom(why)),
+            }
         }
         transaction.ended = Some(String::from("waits for its outcome"));
         Did::Asks(Ask::Commit {
             parts,
-            builds_on: Vec::new(),
+            builds_on: transaction.reads.built_on().to_vec(),
+            after,
         })
     }
 
@@ -197,6 +233,9 @@ impl Program {
     pub(crate) fn ended(&mut self, at: usize, name: &str, outcome: &Outcome) {
         if let Some(commit) = self.commits.get_mut(at) {
             *commit = Some(outcome.clone());
+        }
+        if let Outcome::Committed { stamp, .. } = outcome {
+            self.floor = self.floor.max(*stamp);
         }
         if let Some(transaction) = self.transactions.get_mut(name) {
             transaction.ended = Some(text::outcome(outcome));
@@ -229,6 +268,29 @@ impl Transaction {
             });
         }
         Ok(parts)
+    }
+
+    /// Where it stands, if it only read: position and stamp; or which homes lag.
+    fn stand(
+        &mut self,
+        cache: &Cache,
+        floor: Stamp,
+    ) -> Result<(String, Stamp), Result<Lagging, Doomed>> {
+        let homes: Vec<HomeId> = self.reads.homes().collect();
+        let sights = homes.iter().map(|home| self.reads.sight(cache, *home));
+        let sights: Vec<Sight> = sights.collect::<Result<_, _>>().map_err(Err)?;
+        let stamp = snapshot::stand(&sights, floor).map_err(Ok)?;
+        let at = match &sights[..] {
+            [] => cache.position(HOME).to_string(),
+            [one] => one.position.to_string(),
+            several => {
+                let each = several
+                    .iter()
+                    .map(|s| format!("H{}:{}", s.home, s.position));
+                each.collect::<Vec<_>>().join(" ")
+            }
+        };
+        Ok((at, stamp))
     }
 
     fn doom(&mut self, why: Doomed) -> String {
@@ -269,4 +331,10 @@ impl Transaction {
         }
         Ok(names::value(&bytes))
     }
+}
+
+/// A transaction with a capital name is of a session of its own: it knows nothing of where the
+/// others of its program have been.
+fn is_of_own_session(name: &str) -> bool {
+    name.starts_with(char::is_uppercase)
 }

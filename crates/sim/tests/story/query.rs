@@ -7,6 +7,7 @@
 //! m0 watermark      what it was promised
 //! m0 silent         milliseconds since it last heard of the home
 //! m0 position H2    these three, of another home than the first
+//! m0 floor          the stamp that its session has been at
 //! m0 saw            the last value that its transaction read
 //! m0 transaction    what became of its transaction
 //! m0 commit 1       how its first commit ended; without a number the last
@@ -20,6 +21,7 @@
 //! H log             log records that are durable there
 //! m0 heard          when it last heard of the home, in milliseconds since the story began
 //! messages          messages under way
+//! m0 parents        edges to parents
 //! images H->R       images that a link has delivered
 //! ```
 
@@ -36,6 +38,7 @@ use thorp_core::message::{Down, Message};
 pub(crate) fn answer(village: &Village, question: &str) -> String {
     let words: Vec<&str> = question.split_whitespace().collect();
     match words[..] {
+        [child, "parents"] => village.parents(child).to_string(),
         ["images", link] => images(village, link),
         ["messages"] => village.under_way().to_string(),
         [parent, "lists", child, "for", page] => lists(village, parent, child, page),
@@ -66,6 +69,7 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
             let heard = program.cache.heard(home_of(of)).unwrap_or_default();
             village.mono().since(heard).to_string()
         }
+        ["floor"] => names::stamp(program.floor),
         ["saw"] => program.saw(transaction),
         ["transaction"] => program.state(transaction),
         ["called"] => program.called.clone(),

@@ -20,6 +20,7 @@ impl Pen<'_> {
     /// A whole message.
     pub(crate) fn message(&self, message: &Message) -> String {
         match message {
+            Message::Alive => String::from("alive"),
             Message::Up(up) => names::of_home(up.home()) + &self.up(up),
             Message::Down(down) => names::of_home(down.home()) + &self.down(down),
         }
@@ -190,6 +191,9 @@ impl Pen<'_> {
             let homes = request.with.iter().map(|with| format!("H{}", with.home));
             text += &format!(", with {}", homes.collect::<Vec<_>>().join(" "));
         }
+        for id in &request.builds_on {
+            text += &format!(", builds on {}", self.id(*id));
+        }
         for (page, slots) in &part.reads {
             text += &format!(", read {}", slot_set(*page, slots));
         }
@@ -243,6 +247,9 @@ impl Pen<'_> {
                 chunks.len()
             ),
             Request::Unstage { token, .. } => format!("unstage value {token}"),
+            Request::Watermark { at_least } => {
+                format!("promise {}", names::stamp(*at_least))
+            }
             Request::Outcome { commit, .. } => format!("outcome of {}", self.id(*commit)),
         }
     }
@@ -264,6 +271,7 @@ impl Pen<'_> {
             Response::Extent { first, pages } => format!("{pages} pages from {first}"),
             Response::Staged(o) => format!("staged in {}", overflow(PageId::new(1, 0), *o)),
             Response::Unstaged => String::from("unstaged"),
+            Response::Watermark(stamp) => format!("promised {}", names::stamp(*stamp)),
             Response::Outcome(o) => outcome(o),
             Response::Voted(stamp) => format!("voted at {}", names::stamp(*stamp)),
         }
@@ -294,6 +302,11 @@ fn segment_info(info: &SegmentInfo) -> String {
 /// How a commit ended.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     match outcome {
+        // Over several homes each has a position of its own.
+        Outcome::Committed {
+            position: Position(0),
+            ..
+        } => String::from("committed"),
         Outcome::Committed { position, .. } => format!("committed at {position}"),
         Outcome::Refused(refusal) => format!("refused, {}", refused(refusal)),
     }

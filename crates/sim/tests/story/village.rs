@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_core::door::{Answer, Ask, Direction, Effect, Input, Out};
 use thorp_core::ids::{EdgeId, MemberId, Millis, NodeKind, Now, ObjectId, PageId, Peer};
-use thorp_core::message::{Message, Response};
+use thorp_core::message::{Message, Request, Response};
+use thorp_core::snapshot::Lagging;
 
 /// Messages that one command may deliver: more are a quarrel without end.
 const DELIVERIES_MAX: usize = 20_000;
@@ -122,6 +123,12 @@ impl Village {
         let is = |(p, c): &(String, String)| (p == a && c == b) || (p == b && c == a);
         let edge = self.edges.iter().rfind(|(_, pair)| is(pair));
         edge.map(|(edge, _)| *edge)
+    }
+
+    /// How many parents a node has an edge to.
+    pub(crate) fn parents(&self, child: &str) -> usize {
+        let mut edges = self.edges.values();
+        edges.by_ref().filter(|(_, c)| c == child).count()
     }
 
     /// Only the child loses an edge: the parent has not heard of that, and what
@@ -342,7 +349,7 @@ impl Village {
                 self.fetch(name, page, waiting);
             }
             Did::Said(said) => self.say(&format!("    {name} {said}")),
-            Did::Asks(_) => {}
+            Did::Asks(_) | Did::Lags(_) => {}
         }
     }
 
@@ -363,6 +370,16 @@ impl Village {
                 let at = program.commits.len() - 1;
                 let waiting = Waiting::Commit(at, String::from(transaction));
                 self.ask(name, waiting, ask);
+            }
+            Did::Lags(Lagging { stamp, homes }) => {
+                let names: Vec<String> = homes.iter().map(|home| format!("H{home}")).collect();
+                let wanted = names::stamp(stamp);
+                self.say(&format!("    {name} wants {wanted} of {}", names.join(" ")));
+                for home in homes {
+                    let request = Request::Watermark { at_least: stamp };
+                    let waiting = Waiting::Promise(String::from(transaction));
+                    self.ask(name, waiting, Ask::Call { home, request });
+                }
             }
             Did::Said(said) => self.say(&format!("    {name} {said}")),
             Did::Misses(_) => {}
@@ -485,6 +502,18 @@ impl Village {
                 self.say(&format!("        {name} hears: {id} {said}"));
                 if let Some(program) = self.node(name).program.as_mut() {
                     program.ended(at, &transaction, &outcome);
+                }
+            }
+            (Waiting::Promise(transaction), Answer::Called(result)) => {
+                self.called(name, None, &result);
+                let node = self.node(name);
+                let program = node.program.as_ref();
+                let is_open = program.is_some_and(|p| p.state(&transaction) == "open");
+                let mut waiting = program.into_iter().flat_map(|p| p.waiting.values());
+                let is_last =
+                    !waiting.any(|w| matches!(w, Waiting::Promise(t) if *t == transaction));
+                if is_open && is_last {
+                    self.commit(name, &transaction, false);
                 }
             }
             (Waiting::Call(token), Answer::Called(result)) => {

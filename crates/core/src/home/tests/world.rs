@@ -244,6 +244,7 @@ impl World {
             part,
             with: Vec::new(),
             builds_on: Vec::new(),
+            after: crate::ids::Stamp::default(),
         }
     }
 
