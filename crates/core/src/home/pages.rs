@@ -41,6 +41,8 @@ pub(super) struct Pages {
     image_bytes: usize,
     mob_bytes: usize,
     cache_bytes: usize,
+    /// The highest position as of which a page was installed in this life.
+    installed_last: Position,
 }
 
 /// What is to be written when a page is installed.
@@ -69,6 +71,7 @@ impl Pages {
             image_bytes: 0,
             mob_bytes: 0,
             cache_bytes,
+            installed_last: Position(0),
         }
     }
 
@@ -110,13 +113,15 @@ impl Pages {
     }
 
     /// Whether a page may have changed above a position, as far as its image, its
-    /// changes and what is installed tell.
+    /// changes and what is installed tell. `installed` is where the log begins:
+    /// single pages may be installed above it, of which nothing is known any more.
     pub(super) fn may_have_changed(
         &self,
         page: PageId,
         as_of: Position,
         installed: Position,
     ) -> bool {
+        let installed = installed.max(self.installed_last);
         if !self.aside.changes(page).is_empty() {
             return true;
         }
@@ -333,6 +338,7 @@ impl Pages {
 
     /// A page was installed as of a position: its changes up to there are done.
     pub(super) fn installed(&mut self, page: PageId, position: Position) {
+        self.installed_last = self.installed_last.max(position);
         self.aside.forget(page);
         self.leave_mob(page, position);
     }
@@ -459,4 +465,29 @@ fn after(image: Option<&Image>, modified: &Modified) -> Option<Image> {
         }
     };
     change::apply(base, &modified.change, modified.position, modified.stamp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_was_installed_beyond_the_beginning_of_the_log_may_have_changed() {
+        let (changed, log_begins) = (PageId::new(1, 3), Position(5));
+        let mut pages = Pages::new(0);
+        pages.recover(
+            PageChange {
+                page: changed,
+                slots: PageSlots::Some(Vec::new()),
+            },
+            Position(14),
+            Stamp::default(),
+        );
+        assert!(pages.may_have_changed(changed, Position(13), log_begins));
+        assert!(!pages.may_have_changed(changed, Position(14), log_begins));
+        // Its change is gone from the MOB, and the log is not trimmed so far.
+        pages.installed(changed, Position(14));
+        assert!(pages.may_have_changed(changed, Position(13), log_begins));
+        assert!(!pages.may_have_changed(changed, Position(14), log_begins));
+    }
 }
