@@ -7,11 +7,13 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 ROUNDS ?= 50
 BENCHES ?= cached_read cached_pages_memory directory_memory village
+BROKEN ?= VoteNotLocked InvalidationLost
 MODEL ?=
+TRANSACTIONS ?= 20000
 PYTHON ?=
 DEMO ?=
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace sim bugs fuzz bench clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim bugs fuzz bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -44,11 +46,23 @@ unit: ## Unit, story, simulation and process tests
 	$(CARGO) test --workspace
 	$(CARGO) test -p thorp-cache --features loom --lib
 
-kill: ## A home is killed under load fifty times: make kill ROUNDS=50
-	THORP_KILL_ROUNDS=$(ROUNDS) $(CARGO) test -p thorp-cli --test kill_home -- --nocapture
+kill: ## Homes are killed under load fifty times, one and then two: make kill ROUNDS=50
+	THORP_KILL_ROUNDS=$(ROUNDS) $(CARGO) test -p thorp-cli --test kill_home --test two_homes -- --nocapture
 
 trace: ## A trace of system calls: every acknowledgement comes after a sync (needs strace)
 	$(CARGO) test -p thorp-cli --test trace_syncs -- --nocapture
+
+histories: ## What real processes did under faults, judged by another's checker; broken builds are rejected: make histories TRANSACTIONS=20000
+	$(CARGO) build --release -p thorp-cli -p thorp-histories
+	@run="target/release/thorp-histories run --transactions $(TRANSACTIONS) --thorp"; \
+	for workload in registers lists; do for strict in "" --strict; do \
+		$$run target/release/thorp --workload $$workload $$strict || exit 1; \
+	done; done
+	$(CARGO) build --release -p thorp-cli --features planted-bugs --target-dir target/planted
+	@run="target/release/thorp-histories run --transactions $(TRANSACTIONS) --thorp"; \
+	for bug in $(BROKEN); do \
+		$$run target/planted/release/thorp --bug $$bug --out target/planted/$$bug.jsonl || exit 1; \
+	done
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)

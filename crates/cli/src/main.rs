@@ -11,6 +11,8 @@ mod connect;
 mod demo;
 mod failure;
 mod http;
+#[cfg(feature = "planted-bugs")]
+mod planted;
 mod text;
 
 use args::{Cli, Command};
@@ -22,6 +24,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "planted-bugs")]
+    planted::from_environment();
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

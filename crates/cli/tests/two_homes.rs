@@ -115,6 +115,16 @@ impl Village {
         json["agreement"].clone()
     }
 
+    /// The stores are whole just after a kill, by their own checksums.
+    fn check(&mut self) {
+        for which in 0..2 {
+            self.kill(which);
+            let report = run(&["check", self.dirs[which].join("home").to_str().unwrap()]);
+            assert_eq!(report.code, 0, "{}{}", report.out, report.err);
+            self.restart(which);
+        }
+    }
+
     fn eventually_no_doubt(&self) {
         let end = Instant::now() + PATIENCE;
         for which in 0..2 {
@@ -170,6 +180,7 @@ fn homes_that_are_killed_keep_the_sum() {
         assert_eq!(found, known, "round {round}, seed {seed}");
         village.eventually_no_doubt();
     }
+    village.check();
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     println!(
         "{rounds} rounds: {} transfers over both homes acknowledged; {} of any kind asked for later, {} of them committed; {} sums",
@@ -408,6 +419,9 @@ fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
     let patient = Session::new().attempts_max(1000);
     member.transact_with(patient, over_both).unwrap();
     village.eventually_no_doubt();
+    for home in village.homes {
+        assert_eq!(home.unwrap().going.terminate(), 0, "a clean end");
+    }
 }
 
 #[test]

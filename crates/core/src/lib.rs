@@ -29,4 +29,5 @@ pub mod redirector;
 mod reports;
 pub mod snapshot;
 pub mod storage;
+pub mod takeover;
 pub mod upstream;

@@ -22,6 +22,7 @@ const HOUSE: &[(&str, u32)] = &[
     // The yard around the house: it may look in through every window.
     ("thorp-bench", 5),
     ("thorp-examples", 5),
+    ("thorp-histories", 5),
     ("thorp-floors", 0),
 ];
 

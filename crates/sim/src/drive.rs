@@ -243,6 +243,7 @@ impl World {
             self.history.forget_member(id);
         }
         self.break_connections(no);
+        self.kill_carried(no)?;
         let survive = self.prng.bits();
         if let Some((home, disk)) = self.disk(no) {
             let survive = survive as usize % (disk.pending() + 1);

@@ -27,6 +27,7 @@ pub mod strike;
 pub mod time;
 pub mod trace;
 pub mod truth;
+pub mod turn;
 pub mod village;
 pub mod world;
 

@@ -26,7 +26,7 @@ impl World {
         let apart = until.is_some_and(|until| until > self.now);
         if apart || !self.nodes[parent.0].is_up() {
             self.redial(child, parent);
-            return Ok(());
+            return self.turn(child, parent);
         }
         self.connect(child, parent);
         Ok(())
@@ -249,6 +249,7 @@ impl World {
             return Ok(());
         };
         let no = edge.node(end);
+        let lost = edge.parent;
         if edge.is_dead() {
             self.edges.remove(&id);
         }
@@ -259,6 +260,9 @@ impl World {
         }
         if opened {
             self.handle(no, Input::Disconnected { edge: id })?;
+        }
+        if end == End::Child && self.nodes[no.0].is_up() {
+            self.turn(no, lost)?;
         }
         Ok(())
     }

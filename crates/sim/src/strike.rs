@@ -532,6 +532,7 @@ impl World {
         let now = self.now;
         self.trace.line(|| format!("{now:?} healed"));
         self.partitions.clear();
+        self.turn_back();
         self.leave_in_doubt = false;
         for (no, node) in (0..self.nodes.len()).map(NodeNo).zip(&self.nodes) {
             for parent in node.parents.clone() {

@@ -26,6 +26,8 @@ pub struct Village {
     pub enterings_max: EntryNo,
     /// When a neighbour is silent (rule 13).
     pub alive: AliveLimits,
+    /// Whether members that lost their site turn to another, or carry one.
+    pub turns: bool,
     /// Pages in one piece of a report to a new parent (rule 13).
     pub report_pages_max: usize,
     /// Whether messages travel as bytes.
@@ -171,6 +173,7 @@ impl Village {
             queue_max: prng.range(200, 600) as usize,
             enterings_max: EntryNo(ENTERINGS_MAX),
             alive: AliveLimits::default(),
+            turns: false,
             report_pages_max: REPORT_PAGES_MAX,
             as_bytes: prng.percent(30),
             beside: prng.percent(50),
@@ -195,6 +198,7 @@ impl Village {
 
     /// Often neighbours are given up soon, though never while the first word is on its way.
     fn with_alive(mut self, prng: &mut Prng) -> Self {
+        self.turns = prng.percent(50) && !self.sites.is_empty();
         if prng.percent(60) {
             let every_ms = prng.range(200, 600);
             let way_ms = (self.far.least_us + self.far.jitter_us) / 1000;

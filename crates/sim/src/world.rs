@@ -66,6 +66,8 @@ pub struct World {
     pub partitions: BTreeMap<(NodeNo, NodeNo), At>,
     /// The next home that tells a vote is cut off then.
     pub leave_in_doubt: bool,
+    /// Redirectors that members carry in their processes.
+    pub carried: BTreeMap<NodeNo, NodeNo>,
     /// Faults still to come.
     pub strikes_left: usize,
     /// Whether the faults are over.
@@ -117,6 +119,7 @@ impl World {
             fault_prng,
             reliefs: Vec::new(),
             partitions: BTreeMap::new(),
+            carried: BTreeMap::new(),
             leave_in_doubt: false,
             strikes_left: village.strikes,
             healed: false,
@@ -372,7 +375,10 @@ impl World {
         self.strikes_left == 0
             && relieved
             && self.counts.operations >= self.village.operations_min
-            && self.nodes.iter().all(|node| node.is_up() || node.rogue)
+            && self
+                .nodes
+                .iter()
+                .all(|node| node.is_up() || node.rogue || self.is_carried(node.no))
     }
 
     fn await_progress(&mut self) -> Checked {

@@ -37,6 +37,9 @@ pub(super) struct Pages {
     by_first_change: BTreeSet<(Position, PageId)>,
     /// What was set aside of damaged pages.
     pub(super) aside: Aside,
+    /// Changes up to here may have left the MOB, for pages that were installed or set aside:
+    /// often long before everything below is installed.
+    left_mob: Position,
     uses: u64,
     image_bytes: usize,
     mob_bytes: usize,
@@ -67,6 +70,7 @@ impl Pages {
             by_use: BTreeSet::new(),
             by_first_change: BTreeSet::new(),
             aside: Aside::default(),
+            left_mob: Position(0),
             uses: 0,
             image_bytes: 0,
             mob_bytes: 0,
@@ -125,6 +129,7 @@ impl Pages {
         if !self.aside.changes(page).is_empty() {
             return true;
         }
+        let installed = installed.max(self.left_mob);
         let Some(entry) = self.pages.get(&page) else {
             return as_of < installed;
         };
@@ -344,6 +349,10 @@ impl Pages {
     }
 
     fn leave_mob(&mut self, page: PageId, position: Position) {
+        // What a segment had that was removed is gone in any case.
+        if position < Position(u64::MAX) {
+            self.left_mob = self.left_mob.max(position);
+        }
         let Some(entry) = self.pages.get_mut(&page) else {
             return;
         };

@@ -151,7 +151,9 @@ impl Dialer {
         Some(ended.await.is_ok())
     }
 
-    fn ended(&self) {
+    fn ended(&mut self) {
+        // It was wanted while it was there.
+        self.wanted.mark_unchanged();
         match self.parent.on_demand {
             true => self.shared.set_parent(self.index, ParentState::Unwanted),
             false => self.lost("the connection ended"),

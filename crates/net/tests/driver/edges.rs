@@ -98,6 +98,39 @@ async fn a_lost_parent_is_dialed_again_and_the_edge_is_a_new_one() {
 }
 
 #[tokio::test]
+async fn a_parent_on_demand_is_dialed_when_it_is_wanted_and_not_before() {
+    let village = Village::new();
+    let address = village.unix();
+    let state = |toy: &toy::Running| toy.handle.parents()[0].state.clone();
+    let (config, _) = parent_at(&village, &address).await;
+    let home = start(config, silent());
+    let mut config = child(&village, &address);
+    config.parents[0].on_demand = true;
+    let mut member = start(config, silent());
+    // Longer than a dialer that wanted nothing but to dial would have waited.
+    tokio::time::sleep(4 * BACKOFF_MIN).await;
+    assert_eq!(state(&member), ParentState::Unwanted);
+    member.handle.want_parents();
+    let first = connected(&member.next().await);
+    // A parent that is there stays, however often it is wanted.
+    member.handle.want_parents();
+    assert_eq!(state(&member), ParentState::Connected(first));
+
+    home.task.abort();
+    assert_eq!(member.next().await, Input::Disconnected { edge: first });
+    assert!(home.task.await.unwrap_err().is_cancelled());
+    // Wanted in vain, it is tried once for each time.
+    while !matches!(state(&member), ParentState::Lost { .. }) {
+        member.handle.want_parents();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (config, _) = parent_at(&village, &address).await;
+    let _home = start(config, silent());
+    member.handle.want_parents();
+    assert!(connected(&member.next().await) > first);
+}
+
+#[tokio::test]
 async fn bytes_that_are_no_message_end_that_edge_and_nothing_else() {
     let village = Village::new();
     let (config, address) = parent(&village).await;

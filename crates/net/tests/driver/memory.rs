@@ -187,6 +187,9 @@ impl State {
     fn publish(&mut self, publish: Publish) {
         if publish.reset {
             self.pages.clear();
+        }
+        // Where nothing is held, nothing is given up when a stream begins (rule 13).
+        if publish.reset || self.streams == 0 {
             self.streams += 1;
         }
         for (page, image) in publish.images {

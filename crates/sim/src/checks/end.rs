@@ -131,7 +131,10 @@ fn is_held_below(world: &World, no: NodeNo, home: HomeId, page: PageId) -> bool 
 
 /// A new member reads every page and finds the truth.
 fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
-    let parents = world.nodes.iter().filter(|n| n.kind != NodeKind::Member);
+    let parents = world
+        .nodes
+        .iter()
+        .filter(|n| n.kind != NodeKind::Member && n.is_up());
     let parents: Vec<NodeNo> = parents.map(|node| node.no).collect();
     let Some(parent) = world.fault_prng.pick(&parents).copied() else {
         return Ok(());

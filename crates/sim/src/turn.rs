@@ -1,0 +1,112 @@
+//! Members that have lost their site turn to another, or to a redirector that one of them carries
+//! in its process (rule 13).
+
+use crate::failure::Checked;
+use crate::time::{Local, NodeNo};
+use crate::world::World;
+use thorp_core::ids::{MemberId, NodeKind};
+use thorp_core::takeover::{self, Next, Views};
+
+impl World {
+    /// A member has lost a site, or cannot reach it: whom it dials now.
+    pub fn turn(&mut self, no: NodeNo, lost: NodeNo) -> Checked {
+        let node = &self.nodes[no.0];
+        let of_site = node.parents == [lost] && self.nodes[lost.0].kind == NodeKind::Redirector;
+        if !self.village.turns || self.healed || !of_site || node.resident.is_none() {
+            return Ok(());
+        }
+        let parent = match takeover::next(node.id, &self.in_reach(no), &self.views()) {
+            Next::Site(index) => self.site(index),
+            Next::Itself => self.carry(no)?,
+            Next::Neighbour(member) => {
+                let neighbour = self.nodes.iter().find(|node| node.id == member);
+                match neighbour.map(|node| node.no) {
+                    Some(neighbour) => self.carry(neighbour)?,
+                    None => lost,
+                }
+            }
+        };
+        if parent != lost {
+            self.counts.answered("members turned to another site");
+            self.node(no).parents = vec![parent];
+            let at = self.now.plus_ms(1);
+            self.plan_local(no, at, Local::Dial { parent });
+        }
+        Ok(())
+    }
+
+    fn site(&self, index: usize) -> NodeNo {
+        NodeNo(self.village.homes.len() + index)
+    }
+
+    /// Which dedicated sites answer a member's dialling.
+    fn in_reach(&self, no: NodeNo) -> Vec<bool> {
+        let sites = (0..self.village.sites.len()).map(|index| self.site(index));
+        let answers = |site: NodeNo| {
+            let until = self.partitions.get(&(no, site));
+            let apart = until.is_some_and(|until| *until > self.now);
+            let node = &self.nodes[site.0];
+            node.is_up() && node.hung_until <= self.now && !apart
+        };
+        sites.map(answers).collect()
+    }
+
+    /// The members see each other, if they are up.
+    fn views(&self) -> Views {
+        let members = self.nodes.iter().filter(|node| node.resident.is_some());
+        let up = members.filter(|node| node.is_up() && node.hung_until <= self.now);
+        let all: std::collections::BTreeSet<MemberId> = up.map(|node| node.id).collect();
+        all.iter().map(|member| (*member, all.clone())).collect()
+    }
+
+    /// The redirector in a member's process, which begins to run if it does not.
+    fn carry(&mut self, member: NodeNo) -> Checked<NodeNo> {
+        if let Some(site) = self.carried.get(&member) {
+            return Ok(*site);
+        }
+        self.counts.answered("redirectors carried by members");
+        let homes = (0..self.village.homes.len()).map(NodeNo).collect();
+        let site = self.add_node(NodeKind::Redirector, 0, homes, None);
+        self.node(site).name = format!("r_of_m{}", self.nodes[member.0].plan);
+        self.carried.insert(member, site);
+        self.start(site)?;
+        Ok(site)
+    }
+
+    /// A member dies, and with it what its process carries.
+    pub fn kill_carried(&mut self, member: NodeNo) -> Checked {
+        if let Some(site) = self.carried.remove(&member)
+            && self.nodes[site.0].is_up()
+        {
+            self.kill(site)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a node is a redirector that a member carries, or carried.
+    pub fn is_carried(&self, no: NodeNo) -> bool {
+        let dedicated = self.village.homes.len() + self.village.sites.len();
+        self.nodes[no.0].kind == NodeKind::Redirector && no.0 >= dedicated
+    }
+
+    /// All is well again: members go back to where they belong.
+    pub fn turn_back(&mut self) {
+        let members = self.nodes.iter().filter(|node| node.resident.is_some());
+        let members: Vec<(NodeNo, usize)> = members.map(|node| (node.no, node.plan)).collect();
+        for (no, plan) in members {
+            let site = self.village.members.get(plan).and_then(|plan| plan.site);
+            let mut parents = self.nodes[no.0].parents.iter();
+            let at_carried = parents.any(|parent| self.is_carried(*parent));
+            let Some(site) = site.filter(|_| at_carried) else {
+                continue;
+            };
+            let own = |edge: &crate::link::Edge| edge.child == no && !edge.down.closed;
+            let edges = self.edges.iter().filter(|(_, edge)| own(edge));
+            let edges: Vec<_> = edges.map(|(id, _)| *id).collect();
+            self.node(no).parents = vec![self.site(site)];
+            for edge in edges {
+                self.close(no, edge, "it goes back");
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Real homes, a site and members, as processes under faults; what their transactions did is recorded in Jepsen's format and
+//! judged by `adya`, a checker that was not written here.
+//!
+//! ```text
+//!  worker ──link──> site ──link──> alps (home)        link: cut, or refusing, when a fault says so
+//!  worker ──link──────────────────> dale (home)       every process: killed, or stopped for a while
+//!    │
+//!    └── a line for each beginning and end ──> recorder ──> judge
+//! ```
+//!
+//! Two workloads. *Lists*: transactions read lists and append to them; every read shows the order of all appends before it.
+//! *Registers*: transactions read and overwrite, also without reading; there the checker sees no order of what was overwritten,
+//! so it is GIVEN one, that of the commits' stamps, or blind writes could do anything.
+
+mod dice;
+mod faults;
+mod judge;
+mod link;
+mod record;
+mod village;
+mod worker;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Whatever goes wrong here is told and ends the program.
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+#[derive(Parser)]
+#[command(about = "Records what real villages do under faults, and has it judged")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a village under faults, record what its transactions did, and judge it
+    Run(Options),
+    /// A member's process, told by its standard input
+    #[command(hide = true)]
+    Worker(worker::Options),
+}
+
+#[derive(Args, Clone)]
+struct Options {
+    /// The thorp command
+    #[arg(long, value_name = "FILE")]
+    thorp: PathBuf,
+    /// What transactions do
+    #[arg(long, value_enum, default_value = "registers")]
+    workload: Workload,
+    /// All sessions are strict, and the history is judged so
+    #[arg(long)]
+    strict: bool,
+    /// Transactions that are to end, one way or the other
+    #[arg(long, default_value_t = 10_000)]
+    transactions: u64,
+    /// Repeats the choices of a run; not its timing
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Nothing goes wrong
+    #[arg(long)]
+    calm: bool,
+    /// Plants this bug in homes and site (the thorp command must be built with planted-bugs): the history must be rejected
+    #[arg(long, value_name = "BUG")]
+    bug: Option<String>,
+    /// Where to write the history; a rejected one is written in any case
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Workload {
+    /// Read lists, append to them
+    Lists,
+    /// Read registers, overwrite them
+    Registers,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(options) => run(&options),
+        Command::Worker(options) => worker::run(&options).map(|()| true),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("histories: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether it came out as it must.
+fn run(options: &Options) -> Outcome<bool> {
+    let seed = match options.seed {
+        Some(seed) => seed,
+        None => dice::seed(),
+    };
+    println!(
+        "{:?}{}, {} transactions, seed {seed}{}",
+        options.workload,
+        if options.strict { ", strict" } else { "" },
+        options.transactions,
+        match &options.bug {
+            Some(bug) => format!(", with {bug} planted"),
+            None => String::new(),
+        },
+    );
+    let dir = tempfile::tempdir()?;
+    let mut dice = dice::Dice::new(seed);
+    let mut village = village::Village::start(dir.path(), options, dice.next())?;
+    let tally = faults::strike_until_done(&mut village, options, &mut dice)?;
+    println!("{tally}");
+    let events = village.end()?;
+    let history = record::History::of(events, options.workload)?;
+    println!("{}", history.summary());
+    let verdict = judge::judge(&history, options)?;
+    judge::tell(&verdict, &history, options)
+}

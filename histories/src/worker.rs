@@ -1,0 +1,311 @@
+//! A member as a process of its own: some sessions run transactions, one after the other each, and say on standard output what
+//! they began and how it ended.
+
+use crate::dice::Dice;
+use crate::{Outcome, Workload};
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::{BufRead, Read, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use thorp_client::{
+    CommitId, Error, ErrorKind, JoinConfig, Member, Outcome as Ended, Reference, Result, Session,
+    Stamp, Transaction,
+};
+
+/// What a worker is told. Its keys come on standard input, in one line; when that ends, it comes to an end.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Where to join; several are several homes
+    #[arg(long, required = true)]
+    via: Vec<String>,
+    #[arg(long)]
+    identity: PathBuf,
+    #[arg(long, value_enum)]
+    workload: Workload,
+    /// The number of its first session
+    #[arg(long)]
+    process: u64,
+    #[arg(long)]
+    sessions: u64,
+    #[arg(long)]
+    seed: u64,
+    /// Of a hundred transactions, those that are strict
+    #[arg(long)]
+    strict: u64,
+    /// Reads every key once, strictly, and ends
+    #[arg(long)]
+    last: bool,
+}
+
+/// Keys that are used at a time, every other one of the same home.
+pub(crate) const SLOTS: usize = 12;
+/// Lists end at about this length, and another key takes their place.
+const LIST_LEN_MAX: usize = 24;
+const KEYS_OF_A_TRANSACTION_MAX: u64 = 4;
+const READ_ONLY_PERCENT: u64 = 40;
+const THINK_MS_MAX: u64 = 3;
+/// So impatient that outcomes have to be asked for.
+const IMPATIENCE: Duration = Duration::from_millis(400);
+/// An outcome that is not known by then is recorded as unknown.
+const ASKING_TIME_MAX: Duration = Duration::from_secs(90);
+
+pub(crate) fn run(options: &Options) -> Outcome<()> {
+    let mut config = JoinConfig::new(&options.via[0]);
+    for home in &options.via[1..] {
+        config = config.and_home(home);
+    }
+    let config = config.identity(&options.identity);
+    let config = config.name(format!("worker-{}", options.process));
+    let member = Member::join(config.join_timeout(Duration::from_secs(60)))?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    let names: Vec<String> = serde_json::from_str(&line)?;
+    let keys = names.iter().map(|name| member.parse(name));
+    let keys: Vec<Reference> = keys.collect::<Result<_>>()?;
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..options.sessions {
+            let process = options.process + number;
+            let program = Program {
+                member: &member,
+                keys: &keys,
+                process,
+                values: process * VALUES_OF_A_PROCESS,
+                dice: Dice::new(options.seed.wrapping_add(number)),
+                options,
+                generations: [0; SLOTS],
+            };
+            let over = &over;
+            scope.spawn(move || match options.last {
+                true => program.read_all(),
+                false => program.run_until(over),
+            });
+        }
+        if !options.last {
+            // However it ends, it is an end.
+            let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+            over.store(true, Ordering::Relaxed);
+        }
+    });
+    Ok(())
+}
+
+/// Values tell who wrote them: no two writes are alike.
+const VALUES_OF_A_PROCESS: u64 = 1_000_000;
+
+/// One session after the other.
+struct Program<'a> {
+    member: &'a Member,
+    keys: &'a [Reference],
+    process: u64,
+    values: u64,
+    dice: Dice,
+    options: &'a Options,
+    /// Lists: which key is in use, of each slot.
+    generations: [usize; SLOTS],
+}
+
+/// One read or write.
+#[derive(Clone, Debug)]
+enum Step {
+    Read(usize, Option<Vec<i64>>),
+    Write(usize, i64),
+    Append(usize, i64),
+}
+
+impl Program<'_> {
+    fn run_until(mut self, over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            let steps = self.plan();
+            let strict = self.dice.percent(self.options.strict);
+            self.transaction(steps, strict);
+            thread::sleep(Duration::from_millis(self.dice.below(THINK_MS_MAX)));
+        }
+    }
+
+    /// Reads all keys, some at a time; each until it succeeds.
+    fn read_all(mut self) {
+        let all: Vec<usize> = (0..self.keys.len()).collect();
+        for keys in all.chunks(SLOTS) {
+            let reads = || keys.iter().map(|key| Step::Read(*key, None)).collect();
+            while !self.transaction(reads(), true) {
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+
+    fn plan(&mut self) -> Vec<Step> {
+        let mut slots = Vec::new();
+        for _ in 0..=self.dice.below(KEYS_OF_A_TRANSACTION_MAX) {
+            let slot = self.dice.index(SLOTS);
+            if !slots.contains(&slot) {
+                slots.push(slot);
+            }
+        }
+        let only_reads = self.dice.percent(READ_ONLY_PERCENT);
+        let mut steps = Vec::new();
+        for slot in slots {
+            let key = self.generations[slot] * SLOTS + slot;
+            match self.dice.below(3) {
+                _ if only_reads => steps.push(Step::Read(key, None)),
+                0 => steps.push(Step::Read(key, None)),
+                1 => {
+                    steps.push(Step::Read(key, None));
+                    steps.push(self.write(key));
+                }
+                _ => steps.push(self.write(key)),
+            }
+        }
+        steps
+    }
+
+    fn write(&mut self, key: usize) -> Step {
+        self.values += 1;
+        let value = self.values as i64;
+        match self.options.workload {
+            Workload::Lists => Step::Append(key, value),
+            Workload::Registers => Step::Write(key, value),
+        }
+    }
+
+    /// Runs a transaction once, and tells how it ended. Whether it committed.
+    fn transaction(&mut self, mut steps: Vec<Step>, strict: bool) -> bool {
+        self.tell("invoke", &steps, None);
+        let session = Session::new()
+            .strict(strict)
+            .fetch_timeout(Duration::from_secs(5))
+            .commit_timeout(IMPATIENCE);
+        let mut tx = self.member.begin(session);
+        let done = self.run_steps(&mut tx, &mut steps);
+        let ended = match done.and_then(|()| tx.commit()) {
+            Ok(committed) => Ok(committed.stamp),
+            Err(error) => self.learn(error),
+        };
+        let is_done = ended.is_ok();
+        match ended {
+            Ok(stamp) => self.tell("ok", &steps, stamp),
+            Err(error) if is_certain(&error) => self.tell("fail", &steps, None),
+            Err(error) => self.unknown(&steps, &error),
+        }
+        is_done
+    }
+
+    fn run_steps(&mut self, tx: &mut Transaction, steps: &mut [Step]) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Read(key, seen) => {
+                    let values = decode(tx.read(&self.keys[*key])?);
+                    self.note_length(*key, values.len());
+                    *seen = Some(values);
+                }
+                Step::Write(key, value) => tx.write(&self.keys[*key], value.to_le_bytes())?,
+                Step::Append(key, value) => {
+                    let mut bytes = tx.read(&self.keys[*key])?.to_vec();
+                    bytes.extend(value.to_le_bytes());
+                    self.note_length(*key, bytes.len() / 8);
+                    tx.write(&self.keys[*key], bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_length(&mut self, key: usize, len: usize) {
+        let (slot, generation) = (key % SLOTS, key / SLOTS);
+        let is_last = generation + 1 >= self.keys.len() / SLOTS;
+        if len >= LIST_LEN_MAX && self.generations[slot] == generation && !is_last {
+            self.generations[slot] += 1;
+        }
+    }
+
+    /// Asks for an outcome that did not come in time.
+    fn learn(&self, error: Error) -> Result<Option<Stamp>> {
+        let ErrorKind::OutcomeUnknown(id) = error.kind() else {
+            return Err(error);
+        };
+        let end = Instant::now() + ASKING_TIME_MAX;
+        loop {
+            match self.asked(id) {
+                Err(error) if is_unknown(&error) && Instant::now() < end => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    fn asked(&self, id: CommitId) -> Result<Option<Stamp>> {
+        match self.member.outcome(id)? {
+            Ended::Committed(committed) => Ok(committed.stamp),
+            Ended::Refused(error) => Err(error),
+        }
+    }
+
+    /// It may have happened. Nothing else of this process is to follow: it goes on as another one.
+    fn unknown(&mut self, steps: &[Step], error: &Error) {
+        eprintln!("worker {}: {:?}: {error}", self.process, error.kind());
+        self.tell("info", steps, None);
+        self.process += PROCESSES_MAX;
+        self.values = self.process * VALUES_OF_A_PROCESS;
+    }
+
+    fn tell(&self, what: &str, steps: &[Step], stamp: Option<Stamp>) {
+        let is_done = what == "ok";
+        let steps: Vec<Value> = steps.iter().map(|step| self.step(step, is_done)).collect();
+        let stamp = stamp.map(|stamp| json!([stamp.clock, stamp.home.0]));
+        let line = json!({
+            "time": nanoseconds(),
+            "type": what,
+            "process": self.process,
+            "value": steps,
+            "stamp": stamp,
+        });
+        // Nobody listens: then there is nothing to go on for.
+        if writeln!(std::io::stdout().lock(), "{line}").is_err() {
+            std::process::exit(0);
+        }
+    }
+
+    fn step(&self, step: &Step, is_done: bool) -> Value {
+        match step {
+            Step::Write(key, value) => json!(["w", key, value]),
+            Step::Append(key, value) => json!(["append", key, value]),
+            Step::Read(key, seen) => {
+                let seen = seen.as_ref().filter(|_| is_done);
+                let seen = seen.map(|values| match self.options.workload {
+                    Workload::Lists => json!(values),
+                    Workload::Registers => json!(values.first()),
+                });
+                json!(["r", key, seen])
+            }
+        }
+    }
+}
+
+/// Session numbers stay below this.
+pub(crate) const PROCESSES_MAX: u64 = 10_000;
+
+/// What this says has had no effect.
+fn is_certain(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Conflict | ErrorKind::Busy { .. } | ErrorKind::HomeUnreachable
+    )
+}
+
+fn is_unknown(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::OutcomeUnknown(_))
+}
+
+fn decode(bytes: &[u8]) -> Vec<i64> {
+    let chunks = bytes.chunks_exact(8).map(|chunk| chunk.try_into());
+    let chunks = chunks.filter_map(std::result::Result::ok);
+    chunks.map(i64::from_le_bytes).collect()
+}
+
+/// The same for all processes of a machine.
+fn nanoseconds() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
