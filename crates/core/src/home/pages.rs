@@ -44,8 +44,6 @@ pub(super) struct Pages {
     image_bytes: usize,
     mob_bytes: usize,
     cache_bytes: usize,
-    /// The highest position as of which a page was installed in this life.
-    installed_last: Position,
 }
 
 /// What is to be written when a page is installed.
@@ -75,7 +73,6 @@ impl Pages {
             image_bytes: 0,
             mob_bytes: 0,
             cache_bytes,
-            installed_last: Position(0),
         }
     }
 
@@ -125,7 +122,6 @@ impl Pages {
         as_of: Position,
         installed: Position,
     ) -> bool {
-        let installed = installed.max(self.installed_last);
         if !self.aside.changes(page).is_empty() {
             return true;
         }
@@ -343,7 +339,6 @@ impl Pages {
 
     /// A page was installed as of a position: its changes up to there are done.
     pub(super) fn installed(&mut self, page: PageId, position: Position) {
-        self.installed_last = self.installed_last.max(position);
         self.aside.forget(page);
         self.leave_mob(page, position);
     }
