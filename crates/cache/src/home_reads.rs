@@ -202,10 +202,10 @@ impl HomeReads {
         let loaded = found.ok_or(Absent::Miss)?;
         let installed = loaded.installed;
         let target = self.bring_to(mark, installed)?;
-        if self
-            .frozen
-            .is_some_and(|at| loaded.image.version() > at.position)
-        {
+        // Own values that are shown before their place may have come after the freeze, and the commit that they name
+        // would excuse at the home what it changed of the pages that are gone.
+        let is_newer = |at: Frozen| loaded.image.version() > at.position || loaded.own.is_some();
+        if self.frozen.is_some_and(is_newer) {
             return Err(Doomed::Newer(self.place(page)).into());
         }
         let at = self.hold(key, loaded);

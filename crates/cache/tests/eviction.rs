@@ -6,8 +6,8 @@ mod common;
 use common::*;
 use thorp_cache::{Cache, Cursor, Doomed, ReadSet};
 use thorp_core::change::SlotSet;
-use thorp_core::door::Publish;
-use thorp_core::ids::{Generation, Millis, Place, Position, Slot};
+use thorp_core::door::{Own, Publish};
+use thorp_core::ids::{CommitId, Generation, MemberId, Millis, Place, Position, Slot};
 use thorp_core::image::{Draft, Image, ImageEdit};
 
 #[test]
@@ -103,6 +103,36 @@ fn the_frozen_read_what_is_old_enough_and_nothing_newer() {
         doomed(Doomed::Newer(place(3)))
     );
     assert_eq!(evidence(&mut set, &cache), Err(Doomed::Newer(place(3))));
+}
+
+#[test]
+fn the_frozen_read_no_own_value_before_its_place() {
+    let (cache, mut set) = (two_pages(), ReadSet::new());
+    assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
+    cache.publish(&evicts(12, 1));
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
+    // A commit of this member changes both pages: what was read of the first is not current with it.
+    let commit = CommitId {
+        member: MemberId(7),
+        sequence: 1,
+    };
+    let own = Own {
+        shown: vec![(page(1), slots(&[0])), (page(2), slots(&[0]))],
+        values: vec![(page(2), slots(&[0]), commit)],
+        ..Own::default()
+    };
+    cache.publish(&Publish {
+        own,
+        ..arrives(12, 2, image(10, &[222, 201, 202]))
+    });
+    assert_eq!(
+        read(&mut set, &cache, 2, 0),
+        doomed(Doomed::Newer(place(2)))
+    );
+    // Whoever begins now reads it, and names the commit.
+    let mut fresh = ReadSet::new();
+    assert_eq!(read(&mut fresh, &cache, 2, 0), Ok(222));
+    assert_eq!(fresh.built_on(), [(HOME, commit)]);
 }
 
 #[test]
