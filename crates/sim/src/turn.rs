@@ -91,19 +91,25 @@ impl World {
 
     /// All is well again: members go back to where they belong.
     pub fn turn_back(&mut self) {
-        let members = self.nodes.iter().filter(|node| node.resident.is_some());
+        // Also those that are down just now, for when they start again.
+        let is_member = |node: &&crate::node::Node| node.kind == NodeKind::Member && !node.rogue;
+        let members = self.nodes.iter().filter(is_member);
         let members: Vec<(NodeNo, usize)> = members.map(|node| (node.no, node.plan)).collect();
         for (no, plan) in members {
-            let site = self.village.members.get(plan).and_then(|plan| plan.site);
             let mut parents = self.nodes[no.0].parents.iter();
-            let at_carried = parents.any(|parent| self.is_carried(*parent));
-            let Some(site) = site.filter(|_| at_carried) else {
+            if !parents.any(|parent| self.is_carried(*parent)) {
                 continue;
+            }
+            let site = self.village.members.get(plan).and_then(|plan| plan.site);
+            let belongs_to = match site {
+                Some(site) => vec![self.site(site)],
+                // It had moved to a site.
+                None => (0..self.village.homes.len()).map(NodeNo).collect(),
             };
             let own = |edge: &crate::link::Edge| edge.child == no && !edge.down.closed;
             let edges = self.edges.iter().filter(|(_, edge)| own(edge));
             let edges: Vec<_> = edges.map(|(id, _)| *id).collect();
-            self.node(no).parents = vec![self.site(site)];
+            self.node(no).parents = belongs_to;
             for edge in edges {
                 self.close(no, edge, "it goes back");
             }
