@@ -290,6 +290,9 @@ impl Member {
         if outcome == Outcome::Refused(Refusal::Forgotten) {
             // The home has forgotten this member: it registers again.
             self.at(home).registration = None;
+            if !self.commits_at(home, AtPart::is_waiting).is_empty() {
+                self.register(home, out);
+            }
         }
         let state = self.at(home);
         let early = state.up.is_held() && !planted::is(Bug::OutcomeTooEarly);
