@@ -23,6 +23,7 @@ use thorp_core::ids::{
 use thorp_core::image::{Content, Image};
 use thorp_core::member::{Member, MemberConfig};
 use thorp_core::message::{CallError, Outcome, PageWrites, Part, Request, Response};
+use thorp_core::note::Note;
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity, issue};
 use thorp_server::{HomeConfigFile, HomeServer, ServerError, SiteConfigFile, SiteServer};
@@ -190,13 +191,19 @@ impl World for MemberWorld {
         }
         self.0.changed.notify_waiters();
     }
+
+    fn note(&mut self, note: Note) {
+        if note == Note::StreamBegan {
+            self.0.state.lock().unwrap().streams += 1;
+            self.0.changed.notify_waiters();
+        }
+    }
 }
 
 impl State {
     fn publish(&mut self, publish: Publish) {
         if publish.reset {
             self.pages.clear();
-            self.streams += 1;
         }
         for (page, image) in publish.images {
             match image {
