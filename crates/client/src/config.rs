@@ -128,7 +128,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// The usual: serializable; reading costs no message; 10 s of staleness at most.
+    /// The usual: serializable; reading costs no message; 10 s of staleness at most. What begins stands no lower than what its
+    /// program saw or wrote before, at any home: for that a home is asked now and then.
     pub fn new() -> Self {
         Session {
             strict: false,

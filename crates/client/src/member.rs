@@ -283,6 +283,9 @@ impl Member {
             outcomes.mark_unchanged();
             match self.link().waits.late(id) {
                 Some(Late::Ended(outcome, by)) => {
+                    if let message::Outcome::Committed { stamp, .. } = outcome {
+                        self.link().raise_floor(stamp);
+                    }
                     return Ok(told(id, outcome, by));
                 }
                 Some(Late::Pending) => {}

@@ -5,7 +5,7 @@ use thorp_core::ids::{CommitId, Position, Stamp};
 /// A transaction that is committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Committed {
-    /// Its id; none if it only read and no home was asked.
+    /// Its id; none if it only read and no home had to judge it.
     pub id: Option<CommitId>,
     /// Its place in the home's order: all of what it read and wrote is as of here. None if it touched no home, or several:
     /// it has a position at each of them.

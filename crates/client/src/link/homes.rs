@@ -2,15 +2,12 @@
 
 use super::lock;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use thorp_core::ids::{EdgeId, HomeId};
 use tokio::sync::watch;
 
 #[derive(Debug)]
 pub(crate) struct Homes {
     known: Mutex<Vec<Known>>,
-    /// How many of them there are: asked with every transaction that only read.
-    count: AtomicUsize,
     changed: watch::Sender<u64>,
 }
 
@@ -26,7 +23,6 @@ impl Homes {
     pub(crate) fn new() -> Self {
         Homes {
             known: Mutex::default(),
-            count: AtomicUsize::new(0),
             changed: watch::Sender::new(0),
         }
     }
@@ -41,16 +37,10 @@ impl Homes {
         for (id, name, edge) in streams {
             is_other |= follow_one(&mut known, id, name, edge);
         }
-        self.count.store(known.len(), Ordering::Relaxed);
         drop(known);
         if is_other {
             self.changed.send_modify(|count| *count += 1);
         }
-    }
-
-    /// Whether nobody has told of a second home.
-    pub(crate) fn is_one(&self) -> bool {
-        self.count.load(Ordering::Relaxed) <= 1
     }
 
     pub(crate) fn all(&self) -> Vec<Known> {

@@ -48,6 +48,8 @@ pub(crate) struct Link {
     is_evicting: AtomicBool,
     handle: OnceLock<Handle<Tap>>,
     idle: Mutex<Vec<ReadSet>>,
+    /// The highest stamp at which a transaction of this program is known to stand.
+    floor: Mutex<Stamp>,
 }
 
 /// An ask under way. Dropped, it is given up; a commit goes on.
@@ -75,6 +77,7 @@ impl Link {
             is_evicting: AtomicBool::new(false),
             handle: OnceLock::new(),
             idle: Mutex::default(),
+            floor: Mutex::default(),
         }
     }
 
@@ -253,6 +256,19 @@ impl Link {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.waits.is_closed()
+    }
+
+    // --- The session's floor (rule 5) ---
+
+    /// What begins now stands no lower: threads of one program tell each other what they saw.
+    pub(crate) fn floor(&self) -> Stamp {
+        *lock(&self.floor)
+    }
+
+    /// A transaction stands at this stamp.
+    pub(crate) fn raise_floor(&self, stamp: Stamp) {
+        let mut floor = lock(&self.floor);
+        *floor = stamp.max(*floor);
     }
 
     // --- Read sets ---

@@ -1,15 +1,16 @@
 //! How a transaction ends.
 
 use super::Transaction;
+use super::stand::Standing;
 use crate::link::{Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
 use thorp_core::ids::{HomeId, Position};
 use thorp_net::driver::now;
 
 impl Transaction {
-    /// Commits. One that only read at one home asks nobody and does not wait (unless the session is strict); one that read at
-    /// several has them say that all of it is still so, in one round trip; one that wrote waits until it is durable at every
-    /// home that it touched.
+    /// Commits. One that only read asks nobody and does not wait (unless the session is strict), if what its homes promised
+    /// fits together; else it asks them, for a round trip. One that wrote waits until it is durable at every home that it
+    /// touched.
     pub fn commit(mut self) -> Result<Committed> {
         self.finish_blocking()
     }
@@ -19,18 +20,22 @@ impl Transaction {
         self.finish().await
     }
 
-    /// As [`Transaction::commit`], for who runs it again. What only read needs no future.
+    /// As [`Transaction::commit`], for who runs it again. What asks nobody needs no future.
     pub(crate) fn finish_blocking(&mut self) -> Result<Committed> {
-        if self.is_free() {
-            return self.finish_free();
+        match self.finish_free() {
+            Some(result) => result,
+            None => block_on(self.finish_at_homes()),
         }
-        block_on(self.finish())
     }
 
     pub(crate) async fn finish(&mut self) -> Result<Committed> {
-        if self.is_free() {
-            return self.finish_free();
+        match self.finish_free() {
+            Some(result) => result,
+            None => self.finish_at_homes().await,
         }
+    }
+
+    async fn finish_at_homes(&mut self) -> Result<Committed> {
         let result = self.commit_at_homes().await;
         self.end(match &result {
             Ok(_) => Ending::Committed,
@@ -39,53 +44,21 @@ impl Transaction {
         result
     }
 
-    /// Whether no home has to be asked (rule 5).
-    fn is_free(&self) -> bool {
-        self.writes.is_empty() && (self.homes.all().is_empty() || self.is_known_here())
-    }
-
-    /// Whether it is known here that there is a moment at which all that was read was so. (Of several homes, too, stamps could
-    /// tell it; they are asked as yet.)
-    fn is_known_here(&self) -> bool {
-        match self.homes.all() {
-            [home] if !self.session.strict => self.is_settled(*home),
-            _ => false,
+    /// Ends without a message, if it may (rule 5). None: homes have to be asked.
+    fn finish_free(&mut self) -> Option<Result<Committed>> {
+        if !self.may_stand() {
+            return None;
         }
-    }
-
-    /// Whether nothing that belongs before what was read at a home is still on its way there (trap 19). In a village of one
-    /// home nothing ever is. The promise is looked at before the evidence, so what it promised is in that.
-    fn is_settled(&self, home: HomeId) -> bool {
-        let link = &self.link;
-        if self.session.optimistic_reads || link.homes.is_one() {
-            return true;
-        }
-        let promised = link.cache.watermark(home);
-        // Evidence that stands still hears of no promise.
-        let is_frozen = self.reads.heard(&link.cache, home) != link.cache.heard(home);
-        self.reads.stamp(home) <= promised && !is_frozen
-    }
-
-    fn finish_free(&mut self) -> Result<Committed> {
-        let result = match self.homes.all().first() {
-            Some(home) => self.validate_here(*home),
-            None => Ok(nothing()),
+        let result = match self.stand() {
+            Ok(Standing::At(committed)) => Ok(committed),
+            Ok(Standing::Lags(_)) => return None,
+            Err(error) => Err(error),
         };
         self.end(match &result {
             Ok(_) => Ending::Free,
             Err(error) => ending_of(error),
         });
-        result
-    }
-
-    /// Rule 5, for one home: what is not doomed was so at the evidence's position.
-    fn validate_here(&mut self, home: HomeId) -> Result<Committed> {
-        let position = self.evidence(home)?;
-        self.check_staleness(home)?;
-        Ok(Committed {
-            position: Some(position),
-            ..nothing()
-        })
+        Some(result)
     }
 
     pub(super) fn evidence(&mut self, home: HomeId) -> Result<Position> {
@@ -94,7 +67,7 @@ impl Transaction {
     }
 
     /// Decision 9: how stale a free read may be.
-    fn check_staleness(&self, home: HomeId) -> Result<()> {
+    pub(super) fn check_staleness(&self, home: HomeId) -> Result<()> {
         if self.link.is_closed() {
             return Err(Error::closed());
         }

@@ -7,6 +7,7 @@ mod read;
 mod roots;
 mod scan;
 mod send;
+mod stand;
 mod typed;
 mod write;
 mod writes;
@@ -20,14 +21,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::{Doomed, ReadSet};
-use thorp_core::ids::{HomeId, ObjectId, Place};
+use thorp_core::ids::{HomeId, ObjectId, Place, Stamp};
 use thorp_core::limits::PARTICIPANTS_MAX;
 use writes::Writes;
 
 /// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over
 /// it; that these fit together is known when it commits. Dropped without [`Transaction::commit`], it has no effect.
 ///
-/// It may read and write segments of several homes (at most [`PARTICIPANTS_MAX`]). Then each of them votes for its part; what
+/// It may read and write segments of several homes (at most [`PARTICIPANTS_MAX`]). If it wrote, each of them votes for its part; what
 /// is in the way of a vote whose outcome a home does not know yet is refused as a [`Conflict`](crate::ErrorKind::Conflict),
 /// and an error tells [whose](Error::home) it is.
 ///
@@ -50,6 +51,8 @@ pub struct Transaction {
     // Keeps the member running.
     _member: Member,
     session: Session,
+    /// Where its program had been when it began: it stands no lower (rule 5).
+    floor: Stamp,
     reads: ReadSet,
     writes: Writes,
     /// Large objects that were read, put together.
@@ -64,6 +67,7 @@ impl Transaction {
     pub(crate) fn begin(member: Member, session: Session) -> Self {
         let link = Arc::clone(member.link());
         Transaction {
+            floor: link.floor(),
             reads: link.take_reads(),
             link,
             _member: member,
@@ -87,6 +91,7 @@ impl Transaction {
     pub(crate) fn restart(&mut self) {
         self.end(Ending::Conflict);
         self.ending = None;
+        self.floor = self.link.floor();
     }
 
     /// Whether what was read is no longer so. What a program concluded from it need not be true either.

@@ -20,13 +20,21 @@ impl Transaction {
         for home in &homes {
             self.evidence(*home)?;
         }
+        if homes.is_empty() {
+            return Ok(nothing());
+        }
+        if self.may_stand()
+            && let Some(committed) = self.stand_when_promised(due).await?
+        {
+            self.link.counters.waited_for_commit(since);
+            return Ok(committed);
+        }
         // While nothing was sent, it is certain that nothing happened: better than an unknown outcome.
         for home in &homes {
             self.link.reach(*home, due).await?;
         }
         let result = match homes.len() {
-            0 => return Ok(nothing()),
-            2.. if self.writes.is_empty() => self.validate_at(homes, due).await,
+            2.. if self.writes.is_empty() => self.validate_at(&homes, due).await,
             _ => self.send(&homes, due).await,
         };
         self.link.counters.waited_for_commit(since);
@@ -41,30 +49,38 @@ impl Transaction {
         homes.filter(takes_part).collect()
     }
 
-    /// Has every home say that what was read there is still so. Nothing is read meanwhile: so all of it was so when the
-    /// first of them was asked. What a commit in doubt has changed, its home does not vouch for; and it is in doubt at one home
-    /// as long as it has been delivered at another only.
-    async fn validate_at(&mut self, mut homes: Vec<HomeId>, due: Instant) -> Result<Committed> {
-        while !homes.is_empty() {
+    /// Asks each home whether what was read there is still so, and to move its clock past the highest stamp that was read. If
+    /// all could, the transaction stands there: what changes what it read has a higher stamp. Else the homes vote: what each of
+    /// them has said is so at one moment, but that moment need not fit into the order of stamps, in which others stand.
+    async fn validate_at(&mut self, homes: &[HomeId], due: Instant) -> Result<Committed> {
+        let (builds_on, after) = self.seen();
+        let (mut left, mut fits) = (homes.to_vec(), true);
+        while !left.is_empty() {
             let mut asked = Vec::new();
-            for home in homes.drain(..) {
+            for home in left.drain(..) {
                 let part = self.part(home, Vec::new())?;
-                let seen = self.seen();
+                let seen = (builds_on.clone(), after);
                 let wait = self.link.ask_commit(vec![part], Vec::new(), seen, due)?;
                 asked.push((home, wait));
             }
             let mut pause = Duration::ZERO;
             for (home, wait) in asked {
-                if let Answered::Busy(asked) = self.answered(wait.await).map_err(only_read)? {
-                    homes.push(home);
-                    pause = pause.max(asked);
+                match self.answered(wait.await).map_err(only_read)? {
+                    Answered::Committed(committed) => fits &= committed.stamp == Some(after),
+                    Answered::Busy(asked) => {
+                        left.push(home);
+                        pause = pause.max(asked);
+                    }
                 }
             }
-            if !homes.is_empty() {
+            if !left.is_empty() {
                 self.wait_while_busy(pause, due).await?;
             }
         }
-        Ok(nothing())
+        match fits {
+            true => Ok(nothing()),
+            false => self.send(homes, due).await.map_err(only_read),
+        }
     }
 
     /// Sends the commit, and again while a home is busy: it says so before anything is recorded (rule 11).
@@ -111,10 +127,10 @@ impl Transaction {
     }
 
     /// What its request names: own commits whose values it read before they were delivered (rule 4), and the highest stamp
-    /// that it saw (rule 5).
+    /// that it saw, or that its program did before (rule 5).
     fn seen(&self) -> (Vec<(HomeId, CommitId)>, Stamp) {
         let stamps = self.reads.homes().map(|home| self.reads.stamp(home));
-        let after = stamps.max().unwrap_or_default();
+        let after = stamps.fold(self.floor, Stamp::max);
         (self.reads.built_on().to_vec(), after)
     }
 
@@ -129,11 +145,14 @@ impl Transaction {
     fn answered(&self, told: Told) -> Result<Answered> {
         let (id, outcome, by) = committed(told)?;
         match outcome {
-            Outcome::Committed { position, stamp } => Ok(Answered::Committed(Committed {
-                id: Some(id),
-                position: by.map(|_| position),
-                stamp: Some(stamp),
-            })),
+            Outcome::Committed { position, stamp } => {
+                self.link.raise_floor(stamp);
+                Ok(Answered::Committed(Committed {
+                    id: Some(id),
+                    position: by.map(|_| position),
+                    stamp: Some(stamp),
+                }))
+            }
             Outcome::Refused(Refusal::Busy { retry_after_ms }) => {
                 let pause = Duration::from_millis(u64::from(retry_after_ms));
                 Ok(Answered::Busy(pause))
