@@ -103,7 +103,11 @@ impl Redirector {
 
     fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
         // What it wrote stays kept: its neighbours get that if it commits (rule 13).
-        self.commits.retain(|_, from| *from != edge);
+        let gone = self.commits.extract_if(.., |_, from| from.edge == edge);
+        // But the outcome of several homes' parts is told to whoever decides, wherever it is then: perhaps not here.
+        for ((home, commit), _) in gone.filter(|(_, from)| from.shared) {
+            self.kept.drop_commit(home, commit);
+        }
         self.calls.retain(|(_, from), _| *from != edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {

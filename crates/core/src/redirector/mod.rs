@@ -91,7 +91,7 @@ pub struct Redirector {
     neighbours: Neighbours,
     homes: BTreeMap<HomeId, Proxy>,
     /// Which child a commit came from, until it is answered.
-    commits: BTreeMap<(HomeId, CommitId), EdgeId>,
+    commits: BTreeMap<(HomeId, CommitId), Origin>,
     /// The edges that a call came up, until it is answered: a child that came
     /// again asks again, and its old edge may bring the same call later still.
     calls: BTreeMap<(CallId, EdgeId), HomeId>,
@@ -168,6 +168,14 @@ impl Core for Redirector {
         let alive = self.neighbours.deadline();
         fetches.chain(alive).chain([self.next_beat]).min()
     }
+}
+
+/// Where a commit on its way up came from.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    edge: EdgeId,
+    /// It is one of several homes' parts: its outcome may go another way.
+    shared: bool,
 }
 
 impl Redirector {
@@ -343,7 +351,8 @@ impl Redirector {
             Up::Decide { home, commit, .. } => {
                 // Its delivery is this child's reply, also where the vote went another way. What is lost here has none.
                 if self.pass_up(home, message, out) {
-                    self.commits.insert((home, commit), edge);
+                    let origin = Origin { edge, shared: true };
+                    self.commits.insert((home, commit), origin);
                 }
             }
             Up::Settled { home, .. } => {
@@ -375,7 +384,11 @@ impl Redirector {
     fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, out: &mut Out) {
         let id = request.id;
         let home = request.home();
-        let in_flight = self.commits.values().filter(|from| **from == edge).count();
+        let in_flight = self
+            .commits
+            .values()
+            .filter(|from| from.edge == edge)
+            .count();
         let member = self
             .below
             .get(&edge)
@@ -401,7 +414,8 @@ impl Redirector {
             request.part.evidence = proxy.up.position;
         }
         self.kept.put(home, id, &request.part.writes, out);
-        self.commits.insert((home, id), edge);
+        let shared = !request.with.is_empty();
+        self.commits.insert((home, id), Origin { edge, shared });
         self.passing.commit(home, id, bytes);
         out.up(up, Up::Commit(request));
     }

@@ -111,7 +111,7 @@ impl Redirector {
                 // The rest may go another way, and nothing of it come here.
                 self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
-                    out.down(*from, message);
+                    out.down(from.edge, message);
                 }
             }
             Down::Refused {
@@ -264,7 +264,7 @@ impl Redirector {
             commit,
             mut changes,
         } = step;
-        let origin = commit.and_then(|id| Some((self.commits.remove(&(home, id))?, id)));
+        let origin = commit.and_then(|id| Some((self.commits.remove(&(home, id))?.edge, id)));
         if let Some(commit) = commit {
             self.passing.commit_ended(home, commit);
             self.kept.fill(home, commit, &mut changes);
@@ -305,7 +305,7 @@ impl Redirector {
         self.passing.commit_ended(home, commit);
         self.kept.drop_commit(home, commit);
         if let Some(from) = self.commits.remove(&(home, commit)) {
-            tell(from, home, commit, outcome, out);
+            tell(from.edge, home, commit, outcome, out);
         }
     }
 }
