@@ -230,10 +230,11 @@ impl Village {
         self
     }
 
-    /// Sometimes edges wear out, again and again (rule 2).
+    /// Sometimes edges wear out, again and again (rule 2). Not so soon that what is reported to a new one, page by page,
+    /// wears that one out, too (rule 13).
     fn with_enterings(mut self, prng: &mut Prng) -> Self {
         if prng.percent(20) {
-            self.enterings_max = EntryNo(prng.range(100, 400) as u32);
+            self.enterings_max = EntryNo(prng.range(500, 1500) as u32);
         }
         self
     }
