@@ -232,7 +232,7 @@ impl<W> Upstream<W> {
     /// Whether the parent has not come as far as this node was before. What it
     /// sends is older than what the node vouches for, and is shown by nobody
     /// until the parent has passed that (rule 13).
-    fn lags(&self) -> bool {
+    pub(crate) fn lags(&self) -> bool {
         self.told < self.position
     }
 
