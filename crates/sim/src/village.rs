@@ -234,7 +234,7 @@ impl Village {
     /// wears that one out, too (rule 13).
     fn with_enterings(mut self, prng: &mut Prng) -> Self {
         if prng.percent(20) {
-            self.enterings_max = EntryNo(prng.range(500, 1500) as u32);
+            self.enterings_max = EntryNo(prng.range(220, 600) as u32);
         }
         self
     }
