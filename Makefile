@@ -6,6 +6,7 @@ FIRST ?= 1
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 ROUNDS ?= 50
+SHARD ?= 1/1
 BENCHES ?= cached_read cached_pages_memory directory_memory village
 BROKEN ?= VoteNotLocked InvalidationLost
 MODEL ?=
@@ -13,7 +14,7 @@ TRANSACTIONS ?= 20000
 PYTHON ?=
 DEMO ?=
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim bugs fuzz bench clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -66,6 +67,11 @@ histories: ## What real processes did under faults, judged by another's checker;
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
+
+campaign: ## A long one, kept in target/: goes on where it stopped: make campaign SEEDS=100000 SHARD=1/1
+	@tree=$$(scripts/simulated_tree.sh) || exit 1; mkdir -p target; \
+	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS) \
+		--shard $(SHARD) --tree "$$tree" --keep target/campaign.jsonl
 
 bugs: ## Every planted bug is caught, and after how many seeds
 	$(CARGO) run --profile sim -p thorp-sim -- bugs

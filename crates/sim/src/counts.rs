@@ -1,13 +1,18 @@
 //! What a campaign counts, to show that every branch was reached.
 
 use crate::faults::Kind;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use thorp_core::message::{FetchRefusal, InvalidCommit, Refusal};
 use thorp_core::note::Note;
 
+/// How often each of several things was seen, by its name.
+pub type Tally = BTreeMap<Cow<'static, str>, u64>;
+
 /// Counts of one run, or of many.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Seeds run.
     pub seeds: u64,
@@ -32,19 +37,21 @@ pub struct Counts {
     /// Transactions given up: no page, no news, too many misses, or on purpose.
     pub given_up: u64,
     /// Commits and pages refused, by kind.
-    pub refusals: BTreeMap<&'static str, u64>,
+    pub refusals: Tally,
     /// Other answers to programs, by kind.
-    pub answers: BTreeMap<&'static str, u64>,
+    pub answers: Tally,
     /// Faults, by kind.
-    pub faults: BTreeMap<Kind, u64>,
+    pub faults: Tally,
     /// Branches of rules, as the cores told them.
-    pub notes: BTreeMap<Note, u64>,
+    pub notes: Tally,
 }
 
-/// The kinds of refusals that a campaign has to see: all but those of rules that are not built
-/// yet (*in doubt*, *no right*, *several homes*), and those that no village is large enough for.
+/// The kinds of refusals that a campaign has to see: all but *no right*, which is not built yet,
+/// and those that no village is large enough for.
 pub const REFUSALS: &[&str] = &[
     "conflict",
+    "in doubt",
+    "refused at another home",
     "busy",
     "full",
     "built on a refused one",
@@ -92,12 +99,22 @@ pub fn kind_of_fetch(refusal: FetchRefusal) -> &'static str {
 impl Counts {
     /// Counts a refusal.
     pub fn refused(&mut self, kind: &'static str) {
-        *self.refusals.entry(kind).or_default() += 1;
+        see(&mut self.refusals, kind);
     }
 
     /// Counts an answer.
     pub fn answered(&mut self, kind: &'static str) {
-        *self.answers.entry(kind).or_default() += 1;
+        see(&mut self.answers, kind);
+    }
+
+    /// Counts a fault.
+    pub fn struck(&mut self, kind: Kind) {
+        see(&mut self.faults, kind.name());
+    }
+
+    /// Counts a branch of a rule.
+    pub fn noted(&mut self, note: Note) {
+        see(&mut self.notes, note.name());
     }
 
     /// Adds the counts of another run.
@@ -125,14 +142,17 @@ impl Counts {
 
     /// Branches that were never reached.
     pub fn notes_missing(&self) -> Vec<&'static str> {
-        let missing = Note::ALL.iter().filter(|n| !self.notes.contains_key(n));
-        missing.map(|note| note.name()).collect()
+        missing(&self.notes, Note::ALL.iter().map(|note| note.name()))
     }
 
     /// Kinds of refusals that never occurred.
     pub fn refusals_missing(&self) -> Vec<&'static str> {
-        let missing = REFUSALS.iter().filter(|k| !self.refusals.contains_key(*k));
-        missing.copied().collect()
+        missing(&self.refusals, REFUSALS.iter().copied())
+    }
+
+    /// Kinds of faults that never struck.
+    pub fn faults_missing(&self) -> Vec<&'static str> {
+        missing(&self.faults, Kind::ALL.iter().map(|kind| kind.name()))
     }
 
     /// Everything that never occurred and should have.
@@ -144,18 +164,20 @@ impl Counts {
         ];
         missing.concat()
     }
+}
 
-    /// Kinds of faults that never struck.
-    pub fn faults_missing(&self) -> Vec<&'static str> {
-        let missing = Kind::ALL.iter().filter(|k| !self.faults.contains_key(k));
-        missing.map(|kind| kind.name()).collect()
+fn see(tally: &mut Tally, name: &'static str) {
+    *tally.entry(Cow::Borrowed(name)).or_default() += 1;
+}
+
+fn add_all(to: &mut Tally, from: &Tally) {
+    for (name, count) in from {
+        *to.entry(name.clone()).or_default() += count;
     }
 }
 
-fn add_all<K: Ord + Copy>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
-    for (key, count) in from {
-        *to.entry(*key).or_default() += count;
-    }
+fn missing(tally: &Tally, names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    names.filter(|name| !tally.contains_key(*name)).collect()
 }
 
 impl fmt::Display for Counts {
@@ -180,25 +202,19 @@ impl fmt::Display for Counts {
             self.doomed,
             self.given_up
         )?;
-        write_all(f, "refusals", self.refusals.iter().map(|(k, n)| (*k, *n)))?;
-        write_all(f, "answers", self.answers.iter().map(|(k, n)| (*k, *n)))?;
-        let faults = self.faults.iter().map(|(k, n)| (k.name(), *n));
-        write_all(f, "faults", faults)?;
-        let notes = self.notes.iter().map(|(k, n)| (k.name(), *n));
-        write_all(f, "notes", notes)?;
+        write_all(f, "refusals", &self.refusals)?;
+        write_all(f, "answers", &self.answers)?;
+        write_all(f, "faults", &self.faults)?;
+        write_all(f, "notes", &self.notes)?;
         writeln!(f, "refusals never seen: {:?}", self.refusals_missing())?;
         writeln!(f, "faults never seen: {:?}", self.faults_missing())?;
         writeln!(f, "notes never seen: {:?}", self.notes_missing())
     }
 }
 
-fn write_all<'a>(
-    f: &mut fmt::Formatter<'_>,
-    title: &str,
-    counts: impl Iterator<Item = (&'a str, u64)>,
-) -> fmt::Result {
+fn write_all(f: &mut fmt::Formatter<'_>, title: &str, tally: &Tally) -> fmt::Result {
     write!(f, "{title}:")?;
-    for (name, count) in counts {
+    for (name, count) in tally {
         write!(f, " {name} {count}")?;
     }
     writeln!(f)

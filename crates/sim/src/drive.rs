@@ -69,7 +69,7 @@ impl World {
                     if turned_away.contains(&note) {
                         self.news_turned_away();
                     }
-                    *self.counts.notes.entry(note).or_default() += 1;
+                    self.counts.noted(note);
                 }
             }
         }

@@ -1,11 +1,15 @@
 //! `thorp-sim`: campaigns of simulated villages.
 
 use clap::{Parser, Subcommand};
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use thorp_core::planted::{self, Bug};
 use thorp_sim::campaign::{self, Catch};
 use thorp_sim::counts::Counts;
+use thorp_sim::kept::Kept;
+use thorp_sim::pieces::{self, Plan, Progress, Ran, Shard};
 use thorp_sim::{Mode, Options, Story};
 
 /// Simulates villages from seeds and checks what must hold.
@@ -37,6 +41,23 @@ enum What {
         /// Plant a bug.
         #[arg(long)]
         bug: Option<String>,
+        #[command(flatten)]
+        keeping: Keeping,
+    },
+    /// Add up what several files keep, and tell what is missing.
+    Sum {
+        /// The files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// The code that was run.
+        #[arg(long)]
+        tree: String,
+        /// The first seed.
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// How many seeds.
+        #[arg(long)]
+        seeds: u64,
     },
     /// Plant each bug in turn, and see whether a checker catches it.
     Bugs {
@@ -55,6 +76,20 @@ enum What {
     },
 }
 
+/// A campaign that can be stopped and goes on where it was, or that several machines share.
+#[derive(clap::Args)]
+struct Keeping {
+    /// Keep what held in this file, and run only what it does not hold yet.
+    #[arg(long, value_name = "FILE", requires = "tree", conflicts_with_all = ["seed", "bug"])]
+    keep: Option<PathBuf>,
+    /// A name for the code that runs (a commit): what other code held counts for nothing.
+    #[arg(long)]
+    tree: Option<String>,
+    /// Only each N-th piece, beginning with the K-th.
+    #[arg(long, value_name = "K/N", default_value = "1/1")]
+    shard: Shard,
+}
+
 fn main() -> ExitCode {
     campaign::keep_panics();
     match Arguments::parse().what {
@@ -65,6 +100,7 @@ fn main() -> ExitCode {
             jobs,
             trace,
             bug,
+            keeping,
         } => {
             let Ok(bug) = find(bug.as_deref()) else {
                 return ExitCode::from(2);
@@ -72,9 +108,19 @@ fn main() -> ExitCode {
             planted::plant(bug);
             match seed {
                 Some(seed) => run_one(seed, trace, bug),
-                None => run_many(first, seeds, jobs, bug),
+                None => run_many(Plan::new(first, seeds, keeping.shard), jobs, bug, &keeping),
             }
         }
+        What::Sum {
+            files,
+            tree,
+            first,
+            seeds,
+        } => failing(sum(
+            &files,
+            &tree,
+            Plan::new(first, seeds, Shard::default()),
+        )),
         What::Bugs {
             bug,
             first,
@@ -121,22 +167,73 @@ fn run_one(seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
     }
 }
 
-fn run_many(first: u64, seeds: u64, jobs: u64, bug: Option<Bug>) -> ExitCode {
-    let begun = Instant::now();
-    let campaign = campaign::run_seeds(first, seeds, jobs);
+fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitCode {
+    let tree = keeping.tree.as_deref().unwrap_or_default();
+    let kept = keeping.keep.as_deref().map(|path| Kept::open(path, tree));
+    let ran = kept.transpose().and_then(|mut kept| {
+        let campaign = pieces::run(plan, jobs, kept.as_mut(), &mut print_progress)?;
+        Ok((campaign, kept.map_or(0, |kept| kept.others())))
+    });
+    failing(ran.map(|(campaign, others)| tell(&campaign, plan, bug, others)))
+}
+
+fn print_progress(progress: &Progress) {
+    let Progress {
+        held,
+        seeds,
+        seconds,
+    } = progress;
+    eprintln!("{held} of {seeds} seeds hold, after {seconds:.0} s");
+}
+
+fn failing(code: io::Result<ExitCode>) -> ExitCode {
+    code.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::from(2)
+    })
+}
+
+fn tell(campaign: &Ran, plan: Plan, bug: Option<Bug>, others: usize) -> ExitCode {
     print!("{}", campaign.counts);
-    println!("time: {:.1} s", begun.elapsed().as_secs_f64());
-    let Some(failed) = campaign.failed else {
-        println!("all {seeds} seeds from {first} hold");
-        return print_missing(&campaign.counts, seeds);
+    println!("time: {:.1} s", campaign.seconds);
+    if others > 0 {
+        println!("{others} pieces that other code held are not counted");
+    }
+    let Some(failed) = &campaign.failed else {
+        println!("all {} seeds {plan} hold", campaign.counts.seeds);
+        return print_missing(&campaign.counts, campaign.counts.seeds);
     };
     let again = campaign::retell(failed.seed);
     again.tail.iter().for_each(|line| println!("{line}"));
-    print_failure(&failed, bug);
+    print_failure(failed, bug);
     if again.result != failed.result {
         println!("told again, the seed ends otherwise: {:?}", again.result);
     }
     ExitCode::FAILURE
+}
+
+/// What several files keep, as if one machine had done it.
+fn sum(files: &[PathBuf], tree: &str, plan: Plan) -> io::Result<ExitCode> {
+    let kept = files.iter().map(|path| Kept::open(path, tree));
+    let kept = kept.collect::<io::Result<Vec<_>>>()?.into_iter();
+    let Some(kept) = kept.reduce(Kept::joined) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let open: Vec<u64> = plan
+        .pieces()
+        .filter(|piece| !kept.has(*piece))
+        .map(|piece| piece.first)
+        .collect();
+    if !open.is_empty() {
+        println!("not run yet: the pieces from the seeds {open:?}");
+        return Ok(ExitCode::FAILURE);
+    }
+    let campaign = Ran {
+        counts: kept.counts(),
+        seconds: kept.seconds(),
+        failed: None,
+    };
+    Ok(tell(&campaign, plan, None, kept.others()))
 }
 
 /// A large campaign has to see everything that can happen: what it never saw is not tried.

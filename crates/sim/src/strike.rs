@@ -62,7 +62,7 @@ impl World {
             {
                 let now = self.now;
                 self.trace.line(|| format!("{now:?} fault {}", kind.name()));
-                *self.counts.faults.entry(kind).or_default() += 1;
+                self.counts.struck(kind);
                 self.strikes_left -= 1;
             }
         }

@@ -16,16 +16,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_cache::{Cache, ReadError};
-use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Answer, Ask};
 use thorp_core::ids::{
     CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
     SegmentId, Stamp,
 };
-use thorp_core::image::Overflow;
-use thorp_core::limits::WATERMARK_WAIT_MS;
-use thorp_core::message::{InvalidCommit, Outcome, PageWrites, Part, Refusal, Request};
-use thorp_core::snapshot::{Lagging, Sight};
+use thorp_core::message::Outcome;
+use thorp_core::snapshot::Sight;
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
@@ -76,7 +73,7 @@ pub enum Phase {
 pub struct Waiting {
     /// What was asked.
     pub asked: Rc<Asked>,
-    learned: Vec<(ObjectId, Known)>,
+    pub(super) learned: Vec<(ObjectId, Known)>,
 }
 
 /// A session.
@@ -104,7 +101,7 @@ pub struct Session {
     pub(super) large: Option<Large>,
     pub(super) staged: BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
     /// How its last commit ended.
-    earlier: Option<(CommitId, bool)>,
+    pub(super) earlier: Option<(CommitId, bool)>,
     pub(super) tokens: u64,
     pub(super) visits: u64,
 }
@@ -331,93 +328,6 @@ impl Session {
         Ok(self.ask_to_commit(transaction, sight.position, context))
     }
 
-    /// It may not stand yet where it would: a home is asked to promise more, once; then it is
-    /// validated at its homes (rule 5).
-    pub fn lags(
-        &mut self,
-        mut transaction: Box<Transaction>,
-        evidence: Position,
-        lagging: &Lagging,
-        context: &Context<'_>,
-    ) -> Wish {
-        if std::mem::replace(&mut transaction.promised, true) {
-            return self.ask_to_commit(transaction, evidence, context);
-        }
-        self.phase = Phase::Promising(transaction);
-        let at_least = lagging.stamp;
-        let request = Request::Watermark { at_least };
-        let home = lagging.homes[0];
-        Wish::Ask(Ask::Call { home, request }, Some(WATERMARK_WAIT_MS))
-    }
-
-    fn ask_to_commit(
-        &mut self,
-        transaction: Box<Transaction>,
-        evidence: Position,
-        context: &Context<'_>,
-    ) -> Wish {
-        let after = self.stamp_floor.max(transaction.reads.stamp(self.home));
-        let part = transaction.part(evidence);
-        let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
-        let part = if wrong { self.spoil(part) } else { part };
-        let drawn = self.draw_builds_on(context);
-        let wrong = wrong || drawn.iter().any(|(_, committed)| !committed);
-        let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
-        let own = transaction.reads.built_on().iter().copied();
-        let builds_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
-        let asked = Rc::new(Asked {
-            member: context.member,
-            parts: vec![part],
-            seen: transaction.seen.clone(),
-            acknowledged: transaction.acknowledged.clone(),
-            wrong,
-            builds_on: builds_on.clone(),
-            after,
-        });
-        let ask = Ask::Commit {
-            parts: asked.parts.clone(),
-            builds_on,
-            after,
-        };
-        let waiting = Waiting {
-            asked: asked.clone(),
-            learned: transaction.learned(),
-        };
-        self.phase = Phase::Committing(Box::new(waiting));
-        let patience = self.patience(context);
-        Wish::Commit(transaction, asked, ask, patience)
-    }
-
-    /// Now and then a transaction names an earlier one, that was committed or refused.
-    fn draw_builds_on(&mut self, context: &Context<'_>) -> Option<(CommitId, bool)> {
-        let earlier = self.earlier.filter(|_| !context.healed);
-        earlier.filter(|_| self.prng.percent(4))
-    }
-
-    /// Makes a request that no right program would make.
-    fn spoil(&mut self, mut part: Part) -> Part {
-        match self.prng.below(5) {
-            0 => part.evidence = Position(part.evidence.0 + 1_000_000),
-            1 => {
-                let again = part.writes.clone();
-                part.writes.extend(again);
-            }
-            2 => part
-                .writes
-                .iter_mut()
-                .for_each(|writes| writes.page.segment = SegmentId(9_999)),
-            3 => part
-                .writes
-                .iter_mut()
-                .for_each(|writes| writes.page.page.0 |= PageNo::OVERFLOW_FIRST.0),
-            _ => part.writes.iter_mut().for_each(name_unstaged),
-        }
-        if part.writes.is_empty() {
-            part.evidence = Position(part.evidence.0 + 1_000_000);
-        }
-        part
-    }
-
     pub(super) fn patience(&mut self, context: &Context<'_>) -> Option<u64> {
         let impatient = !context.healed && self.prng.percent(25);
         impatient.then(|| self.prng.range(200, 5_000))
@@ -460,108 +370,6 @@ impl Session {
         }
     }
 
-    /// Its transaction becomes one with another session's at another home of the same member, if
-    /// both are fit for that: tells what is asked then.
-    pub fn join(&mut self, other: &mut Session, cache: &Cache) -> Option<Rc<Asked>> {
-        let Phase::Committing(own) = &mut self.phase else {
-            return None;
-        };
-        let fits = other.home != self.home && !own.asked.wrong;
-        let Phase::Pairing(transaction) = &mut other.phase else {
-            return None;
-        };
-        let evidence = transaction.reads.evidence(cache, other.home).ok();
-        let part = transaction.part(evidence.filter(|_| fits)?);
-        let learned = transaction.learned();
-        let seen = transaction.reads.stamp(other.home).max(other.stamp_floor);
-        let mut builds_on = own.asked.builds_on.clone();
-        builds_on.extend(transaction.reads.built_on());
-        let mut asked = Asked {
-            parts: own.asked.parts.iter().cloned().chain([part]).collect(),
-            seen: own.asked.seen.clone(),
-            acknowledged: BTreeMap::new(),
-            after: own.asked.after.max(seen),
-            builds_on,
-            ..*own.asked
-        };
-        asked.parts.sort_by_key(|part| part.home);
-        asked.seen.extend(transaction.seen.clone());
-        for (home, known) in [
-            (self.home, &own.asked.acknowledged),
-            (other.home, &transaction.acknowledged),
-        ] {
-            let known = known.get(&home).copied();
-            asked.acknowledged.extend(known.map(|known| (home, known)));
-        }
-        let asked = Rc::new(asked);
-        own.asked = asked.clone();
-        other.wait += 1;
-        other.phase = Phase::Committing(Box::new(Waiting {
-            asked: asked.clone(),
-            learned,
-        }));
-        Some(asked)
-    }
-
-    /// Its transaction that only read, if it waits for another one: with its sight.
-    pub fn reader(&mut self, cache: &Cache) -> Option<Sight> {
-        let home = self.home;
-        let Phase::Pairing(transaction) = &mut self.phase else {
-            return None;
-        };
-        let reads = transaction.is_read_only() && !self.strict;
-        reads.then(|| transaction.reads.sight(cache, home).ok())?
-    }
-
-    /// The transaction that waited for another one is done with it.
-    pub fn paired(&mut self) -> Option<Box<Transaction>> {
-        match std::mem::replace(&mut self.phase, Phase::Resting) {
-            Phase::Pairing(transaction) => Some(transaction),
-            other => {
-                self.phase = other;
-                None
-            }
-        }
-    }
-
-    fn outcome(&mut self, waiting: &Waiting, outcome: &Outcome) {
-        match outcome {
-            Outcome::Committed { position, stamp } => {
-                self.stamp_floor = self.stamp_floor.max(*stamp);
-                self.floor = self.floor.max(*position);
-                self.progress += 1;
-                self.learn(&waiting.learned);
-            }
-            Outcome::Refused(Refusal::Conflict { object }) => {
-                self.known.remove(object);
-            }
-            Outcome::Refused(Refusal::Invalid { reason }) => match reason {
-                InvalidCommit::NoSuchSegment => self.leave_passing(),
-                InvalidCommit::Generation { object, .. } | InvalidCommit::Patch { object } => {
-                    self.known.remove(object);
-                }
-                InvalidCommit::NotStaged => self.registration = None,
-                _ => {}
-            },
-            Outcome::Refused(_) => {}
-        }
-    }
-
-    /// A read-only transaction has committed without a message.
-    pub fn read_only_done(&mut self, transaction: &Transaction, evidence: Position, stamp: Stamp) {
-        self.stamp_floor = self.stamp_floor.max(stamp);
-        self.floor = self.floor.max(evidence);
-        self.progress += 1;
-        self.learn(&transaction.learned());
-    }
-
-    fn learn(&mut self, learned: &[(ObjectId, Known)]) {
-        self.known.extend(learned.iter().copied());
-        while self.known.len() > 40 {
-            self.known.pop_first();
-        }
-    }
-
     /// The asked commit that it waits for.
     pub fn committing(&self) -> Option<&Rc<Asked>> {
         match &self.phase {
@@ -595,22 +403,5 @@ impl Session {
             Phase::Calling(errand) => format!("calling {errand:?}"),
             Phase::Stopped => "stopped".into(),
         }
-    }
-}
-
-/// Writes values that nobody has staged.
-fn name_unstaged(writes: &mut PageWrites) {
-    let value = NewValue::Staged(Overflow {
-        bytes: 10_000,
-        first: PageNo(PageNo::OVERFLOW_FIRST.0 + 1_000_000),
-        pages: 2,
-    });
-    for (_, op) in &mut writes.slots {
-        let value = value.clone();
-        let generation = op.generation();
-        *op = match op {
-            WriteOp::Create { .. } => WriteOp::Create { generation, value },
-            _ => WriteOp::Write { generation, value },
-        };
     }
 }

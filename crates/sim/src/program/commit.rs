@@ -1,0 +1,157 @@
+//! How a session's transaction asks to commit, and what it learns of that.
+
+use super::session::{Context, Known, Phase, Session, Waiting, Wish};
+use super::transaction::Transaction;
+use crate::history::Asked;
+use std::rc::Rc;
+use thorp_core::change::{NewValue, WriteOp};
+use thorp_core::door::Ask;
+use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Stamp};
+use thorp_core::image::Overflow;
+use thorp_core::limits::WATERMARK_WAIT_MS;
+use thorp_core::message::{InvalidCommit, Outcome, PageWrites, Part, Refusal, Request};
+use thorp_core::snapshot::Lagging;
+
+impl Session {
+    /// It may not stand yet where it would: a home is asked to promise more, once; then it is
+    /// validated at its homes (rule 5).
+    pub fn lags(
+        &mut self,
+        mut transaction: Box<Transaction>,
+        evidence: Position,
+        lagging: &Lagging,
+        context: &Context<'_>,
+    ) -> Wish {
+        if std::mem::replace(&mut transaction.promised, true) {
+            return self.ask_to_commit(transaction, evidence, context);
+        }
+        self.phase = Phase::Promising(transaction);
+        let at_least = lagging.stamp;
+        let request = Request::Watermark { at_least };
+        let home = lagging.homes[0];
+        Wish::Ask(Ask::Call { home, request }, Some(WATERMARK_WAIT_MS))
+    }
+
+    pub(super) fn ask_to_commit(
+        &mut self,
+        transaction: Box<Transaction>,
+        evidence: Position,
+        context: &Context<'_>,
+    ) -> Wish {
+        let after = self.stamp_floor.max(transaction.reads.stamp(self.home));
+        let part = transaction.part(evidence);
+        let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
+        let part = if wrong { self.spoil(part) } else { part };
+        let drawn = self.draw_builds_on(context);
+        let wrong = wrong || drawn.iter().any(|(_, committed)| !committed);
+        let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
+        let own = transaction.reads.built_on().iter().copied();
+        let builds_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
+        let asked = Rc::new(Asked {
+            member: context.member,
+            parts: vec![part],
+            seen: transaction.seen.clone(),
+            acknowledged: transaction.acknowledged.clone(),
+            wrong,
+            builds_on: builds_on.clone(),
+            after,
+        });
+        let ask = Ask::Commit {
+            parts: asked.parts.clone(),
+            builds_on,
+            after,
+        };
+        let waiting = Waiting {
+            asked: asked.clone(),
+            learned: transaction.learned(),
+        };
+        self.phase = Phase::Committing(Box::new(waiting));
+        let patience = self.patience(context);
+        Wish::Commit(transaction, asked, ask, patience)
+    }
+
+    /// Now and then a transaction names an earlier one, that was committed or refused.
+    fn draw_builds_on(&mut self, context: &Context<'_>) -> Option<(CommitId, bool)> {
+        let earlier = self.earlier.filter(|_| !context.healed);
+        earlier.filter(|_| self.prng.percent(4))
+    }
+
+    /// Makes a request that no right program would make.
+    fn spoil(&mut self, mut part: Part) -> Part {
+        match self.prng.below(5) {
+            0 => part.evidence = Position(part.evidence.0 + 1_000_000),
+            1 => {
+                let again = part.writes.clone();
+                part.writes.extend(again);
+            }
+            2 => part
+                .writes
+                .iter_mut()
+                .for_each(|writes| writes.page.segment = SegmentId(9_999)),
+            3 => part
+                .writes
+                .iter_mut()
+                .for_each(|writes| writes.page.page.0 |= PageNo::OVERFLOW_FIRST.0),
+            _ => part.writes.iter_mut().for_each(name_unstaged),
+        }
+        if part.writes.is_empty() {
+            part.evidence = Position(part.evidence.0 + 1_000_000);
+        }
+        part
+    }
+
+    pub(super) fn outcome(&mut self, waiting: &Waiting, outcome: &Outcome) {
+        match outcome {
+            Outcome::Committed { position, stamp } => {
+                self.stamp_floor = self.stamp_floor.max(*stamp);
+                self.floor = self.floor.max(*position);
+                self.progress += 1;
+                self.learn(&waiting.learned);
+            }
+            Outcome::Refused(Refusal::Conflict { object }) => {
+                self.known.remove(object);
+            }
+            Outcome::Refused(Refusal::Invalid { reason }) => match reason {
+                InvalidCommit::NoSuchSegment => self.leave_passing(),
+                InvalidCommit::Generation { object, .. } | InvalidCommit::Patch { object } => {
+                    self.known.remove(object);
+                }
+                InvalidCommit::NotStaged => self.registration = None,
+                _ => {}
+            },
+            Outcome::Refused(_) => {}
+        }
+    }
+
+    /// A read-only transaction has committed without a message.
+    pub fn read_only_done(&mut self, transaction: &Transaction, evidence: Position, stamp: Stamp) {
+        self.stamp_floor = self.stamp_floor.max(stamp);
+        self.floor = self.floor.max(evidence);
+        self.progress += 1;
+        self.learn(&transaction.learned());
+    }
+
+    fn learn(&mut self, learned: &[(ObjectId, Known)]) {
+        self.known.extend(learned.iter().copied());
+        while self.known.len() > 40 {
+            self.known.pop_first();
+        }
+    }
+}
+
+/// Writes values that nobody has staged.
+fn name_unstaged(writes: &mut PageWrites) {
+    let value = NewValue::Staged(Overflow {
+        bytes: 10_000,
+        first: PageNo(PageNo::OVERFLOW_FIRST.0 + 1_000_000),
+        pages: 2,
+    });
+    for (_, op) in &mut writes.slots {
+        let value = value.clone();
+        let generation = op.generation();
+        *op = match op {
+            WriteOp::Create { .. } => WriteOp::Create { generation, value },
+            _ => WriteOp::Write { generation, value },
+        };
+    }
+}

@@ -1,0 +1,75 @@
+//! How the transactions of two sessions at two homes become one (rule 10).
+
+use super::session::{Phase, Session, Waiting};
+use super::transaction::Transaction;
+use crate::history::Asked;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use thorp_cache::Cache;
+use thorp_core::snapshot::Sight;
+
+impl Session {
+    /// Its transaction becomes one with another session's at another home of the same member, if
+    /// both are fit for that: tells what is asked then.
+    pub fn join(&mut self, other: &mut Session, cache: &Cache) -> Option<Rc<Asked>> {
+        let Phase::Committing(own) = &mut self.phase else {
+            return None;
+        };
+        let fits = other.home != self.home && !own.asked.wrong;
+        let Phase::Pairing(transaction) = &mut other.phase else {
+            return None;
+        };
+        let evidence = transaction.reads.evidence(cache, other.home).ok();
+        let part = transaction.part(evidence.filter(|_| fits)?);
+        let learned = transaction.learned();
+        let seen = transaction.reads.stamp(other.home).max(other.stamp_floor);
+        let mut builds_on = own.asked.builds_on.clone();
+        builds_on.extend(transaction.reads.built_on());
+        let mut asked = Asked {
+            parts: own.asked.parts.iter().cloned().chain([part]).collect(),
+            seen: own.asked.seen.clone(),
+            acknowledged: BTreeMap::new(),
+            after: own.asked.after.max(seen),
+            builds_on,
+            ..*own.asked
+        };
+        asked.parts.sort_by_key(|part| part.home);
+        asked.seen.extend(transaction.seen.clone());
+        for (home, known) in [
+            (self.home, &own.asked.acknowledged),
+            (other.home, &transaction.acknowledged),
+        ] {
+            let known = known.get(&home).copied();
+            asked.acknowledged.extend(known.map(|known| (home, known)));
+        }
+        let asked = Rc::new(asked);
+        own.asked = asked.clone();
+        other.wait += 1;
+        other.phase = Phase::Committing(Box::new(Waiting {
+            asked: asked.clone(),
+            learned,
+        }));
+        Some(asked)
+    }
+
+    /// Its transaction that only read, if it waits for another one: with its sight.
+    pub fn reader(&mut self, cache: &Cache) -> Option<Sight> {
+        let home = self.home;
+        let Phase::Pairing(transaction) = &mut self.phase else {
+            return None;
+        };
+        let reads = transaction.is_read_only() && !self.strict;
+        reads.then(|| transaction.reads.sight(cache, home).ok())?
+    }
+
+    /// The transaction that waited for another one is done with it.
+    pub fn paired(&mut self) -> Option<Box<Transaction>> {
+        match std::mem::replace(&mut self.phase, Phase::Resting) {
+            Phase::Pairing(transaction) => Some(transaction),
+            other => {
+                self.phase = other;
+                None
+            }
+        }
+    }
+}
