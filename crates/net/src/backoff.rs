@@ -9,9 +9,15 @@ use crate::config::{BACKOFF_MAX, BACKOFF_MIN};
 /// site do not all come back in the same instant.
 #[derive(Debug)]
 pub struct Backoff {
+    jitter: Jitter,
+    failures: u32,
+}
+
+/// Cuts waits at random.
+#[derive(Debug)]
+pub(crate) struct Jitter {
     /// Seeded by std at random for each process; all the randomness a jitter needs.
     hasher: RandomState,
-    failures: u32,
     draws: u64,
 }
 
@@ -19,9 +25,8 @@ impl Backoff {
     /// A fresh row of waits.
     pub fn new() -> Self {
         Self {
-            hasher: RandomState::new(),
+            jitter: Jitter::new(),
             failures: 0,
-            draws: 0,
         }
     }
 
@@ -31,13 +36,27 @@ impl Backoff {
             .saturating_mul(1 << self.failures.min(DOUBLINGS_MAX))
             .min(BACKOFF_MAX);
         self.failures = self.failures.saturating_add(1);
-        let half = step / 2;
-        half + half.mul_f64(self.draw())
+        self.jitter.cut(step)
     }
 
     /// A connection stood: the next failure begins from the shortest wait again.
     pub fn succeeded(&mut self) {
         self.failures = 0;
+    }
+}
+
+impl Jitter {
+    pub(crate) fn new() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            draws: 0,
+        }
+    }
+
+    /// Between half of a wait and all of it.
+    pub(crate) fn cut(&mut self, wait: Duration) -> Duration {
+        let half = wait / 2;
+        half + half.mul_f64(self.draw())
     }
 
     /// A number from 0 up to (not including) 1.

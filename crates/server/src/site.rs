@@ -118,6 +118,7 @@ fn parents(config: &SiteConfigFile) -> Vec<ParentConfig> {
             expect_name: parent.name.clone(),
             delay: one_way(parent.one_way_ms),
             on_demand: false,
+            heals_every: None,
         })
         .collect()
 }

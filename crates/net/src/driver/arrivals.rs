@@ -7,11 +7,11 @@ use thorp_core::ids::Peer;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
-use super::config::{ParentConfig, STOOD_MIN, net_config};
+use super::config::{ParentConfig, STOOD_MIN};
 use super::edges::{ParentState, Shared};
 use super::time::now;
-use crate::{Backoff, Config, Connection, DialError, ErrorKind, Identity, Incoming, Limits};
-use crate::{Listener, dial};
+use super::turning::{Answered, Caller, Patience, Refused};
+use crate::{Backoff, Connection, ErrorKind, Incoming, Listener};
 
 /// A connection that the loop has not taken yet.
 pub(super) enum Arrival {
@@ -61,7 +61,7 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
     }
 }
 
-/// Dials one parent, and again whenever it is lost, for ever.
+/// Dials one parent (or one of several, in an order of preference), and again whenever it is lost, for ever.
 ///
 /// The waits between grow ([`Backoff`]) until an edge was good: the parent had begun a home's stream down it, and it was not
 /// this node that ended it; or it stood for [`STOOD_MIN`], as one to a site does whose home is out of reach. So a parent that
@@ -69,26 +69,36 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
 pub(super) struct Dialer {
     pub(super) index: usize,
     pub(super) parent: ParentConfig,
-    pub(super) identity: Identity,
-    pub(super) hello: Peer,
-    pub(super) limits: Limits,
+    pub(super) caller: Caller,
     pub(super) arrivals: mpsc::Sender<Arrival>,
     pub(super) wanted: watch::Receiver<u64>,
     pub(super) shared: Arc<Shared>,
 }
 
+/// A connection to a parent, from giving it to the loop to the end of its edge.
+struct Held {
+    /// Sent, or dropped, by the loop.
+    ended: oneshot::Receiver<()>,
+    place: usize,
+    since: Instant,
+    /// Another parent was left for this one.
+    turned: bool,
+}
+
 impl Dialer {
     pub(super) async fn run(mut self) {
         let mut backoff = Backoff::new();
+        let mut patience = self.parent.heals_every.map(Patience::new);
         let mut said = String::new();
-        let hello = encode_hello(&self.hello);
         loop {
             self.be_wanted().await;
-            match self.dial(&hello).await {
-                Ok((connection, peer)) => {
-                    let since = Instant::now();
+            match self.dial().await {
+                Ok(answered) => {
                     said.clear();
-                    let Some(good) = self.hold(connection, peer).await else {
+                    let Some(held) = self.give(answered, false).await else {
+                        return;
+                    };
+                    let Some((good, since)) = self.hold(held, patience.as_mut()).await else {
                         return;
                     };
                     self.ended();
@@ -96,7 +106,7 @@ impl Dialer {
                         backoff.succeeded();
                     }
                 }
-                Err((words, kind)) => {
+                Err(Refused { words, kind }) => {
                     self.say(&words, kind, &mut said);
                     self.lost(&words);
                 }
@@ -113,28 +123,21 @@ impl Dialer {
         }
     }
 
-    async fn dial(&self, hello: &[u8]) -> Result<(Connection, Peer), (String, Option<ErrorKind>)> {
-        let config = Config {
-            delay: self.parent.delay,
-            limits: self.limits.clone(),
-            ..net_config(self.hello.kind)
-        };
-        let expect_name = self.parent.expect_name.as_deref();
+    async fn dial(&self) -> Result<Answered, Refused> {
         let addresses = &self.parent.addresses;
-        let connection = dial(addresses, &self.identity, expect_name, hello, &config).await;
-        let connection = connection.map_err(|error| (error.to_string(), kind_of(&error)))?;
-        match decode_hello(&connection.peer().hello) {
-            Some(peer) => Ok((connection, peer)),
-            None => {
-                let words = "its hello does not say who answers".to_owned();
-                Err((words, Some(ErrorKind::PeerMisbehaved)))
-            }
+        match self.parent.heals_every {
+            Some(_) => self.caller.first(addresses).await,
+            None => self.caller.call(addresses).await,
         }
     }
 
-    /// Gives the connection to the loop and waits until its edge has ended; tells whether the edge was good. `None` if the
-    /// driver is gone.
-    async fn hold(&self, connection: Connection, peer: Peer) -> Option<bool> {
+    /// Gives a connection to the loop. `None` if the driver is gone.
+    async fn give(&self, answered: Answered, turned: bool) -> Option<Held> {
+        let Answered {
+            connection,
+            peer,
+            place,
+        } = answered;
         info!(
             parent = peer.name,
             address = connection.peer().address,
@@ -148,7 +151,48 @@ impl Dialer {
             held,
         };
         self.arrivals.send(arrival).await.ok()?;
-        Some(ended.await.is_ok())
+        Some(Held {
+            ended,
+            place,
+            since: Instant::now(),
+            turned,
+        })
+    }
+
+    /// Waits until the edge has ended; tells whether it was good, and since when it stood. A parent that is preferred takes its
+    /// place as soon as it answers. `None` if the driver is gone.
+    async fn hold(
+        &self,
+        mut held: Held,
+        mut patience: Option<&mut Patience>,
+    ) -> Option<(bool, Instant)> {
+        loop {
+            let better = self.better(held.place, patience.as_deref_mut());
+            tokio::select! {
+                ended = &mut held.ended => {
+                    if let Some(patience) = patience.filter(|_| held.turned) {
+                        patience.lost(held.since.elapsed());
+                    }
+                    return Some((ended.is_ok(), held.since));
+                }
+                // The loop ends the one edge when it takes the other.
+                answered = better => held = self.give(answered, true).await?,
+            }
+        }
+    }
+
+    /// Waits until a parent that comes before a place answers: for ever, if none does.
+    async fn better(&self, place: usize, patience: Option<&mut Patience>) -> Answered {
+        let before = self.parent.addresses.get(..place).unwrap_or_default();
+        let Some(patience) = patience.filter(|_| !before.is_empty()) else {
+            return std::future::pending().await;
+        };
+        loop {
+            tokio::time::sleep(patience.wait()).await;
+            if let Ok(answered) = self.caller.first(before).await {
+                return answered;
+            }
+        }
     }
 
     fn ended(&mut self) {
@@ -196,7 +240,7 @@ pub(super) fn encode_hello(hello: &Peer) -> Vec<u8> {
     postcard::to_allocvec(hello).unwrap_or_default()
 }
 
-fn decode_hello(hello: &[u8]) -> Option<Peer> {
+pub(super) fn decode_hello(hello: &[u8]) -> Option<Peer> {
     match postcard::take_from_bytes::<Peer>(hello) {
         Ok((mut peer, [])) => {
             peer.name = printable(&peer.name);
@@ -210,8 +254,4 @@ fn decode_hello(hello: &[u8]) -> Option<Peer> {
 fn printable(name: &str) -> String {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
     name.chars().map(shown).collect()
-}
-
-fn kind_of(error: &DialError) -> Option<ErrorKind> {
-    error.attempts.last().map(|(_, error)| error.kind())
 }

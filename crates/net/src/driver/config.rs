@@ -39,6 +39,9 @@ pub struct ParentConfig {
     pub delay: LinkDelay,
     /// It is dialed only when it is [wanted](super::Handle::want_parents), once for each time.
     pub on_demand: bool,
+    /// The addresses are those of several parents, in an order of preference: the first that answers is the parent. So often
+    /// those before it are tried again, and turned to when one answers (rule 13). Without it, any address is as good.
+    pub heals_every: Option<Duration>,
 }
 
 /// Limits of a driver. The defaults are the constants of the same names.
@@ -79,7 +82,15 @@ impl ParentConfig {
             expect_name: None,
             delay: LinkDelay::default(),
             on_demand: false,
+            heals_every: None,
         }
+    }
+
+    /// The addresses are those of several parents, the preferred ones first.
+    #[must_use]
+    pub fn healing(mut self, every: Duration) -> Self {
+        self.heals_every = Some(every);
+        self
     }
 
     /// It is dialed only when it is wanted.
@@ -147,6 +158,8 @@ pub(super) const ARRIVALS_MAX: usize = 16;
 /// A connection to a parent that stood as long was good even if no home's stream ever began: dialing again begins without a
 /// long wait.
 pub(super) const STOOD_MIN: Duration = Duration::from_secs(5);
+/// Of several parents, one that has not answered for as long is not waited for alone. They are near: a second is long.
+pub(super) const TURN_STAGGER: Duration = Duration::from_secs(1);
 /// Edges that are closed and still write what was queued.
 pub(super) const LEAVING_MAX: usize = 1024;
 /// Between looks at whether everything is written, during a shutdown.

@@ -25,6 +25,7 @@ mod reader;
 mod run;
 mod time;
 mod turn;
+mod turning;
 
 pub use config::{
     ASKS_WAITING_MAX, DriverConfig, DriverLimits, EDGES_MAX, FLUSH_TIME_MAX, INBOX_BYTES_MAX,

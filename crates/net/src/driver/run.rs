@@ -17,6 +17,7 @@ use super::handle::{Command, Handle, is_counted};
 use super::reader::{Event, Inbox};
 use super::time::Alarm;
 use super::turn::Turn;
+use super::turning::Caller;
 
 /// Joins a core to sockets, time, and the rest of its world.
 ///
@@ -148,12 +149,16 @@ impl<C: Core> Driver<C> {
                     false => ParentState::Dialing,
                 },
             });
+            let caller = Caller::new(
+                &parent,
+                self.config.identity.clone(),
+                (self.config.hello.kind, &self.hello),
+                self.config.net_limits.clone(),
+            );
             let dialer = Dialer {
                 index,
                 parent,
-                identity: self.config.identity.clone(),
-                hello: self.config.hello.clone(),
-                limits: self.config.net_limits.clone(),
+                caller,
                 arrivals: self.arrived.clone(),
                 wanted: self.shared.wanted.subscribe(),
                 shared: Arc::clone(&self.shared),

@@ -195,11 +195,23 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
                 peer,
                 held,
             } => {
+                self.leave(index);
                 let edge = self.open(connection, peer, Direction::Up, None, Some(held));
                 self.shared.set_parent(index, ParentState::Connected(edge));
             }
         }
         self.carry_out();
+    }
+
+    /// Another parent takes the place of one that is still there: that edge ends first, so the core has one at a time.
+    fn leave(&mut self, index: usize) {
+        let present = self.shared.parents().into_iter().nth(index);
+        if let Some(ParentState::Connected(edge)) = present.map(|parent| parent.state)
+            && self.edges.get(edge).is_some()
+        {
+            self.close(edge, "a parent that is preferred has answered");
+            self.carry_out();
+        }
     }
 
     fn open(

@@ -11,4 +11,5 @@ mod latency;
 mod life;
 mod memory;
 mod toy;
+mod turning;
 mod village;

@@ -1,0 +1,195 @@
+//! Calling a parent, and turning from one to another (rule 13).
+//!
+//! A parent has several addresses, tried in turn; or there are several parents in an order of preference
+//! ([`ParentConfig::heals_every`]), of which the first that answers is the parent. What answers late is not waited for alone,
+//! and what comes before the present one is tried again now and then: so a site that was split is one again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thorp_core::ids::{NodeKind, Peer};
+use tokio::task::JoinSet;
+
+use super::arrivals::decode_hello;
+use super::config::{ParentConfig, TURN_STAGGER, net_config};
+use crate::backoff::Jitter;
+use crate::{Address, Config, Connection, DialError, ErrorKind, Identity, Limits, dial};
+
+/// Whoever dials one parent.
+#[derive(Clone)]
+pub(super) struct Caller {
+    pub(super) identity: Identity,
+    /// Encoded.
+    pub(super) hello: Arc<[u8]>,
+    pub(super) config: Config,
+    pub(super) expect_name: Option<String>,
+}
+
+/// A parent that has answered.
+pub(super) struct Answered {
+    pub(super) connection: Connection,
+    pub(super) peer: Peer,
+    /// Which of the addresses, where their order says which is preferred.
+    pub(super) place: usize,
+}
+
+/// None has answered.
+pub(super) struct Refused {
+    pub(super) words: String,
+    pub(super) kind: Option<ErrorKind>,
+}
+
+/// How long a node stays where it is before it tries again what it would rather have: less often, if what it turned to did
+/// not stand.
+pub(super) struct Patience {
+    every: Duration,
+    doublings: u32,
+    jitter: Jitter,
+}
+
+impl Caller {
+    pub(super) fn new(
+        parent: &ParentConfig,
+        identity: Identity,
+        (kind, hello): (NodeKind, &[u8]),
+        limits: Limits,
+    ) -> Self {
+        let config = Config {
+            delay: parent.delay,
+            limits,
+            ..net_config(kind)
+        };
+        Self {
+            identity,
+            hello: hello.into(),
+            config,
+            expect_name: parent.expect_name.clone(),
+        }
+    }
+
+    /// Tries the addresses in turn.
+    pub(super) async fn call(&self, addresses: &[Address]) -> Result<Answered, Refused> {
+        let expect_name = self.expect_name.as_deref();
+        let dialing = dial(
+            addresses,
+            &self.identity,
+            expect_name,
+            &self.hello,
+            &self.config,
+        );
+        let connection = dialing.await.map_err(|error| Refused::from(&error))?;
+        match decode_hello(&connection.peer().hello) {
+            Some(peer) => Ok(Answered {
+                connection,
+                peer,
+                place: 0,
+            }),
+            None => Err(Refused {
+                words: "its hello does not say who answers".to_owned(),
+                kind: Some(ErrorKind::PeerMisbehaved),
+            }),
+        }
+    }
+
+    /// The first that answers, in their order; who has not answered within [`TURN_STAGGER`] is not waited for alone.
+    pub(super) async fn first(&self, addresses: &[Address]) -> Result<Answered, Refused> {
+        let mut waiting = addresses.iter().cloned().enumerate();
+        let mut refused = Vec::new();
+        // Given up with this future.
+        let mut calls = JoinSet::new();
+        loop {
+            if let Some((place, address)) = waiting.next() {
+                let caller = self.clone();
+                calls.spawn(async move {
+                    let answered = caller.call(&[address]).await;
+                    answered.map(|answered| Answered { place, ..answered })
+                });
+            }
+            let ended = match waiting.len() {
+                0 => Ok(calls.join_next().await),
+                _ => tokio::time::timeout(TURN_STAGGER, calls.join_next()).await,
+            };
+            match ended {
+                Ok(Some(Ok(Ok(answered)))) => return Ok(answered),
+                Ok(Some(Ok(Err(one)))) => refused.push(one),
+                // A call neither panics nor is given up while it is waited for.
+                Ok(Some(Err(_))) => {}
+                Ok(None) if waiting.len() == 0 => return Err(Refused::all(refused)),
+                Ok(None) | Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Refused {
+    fn all(refused: Vec<Refused>) -> Self {
+        let kind = refused.last().and_then(|one| one.kind);
+        let words: Vec<String> = refused.into_iter().map(|one| one.words).collect();
+        let words = match words.is_empty() {
+            true => "no address to call".to_owned(),
+            false => words.join("; "),
+        };
+        Self { words, kind }
+    }
+}
+
+impl From<&DialError> for Refused {
+    fn from(error: &DialError) -> Self {
+        Self {
+            words: error.to_string(),
+            kind: error.attempts.last().map(|(_, error)| error.kind()),
+        }
+    }
+}
+
+impl Patience {
+    pub(super) fn new(every: Duration) -> Self {
+        Self {
+            every,
+            doublings: 0,
+            jitter: Jitter::new(),
+        }
+    }
+
+    /// The time until the next try, cut by up to half at random: the members of a site do not all turn in one instant.
+    pub(super) fn wait(&mut self) -> Duration {
+        self.jitter.cut(self.step())
+    }
+
+    /// What was turned to is lost. If it did not stand for long, it is tried less often.
+    pub(super) fn lost(&mut self, stood: Duration) {
+        match stood < self.every.saturating_mul(TRUSTED_AFTER) {
+            true => self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX),
+            false => self.doublings = 0,
+        }
+    }
+
+    fn step(&self) -> Duration {
+        self.every.saturating_mul(1 << self.doublings)
+    }
+}
+
+/// What was turned to and stood for so many times as long as one waits for it, is worth turning to again.
+const TRUSTED_AFTER: u32 = 3;
+/// From ten seconds, the usual, to five minutes.
+const DOUBLINGS_MAX: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_stand_is_tried_ever_more_rarely() {
+        let every = Duration::from_secs(10);
+        let mut patience = Patience::new(every);
+        let is_cut = |wait: Duration, step: Duration| wait >= step / 2 && wait <= step;
+        assert!(is_cut(patience.wait(), every));
+        for _ in 0..100 {
+            patience.lost(every);
+        }
+        let longest = every * (1 << DOUBLINGS_MAX);
+        assert!(is_cut(patience.wait(), longest));
+        patience.lost(every * TRUSTED_AFTER);
+        assert!(is_cut(patience.wait(), every));
+    }
+}

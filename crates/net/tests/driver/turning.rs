@@ -1,0 +1,135 @@
+//! Several parents in an order of preference: the first that answers, and back to it (rule 13).
+
+use std::time::Duration;
+
+use thorp_core::door::{Effect, Input};
+use thorp_net::driver::ParentState;
+use thorp_net::{Address, BACKOFF_MIN};
+
+use crate::common::Village;
+use crate::toy::{self, child, parent_at, silent, start};
+
+/// A child that prefers the first.
+fn prefers(village: &Village, addresses: &[&Address]) -> toy::Running {
+    let mut config = child(village, addresses[0]);
+    let addresses = addresses.iter().map(|address| (*address).clone());
+    config.parents[0].addresses = addresses.collect();
+    config.parents[0].heals_every = Some(BACKOFF_MIN);
+    start(config, silent())
+}
+
+fn second(village: &Village) -> Address {
+    match village.unix() {
+        Address::Unix(path) => Address::Unix(path.with_file_name("second.sock")),
+        tcp @ Address::Tcp { .. } => tcp,
+    }
+}
+
+fn at(child: &toy::Running) -> String {
+    child.handle.edges()[0].address.clone()
+}
+
+async fn parent(village: &Village, address: &Address) -> toy::Running {
+    let (config, _) = parent_at(village, address).await;
+    start(config, silent())
+}
+
+#[tokio::test]
+async fn a_preferred_parent_is_turned_to_when_it_is_there_again() {
+    let village = Village::new();
+    let (site, neighbour) = (village.unix(), second(&village));
+    let _carrier = parent(&village, &neighbour).await;
+    let mut anna = prefers(&village, &[&site, &neighbour]);
+    let Input::Connected { edge: first, .. } = anna.next().await else {
+        panic!("the neighbour is there");
+    };
+    assert_eq!(at(&anna), neighbour.to_string());
+
+    let dedicated = parent(&village, &site).await;
+    // Never two at a time.
+    assert_eq!(anna.next().await, Input::Disconnected { edge: first });
+    let Input::Connected { edge: second, .. } = anna.next().await else {
+        panic!("the site is there");
+    };
+    assert_eq!(at(&anna), site.to_string());
+    let state = anna.handle.parents()[0].state.clone();
+    assert_eq!(state, ParentState::Connected(second));
+
+    dedicated.task.abort();
+    assert_eq!(anna.next().await, Input::Disconnected { edge: second });
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert_eq!(at(&anna), neighbour.to_string());
+}
+
+#[tokio::test]
+async fn the_first_of_all_is_left_for_nobody() {
+    let village = Village::new();
+    let (site, neighbour) = (village.unix(), second(&village));
+    let (_site, _carrier) = (
+        parent(&village, &site).await,
+        parent(&village, &neighbour).await,
+    );
+    let mut anna = prefers(&village, &[&site, &neighbour]);
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    tokio::time::sleep(4 * BACKOFF_MIN).await;
+    assert_eq!(at(&anna), site.to_string());
+    assert!(anna.heard.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn who_does_not_answer_is_not_waited_for_alone() {
+    let village = Village::new();
+    // The system takes the call, and nobody ever says a word: a process that was stopped.
+    let stopped = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stopped: Address = stopped.local_addr().unwrap().to_string().parse().unwrap();
+    let neighbour = village.unix();
+    let _carrier = parent(&village, &neighbour).await;
+    let mut anna = prefers(&village, &[&stopped, &neighbour]);
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert_eq!(at(&anna), neighbour.to_string());
+}
+
+#[tokio::test]
+async fn what_nobody_answered_is_told_of_all() {
+    let village = Village::new();
+    let (site, neighbour) = (village.unix(), second(&village));
+    let anna = prefers(&village, &[&site, &neighbour]);
+    let why = loop {
+        match anna.handle.parents().first().map(|parent| &parent.state) {
+            Some(ParentState::Lost { why, .. }) => break why.clone(),
+            _ => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    for address in [site, neighbour] {
+        assert!(why.contains(&address.to_string()), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn an_edge_that_the_core_closed_is_dialed_from_the_first_again() {
+    let village = Village::new();
+    let (site, neighbour) = (village.unix(), second(&village));
+    let _carrier = parent(&village, &neighbour).await;
+    let mut config = child(&village, &site);
+    config.parents[0].addresses.push(neighbour.clone());
+    config.parents[0].heals_every = Some(Duration::from_secs(3600));
+    // What a core does with a parent that is silent.
+    let mut up = None;
+    let mut anna = start(
+        config,
+        Box::new(move |_, input, out| match input {
+            Input::Connected { edge, .. } => up = Some(*edge),
+            Input::Tick => out
+                .effects
+                .extend(up.map(|up| Effect::Close(up, "it is silent"))),
+            _ => {}
+        }),
+    );
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    let _site = parent(&village, &site).await;
+    anna.handle.input(Input::Tick).unwrap();
+    assert_eq!(anna.next().await, Input::Tick);
+    assert!(matches!(anna.next().await, Input::Disconnected { .. }));
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert_eq!(at(&anna), site.to_string());
+}
