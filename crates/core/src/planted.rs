@@ -54,6 +54,8 @@ bugs! {
     ToldBeforeDurable,
     /// Trap 10: a restarted home's clock forgets what it promised.
     CeilingForgotten,
+    /// Trap 10: a validated reader is told that it stands above the reserved ceiling.
+    ReaderAboveCeiling,
     /// Rule 10: a vote is not logged: a home that restarts has forgotten it.
     VoteForgotten,
     /// Rule 10: what a vote read and wrote is not locked.

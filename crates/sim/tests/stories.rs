@@ -76,6 +76,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::PatchFillsHole, "trap-07-patch-meets-a-hole"),
     (Bug::GenerationNotChecked, "trap-07-patch-meets-a-hole"),
     (Bug::CeilingForgotten, "trap-10-forgotten-promise"),
+    (Bug::ReaderAboveCeiling, "trap-10-reader-above-the-ceiling"),
     (Bug::ToldBeforeDurable, "trap-10-told-before-durable"),
     (Bug::VoteForgotten, "in-doubt-asks"),
     (Bug::VoteNotLocked, "trap-14-deadlock"),

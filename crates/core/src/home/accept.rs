@@ -65,7 +65,7 @@ impl Home {
             Ok(effects) if request.part.writes.is_empty() => {
                 debug_assert!(effects.changes.is_empty());
                 let after = request.after;
-                self.read_only(edge, whose.id, after, out);
+                self.read_only(now, edge, whose.id, after, out);
             }
             Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
             Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
@@ -157,10 +157,20 @@ impl Home {
     /// A strict transaction that wrote nothing is told when everything it was
     /// validated against is durable; it stands after all of that. What will change what it
     /// read has a stamp above the clock: so it stands at the stamp that it wanted, if the clock
-    /// could be moved past that (rule 5).
-    pub(super) fn read_only(&mut self, edge: EdgeId, id: CommitId, after: Stamp, out: &mut Out) {
+    /// could be moved past that (rule 5), and stays so when the home starts again (rule 12).
+    pub(super) fn read_only(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        id: CommitId,
+        after: Stamp,
+        out: &mut Out,
+    ) {
         out.note(Note::ReadOnlyValidated);
-        let stamp = match self.clock.is_past(after) {
+        let forgets = planted::is(Bug::ReaderAboveCeiling);
+        let reserves = self.room && self.clock.wants_reserve(now.wall) && !forgets;
+        let is_kept = reserves || self.clock.keeps(after) || forgets;
+        let stamp = match self.clock.is_past(after) && is_kept {
             true => after,
             false => Stamp::default(),
         };
@@ -168,7 +178,11 @@ impl Home {
             position: self.tip,
             stamp,
         };
-        self.after_all(Then::Tell(edge, id, outcome), out);
+        let then = Then::Tell(edge, id, outcome);
+        match reserves {
+            true => self.append(now, Vec::new(), then, out),
+            false => self.after_all(then, out),
+        }
     }
 
     /// Puts effects at the next position of the log, under this home's own stamp.

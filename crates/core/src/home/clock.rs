@@ -51,8 +51,7 @@ impl Clock {
     /// Whether more has to be reserved, seen from this time.
     pub(super) fn wants_reserve(&self, wall: Millis) -> bool {
         let ahead = self.last.max(Stamp::clock_of(wall));
-        let reserved = self.reserving.map_or(self.ceiling, |(_, ceiling)| ceiling);
-        ahead + Stamp::clock_of(Millis(CLOCK_RESERVE_MS / 2)) > reserved
+        ahead + Stamp::clock_of(Millis(CLOCK_RESERVE_MS / 2)) > self.reserved()
     }
 
     /// Reserves; the operation goes into the batch with this mark.
@@ -86,9 +85,18 @@ impl Clock {
         }
     }
 
-    /// Whether all that is stamped from now on lies above a stamp.
+    /// Whether all that is stamped from now on lies above a stamp, in this life of the home.
     pub(super) fn is_past(&self, stamp: Stamp) -> bool {
         self.last >= stamp.clock
+    }
+
+    /// Whether that is so in the next life, too, once what is appended is durable (rule 12).
+    pub(super) fn keeps(&self, stamp: Stamp) -> bool {
+        stamp.clock <= self.reserved()
+    }
+
+    fn reserved(&self) -> u64 {
+        self.reserving.map_or(self.ceiling, |(_, ceiling)| ceiling)
     }
 
     /// A watermark: below `open`, the lowest stamp of a commit that was accepted or
@@ -167,5 +175,27 @@ mod tests {
         assert!(clock.watermark(None) > of_other(5_000));
         clock.move_up(wall, of_other(CLOCK_DRIFT_MS_MAX));
         assert!(clock.watermark(None) < of_other(5_001), "that is too far");
+    }
+
+    #[test]
+    fn what_lies_above_the_ceiling_is_not_kept() {
+        let mut clock = Clock::new(HomeId(1), 0);
+        let wall = Millis(100_000);
+        clock.reserve(wall, Mark(1));
+        clock.durable(Mark(1));
+        let of_other = Stamp {
+            clock: Stamp::clock_of(wall.plus(CLOCK_RESERVE_MS + 1)),
+            home: HomeId(2),
+        };
+        clock.move_up(wall, of_other);
+        assert!(clock.is_past(of_other) && !clock.keeps(of_other));
+        let mut restarted = Clock::new(HomeId(1), clock.ceiling);
+        assert!(restarted.stamp(wall) < of_other, "it is forgotten");
+        assert!(clock.wants_reserve(wall));
+        clock.reserve(wall, Mark(2));
+        assert!(clock.keeps(of_other), "once that is durable");
+        clock.durable(Mark(2));
+        let mut restarted = Clock::new(HomeId(1), clock.ceiling);
+        assert!(restarted.stamp(wall) > of_other);
     }
 }

@@ -1,12 +1,14 @@
 //! Nothing above the durable end of the log is sent or promised (rule 1), and
 //! watermarks are kept (rules 5 and 12).
 
-use crate::failure::{Checked, demand};
+use crate::failure::{Checked, Failure, demand};
 use crate::time::NodeNo;
 use crate::world::World;
 use thorp_core::door::Publish;
+use thorp_core::home::records;
 use thorp_core::ids::{HomeId, Position, Stamp};
 use thorp_core::message::{Down, Message, Up};
+use thorp_core::storage::{Reader, StorageError, Table};
 
 /// Looks at a message as it is sent.
 pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
@@ -51,6 +53,33 @@ fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
     if let Some(watermark) = watermark {
         promised(world, from, home, position, watermark)?;
     }
+    let vouched = match message {
+        Down::Told { stamp, .. } => Some(*stamp),
+        _ => watermark,
+    };
+    vouched.map_or(Ok(()), |stamp| reserved(world, from, stamp))
+}
+
+/// What a home promises, or says of where a reader stands, it does not forget when it starts
+/// again (rule 12).
+fn reserved(world: &World, from: NodeNo, stamp: Stamp) -> Checked {
+    let Some((home, disk)) = &world.nodes[from.0].home else {
+        return Ok(());
+    };
+    let key = records::CLOCK_KEY;
+    let wrong = |error: StorageError| Failure::new("disk", error.to_string());
+    let value = disk.get(Table::Meta, key).map_err(wrong)?;
+    let ceiling = value.map(|value| records::decode::<u64>(Table::Meta, key, &value));
+    let ceiling = ceiling.transpose().map_err(wrong)?.unwrap_or_default();
+    demand!(
+        stamp.clock <= ceiling,
+        "ceiling",
+        "home {home} vouches for {stamp:?}, and has reserved {:?} durably",
+        Stamp {
+            clock: ceiling,
+            home: *home
+        }
+    );
     Ok(())
 }
 
