@@ -1,186 +1,18 @@
 //! A member's commits: at one home, or by the votes of several (rules 6, 10 and 11).
 
 use super::at_home::AtHome;
+use super::in_flight::{AtPart, InFlight, PartState};
 use super::{Member, Purpose, own};
 use crate::door::{Answer, Out};
-use crate::ids::{CommitId, EdgeId, HomeId, Millis, Position, Registration, Stamp, Ticket};
+use crate::ids::{CommitId, EdgeId, HomeId, Millis, Position, Registration, Stamp};
 use crate::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX};
 use crate::message::{
-    CallError, CommitRequest, Decision, InvalidCommit, Outcome, Part, Participant, Refusal,
-    Request, Response, Up,
+    CallError, CommitRequest, Decision, InvalidCommit, Outcome, Participant, Refusal, Request,
+    Response, Up,
 };
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use alloc::vec::Vec;
-
-/// A commit that has not ended everywhere.
-#[derive(Debug)]
-pub(super) struct InFlight {
-    /// Who waits for the answer; nobody, once it was given.
-    pub(super) ticket: Option<Ticket>,
-    parts: Vec<AtPart>,
-    /// The commits that it builds on, and at which home.
-    builds_on: Vec<(HomeId, CommitId)>,
-    /// What it stands above.
-    after: Stamp,
-    /// What the votes came to, if there are several homes.
-    decision: Option<Decision>,
-}
-
-/// A commit at one of its homes.
-#[derive(Debug)]
-pub(super) struct AtPart {
-    part: Part,
-    pub(super) bytes: usize,
-    /// Under which registration it was sent.
-    registration: Option<Registration>,
-    state: PartState,
-    /// The answer was lost with an edge: it has to be asked for (rule 11).
-    lost: bool,
-    /// Its values are shown before they are delivered (rule 3).
-    shown: bool,
-}
-
-/// How far a part has come.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum PartState {
-    /// It waits for a registration or for a way to its home.
-    Waiting,
-    /// It was sent.
-    Sent,
-    /// Its home has voted.
-    Voted(Stamp),
-    /// It has ended.
-    Ended(Outcome),
-}
-
-impl InFlight {
-    pub(super) fn new(
-        ticket: Ticket,
-        parts: Vec<Part>,
-        builds_on: Vec<(HomeId, CommitId)>,
-        after: Stamp,
-    ) -> Self {
-        let at_part = |part: Part| AtPart {
-            bytes: part.bytes(),
-            part,
-            registration: None,
-            state: PartState::Waiting,
-            lost: false,
-            shown: false,
-        };
-        InFlight {
-            ticket: Some(ticket),
-            parts: parts.into_iter().map(at_part).collect(),
-            builds_on,
-            after,
-            decision: None,
-        }
-    }
-
-    pub(super) fn parts(&self) -> &[AtPart] {
-        &self.parts
-    }
-
-    fn at(&mut self, home: HomeId) -> Option<&mut AtPart> {
-        self.parts.iter_mut().find(|at| at.part.home == home)
-    }
-
-    fn is_shared(&self) -> bool {
-        self.parts.len() > 1
-    }
-
-    /// What follows from what is known: *abort* from one refusal, *commit* from
-    /// all votes, or from one home that was told so by another way.
-    fn decide(&self) -> Option<Decision> {
-        let states = || self.parts.iter().map(|at| &at.state);
-        let refused = |state: &PartState| matches!(state, PartState::Ended(Outcome::Refused(_)));
-        if states().any(refused) {
-            return Some(Decision::Abort);
-        }
-        let committed = |state: &PartState| match state {
-            PartState::Ended(Outcome::Committed { stamp, .. }) => Some(*stamp),
-            _ => None,
-        };
-        if let Some(stamp) = states().find_map(committed) {
-            return Some(Decision::Commit(stamp));
-        }
-        let votes: Option<Vec<Stamp>> = states()
-            .map(|state| match state {
-                PartState::Voted(stamp) => Some(*stamp),
-                _ => None,
-            })
-            .collect();
-        votes?.into_iter().max().map(Decision::Commit)
-    }
-
-    /// Why it was refused: the first reason that is not another home's.
-    fn refusal(&self) -> Option<(HomeId, Refusal)> {
-        let refusals = self.parts.iter().filter_map(|at| match &at.state {
-            PartState::Ended(Outcome::Refused(refusal)) => Some((at.part.home, refusal.clone())),
-            _ => None,
-        });
-        refusals.min_by_key(|(_, refusal)| *refusal == Refusal::Elsewhere)
-    }
-
-    /// How it is known to have ended: over several homes before they deliver it. And its home,
-    /// if that is the only one.
-    fn committed(&self) -> Option<(Option<HomeId>, Outcome)> {
-        if self.is_shared() {
-            let Some(Decision::Commit(stamp)) = self.decision else {
-                return None;
-            };
-            let is_seen = self.parts.iter().all(AtPart::can_be_seen);
-            let position = Position::default();
-            return is_seen.then_some((None, Outcome::Committed { position, stamp }));
-        }
-        let first = self.parts.first()?;
-        match &first.state {
-            PartState::Ended(outcome) => Some((Some(first.part.home), outcome.clone())),
-            _ => None,
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        let mut parts = self.parts.iter();
-        parts.all(|at| matches!(at.state, PartState::Ended(_)))
-    }
-}
-
-impl AtPart {
-    pub(super) fn home(&self) -> HomeId {
-        self.part.home
-    }
-
-    /// Whether the program finds what it wrote there.
-    fn can_be_seen(&self) -> bool {
-        self.shown || self.part.writes.is_empty() || matches!(self.state, PartState::Ended(_))
-    }
-
-    /// It waits for its answer, which has to be asked for.
-    pub(super) fn is_lost(&self) -> bool {
-        self.lost && self.state == PartState::Sent
-    }
-
-    pub(super) fn is_waiting(&self) -> bool {
-        self.state == PartState::Waiting
-    }
-
-    pub(super) fn is_under_way(&self) -> bool {
-        matches!(self.state, PartState::Sent | PartState::Voted(_))
-    }
-
-    /// An id that was sent once, and answered as forgotten, was not executed:
-    /// no other copy of it is on its way. So it is as good as unknown to the home.
-    fn certain(&self, outcome: Outcome) -> Outcome {
-        match outcome {
-            Outcome::Refused(Refusal::Forgotten) if !self.lost => {
-                Outcome::Refused(Refusal::Unknown)
-            }
-            outcome => outcome,
-        }
-    }
-}
 
 impl Member {
     pub(super) fn commit(&mut self, commit: InFlight, out: &mut Out) {
@@ -201,6 +33,7 @@ impl Member {
                 .for_each(|t| out.answer(t, told.clone()));
         }
         let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
+        self.give_way(&homes, out);
         self.commits.insert(id, commit);
         for home in homes {
             self.register(home, out);
@@ -221,19 +54,41 @@ impl Member {
         }
         let outruns = parts.iter().any(|at| self.would_outrun(at.home()));
         if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns {
-            return Err(Refusal::Busy {
-                retry_after_ms: BUSY_RETRY_MS,
-            });
+            return Err(busy());
         }
         Ok(())
     }
 
     /// Whether the commit just counted lies so far above one that waits for its
-    /// answer that the home might forget that one's outcome (rule 11).
+    /// answer that the home might forget that one's outcome (rule 11). What a home
+    /// has voted for it keeps, however far its member goes on.
     fn would_outrun(&self, home: HomeId) -> bool {
-        let waiting = self.commits_at(home, |_| true);
-        let oldest = waiting.first().map_or(self.sequence, |id| id.sequence);
-        self.sequence - oldest >= COMMITS_IN_FLIGHT_MAX as u64
+        let mut open = self.commits_at(home, |at| !at.has_voted()).into_iter();
+        open.any(|id| self.is_outrun(id) && !self.may_give_way(id))
+    }
+
+    fn is_outrun(&self, id: CommitId) -> bool {
+        self.sequence - id.sequence >= COMMITS_IN_FLIGHT_MAX as u64
+    }
+
+    /// Whether it waits for the way to one of several homes: nothing of it was sent.
+    fn may_give_way(&self, id: CommitId) -> bool {
+        let commit = self.commits.get(&id);
+        commit
+            .is_some_and(|commit| commit.is_shared() && commit.parts.iter().all(AtPart::is_waiting))
+    }
+
+    /// What waits for one home must not hold up the others: before it is outrun
+    /// there its program is told busy, and may ask again under a new id.
+    fn give_way(&mut self, homes: &[HomeId], out: &mut Out) {
+        for home in homes {
+            for id in self.commits_at(*home, AtPart::is_waiting) {
+                if self.is_outrun(id) && self.may_give_way(id) {
+                    out.note(Note::RefusedBusy);
+                    self.ended(*home, id, Outcome::Refused(busy()), out);
+                }
+            }
+        }
     }
 
     /// The ways to all homes of a commit, once each has registered this member
@@ -468,9 +323,7 @@ impl Member {
     pub(super) fn give_back_commits(&mut self, home: HomeId, failure: &CallError, out: &mut Out) {
         let refusal = match failure {
             CallError::Full => Refusal::Full,
-            _ => Refusal::Busy {
-                retry_after_ms: BUSY_RETRY_MS,
-            },
+            _ => busy(),
         };
         for id in self.commits_at(home, AtPart::is_waiting) {
             self.ended(home, id, Outcome::Refused(refusal.clone()), out);
@@ -500,6 +353,8 @@ impl Member {
             self.kept.drop_commit(home, id);
             if let Some(at) = self.commits.get_mut(&id).and_then(|c| c.at(home)) {
                 at.lost = true;
+                // What was shown of it ended with the old stream.
+                at.shown = false;
             }
             if decided {
                 self.send_decision(home, id, out);
@@ -543,5 +398,11 @@ impl Member {
             // A home that has no room to end the id is asked again with the next tick.
             _ => {}
         }
+    }
+}
+
+fn busy() -> Refusal {
+    Refusal::Busy {
+        retry_after_ms: BUSY_RETRY_MS,
     }
 }

@@ -4,6 +4,7 @@
 
 mod at_home;
 mod commits;
+mod in_flight;
 mod own;
 mod program;
 mod resync;
@@ -12,7 +13,7 @@ mod tests;
 mod upward;
 
 use at_home::AtHome;
-use commits::InFlight;
+use in_flight::InFlight;
 
 use crate::alive::{AliveLimits, Neighbours};
 use crate::door::{Answer, Core, Direction, Input, Out};

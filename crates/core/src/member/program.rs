@@ -1,6 +1,6 @@
 //! What the program asks of its member: pages, commits, calls, watches.
 
-use super::commits::InFlight;
+use super::in_flight::InFlight;
 use super::{Called, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
 use crate::ids::{HomeId, Millis, Place, SegmentId, Ticket};

@@ -5,8 +5,8 @@ use crate::change::{NewValue, WriteOp};
 use crate::codec;
 use crate::door::{Answer, Ask, Core, Direction, Effect, Input, Out};
 use crate::ids::{
-    EdgeId, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Position,
-    Registration, SegmentId, Slot, Stamp, Ticket,
+    CommitId, EdgeId, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer,
+    Position, Registration, SegmentId, Slot, Stamp, Ticket,
 };
 use crate::limits::{
     COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX,
@@ -45,8 +45,12 @@ impl Village {
         self.sent.clear();
         self.tell(Input::Disconnected { edge: self.edge });
         self.edge = self.edge.next();
+        self.begin_at(HOME, self.edge);
+    }
+
+    fn begin_at(&mut self, home: HomeId, edge: EdgeId) {
         self.tell(Input::Connected {
-            edge: self.edge,
+            edge,
             direction: Direction::Up,
             peer: Peer {
                 kind: NodeKind::Redirector,
@@ -54,14 +58,15 @@ impl Village {
                 name: String::from("r"),
             },
         });
-        self.down(Down::Begin {
-            home: HOME,
+        let begin = Down::Begin {
+            home,
             name: String::from("h"),
-            epoch: Epoch(self.edge.0),
+            epoch: Epoch(edge.0),
             position: Position(1),
             watermark: Stamp::default(),
             silent_ms: 0,
-        });
+        };
+        self.down_on(edge, begin);
     }
 
     fn tell(&mut self, input: Input) {
@@ -92,15 +97,51 @@ impl Village {
     }
 
     fn down(&mut self, message: Down) {
-        self.tell(Input::Received {
-            edge: self.edge,
-            message: Message::Down(message),
-        });
+        self.down_on(self.edge, message);
+    }
+
+    fn down_on(&mut self, edge: EdgeId, message: Down) {
+        let message = Message::Down(message);
+        self.tell(Input::Received { edge, message });
+    }
+
+    /// Another home registers this member: the second that was asked.
+    fn answer_there(&mut self, home: HomeId, edge: EdgeId) {
+        let call = CallId {
+            member: MemberId(1),
+            number: 2,
+        };
+        let result = Ok(Response::Registered(Registration(1)));
+        self.down_on(edge, Down::Answer { home, call, result });
+    }
+
+    /// Another home tells a commit.
+    fn told_there(&mut self, home: HomeId, edge: EdgeId, sequence: u64) {
+        let commit = CommitId {
+            member: MemberId(1),
+            sequence,
+        };
+        let (position, stamp) = (Position(1), Stamp::default());
+        let told = Down::Told {
+            home,
+            commit,
+            position,
+            stamp,
+        };
+        self.down_on(edge, told);
     }
 
     fn commit(&mut self, number: u64, bytes: usize) {
+        self.commit_at(number, &[(HOME, bytes)]);
+    }
+
+    fn commit_at(&mut self, number: u64, at: &[(HomeId, usize)]) {
+        let parts = at.iter().map(|(home, bytes)| Part {
+            home: *home,
+            ..part(*bytes)
+        });
         let ask = Ask::Commit {
-            parts: Vec::from([part(bytes)]),
+            parts: parts.collect(),
             builds_on: Vec::new(),
             after: Stamp::default(),
         };
@@ -222,6 +263,28 @@ fn small_commits_go_together_and_wait_behind_a_large_one() {
     village.answer_all();
     let told: Vec<u64> = village.answers.iter().map(|(ticket, _)| ticket.0).collect();
     assert_eq!(told, Vec::from_iter(0..11));
+}
+
+#[test]
+fn what_waits_for_room_on_another_edge_holds_up_nothing_here() {
+    const THERE: HomeId = HomeId(2);
+    let mut village = Village::new();
+    village.begin_at(THERE, EdgeId(100));
+    village.answer_there(THERE, EdgeId(100));
+    // The way there is full.
+    village.commit_at(1, &[(THERE, COMMIT_BYTES_MAX)]);
+    village.commit_at(2, &[(HOME, 1)]);
+    village.answer_all();
+    village.commit_at(3, &[(HOME, 1), (THERE, 6 << 20)]);
+    assert_eq!(village.commits_sent(), 0);
+    village.commit_at(4, &[(HOME, 1)]);
+    assert_eq!(village.commits_sent(), 1);
+    village.answer_all();
+    let told: Vec<u64> = village.answers.iter().map(|(ticket, _)| ticket.0).collect();
+    assert_eq!(told, [2, 4]);
+    // Room comes there, and what waited goes.
+    village.told_there(THERE, EdgeId(100), 1);
+    assert_eq!(village.commits_sent(), 1);
 }
 
 #[test]

@@ -2,11 +2,12 @@
 //! would end the edge to its parent (rule 15). What does not fit waits, in
 //! order, for the answers to what was sent.
 
-use super::commits::{AtPart, InFlight};
+use super::in_flight::{AtPart, InFlight};
 use super::{Called, Member, Purpose};
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, HomeId, Registration, Ticket};
 use crate::message::CallId;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 impl Member {
@@ -30,23 +31,40 @@ impl Member {
         self.send_waiting_calls(home, out);
     }
 
+    /// In order, or small ones would leave no room for a large one; but what waits for room on
+    /// the way to another home holds nothing up here. No home wants a member's commits in order.
     pub(super) fn send_waiting_commits(&mut self, home: HomeId, out: &mut Out) {
+        let here = self.homes.get(&home).and_then(|state| state.up.edge);
         for id in self.commits_at(home, AtPart::is_waiting) {
             let Some(ways) = self.ways(id) else {
                 continue;
             };
-            if !self.have_room(id, &ways) {
-                return;
+            match self.edge_without_room(id, &ways, here) {
+                None => self.send_commit(id, &ways, out),
+                full if full == here => return,
+                Some(_) => {}
             }
-            self.send_commit(id, &ways, out);
         }
     }
 
-    /// Whether all parts of a commit may be sent now.
-    fn have_room(&self, id: CommitId, ways: &[(EdgeId, Registration)]) -> bool {
+    /// An edge that has no room for what a commit sends on it: the one that is wanted first.
+    fn edge_without_room(
+        &self,
+        id: CommitId,
+        ways: &[(EdgeId, Registration)],
+        first: Option<EdgeId>,
+    ) -> Option<EdgeId> {
         let parts = self.commits.get(&id).map_or(&[][..], InFlight::parts);
-        let mut parts = parts.iter().zip(ways);
-        parts.all(|(at, (edge, _))| self.has_room(at.bytes, self.commit_bytes_on(*edge)))
+        let mut bytes: BTreeMap<EdgeId, usize> = BTreeMap::new();
+        for (at, (edge, _)) in parts.iter().zip(ways) {
+            *bytes.entry(*edge).or_default() += at.bytes;
+        }
+        let mut full = bytes
+            .into_iter()
+            .filter(|(edge, bytes)| !self.has_room(*bytes, self.commit_bytes_on(*edge)))
+            .map(|(edge, _)| edge);
+        let any = full.next();
+        full.find(|edge| Some(*edge) == first).or(any)
     }
 
     /// Small calls overtake values that wait to be staged.

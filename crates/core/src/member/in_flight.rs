@@ -1,0 +1,178 @@
+//! A commit of a member, and how far it has come at each of its homes (rules 6, 10 and 11).
+
+use crate::ids::{CommitId, HomeId, Position, Registration, Stamp, Ticket};
+use crate::message::{Decision, Outcome, Part, Refusal};
+use alloc::vec::Vec;
+
+/// A commit that has not ended everywhere.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// Who waits for the answer; nobody, once it was given.
+    pub(super) ticket: Option<Ticket>,
+    pub(super) parts: Vec<AtPart>,
+    /// The commits that it builds on, and at which home.
+    pub(super) builds_on: Vec<(HomeId, CommitId)>,
+    /// What it stands above.
+    pub(super) after: Stamp,
+    /// What the votes came to, if there are several homes.
+    pub(super) decision: Option<Decision>,
+}
+
+/// A commit at one of its homes.
+#[derive(Debug)]
+pub(super) struct AtPart {
+    pub(super) part: Part,
+    pub(super) bytes: usize,
+    /// Under which registration it was sent.
+    pub(super) registration: Option<Registration>,
+    pub(super) state: PartState,
+    /// The answer was lost with an edge: it has to be asked for (rule 11).
+    pub(super) lost: bool,
+    /// Its values are shown before they are delivered (rule 3).
+    pub(super) shown: bool,
+}
+
+/// How far a part has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum PartState {
+    /// It waits for a registration or for a way to its home.
+    Waiting,
+    /// It was sent.
+    Sent,
+    /// Its home has voted.
+    Voted(Stamp),
+    /// It has ended.
+    Ended(Outcome),
+}
+
+impl InFlight {
+    pub(super) fn new(
+        ticket: Ticket,
+        parts: Vec<Part>,
+        builds_on: Vec<(HomeId, CommitId)>,
+        after: Stamp,
+    ) -> Self {
+        let at_part = |part: Part| AtPart {
+            bytes: part.bytes(),
+            part,
+            registration: None,
+            state: PartState::Waiting,
+            lost: false,
+            shown: false,
+        };
+        InFlight {
+            ticket: Some(ticket),
+            parts: parts.into_iter().map(at_part).collect(),
+            builds_on,
+            after,
+            decision: None,
+        }
+    }
+
+    pub(super) fn parts(&self) -> &[AtPart] {
+        &self.parts
+    }
+
+    pub(super) fn at(&mut self, home: HomeId) -> Option<&mut AtPart> {
+        self.parts.iter_mut().find(|at| at.part.home == home)
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.parts.len() > 1
+    }
+
+    /// What follows from what is known: *abort* from one refusal, *commit* from
+    /// all votes, or from one home that was told so by another way.
+    pub(super) fn decide(&self) -> Option<Decision> {
+        let states = || self.parts.iter().map(|at| &at.state);
+        let refused = |state: &PartState| matches!(state, PartState::Ended(Outcome::Refused(_)));
+        if states().any(refused) {
+            return Some(Decision::Abort);
+        }
+        let committed = |state: &PartState| match state {
+            PartState::Ended(Outcome::Committed { stamp, .. }) => Some(*stamp),
+            _ => None,
+        };
+        if let Some(stamp) = states().find_map(committed) {
+            return Some(Decision::Commit(stamp));
+        }
+        let votes: Option<Vec<Stamp>> = states()
+            .map(|state| match state {
+                PartState::Voted(stamp) => Some(*stamp),
+                _ => None,
+            })
+            .collect();
+        votes?.into_iter().max().map(Decision::Commit)
+    }
+
+    /// Why it was refused: the first reason that is not another home's.
+    pub(super) fn refusal(&self) -> Option<(HomeId, Refusal)> {
+        let refusals = self.parts.iter().filter_map(|at| match &at.state {
+            PartState::Ended(Outcome::Refused(refusal)) => Some((at.part.home, refusal.clone())),
+            _ => None,
+        });
+        refusals.min_by_key(|(_, refusal)| *refusal == Refusal::Elsewhere)
+    }
+
+    /// How it is known to have ended: over several homes before they deliver it. And its home,
+    /// if that is the only one.
+    pub(super) fn committed(&self) -> Option<(Option<HomeId>, Outcome)> {
+        if self.is_shared() {
+            let Some(Decision::Commit(stamp)) = self.decision else {
+                return None;
+            };
+            let is_seen = self.parts.iter().all(AtPart::can_be_seen);
+            let position = Position::default();
+            return is_seen.then_some((None, Outcome::Committed { position, stamp }));
+        }
+        let first = self.parts.first()?;
+        match &first.state {
+            PartState::Ended(outcome) => Some((Some(first.part.home), outcome.clone())),
+            _ => None,
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|at| matches!(at.state, PartState::Ended(_)))
+    }
+}
+
+impl AtPart {
+    pub(super) fn home(&self) -> HomeId {
+        self.part.home
+    }
+
+    /// Whether the program finds what it wrote there.
+    fn can_be_seen(&self) -> bool {
+        self.shown || self.part.writes.is_empty() || matches!(self.state, PartState::Ended(_))
+    }
+
+    /// It waits for its answer, which has to be asked for.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost && self.state == PartState::Sent
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.state == PartState::Waiting
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self.state, PartState::Sent | PartState::Voted(_))
+    }
+
+    pub(super) fn has_voted(&self) -> bool {
+        matches!(self.state, PartState::Voted(_))
+    }
+
+    /// An id that was sent once, and answered as forgotten, was not executed:
+    /// no other copy of it is on its way. So it is as good as unknown to the home.
+    pub(super) fn certain(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Refused(Refusal::Forgotten) if !self.lost => {
+                Outcome::Refused(Refusal::Unknown)
+            }
+            outcome => outcome,
+        }
+    }
+}
