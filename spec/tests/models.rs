@@ -35,6 +35,11 @@ fn two_phase_holds() {
 }
 
 #[test]
+fn readers_hold() {
+    holds("Readers", &[readers(), session()], &[]);
+}
+
+#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -125,6 +130,24 @@ fn a_weaker_two_phase_breaks() {
 }
 
 #[test]
+fn a_weaker_reader_breaks() {
+    let off = |guard| readers().with(guard, "FALSE");
+    breaks(&[
+        // One home's news come before the other's: the moment has no stamp.
+        (off("WithinPromises"), "Whole"),
+        (off("WithinPromises"), "Place"),
+        (off("AboveSeen"), "Place"),
+        // The second of two readings is at a home that has not heard yet.
+        (session().with("SessionFloor", "FALSE"), "NeverBack"),
+        // A promise passes a vote; each home has a stamp of its own.
+        (off("BelowDoubt"), "Whole"),
+        (off("HighestVote"), "Whole"),
+        // A promise that a crash forgets.
+        (off("BelowCeiling"), "Place"),
+    ]);
+}
+
+#[test]
 fn acknowledgements_alone_lose_an_update() {
     kept(
         &by_acknowledgements().only("Serializable"),
@@ -160,6 +183,7 @@ fn larger_villages_hold() {
         outcome().with("Tries", "4"),
         two_phase().with("Crashes", "2"),
         stamps().with("Ceilings", "5").with("Ticks", "2"),
+        readers().with("Parts", "<<{1, 2}, {2}>>"),
     ];
     for run in runs {
         whole(&run);
@@ -210,6 +234,16 @@ fn skew() -> Run {
 fn stamps() -> Run {
     let run = two_phase().with("Stamps", "TRUE");
     run.with("Reads", "<<{}>>").with("Writes", "<<{1, 2}>>")
+}
+
+/// One transaction over two homes, and a reader of both.
+fn readers() -> Run {
+    Run::of("Readers")
+}
+
+/// A session reads at one home, and then at the other.
+fn session() -> Run {
+    readers().with("Looks", "<<{1}, {2}>>")
 }
 
 /// Checks each run of a model; every action happens in one of them, except those
