@@ -47,9 +47,15 @@ pub(crate) struct Link {
     /// Pages were chosen to go and have not gone: what is over the limit is not counted again.
     is_evicting: AtomicBool,
     handle: OnceLock<Handle<Tap>>,
-    idle: Mutex<Vec<ReadSet>>,
-    /// The highest stamp at which a transaction of this program is known to stand.
-    floor: Mutex<Stamp>,
+    begins: Mutex<Begins>,
+}
+
+/// What a transaction begins with, under one lock.
+#[derive(Default)]
+struct Begins {
+    idle: Vec<ReadSet>,
+    /// The highest stamp at which a transaction of this program is known to stand (rule 5).
+    floor: Stamp,
 }
 
 /// An ask under way. Dropped, it is given up; a commit goes on.
@@ -76,8 +82,7 @@ impl Link {
             changes: watch::Sender::new(0),
             is_evicting: AtomicBool::new(false),
             handle: OnceLock::new(),
-            idle: Mutex::default(),
-            floor: Mutex::default(),
+            begins: Mutex::default(),
         }
     }
 
@@ -258,28 +263,29 @@ impl Link {
         self.waits.is_closed()
     }
 
-    // --- The session's floor (rule 5) ---
+    // --- How transactions begin and end ---
 
-    /// What begins now stands no lower: threads of one program tell each other what they saw.
+    /// A read set, and the session's floor: threads of one program tell each other what they saw.
+    pub(crate) fn begin(&self) -> (ReadSet, Stamp) {
+        let mut begins = lock(&self.begins);
+        (begins.idle.pop().unwrap_or_default(), begins.floor)
+    }
+
+    /// What begins now stands no lower.
     pub(crate) fn floor(&self) -> Stamp {
-        *lock(&self.floor)
+        lock(&self.begins).floor
     }
 
     /// A transaction stands at this stamp.
     pub(crate) fn raise_floor(&self, stamp: Stamp) {
-        let mut floor = lock(&self.floor);
+        let floor = &mut lock(&self.begins).floor;
         *floor = stamp.max(*floor);
     }
 
-    // --- Read sets ---
-
-    pub(crate) fn take_reads(&self) -> ReadSet {
-        lock(&self.idle).pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give_reads(&self, mut reads: ReadSet) {
+    /// A transaction needs its read set no more.
+    pub(crate) fn end(&self, mut reads: ReadSet) {
         reads.finish(&self.cache);
-        let mut idle = lock(&self.idle);
+        let idle = &mut lock(&self.begins).idle;
         if idle.len() < IDLE_READ_SETS_MAX {
             idle.push(reads);
         }

@@ -66,9 +66,10 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn begin(member: Member, session: Session) -> Self {
         let link = Arc::clone(member.link());
+        let (reads, floor) = link.begin();
         Transaction {
-            floor: link.floor(),
-            reads: link.take_reads(),
+            floor,
+            reads,
             link,
             _member: member,
             session,
@@ -147,7 +148,7 @@ impl Drop for Transaction {
             true => Ending::Unknown,
             false => Ending::Aborted,
         });
-        self.link.give_reads(std::mem::take(&mut self.reads));
+        self.link.end(std::mem::take(&mut self.reads));
     }
 }
 
