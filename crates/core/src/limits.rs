@@ -223,8 +223,14 @@ pub const IN_DOUBT_RETRY_MS: u64 = 1_000;
 pub const UNSETTLED_MS: u64 = 30_000;
 
 /// How far ahead of its own time a home moves its clock because a reader asks for a
-/// watermark (rule 5, trap 15). A decided commit moves it as far as it has to.
+/// watermark (rule 5, trap 15). A decided commit moves it as far as it has to: see
+/// [`DECIDED_AHEAD_MS_MAX`].
 pub const CLOCK_DRIFT_MS_MAX: u64 = 60_000;
+
+/// How far ahead of its own time a home moves its clock on a member's word that the other homes
+/// voted so high (rule 10). Right clocks of homes are never so far apart, wrong ones may be: then
+/// the home asks the others. A rogue moves it no further, however often it tries.
+pub const DECIDED_AHEAD_MS_MAX: u64 = 86_400_000;
 
 /// How long a transaction that only read waits for a watermark before it is validated at its
 /// homes (rule 5).

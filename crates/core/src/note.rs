@@ -128,6 +128,10 @@ notes! {
     InDoubtAsked,
     /// Rule 10: a home in doubt found the outcome out by itself.
     InDoubtResolved,
+    /// Rule 10: a decision was not heeded, because the votes cannot have come to it.
+    DecisionDisbelieved,
+    /// Rule 10: a decision would move the clock too far: the other homes are asked.
+    DecisionDoubted,
     /// Rule 10: every home has heard of an outcome, and the vote was forgotten.
     VoteSettled,
     /// Rule 11: a remembered outcome was told.

@@ -58,6 +58,8 @@ bugs! {
     ReaderAboveCeiling,
     /// Rule 10: a vote is not logged: a home that restarts has forgotten it.
     VoteForgotten,
+    /// Rule 10: a member is believed at what stamp its transaction is committed.
+    DecisionBelieved,
     /// Rule 10: what a vote read and wrote is not locked.
     VoteNotLocked,
     /// Rule 10: a watermark goes past a vote in doubt.

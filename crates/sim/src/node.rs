@@ -208,7 +208,7 @@ pub struct Node {
 }
 
 /// Milliseconds since 1970 when every village begins.
-const WALL_MS_FIRST: u64 = 1_000_000_000;
+pub const WALL_MS_FIRST: u64 = 1_000_000_000;
 
 impl Node {
     /// What the node's clocks say.

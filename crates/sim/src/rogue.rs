@@ -1,6 +1,7 @@
 //! A process that keeps no rules: it asks for more than any member may, and
 //! says what no child says. Nobody may grow or go wrong by it (rule 15).
 
+use crate::node::WALL_MS_FIRST;
 use crate::prng::Prng;
 use thorp_core::door::{Input, Out};
 use thorp_core::ids::{
@@ -8,7 +9,9 @@ use thorp_core::ids::{
     SegmentId, Stamp,
 };
 use thorp_core::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
-use thorp_core::message::{CallId, CommitRequest, Down, Message, Part, Request, Up};
+use thorp_core::message::{
+    CallId, CommitRequest, Decision, Down, Message, Part, Participant, Request, Response, Up,
+};
 
 /// The rogue.
 pub struct Rogue {
@@ -16,12 +19,14 @@ pub struct Rogue {
     member: MemberId,
     /// Children of its parent: limits are for each of them.
     neighbours: usize,
+    homes: Vec<HomeId>,
 }
 
 impl Rogue {
-    /// A rogue among so many other children.
-    pub fn new(mut prng: Prng, neighbours: usize) -> Self {
+    /// A rogue among so many other children, and what homes there are.
+    pub fn new(mut prng: Prng, neighbours: usize, homes: Vec<HomeId>) -> Self {
         Rogue {
+            homes,
             member: MemberId(prng.wide()),
             neighbours: neighbours + 5,
             prng,
@@ -33,12 +38,24 @@ impl Rogue {
     pub fn handle(&mut self, input: &Input, out: &mut Out) {
         let Input::Received {
             edge,
-            message: Message::Down(Down::Begin { home, epoch, .. }),
+            message: Message::Down(message),
         } = input
         else {
             return;
         };
-        match self.prng.below(6) {
+        if let Down::Answer {
+            home,
+            result: Ok(Response::Registered(registration)),
+            ..
+        } = message
+        {
+            return self.decide_all(*edge, *home, *registration, out);
+        }
+        let Down::Begin { home, epoch, .. } = message else {
+            return;
+        };
+        match self.prng.below(7) {
+            5 => self.register(*edge, *home, out),
             0 => self.fetch_all(*edge, *home, *epoch, out),
             1 => self.call_all(*edge, *home, out),
             2 => self.commit_all(*edge, *home, out),
@@ -93,6 +110,84 @@ impl Rogue {
         }
     }
 
+    /// It goes on when it is registered.
+    fn register(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+        let call = CallId {
+            member: self.member,
+            number: 0,
+        };
+        let request = Request::Register;
+        out.up(
+            edge,
+            Up::Call {
+                call,
+                home,
+                request,
+            },
+        );
+    }
+
+    /// Takes part in transactions with another home, which knows nothing of them, and says
+    /// that they ended as no votes can have.
+    fn decide_all(
+        &mut self,
+        edge: EdgeId,
+        home: HomeId,
+        registration: Registration,
+        out: &mut Out,
+    ) {
+        let Some(other) = self.homes.iter().copied().find(|other| *other != home) else {
+            return;
+        };
+        for sequence in 1..=20 {
+            let commit = CommitId {
+                member: self.member,
+                sequence,
+            };
+            let mut request = nothing(commit, registration, home);
+            let homes = [home.min(other), home.max(other)];
+            let with = homes.map(|home| Participant { home, registration });
+            request.with = Vec::from(with);
+            out.up(edge, Up::Commit(request));
+            let clock = match self.prng.below(4) {
+                0 => 0,
+                1 => u64::MAX,
+                2 => self.prng.bits(),
+                // Below the votes of this home, and above those of long ago.
+                _ => self.prng.below(WALL_MS_FIRST) << 16,
+            };
+            let home_of_stamp = [home, other, HomeId(99)][self.prng.index(3)];
+            let stamp = Stamp {
+                clock,
+                home: home_of_stamp,
+            };
+            for decision in [Decision::Commit(stamp), Decision::Abort] {
+                if decision == Decision::Abort && self.prng.percent(50) {
+                    continue; // The homes find out.
+                }
+                out.up(
+                    edge,
+                    Up::Decide {
+                        home,
+                        commit,
+                        registration,
+                        decision,
+                    },
+                );
+            }
+            if self.prng.percent(50) {
+                out.up(
+                    edge,
+                    Up::Settled {
+                        home,
+                        commit,
+                        registration,
+                    },
+                );
+            }
+        }
+    }
+
     /// Commits under registrations that are not its own.
     fn commit_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
         let most = (self.neighbours + 1) * COMMITS_IN_FLIGHT_MAX;
@@ -101,23 +196,8 @@ impl Rogue {
                 member: self.member,
                 sequence,
             };
-            let part = Part {
-                home,
-                evidence: Position(0),
-                reads: Vec::new(),
-                writes: Vec::new(),
-            };
-            out.up(
-                edge,
-                Up::Commit(CommitRequest {
-                    id,
-                    registration: Registration(self.prng.below(5)),
-                    part,
-                    with: Vec::new(),
-                    builds_on: Vec::new(),
-                    after: Stamp::default(),
-                }),
-            );
+            let registration = Registration(self.prng.below(5));
+            out.up(edge, Up::Commit(nothing(id, registration, home)));
         }
     }
 
@@ -143,6 +223,24 @@ impl Rogue {
                 },
             );
         }
+    }
+}
+
+/// A commit that neither reads nor writes.
+fn nothing(id: CommitId, registration: Registration, home: HomeId) -> CommitRequest {
+    let part = Part {
+        home,
+        evidence: Position(0),
+        reads: Vec::new(),
+        writes: Vec::new(),
+    };
+    CommitRequest {
+        id,
+        registration,
+        part,
+        with: Vec::new(),
+        builds_on: Vec::new(),
+        after: Stamp::default(),
     }
 }
 

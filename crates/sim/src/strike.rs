@@ -454,7 +454,9 @@ impl World {
         };
         let no = self.add_node(NodeKind::Member, usize::MAX, vec![parent], None);
         let children = self.edges.values().filter(|edge| edge.parent == parent);
-        let rogue = Rogue::new(self.fault_prng.fork(), children.count());
+        let children = children.count();
+        let homes = self.truths.keys().copied().collect();
+        let rogue = Rogue::new(self.fault_prng.fork(), children, homes);
         self.node(no).rogue = true;
         self.start(no)?;
         self.node(no).machine = Some(Machine::Rogue(rogue));

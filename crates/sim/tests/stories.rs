@@ -79,6 +79,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::ReaderAboveCeiling, "trap-10-reader-above-the-ceiling"),
     (Bug::ToldBeforeDurable, "trap-10-told-before-durable"),
     (Bug::VoteForgotten, "in-doubt-asks"),
+    (Bug::DecisionBelieved, "decided-by-a-rogue"),
     (Bug::VoteNotLocked, "trap-14-deadlock"),
     (Bug::VoteNotLocked, "two-homes-one-says-no"),
     (Bug::VoteTimesOut, "trap-11-no-one-times-out"),

@@ -212,7 +212,7 @@ impl Home {
     ) {
         self.tip = self.tip.next();
         let position = self.tip;
-        self.open.insert(stamp);
+        self.open.insert((stamp, position));
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
         let mut ops = effects.ops;
         self.note_changes(&changes, position, stamp, &mut ops, out);

@@ -2,15 +2,12 @@
 //! how it ended, or finds out.
 
 use super::commit::{NotNow, Whose};
-use super::effects::Effects;
 use super::locks::Locks;
-use super::outcomes::Known;
 use super::votes::{State, Vote};
-use super::{Home, Then, outcomes};
+use super::{Home, Then};
 use crate::door::Out;
 use crate::ids::{
-    CommitId, EdgeId, Epoch, HomeId, Millis, Now, PageId, PageNo, Position, Registration,
-    SegmentId, Stamp,
+    CommitId, EdgeId, Epoch, HomeId, Millis, Now, PageNo, Position, Registration, SegmentId, Stamp,
 };
 use crate::limits::{IN_DOUBT_MS, IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX, PARTICIPANTS_MAX, VOTES_MAX};
 use crate::message::{
@@ -19,7 +16,6 @@ use crate::message::{
 };
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use crate::storage::Op;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -119,151 +115,6 @@ impl Home {
         };
         self.votes.insert(vote);
         self.append(now, ops, Then::Vote(edge, id, stamp), out);
-    }
-
-    /// The news of how a transaction ended.
-    pub(super) fn decide(
-        &mut self,
-        now: Now,
-        edge: EdgeId,
-        whose: Whose,
-        decision: Decision,
-        out: &mut Out,
-    ) {
-        if let Some(vote) = self.votes.get_mut(whose.id) {
-            vote.came_by(edge);
-            if let State::Ended(outcome) = &vote.state {
-                let then = Then::Tell(edge, whose.id, outcome.clone());
-                return self.after_all(then, out);
-            }
-            if vote.state == State::InDoubt {
-                out.note(Note::DecidedByMember);
-            }
-            return self.decided(now, whose.id, decision, out);
-        }
-        match self.outcomes.known(whose.registration, whose.id) {
-            Known::Ended(outcome) => self.after_all(Then::Tell(edge, whose.id, outcome), out),
-            Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), out),
-            // The asking records a no: what comes late finds it (rule 11).
-            Known::New if decision == Decision::Abort => {
-                self.refuse_id(edge, whose, Refusal::Elsewhere, Vec::new(), out);
-            }
-            Known::New => self.cut_off(edge, "it decides on a vote that was not given", out),
-        }
-    }
-
-    fn decided(&mut self, now: Now, commit: CommitId, decision: Decision, out: &mut Out) {
-        let Some(vote) = self.votes.get_mut(commit) else {
-            return;
-        };
-        if vote.state == State::InDoubt {
-            vote.state = State::Decided(decision);
-            self.carry_out(now, commit, out);
-        }
-    }
-
-    /// What was decided and had to wait: pages came, or room.
-    pub(super) fn carry_out_waiting(&mut self, now: Now, out: &mut Out) {
-        for commit in self.votes.decided() {
-            self.carry_out(now, commit, out);
-        }
-    }
-
-    fn carry_out(&mut self, now: Now, commit: CommitId, out: &mut Out) {
-        let Some(vote) = self.votes.get(commit) else {
-            return;
-        };
-        let State::Decided(decision) = vote.state else {
-            return;
-        };
-        if !self.room {
-            return out.note(Note::DecisionWaited);
-        }
-        match decision {
-            Decision::Abort => self.carry_out_abort(now, commit, out),
-            Decision::Commit(stamp) => self.carry_out_commit(now, commit, stamp, out),
-        }
-    }
-
-    fn carry_out_abort(&mut self, now: Now, commit: CommitId, out: &mut Out) {
-        out.note(Note::VoteAborted);
-        let outcome = Outcome::Refused(Refusal::Elsewhere);
-        let then = match self.votes.get(commit).and_then(|vote| vote.edge) {
-            Some(edge) => Then::Tell(edge, commit, outcome.clone()),
-            None => Then::Nothing,
-        };
-        let mut ops = Vec::new();
-        self.end_vote(now, commit, outcome.clone(), &mut ops);
-        self.append_ops(ops, then, out);
-        self.tell_others_below(commit, &outcome, out);
-    }
-
-    /// Who passed it up by another way than the last one keeps what it wrote until it hears.
-    fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, out: &mut Out) {
-        let vote = self.votes.get_mut(commit);
-        for edge in vote.map_or_else(BTreeSet::new, |vote| core::mem::take(&mut vote.also)) {
-            self.after_all(Then::Tell(edge, commit, outcome.clone()), out);
-        }
-    }
-
-    /// The part gets its position now, under the stamp of all its homes.
-    fn carry_out_commit(&mut self, now: Now, commit: CommitId, stamp: Stamp, out: &mut Out) {
-        let Some(vote) = self.votes.get(commit) else {
-            return;
-        };
-        let (request, edge) = (vote.request.clone(), vote.edge);
-        let unbounded = Effects::unbounded();
-        let effects = match self.effects(&request.part, request.registration, unbounded, out) {
-            Ok(effects) => effects,
-            Err(NotNow::Needs(pages)) => return self.decision_needs(commit, pages, out),
-            // Everything was checked before the vote and is locked since. If it
-            // does not hold, this home's tables are wrong: it stays in doubt, for people to see.
-            Err(NotNow::Refused(_)) => return out.note(Note::DecisionWaited),
-        };
-        out.note(Note::VoteCommitted);
-        self.clock.observe(stamp);
-        let whose = Whose {
-            id: commit,
-            registration: request.registration,
-        };
-        self.accept_at(now, stamp, effects, Some((edge, whose)), None, out);
-        let position = self.tip;
-        self.tell_others_below(commit, &Outcome::Committed { position, stamp }, out);
-    }
-
-    fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, out: &mut Out) {
-        out.note(Note::DecisionWaited);
-        if let Some(vote) = self.votes.get_mut(commit) {
-            vote.needs.extend(&pages);
-        }
-        for page in pages {
-            self.load(page, out);
-        }
-    }
-
-    /// Records how a vote ended, if there is one.
-    pub(super) fn end_vote(
-        &mut self,
-        now: Now,
-        commit: CommitId,
-        outcome: Outcome,
-        ops: &mut Vec<Op>,
-    ) {
-        let Some(vote) = self.votes.get(commit) else {
-            return;
-        };
-        let registration = vote.request.registration;
-        self.outcomes
-            .record(registration, commit, outcome.clone(), ops);
-        ops.extend(self.votes.end(commit, outcome, now.mono));
-    }
-
-    /// Every home has heard how it ended.
-    pub(super) fn settled(&mut self, commit: CommitId, out: &mut Out) {
-        if let Some(op) = self.votes.forget(commit) {
-            out.note(Note::VoteSettled);
-            self.append_ops(Vec::from([op]), Then::Nothing, out);
-        }
     }
 
     // --- Finding out ---
@@ -391,7 +242,11 @@ impl Home {
                 call,
                 request: request @ Request::Outcome { .. },
                 ..
-            } if self.askers.contains(&edge) => self.call(now, edge, call, request, out),
+            } if self.askers.contains(&edge) => match self.is_busy() {
+                // It asks again.
+                true => self.answer(edge, call, Err(CallError::Busy), out),
+                false => self.call(now, edge, call, request, out),
+            },
             _ => out.note(Note::OtherEpochDropped),
         }
     }

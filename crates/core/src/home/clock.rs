@@ -2,7 +2,7 @@
 
 use super::records::{self, CLOCK_KEY};
 use crate::ids::{HomeId, Millis, Stamp};
-use crate::limits::{CLOCK_DRIFT_MS_MAX, CLOCK_RESERVE_MS};
+use crate::limits::{CLOCK_DRIFT_MS_MAX, CLOCK_RESERVE_MS, DECIDED_AHEAD_MS_MAX};
 use crate::storage::{Mark, Op, Table};
 
 /// Gives stamps that rise, and reserves what it promises before it does.
@@ -29,7 +29,7 @@ impl Clock {
 
     /// The next stamp, above all that were given or promised.
     pub(super) fn stamp(&mut self, wall: Millis) -> Stamp {
-        self.last = (self.last + 1).max(Stamp::clock_of(wall));
+        self.last = self.last.saturating_add(1).max(Stamp::clock_of(wall));
         Stamp {
             clock: self.last,
             home: self.home,
@@ -51,13 +51,13 @@ impl Clock {
     /// Whether more has to be reserved, seen from this time.
     pub(super) fn wants_reserve(&self, wall: Millis) -> bool {
         let ahead = self.last.max(Stamp::clock_of(wall));
-        ahead + Stamp::clock_of(Millis(CLOCK_RESERVE_MS / 2)) > self.reserved()
+        ahead.saturating_add(Stamp::clock_of(Millis(CLOCK_RESERVE_MS / 2))) > self.reserved()
     }
 
     /// Reserves; the operation goes into the batch with this mark.
     pub(super) fn reserve(&mut self, wall: Millis, mark: Mark) -> Op {
         let ahead = self.last.max(Stamp::clock_of(wall));
-        let ceiling = ahead + Stamp::clock_of(Millis(CLOCK_RESERVE_MS));
+        let ceiling = ahead.saturating_add(Stamp::clock_of(Millis(CLOCK_RESERVE_MS)));
         self.reserving = Some((mark, ceiling));
         records::put(Table::Meta, CLOCK_KEY.to_vec(), &ceiling)
     }
@@ -85,6 +85,13 @@ impl Clock {
         }
     }
 
+    /// Whether a member is believed that other homes have given a stamp: it does not move this clock,
+    /// or not further than the clocks of homes are wrong (rule 10, trap 15).
+    pub(super) fn may_be_told(&self, wall: Millis, stamp: Stamp) -> bool {
+        let most = Stamp::clock_of(wall.plus(DECIDED_AHEAD_MS_MAX));
+        self.past(stamp) <= self.last.max(most)
+    }
+
     /// Whether all that is stamped from now on lies above a stamp, in this life of the home.
     pub(super) fn is_past(&self, stamp: Stamp) -> bool {
         self.last >= stamp.clock
@@ -102,7 +109,7 @@ impl Clock {
     /// A watermark: below `open`, the lowest stamp of a commit that was accepted or
     /// voted for and not told, and below the reserved ceiling. Later stamps lie above it.
     pub(super) fn watermark(&self, open: Option<Stamp>) -> Stamp {
-        let below_open = open.map_or(u64::MAX, |stamp| stamp.clock - 1);
+        let below_open = open.map_or(u64::MAX, |stamp| stamp.clock.saturating_sub(1));
         Stamp {
             clock: self
                 .last

@@ -133,7 +133,7 @@ impl Home {
         out: &mut Out,
     ) {
         self.durable = position;
-        self.open.remove(&stamp);
+        self.open.remove(&(stamp, position));
         for change in changes {
             self.pages.made_durable(change.page, position);
         }

@@ -11,6 +11,7 @@ mod calls;
 mod changes;
 mod clock;
 mod commit;
+mod decide;
 mod durable;
 mod effects;
 mod install;
@@ -87,8 +88,9 @@ pub struct Home {
     mark: Mark,
     durable_mark: Mark,
     pending: VecDeque<Pending>,
-    /// The stamps of commits that were accepted and not told.
-    open: BTreeSet<Stamp>,
+    /// The stamps of commits that were accepted and not told, and where: a member that lies may
+    /// have given two of them one stamp.
+    open: BTreeSet<(Stamp, Position)>,
     pending_bytes: usize,
     under_way: UnderWay,
     parking: Parking,
@@ -407,7 +409,12 @@ impl Home {
             true => None,
             false => self.votes.lowest_stamp(),
         };
-        let open = self.open.first().copied().into_iter().chain(votes);
+        let open = self
+            .open
+            .first()
+            .map(|(stamp, _)| *stamp)
+            .into_iter()
+            .chain(votes);
         self.clock.watermark(open.min())
     }
 

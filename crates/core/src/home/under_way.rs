@@ -81,6 +81,12 @@ impl Home {
         self.is_limited(edge, counted, out)
     }
 
+    /// Whether a member waits for more than its commits can be answered with: each of them by a
+    /// delivery, and by what is told when it decides.
+    pub(super) fn has_all_answers(&self, edge: EdgeId) -> bool {
+        self.is_member(edge) && self.commits_of(edge) >= 2 * COMMITS_IN_FLIGHT_MAX
+    }
+
     /// Whether a member has as many calls under way as it may.
     pub(super) fn has_all_calls(&self, edge: EdgeId, out: &mut Out) -> bool {
         let counted = self.under_way.of(edge).calls >= CALLS_PER_CHILD_MAX;
@@ -89,13 +95,16 @@ impl Home {
 
     /// A site asks for all that are below it: it has limited each of them.
     fn is_limited(&self, edge: EdgeId, counted: bool, out: &mut Out) -> bool {
-        let child = self.children.get(edge);
-        let is_member = child.is_some_and(|child| child.kind == NodeKind::Member);
-        let is_limited = counted && is_member && !planted::is(Bug::ChildNotLimited);
+        let is_limited = counted && self.is_member(edge) && !planted::is(Bug::ChildNotLimited);
         if is_limited {
             out.note(Note::ChildLimited);
         }
         is_limited
+    }
+
+    pub(super) fn is_member(&self, edge: EdgeId) -> bool {
+        let child = self.children.get(edge);
+        child.is_some_and(|child| child.kind == NodeKind::Member)
     }
 
     fn commits_of(&self, edge: EdgeId) -> usize {
@@ -105,10 +114,7 @@ impl Home {
     /// The most commits, and the most calls, that one member has under way.
     pub(super) fn most_under_way(&self) -> (usize, usize) {
         let edges = self.children.edges();
-        let members = edges.filter(|edge| {
-            let child = self.children.get(*edge);
-            child.is_some_and(|child| child.kind == NodeKind::Member)
-        });
+        let members = edges.filter(|edge| self.is_member(*edge));
         members.fold((0, 0), |(commits, calls), edge| {
             let under_way = self.under_way.of(edge);
             (

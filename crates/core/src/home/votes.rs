@@ -70,6 +70,13 @@ impl Vote {
         }
     }
 
+    /// Whether the votes could come to this stamp: it is the highest of them, and this home's is
+    /// one. Below that watermarks are promised already.
+    pub(super) fn may_end_at(&self, stamp: Stamp) -> bool {
+        let is_others = || self.others().any(|other| other.home == stamp.home);
+        stamp == self.stamp || (stamp > self.stamp && is_others())
+    }
+
     /// Somebody asks for it, or tells of it, by this way.
     pub(super) fn came_by(&mut self, edge: EdgeId) {
         self.also.extend(self.edge.replace(edge));

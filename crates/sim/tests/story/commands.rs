@@ -11,6 +11,7 @@
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
 //! again m0->R commit m0#1   (what was delivered comes once more)
 //! late m0->R commit m0#1    (the same, on the edge that it came on)
+//! forge R->H m0#1 at @100000+1   (a rogue decides so on that commit, at the stamp of another home)
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
@@ -32,9 +33,12 @@ use super::{founding, names};
 use std::collections::BTreeMap;
 use thorp_core::change::{NewValue, WriteOp};
 use thorp_core::door::{Ask, Input};
-use thorp_core::ids::{Attempt, Generation, ObjectId, PageId, Position, Registration, SegmentId};
+use thorp_core::ids::{
+    Attempt, CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, SegmentId,
+    Stamp,
+};
 use thorp_core::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
-use thorp_core::message::{CallId, CommitRequest, Message, Part, Request, Up};
+use thorp_core::message::{CallId, CommitRequest, Decision, Message, Part, Request, Up};
 
 /// A story on its way.
 #[derive(Default)]
@@ -71,6 +75,7 @@ impl Teller {
                 let (from, to) = link(what);
                 self.village.again(from, to, kind, first == "late");
             }
+            "forge" => self.forge(rest),
             "hasten" => {
                 let (from, to) = link(rest);
                 self.village.hasten(from, to);
@@ -174,6 +179,32 @@ impl Teller {
         self.village
             .later(home, header, Input::Left { free, as_of });
         self.village.work();
+    }
+
+    /// A decision that no right member would send.
+    fn forge(&mut self, rest: &str) {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let &[way, commit, "at", stamp] = &words[..] else {
+            panic!("forge a->b COMMIT at STAMP");
+        };
+        let (from, to) = link(way);
+        let (member, sequence) = commit.split_once('#').expect("MEMBER#NUMBER");
+        let home = names::home_id(to).expect("a home");
+        let stamp = Stamp {
+            clock: query::size_of(stamp),
+            home: HomeId(home.0 + 1),
+        };
+        let message = Up::Decide {
+            home,
+            commit: CommitId {
+                member: self.village.node(member).id,
+                sequence: number(sequence),
+            },
+            registration: Registration::default(),
+            decision: Decision::Commit(stamp),
+        };
+        self.village.put(from, to, Message::Up(message));
+        self.village.say("    it is on its way");
     }
 
     /// Many requests that no right member would send: fetches and neighbours' helps `from` a page, commits `under` a
@@ -364,7 +395,7 @@ fn write_op(
 
 fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
     CommitRequest {
-        id: thorp_core::ids::CommitId {
+        id: CommitId {
             member: call.member,
             sequence: call.number,
         },

@@ -174,7 +174,7 @@ pub(crate) fn check(
 }
 
 /// A number, or a stamp's.
-fn size_of(text: &str) -> u64 {
+pub(crate) fn size_of(text: &str) -> u64 {
     let number = |text: &str| text.parse::<u64>().unwrap_or(0);
     match text
         .strip_prefix('@')

@@ -1,4 +1,5 @@
 //! A home alone, sent what no member of ours sends.
 
 mod admission;
+mod decisions;
 mod world;

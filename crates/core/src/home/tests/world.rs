@@ -5,7 +5,7 @@ use crate::door::{Core, Direction, Effect, Input, LoadResult, Out};
 use crate::home::{Home, HomeConfig, decode_page, page_key};
 use crate::ids::{
     Attempt, CommitId, EdgeId, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId,
-    Peer, Position, Registration, SegmentId, Slot,
+    Peer, Position, Registration, SegmentId, Slot, Stamp,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, Down, FetchAnswer, Message, PageWrites, Part, Refusal,
@@ -18,7 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub(super) const HOME: HomeId = HomeId(1);
-const SITE: EdgeId = EdgeId(1);
+pub(super) const SITE: EdgeId = EdgeId(1);
 
 #[derive(Default)]
 struct Disk(BTreeMap<(Table, Vec<u8>), Vec<u8>>);
@@ -46,6 +46,10 @@ pub(super) struct World {
     /// What the site was sent and was not looked at.
     pub(super) sent: Vec<Down>,
     pub(super) notes: Vec<Note>,
+    /// What other homes were asked.
+    pub(super) asked: Vec<Up>,
+    /// Edges that the home has closed.
+    pub(super) closed: Vec<EdgeId>,
     /// Pages that are asked of the disk, if it is to answer later.
     pub(super) held: Option<Vec<PageId>>,
     epoch: Epoch,
@@ -67,6 +71,8 @@ impl World {
             unsynced: Vec::new(),
             sent: Vec::new(),
             notes: Vec::new(),
+            asked: Vec::new(),
+            closed: Vec::new(),
             held: None,
             epoch: Epoch(0),
             registration: Registration(0),
@@ -114,6 +120,8 @@ impl World {
         for effect in out.effects {
             match effect {
                 Effect::Send(SITE, Message::Down(down)) => self.sent.push(down),
+                Effect::Send(_, Message::Up(up)) => self.asked.push(up),
+                Effect::Close(edge, _) => self.closed.push(edge),
                 Effect::Append(batch) => self.unsynced.push(batch),
                 Effect::Load(page) if self.held.is_some() => {
                     self.held.iter_mut().for_each(|held| held.push(page))
@@ -244,7 +252,7 @@ impl World {
             part,
             with: Vec::new(),
             builds_on: Vec::new(),
-            after: crate::ids::Stamp::default(),
+            after: Stamp::default(),
         }
     }
 
@@ -282,11 +290,26 @@ impl World {
         })
     }
 
-    fn receive(&mut self, up: Up) {
-        self.handle(Input::Received {
-            edge: SITE,
-            message: Message::Up(up),
-        });
+    pub(super) fn receive(&mut self, up: Up) {
+        self.receive_on(SITE, Message::Up(up));
+    }
+
+    pub(super) fn receive_on(&mut self, edge: EdgeId, message: Message) {
+        self.handle(Input::Received { edge, message });
+    }
+
+    /// Time passes, and the home is told.
+    pub(super) fn wait(&mut self, ms: u64) {
+        self.now += ms;
+        self.handle(Input::Tick);
+    }
+
+    /// The stamp that the home voted for, if it was told.
+    pub(super) fn vote(&self, id: CommitId) -> Option<Stamp> {
+        self.sent.iter().find_map(|down| match down {
+            Down::Voted { commit, stamp, .. } if *commit == id => Some(*stamp),
+            _ => None,
+        })
     }
 }
 

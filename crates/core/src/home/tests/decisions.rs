@@ -1,0 +1,217 @@
+//! What a home believes of the outcome that a member tells it (rule 10): a rogue's word moves
+//! neither what was promised nor the clock.
+
+use super::world::{HOME, SITE, World, create, inline, on, page, write};
+use crate::door::{Direction, Input};
+use crate::ids::{CommitId, EdgeId, Epoch, HomeId, MemberId, NodeKind, Peer, Position, Stamp};
+use crate::limits::{COMMITS_IN_FLIGHT_MAX, DECIDED_AHEAD_MS_MAX, HEARTBEAT_MS};
+use crate::message::{Decision, Down, Message, Participant, Response, Up};
+use crate::note::Note;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+const OTHER: HomeId = HomeId(2);
+const TO_OTHER: EdgeId = EdgeId(7);
+const MEMBER: EdgeId = EdgeId(8);
+
+/// A home that has voted for a part that writes an object of a page.
+fn voted(world: &mut World, number: u32) -> (CommitId, Stamp) {
+    let evidence = world.home.durable();
+    let writes = vec![on(page(number), vec![write(0, 8)])];
+    let mut request = world.request(evidence, Vec::new(), writes);
+    let registration = world.registration;
+    let with = [HOME, OTHER].map(|home| Participant { home, registration });
+    request.with = Vec::from(with);
+    let id = world.send(request);
+    world.sync();
+    let stamp = world.vote(id).expect("a vote");
+    (id, stamp)
+}
+
+fn world() -> World {
+    let mut world = World::new(|_| {});
+    for number in 1..=2 {
+        let first = vec![on(page(number), vec![create(0, inline(8))])];
+        world.commit(Vec::new(), first);
+    }
+    world.sync();
+    world
+}
+
+fn decide(world: &World, commit: CommitId, decision: Decision) -> Up {
+    Up::Decide {
+        home: HOME,
+        commit,
+        registration: world.registration,
+        decision,
+    }
+}
+
+fn commit_at(world: &mut World, id: CommitId, stamp: Stamp) {
+    let up = decide(world, id, Decision::Commit(stamp));
+    world.receive(up);
+}
+
+fn count(world: &World, note: Note) -> usize {
+    world.notes.iter().filter(|n| **n == note).count()
+}
+
+/// The highest watermark that was told.
+fn promised(world: &World) -> Stamp {
+    let watermarks = world.sent.iter().filter_map(|down| match down {
+        Down::Heartbeat { watermark, .. } => Some(*watermark),
+        Down::Step(step) => Some(step.watermark),
+        _ => None,
+    });
+    watermarks.max().unwrap_or_default()
+}
+
+#[test]
+fn votes_come_to_none_of_these_stamps() {
+    let mut world = world();
+    let (id, vote) = voted(&mut world, 1);
+    let at = |clock, home| Stamp { clock, home };
+    let impossible = [
+        Stamp::default(),
+        at(vote.clock - 1, OTHER),
+        at(vote.clock - 1, HOME),
+        at(vote.clock + 1, HOME),
+        at(vote.clock + 1, HomeId(3)),
+    ];
+    for stamp in impossible {
+        commit_at(&mut world, id, stamp);
+    }
+    assert_eq!(count(&world, Note::DecisionDisbelieved), impossible.len());
+    assert_eq!(world.size("in_doubt"), 1);
+    assert!(world.closed.is_empty(), "others are below that site");
+    commit_at(&mut world, id, at(vote.clock + 1, OTHER));
+    world.sync();
+    assert_eq!(world.outcome(id), Some(Ok(())));
+    assert_eq!(world.size("in_doubt"), 0);
+}
+
+#[test]
+fn a_member_that_decides_so_is_cut_off() {
+    let mut world = world();
+    let (id, _) = voted(&mut world, 1);
+    world.handle(Input::Connected {
+        edge: MEMBER,
+        direction: Direction::Down,
+        peer: Peer {
+            kind: NodeKind::Member,
+            node: MemberId(9),
+            name: String::from("m"),
+        },
+    });
+    let up = decide(&world, id, Decision::Commit(Stamp::default()));
+    world.receive_on(MEMBER, Message::Up(up));
+    assert_eq!(world.closed, [MEMBER]);
+    assert_eq!(world.size("in_doubt"), 1);
+}
+
+#[test]
+fn a_stamp_far_above_the_time_is_asked_of_the_other_home() {
+    let mut world = world();
+    let (id, vote) = voted(&mut world, 1);
+    let far = DECIDED_AHEAD_MS_MAX << 16;
+    for clock in [u64::MAX, vote.clock + 2 * far] {
+        commit_at(&mut world, id, Stamp { clock, home: OTHER });
+    }
+    assert_eq!(count(&world, Note::DecisionDoubted), 2);
+    assert_eq!(world.size("in_doubt"), 1);
+    world.handle(Input::Connected {
+        edge: TO_OTHER,
+        direction: Direction::Up,
+        peer: Peer {
+            kind: NodeKind::Home,
+            node: MemberId(5),
+            name: String::from("other"),
+        },
+    });
+    let begin = Down::Begin {
+        home: OTHER,
+        name: String::from("other"),
+        epoch: Epoch(0),
+        position: Position(0),
+        watermark: Stamp::default(),
+        silent_ms: 0,
+    };
+    world.receive_on(TO_OTHER, Message::Down(begin));
+    world.wait(HEARTBEAT_MS);
+    let [Up::Call { call, .. }] = world.asked[..] else {
+        panic!("one question: {:?}", world.asked);
+    };
+    // Its clock is as wrong as that: homes are believed.
+    let clock = vote.clock + 2 * far;
+    let answer = Down::Answer {
+        home: OTHER,
+        call,
+        result: Ok(Response::Voted(Stamp { clock, home: OTHER })),
+    };
+    world.receive_on(TO_OTHER, Message::Down(answer));
+    world.sync();
+    assert_eq!(world.outcome(id), Some(Ok(())));
+}
+
+#[test]
+fn a_rogue_moves_a_clock_only_so_far() {
+    let mut world = world();
+    let most = DECIDED_AHEAD_MS_MAX << 16;
+    let (_, first) = voted(&mut world, 2);
+    for _ in 0..3 {
+        let (id, vote) = voted(&mut world, 1);
+        let clock = vote.clock.max(first.clock + most) + 1;
+        let (stamp, own) = (Stamp { clock, home: OTHER }, vote);
+        commit_at(&mut world, id, stamp);
+        commit_at(&mut world, id, own);
+        world.sync();
+        assert!(world.outcome(id).is_some());
+    }
+    let (_, last) = voted(&mut world, 1);
+    let moved = last.clock - first.clock;
+    assert!(moved <= most + (1_000 << 16), "by {} ms", moved >> 16);
+}
+
+#[test]
+fn two_commits_under_one_stamp_hold_the_watermark_until_both_are_told() {
+    let mut world = world();
+    let (one, _) = voted(&mut world, 1);
+    let (two, vote) = voted(&mut world, 2);
+    let stamp = Stamp {
+        clock: vote.clock + 9,
+        home: OTHER,
+    };
+    commit_at(&mut world, one, stamp);
+    commit_at(&mut world, two, stamp);
+    world.sync_one();
+    assert_eq!(world.outcome(one), Some(Ok(())));
+    assert_eq!(world.outcome(two), None);
+    assert!(promised(&world) < stamp);
+    world.sync();
+    assert_eq!(world.outcome(two), Some(Ok(())));
+}
+
+#[test]
+fn nobody_makes_a_home_grow_by_deciding() {
+    let pending_bytes_max = 1 << 20;
+    let mut world = World::new(|config| config.pending_bytes_max = pending_bytes_max);
+    let first = vec![on(page(1), vec![create(0, inline(8))])];
+    let id = world.commit(Vec::new(), first);
+    world.sync();
+    // The disk is behind from now on.
+    let second = vec![on(page(1), vec![write(0, 8)])];
+    world.commit(Vec::new(), second);
+    let tells = decide(&world, id, Decision::Abort);
+    for _ in 0..10_000 {
+        world.receive(tells.clone());
+    }
+    assert!(world.closed.contains(&SITE), "it is cut off");
+    for sequence in 1_000..11_000 {
+        let unknown = CommitId { sequence, ..id };
+        let up = decide(&world, unknown, Decision::Abort);
+        world.receive(up);
+    }
+    assert!(world.size("pending_bytes") < pending_bytes_max + 10_000);
+    assert!(world.size("pending") < 10_000 + COMMITS_IN_FLIGHT_MAX);
+}
