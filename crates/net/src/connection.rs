@@ -132,6 +132,11 @@ impl FrameSender {
         self.counters.snapshot()
     }
 
+    /// Bytes of a frame that is arriving and not complete.
+    pub(crate) fn arriving(&self) -> u64 {
+        self.counters.arrived()
+    }
+
     /// Changes the delay for frames queued from now on; the order stays.
     pub fn set_delay(&self, delay: LinkDelay) {
         self.outgoing.queue().set_delay(delay);

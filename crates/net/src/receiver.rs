@@ -54,8 +54,9 @@ impl FrameReceiver {
         tokio::select! {
             // What has arrived comes before the news that the writer failed.
             biased;
-            frame = partial.read(stream, *frame_bytes_max) => {
+            frame = partial.read(stream, *frame_bytes_max, counters) => {
                 let frame = frame?;
+                counters.arriving(0);
                 if let Some(frame) = &frame {
                     counters.received(PREFIX_BYTES + frame.len());
                 }
@@ -71,6 +72,7 @@ impl Partial {
         &mut self,
         stream: &mut ReadHalf<Stream>,
         bytes_max: usize,
+        counters: &Counters,
     ) -> Result<Option<Vec<u8>>, Error> {
         while self.prefix_bytes < PREFIX_BYTES {
             let read = stream.read(&mut self.prefix[self.prefix_bytes..]).await;
@@ -80,13 +82,14 @@ impl Partial {
                 bytes => self.prefix_bytes += bytes,
             }
         }
-        self.read_frame(stream, bytes_max).await.map(Some)
+        self.read_frame(stream, bytes_max, counters).await.map(Some)
     }
 
     async fn read_frame(
         &mut self,
         stream: &mut ReadHalf<Stream>,
         bytes_max: usize,
+        counters: &Counters,
     ) -> Result<Vec<u8>, Error> {
         let bytes = self.announced();
         if bytes > bytes_max {
@@ -100,6 +103,7 @@ impl Partial {
             if read.map_err(|error| self.broken(error))? == 0 {
                 return Err(self.truncated());
             }
+            counters.arriving(self.frame.len());
         }
         self.prefix_bytes = 0;
         Ok(std::mem::take(&mut self.frame))

@@ -23,6 +23,8 @@ pub(crate) struct Counters {
     frames_sent: AtomicU64,
     bytes_received: AtomicU64,
     frames_received: AtomicU64,
+    /// Bytes of the frame that is arriving and not complete.
+    arriving: AtomicU64,
 }
 
 impl Counters {
@@ -35,6 +37,14 @@ impl Counters {
         self.bytes_received
             .fetch_add(bytes as u64, Ordering::Relaxed);
         self.frames_received.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn arriving(&self, bytes: usize) {
+        self.arriving.store(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arriving.load(Ordering::Relaxed)
     }
 
     pub(crate) fn snapshot(&self) -> Traffic {

@@ -11,6 +11,7 @@ use super::config::{ParentConfig, STOOD_MIN};
 use super::edges::{ParentState, Shared};
 use super::time::now;
 use super::turning::{Answered, Caller, Patience, Refused};
+use super::ways::Ways;
 use crate::{Backoff, Connection, ErrorKind, Incoming, Listener};
 
 /// A connection that the loop has not taken yet.
@@ -65,7 +66,8 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
 ///
 /// The waits between grow ([`Backoff`]) until an edge was good: the parent had begun a home's stream down it, and it was not
 /// this node that ended it; or it stood for [`STOOD_MIN`], as one to a site does whose home is out of reach. So a parent that
-/// is restarted is back at once, and one that hangs up on us, or that we turn away, is not dialed in a tight loop.
+/// is restarted is back at once, and one that hangs up on us, or that we turn away, is not dialed in a tight loop. Other
+/// addresses than the one that was lost are dialed without a wait ([`Ways`]).
 pub(super) struct Dialer {
     pub(super) index: usize,
     pub(super) parent: ParentConfig,
@@ -89,21 +91,27 @@ impl Dialer {
     pub(super) async fn run(mut self) {
         let mut backoff = Backoff::new();
         let mut patience = self.parent.heals_every.map(Patience::new);
+        let mut ways = Ways::new(self.parent.addresses.clone());
         let mut said = String::new();
         loop {
             self.be_wanted().await;
-            match self.dial().await {
+            match self.dial(&ways).await {
                 Ok(answered) => {
                     said.clear();
                     let Some(held) = self.give(answered, false).await else {
                         return;
                     };
-                    let Some((good, since)) = self.hold(held, patience.as_mut()).await else {
+                    let Some((good, since, place)) = self.hold(held, patience.as_mut()).await
+                    else {
                         return;
                     };
                     self.ended();
-                    if good || since.elapsed() >= STOOD_MIN {
+                    let good = good || since.elapsed() >= STOOD_MIN;
+                    if good {
                         backoff.succeeded();
+                    }
+                    if ways.lost(place, good) {
+                        continue;
                     }
                 }
                 Err(Refused { words, kind }) => {
@@ -123,11 +131,10 @@ impl Dialer {
         }
     }
 
-    async fn dial(&self) -> Result<Answered, Refused> {
-        let addresses = &self.parent.addresses;
+    async fn dial(&self, ways: &Ways) -> Result<Answered, Refused> {
         match self.parent.heals_every {
-            Some(_) => self.caller.first(addresses).await,
-            None => self.caller.call(addresses).await,
+            Some(_) => self.caller.first(&self.parent.addresses).await,
+            None => ways.dial(&self.caller).await,
         }
     }
 
@@ -159,13 +166,13 @@ impl Dialer {
         })
     }
 
-    /// Waits until the edge has ended; tells whether it was good, and since when it stood. A parent that is preferred takes its
+    /// Waits until the edge has ended; tells whether it was good, since when it stood, and its place. A parent that is preferred takes its
     /// place as soon as it answers. `None` if the driver is gone.
     async fn hold(
         &self,
         mut held: Held,
         mut patience: Option<&mut Patience>,
-    ) -> Option<(bool, Instant)> {
+    ) -> Option<(bool, Instant, usize)> {
         loop {
             let better = self.better(held.place, patience.as_deref_mut());
             tokio::select! {
@@ -173,7 +180,7 @@ impl Dialer {
                     if let Some(patience) = patience.filter(|_| held.turned) {
                         patience.lost(held.since.elapsed());
                     }
-                    return Some((ended.is_ok(), held.since));
+                    return Some((ended.is_ok(), held.since, held.place));
                 }
                 // The loop ends the one edge when it takes the other.
                 answered = better => held = self.give(answered, true).await?,

@@ -31,7 +31,8 @@ pub struct DriverConfig {
 /// One parent: a home, or a redirector.
 #[derive(Clone, Debug)]
 pub struct ParentConfig {
-    /// Its addresses, tried in turn.
+    /// Its addresses, the preferred one first; of a site, also those of others that take its place. The one where an edge was
+    /// lost is tried last, and an edge that stands is not given up for another address, if `heals_every` does not say so.
     pub addresses: Vec<Address>,
     /// The name it must have in its certificate; without it any node of the village will do.
     pub expect_name: Option<String>,

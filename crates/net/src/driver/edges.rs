@@ -113,6 +113,8 @@ pub(super) struct Edge {
     pub(super) name: String,
     /// Whether the parent has begun a home's stream: it does what it is there for.
     begun: bool,
+    /// Bytes of an incomplete frame that had arrived when it was last looked.
+    arriving: u64,
     /// Dropped with the edge, then the parent is dialed again; or sent, if the edge was good.
     held: Option<oneshot::Sender<()>>,
 }
@@ -145,6 +147,18 @@ impl Edges {
         }
     }
 
+    /// Where more of a frame has arrived since the last look.
+    pub(super) fn arriving(&mut self) -> Vec<EdgeId> {
+        let moved = |edge: &mut Edge| {
+            let before = std::mem::replace(&mut edge.arriving, edge.sender.arriving());
+            edge.arriving != 0 && edge.arriving != before
+        };
+        let edges = self.open.iter_mut();
+        edges
+            .filter_map(|(id, edge)| moved(edge).then_some(*id))
+            .collect()
+    }
+
     /// An id that was never used.
     pub(super) fn fresh(&mut self) -> EdgeId {
         self.last = self.last.next();
@@ -170,6 +184,7 @@ impl Edges {
             reader: opening.reader,
             name: format!("{} ({})", opening.peer.name, opening.address),
             begun: false,
+            arriving: 0,
             held: opening.held,
         };
         let seen = Seen {

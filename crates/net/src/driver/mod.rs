@@ -26,6 +26,7 @@ mod run;
 mod time;
 mod turn;
 mod turning;
+mod ways;
 
 pub use config::{
     ASKS_WAITING_MAX, DriverConfig, DriverLimits, EDGES_MAX, FLUSH_TIME_MAX, INBOX_BYTES_MAX,

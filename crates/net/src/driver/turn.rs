@@ -62,7 +62,17 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
     pub(super) fn tick(&mut self) {
         let now = self.world.now();
         if self.core.deadline().is_some_and(|due| due <= now.mono) {
+            self.hear_long_frames();
             self.input(Input::Tick);
+        }
+    }
+
+    /// A frame may take longer than a neighbour may be silent, and while it arrives nothing else can: its bytes are a sign of
+    /// life, too (rule 13). Told only where a frame is on its way, and before the core counts silence.
+    fn hear_long_frames(&mut self) {
+        for edge in self.edges.arriving() {
+            let message = Message::Alive;
+            self.input(Input::Received { edge, message });
         }
     }
 

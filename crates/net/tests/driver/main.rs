@@ -13,3 +13,4 @@ mod memory;
 mod toy;
 mod turning;
 mod village;
+mod ways;

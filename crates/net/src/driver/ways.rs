@@ -1,0 +1,91 @@
+//! A parent's addresses, and which of them is dialed when (rule 13).
+
+use super::turning::{Answered, Caller, Refused};
+use crate::Address;
+
+/// A parent's addresses: the first one is preferred, then the next. The one where an edge was lost comes last of all. So
+/// whoever has lost a site is not held up by asking there again, all who have lost it turn to the same other one, and nobody
+/// leaves a parent that is there, only because another one is preferred.
+pub(super) struct Ways {
+    addresses: Vec<Address>,
+    lost: Option<usize>,
+    /// Edges lost in a row that were not good.
+    in_vain: usize,
+}
+
+impl Ways {
+    pub(super) fn new(addresses: Vec<Address>) -> Self {
+        Self {
+            addresses,
+            lost: None,
+            in_vain: 0,
+        }
+    }
+
+    /// Their places, in the order in which they are dialed.
+    fn order(&self) -> Vec<usize> {
+        let all = 0..self.addresses.len();
+        let others = all.filter(|way| Some(*way) != self.lost);
+        others.chain(self.lost).collect()
+    }
+
+    /// An edge by this way is lost. Tells whether to dial at once: there are others, and not all of them in a row were of no
+    /// use.
+    pub(super) fn lost(&mut self, way: usize, was_good: bool) -> bool {
+        self.lost = Some(way);
+        self.in_vain = match was_good {
+            true => 0,
+            false => self.in_vain + 1,
+        };
+        let others = self.addresses.len().saturating_sub(1);
+        let at_once = others > 0 && self.in_vain <= others;
+        if !at_once {
+            self.in_vain = 0;
+        }
+        at_once
+    }
+
+    /// The first that answers.
+    pub(super) async fn dial(&self, caller: &Caller) -> Result<Answered, Refused> {
+        let order = self.order();
+        let addresses = order.iter().filter_map(|way| self.addresses.get(*way));
+        let addresses: Vec<Address> = addresses.cloned().collect();
+        let answered = caller.first(&addresses).await?;
+        let place = order.get(answered.place).copied().unwrap_or_default();
+        Ok(Answered { place, ..answered })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ways(count: u16) -> Ways {
+        let address = |port| Address::Tcp {
+            host: "h".to_owned(),
+            port,
+        };
+        Ways::new((0..count).map(address).collect())
+    }
+
+    #[test]
+    fn the_way_that_was_lost_comes_last() {
+        let mut ways = ways(3);
+        assert_eq!(ways.order(), [0, 1, 2]);
+        assert!(ways.lost(0, true));
+        assert_eq!(ways.order(), [1, 2, 0]);
+        assert!(ways.lost(1, true));
+        assert_eq!(ways.order(), [0, 2, 1]);
+    }
+
+    #[test]
+    fn others_are_tried_at_once_and_in_vain_only_once_each() {
+        let mut three = ways(3);
+        assert!(three.lost(0, true));
+        let tries = [1, 0, 2, 1].map(|way| three.lost(way, false));
+        assert_eq!(tries, [true, true, false, true]);
+        assert!(three.lost(1, true));
+        let mut one = ways(1);
+        assert!(!one.lost(0, true) && !one.lost(0, false));
+    }
+}

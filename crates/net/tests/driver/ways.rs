@@ -1,0 +1,194 @@
+//! Parents with several addresses (rule 13), and frames that take long.
+
+use std::sync::Arc;
+
+use thorp_core::door::{Input, Out};
+use thorp_core::ids::{EdgeId, Millis};
+use thorp_core::message::{Down, Message};
+use thorp_net::driver::{Driver, DriverConfig, ParentState, now};
+use thorp_net::{Address, BACKOFF_MAX};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::common::Village;
+use crate::toy::{self, begin_of, child, parent, silent, start};
+
+fn connected(input: &Input) -> EdgeId {
+    match input {
+        Input::Connected { edge, .. } => *edge,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn begins() -> toy::Act {
+    Box::new(|_, input, out| {
+        if let Input::Connected { edge, .. } = input {
+            out.effects
+                .push(thorp_core::door::Effect::Send(*edge, begin_of(1)));
+        }
+    })
+}
+
+fn child_of_both(village: &Village, first: &Address, second: &Address) -> DriverConfig {
+    let mut config = child(village, first);
+    config.parents[0].addresses.push(second.clone());
+    config
+}
+
+fn here(listener: &TcpListener) -> Address {
+    let at = listener.local_addr().unwrap();
+    Address::Tcp {
+        host: at.ip().to_string(),
+        port: at.port(),
+    }
+}
+
+#[tokio::test]
+async fn who_loses_a_parent_goes_to_the_other_and_stays_there() {
+    let village = Village::new();
+    let (config, first) = parent(&village).await;
+    let one = start(config, begins());
+    let (config, second) = parent(&village).await;
+    let mut other = start(config, begins());
+    let mut member = start(child_of_both(&village, &first, &second), silent());
+    let edge = connected(&member.next().await);
+    assert!(matches!(member.next().await, Input::Received { .. }));
+    one.task.abort();
+    assert_eq!(member.next().await, Input::Disconnected { edge });
+    let edge = connected(&member.next().await);
+    connected(&other.next().await);
+    // The first one is back.
+    let (config, _) = crate::toy::parent_at(&village, &first).await;
+    let mut one = start(config, begins());
+    assert!(matches!(member.next().await, Input::Received { .. }));
+    assert_eq!(
+        member.handle.parents()[0].state,
+        ParentState::Connected(edge)
+    );
+    // Nobody has called there: its first caller is the one that loses the second.
+    other.task.abort();
+    assert_eq!(member.next().await, Input::Disconnected { edge });
+    assert!(connected(&member.next().await) > edge);
+    connected(&one.next().await);
+    assert!(one.heard.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn an_address_where_nobody_speaks_does_not_hold_up_the_other() {
+    let village = Village::new();
+    // As where a program was stopped: the system takes connections, and nobody answers.
+    let stopped = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (config, second) = parent(&village).await;
+    let _other = start(config, silent());
+    let begun = std::time::Instant::now();
+    let mut member = start(child_of_both(&village, &here(&stopped), &second), silent());
+    connected(&member.next().await);
+    // Less than it takes until a handshake is given up.
+    assert!(begun.elapsed() < BACKOFF_MAX);
+}
+
+/// Passes on what callers send; of what comes back, as many pieces as there are permits.
+async fn slow_link(to: &Address, pieces: Arc<Semaphore>) -> Address {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = here(&listener);
+    let Address::Tcp { host, port } = to else {
+        panic!("{to} is not of this kind");
+    };
+    let to = (host.clone(), *port);
+    tokio::spawn(async move {
+        let (near, _) = listener.accept().await.unwrap();
+        let far = TcpStream::connect((to.0.as_str(), to.1)).await.unwrap();
+        let (mut near_reads, mut near_writes) = near.into_split();
+        let (mut far_reads, mut far_writes) = far.into_split();
+        tokio::spawn(async move { tokio::io::copy(&mut near_reads, &mut far_writes).await });
+        let mut piece = vec![0; PIECE];
+        loop {
+            pieces.acquire().await.unwrap().forget();
+            let mut filled = 0;
+            while filled < PIECE {
+                let bytes = far_reads.read(&mut piece[filled..]).await.unwrap();
+                near_writes
+                    .write_all(&piece[filled..filled + bytes])
+                    .await
+                    .unwrap();
+                filled += bytes;
+                if bytes == 0 {
+                    return;
+                }
+            }
+        }
+    });
+    address
+}
+
+const PIECE: usize = 64 << 10;
+
+/// Whether it hears that the neighbour is alive, before so many ticks.
+async fn hears_before(member: &mut toy::Running, mut ticks: u32) -> bool {
+    while ticks > 0 {
+        match member.next().await {
+            Input::Tick => ticks -= 1,
+            Input::Received {
+                message: Message::Alive,
+                ..
+            } => return true,
+            other => panic!("{other:?}"),
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
+    let village = Village::new();
+    let (config, address) = parent(&village).await;
+    let long = |_, input: &Input, out: &mut Out| {
+        if let Input::Connected { edge, .. } = input {
+            let mut begin = begin_of(1);
+            if let Message::Down(Down::Begin { name, .. }) = &mut begin {
+                *name = "long".repeat(10 * PIECE);
+            }
+            let sent = thorp_core::door::Effect::Send(*edge, begin);
+            out.effects.push(sent);
+        }
+    };
+    let _home = start(config, Box::new(long));
+    // The handshake and the beginning of the frame.
+    let pieces = Arc::new(Semaphore::new(1));
+    let link = slow_link(&address, Arc::clone(&pieces)).await;
+    let (mut driver, handle) = Driver::new(child(&village, &link));
+    let (mut core, heard) = toy::toy(silent());
+    core.deadline = Some(Millis(now().mono.0));
+    let task = tokio::spawn(async move {
+        let ever = std::future::pending();
+        let world = &mut crate::toy::Nothing;
+        driver.run(&mut core, world, Out::new(), ever).await;
+    });
+    let mut member = toy::Running {
+        handle,
+        heard,
+        task,
+    };
+    while !matches!(member.next().await, Input::Connected { .. }) {}
+    // What came with the handshake counts, too.
+    while hears_before(&mut member, 20).await {}
+    for _ in 0..5 {
+        pieces.add_permits(1);
+        assert!(hears_before(&mut member, 1_000).await);
+        while hears_before(&mut member, 20).await {}
+    }
+    assert!(!hears_before(&mut member, 20).await, "nothing arrives");
+    pieces.add_permits(1_000);
+    loop {
+        match member.next().await {
+            Input::Received {
+                message: Message::Down(Down::Begin { .. }),
+                ..
+            } => break,
+            Input::Tick | Input::Received { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(!hears_before(&mut member, 20).await, "it is complete");
+}
