@@ -54,7 +54,7 @@ Exit codes:
   4  no home or site answered
 
 Environment:
-  THORP_VIA       the site or home to join, for --via
+  THORP_VIA       the site or home to join, for --via; several with commas between
   THORP_IDENTITY  the directory of a certificate and its key, for --identity
   THORP_HTTP      the --http address of a home or a site, for status";
 

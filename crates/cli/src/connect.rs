@@ -9,9 +9,15 @@ use thorp_client::{COMMIT_TIMEOUT, JoinConfig, Member, Session};
 /// Where to join, and as whom.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Via {
-    /// The site or home to join: tcp://HOST:PORT or unix:/PATH.sock
-    #[arg(long, value_name = "ADDR", env = "THORP_VIA", global = true)]
-    pub(crate) via: Option<String>,
+    /// The site or home to join: tcp://HOST:PORT or unix:/PATH.sock; after a comma, or given again, where else to turn to
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "THORP_VIA",
+        value_delimiter = ',',
+        global = true
+    )]
+    pub(crate) via: Vec<String>,
     /// The directory of a certificate and its key, made by `thorp invite`
     #[arg(long, value_name = "DIR", env = "THORP_IDENTITY", global = true)]
     pub(crate) identity: Option<PathBuf>,
@@ -23,7 +29,7 @@ pub(crate) struct Via {
 impl Via {
     /// Joins. A command needs little memory for pages.
     pub(crate) fn join(&self) -> Result<Member, Failure> {
-        let Some(address) = &self.via else {
+        let Some((first, others)) = self.via.split_first() else {
             return Err(missing("no site or home was named", "--via", "THORP_VIA"));
         };
         let Some(identity) = &self.identity else {
@@ -38,7 +44,10 @@ impl Via {
         let session = Session::new()
             .fetch_timeout(timeout)
             .commit_timeout(timeout.max(COMMIT_TIMEOUT));
-        let config = JoinConfig::new(address)
+        let config = others
+            .iter()
+            .fold(JoinConfig::new(first), JoinConfig::or_at);
+        let config = config
             .identity(identity)
             .name(format!("thorp-{}", std::process::id()))
             .cache_bytes(CACHE_BYTES)
@@ -54,3 +63,26 @@ fn missing(what: &str, flag: &str, variable: &str) -> Failure {
 }
 
 const CACHE_BYTES: usize = 32 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        via: Via,
+    }
+
+    #[test]
+    fn several_places_to_join_are_written_with_commas_or_one_by_one() {
+        for given in [
+            vec!["--via=a:1,unix:/b.sock"],
+            vec!["--via", "a:1", "--via", "unix:/b.sock"],
+        ] {
+            let cli = Cli::parse_from([vec!["thorp"], given].concat());
+            assert_eq!(cli.via.via, ["a:1", "unix:/b.sock"]);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use thorp_core::alive::AliveLimits;
 use thorp_core::limits::MEMBER_CACHE_BYTES;
 use thorp_net::Identity;
 
@@ -29,6 +30,7 @@ pub struct JoinConfig {
     pub(crate) cache_bytes: usize,
     pub(crate) link_delay: Duration,
     pub(crate) join_timeout: Duration,
+    pub(crate) alive: AliveLimits,
     pub(crate) session: Session,
 }
 
@@ -43,11 +45,14 @@ impl JoinConfig {
             cache_bytes: MEMBER_CACHE_BYTES,
             link_delay: Duration::ZERO,
             join_timeout: JOIN_TIMEOUT,
+            alive: AliveLimits::default(),
             session: Session::default(),
         }
     }
 
-    /// Another address of the same site or home, tried when the ones before do not answer.
+    /// Another address of the same site or home, or of another site that takes its place; tried when the ones before do not
+    /// answer. Who has lost a site goes to another one at once, with the pages that it has, and stays there for as long as
+    /// that one is there, also when the first is back.
     pub fn or_at(mut self, address: impl Into<String>) -> Self {
         if let Some(addresses) = self.parents.last_mut() {
             addresses.push(address.into());
@@ -95,6 +100,17 @@ impl JoinConfig {
     /// How long [`Member::join`](crate::Member::join) waits for a site or home to answer.
     pub fn join_timeout(mut self, timeout: Duration) -> Self {
         self.join_timeout = timeout;
+        self
+    }
+
+    /// How often this member tells its site that it is alive, and after how many of these periods without a word from there it
+    /// goes to another one. Within what the site and the homes are configured for: usually the same; else one second, and
+    /// fifteen of them.
+    pub fn alive(mut self, every: Duration, missed_max: u32) -> Self {
+        self.alive = AliveLimits {
+            every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX),
+            missed_max,
+        };
         self
     }
 

@@ -252,6 +252,8 @@ pub enum JoinError {
     Identity(thorp_net::IdentityError),
     /// No site or home answered in time; what went wrong at the last try.
     Unreachable(String),
+    /// A limit of the configuration that cannot be right.
+    Limit(String),
     /// The system refused a thread or a timer.
     System(std::io::Error),
 }
@@ -259,7 +261,7 @@ pub enum JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JoinError::Address(words) => write!(f, "{words}"),
+            JoinError::Address(words) | JoinError::Limit(words) => write!(f, "{words}"),
             JoinError::Identity(error) => write!(f, "{error}"),
             JoinError::Unreachable(words) => write!(f, "no site or home answered: {words}"),
             JoinError::System(error) => write!(f, "the system refused to start a member: {error}"),
@@ -272,7 +274,7 @@ impl std::error::Error for JoinError {
         match self {
             JoinError::Identity(error) => Some(error),
             JoinError::System(error) => Some(error),
-            JoinError::Address(_) | JoinError::Unreachable(_) => None,
+            JoinError::Address(_) | JoinError::Limit(_) | JoinError::Unreachable(_) => None,
         }
     }
 }

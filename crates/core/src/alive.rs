@@ -3,9 +3,10 @@
 
 use crate::door::Out;
 use crate::ids::{EdgeId, Millis};
-use crate::limits::{ALIVE_MISSED_MAX, ALIVE_MS};
+use crate::limits::{ALIVE_MISSED_MAX, ALIVE_MISSED_MIN, ALIVE_MS, ALIVE_MS_MIN};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// How often a node says that it is there, and how long it waits for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,40 @@ pub struct AliveLimits {
     pub every_ms: u64,
     /// So many of its own periods without a word make a neighbour silent.
     pub missed_max: u32,
+}
+
+/// What is wrong with limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// The period.
+    Period,
+    /// The number of periods.
+    Missed,
+}
+
+impl AliveLimits {
+    /// Why a neighbour would be given up that only was not quick, or the node would do nothing else.
+    pub fn wrong(&self) -> Option<Wrong> {
+        if self.every_ms < ALIVE_MS_MIN {
+            return Some(Wrong::Period);
+        }
+        (self.missed_max < ALIVE_MISSED_MIN).then_some(Wrong::Missed)
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Period => write!(
+                f,
+                "at least {ALIVE_MS_MIN}: a neighbour needs time to say something"
+            ),
+            Self::Missed => write!(
+                f,
+                "at least {ALIVE_MISSED_MIN}: a neighbour with the same period may just miss one"
+            ),
+        }
+    }
 }
 
 impl Default for AliveLimits {

@@ -98,6 +98,13 @@ pub const ALIVE_MS: u64 = 1_000;
 /// it up. A frame of the largest size takes no longer at 10 Mbit/s.
 pub const ALIVE_MISSED_MAX: u32 = 15;
 
+/// The shortest period that a configuration may ask for.
+pub const ALIVE_MS_MIN: u64 = 10;
+
+/// The fewest missed periods that a configuration may ask for: of two nodes with
+/// one period each, one may look just before the other's word comes.
+pub const ALIVE_MISSED_MIN: u32 = 2;
+
 /// Pages in one piece of a report to a new parent (rule 13): some 64 KiB.
 pub const REPORT_PAGES_MAX: usize = 4096;
 

@@ -64,6 +64,7 @@ impl SiteServer {
         let http = config.http.map(|address| Http::start(address, view));
         let mut core = RedirectorConfig::new(node, name.to_owned());
         core.cache_bytes = config.limits.cache.size();
+        core.alive = Some(config.link.alive());
         core.kept_bytes_max = config.limits.kept.size();
         // Commits and staged values, each: together they leave half of the queue to all else.
         core.upward_bytes_max = core.upward_bytes_max.min(config.link.queue.size() / 4);

@@ -69,7 +69,12 @@ pub struct AgreementStatus {
     pub resolved_by_member: u64,
     /// Votes whose outcome another home told.
     pub resolved_by_homes: u64,
+    /// It has voted, and its configuration names no other home that it could ask.
+    pub nobody_to_ask: bool,
 }
+
+/// What is wrong at a home that shares transactions with homes that it does not know.
+pub(crate) const NOBODY_TO_ASK: &str = "it votes for transactions over several homes and knows none of the others: what a member or      a home leaves in doubt stays locked; name them with --other-home, or as [[other_home]]";
 
 /// A home that can tell how a transaction ended.
 #[derive(Clone, Debug, Serialize)]
@@ -285,6 +290,7 @@ impl Nameplate {
 
 impl AgreementStatus {
     pub(crate) fn of<C>(doubts: &Doubts, handle: &Handle<C>) -> Self {
+        let has_voted = handle.notes().get(Note::Voted) > 0;
         let notes = handle.notes();
         let homes = doubts.homes.iter();
         let waits_for = homes.map(|(home, reached)| WaitsFor {
@@ -298,11 +304,18 @@ impl AgreementStatus {
             asked: notes.get(Note::InDoubtAsked),
             resolved_by_member: notes.get(Note::DecidedByMember),
             resolved_by_homes: notes.get(Note::InDoubtResolved),
+            // Each of them is dialed on demand: a parent of the driver.
+            nobody_to_ask: has_voted && handle.parents().is_empty(),
         }
     }
 
     /// What a person should look into.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Vec<String> {
+        let unknown = self.nobody_to_ask.then(|| NOBODY_TO_ASK.to_owned());
+        unknown.into_iter().chain(self.long_doubt()).collect()
+    }
+
+    fn long_doubt(&self) -> Option<String> {
         if self.oldest_s < DOUBT_LONG.as_secs_f64() {
             return None;
         }

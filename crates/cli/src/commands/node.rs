@@ -12,7 +12,9 @@ use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use thorp_net::Address;
-use thorp_server::{Bytes, ChildDelay, ConfigError, HttpAt, LogConfig, LogFormat, ServerError};
+use thorp_server::{
+    Bytes, ChildDelay, ConfigError, HttpAt, LinkLimits, LogConfig, LogFormat, ServerError,
+};
 use thorp_store::OpenError;
 use tokio::sync::oneshot;
 
@@ -41,6 +43,12 @@ pub(super) struct Common {
     /// Delay what goes down to this child: plays a wide-area link; may be given several times
     #[arg(long, value_name = "CHILD=MS")]
     pub(super) link_delay: Vec<NameAnd<u64>>,
+    /// How often to tell neighbours that this node is alive; the same at all nodes of a village [default: 1000]
+    #[arg(long, value_name = "MS")]
+    pub(super) alive_ms: Option<u64>,
+    /// Give up a neighbour after so many of these periods without a word from it [default: 15]
+    #[arg(long, value_name = "PERIODS")]
+    pub(super) alive_missed_max: Option<u32>,
     /// error, warn, info, debug or trace; single parts too: info,thorp_net=debug
     #[arg(long, value_name = "LEVEL")]
     pub(super) log_level: Option<String>,
@@ -82,6 +90,7 @@ pub(super) struct Parts<'a> {
     pub(super) identity_dir: &'a mut Option<PathBuf>,
     pub(super) cache: &'a mut Bytes,
     pub(super) child_delay: &'a mut Vec<ChildDelay>,
+    pub(super) link: &'a mut LinkLimits,
     pub(super) log: &'a mut LogConfig,
 }
 
@@ -106,6 +115,12 @@ impl Common {
                 child: delay.name.clone(),
                 one_way_ms: delay.value,
             });
+        }
+        if let Some(every) = self.alive_ms {
+            parts.link.alive_ms = every;
+        }
+        if let Some(missed) = self.alive_missed_max {
+            parts.link.alive_missed_max = missed;
         }
         if let Some(level) = &self.log_level {
             parts.log.level.clone_from(level);

@@ -89,6 +89,7 @@ fn effective(options: &Options) -> Result<SiteConfigFile, Failure> {
         identity_dir: &mut config.identity_dir,
         cache: &mut config.limits.cache,
         child_delay: &mut config.child_delay,
+        link: &mut config.link,
         log: &mut config.log,
     });
     Ok(config)

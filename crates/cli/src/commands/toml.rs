@@ -61,6 +61,8 @@ impl Toml {
         self.size("inbox", link.inbox);
         self.number("edges_max", link.edges_max as u64);
         self.number("flush_ms_max", link.flush_ms_max);
+        self.number("alive_ms", link.alive_ms);
+        self.number("alive_missed_max", u64::from(link.alive_missed_max));
         for delay in delays {
             self.table("[[child_delay]]");
             self.text("child", &delay.child);

@@ -226,3 +226,21 @@ impl Home {
         said.out
     }
 }
+
+/// Sends a process a signal, by the system's own command.
+pub(crate) fn signal(name: &str, process: u32) {
+    let flag = format!("-{name}");
+    let sent = Command::new("kill")
+        .args([flag, process.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+/// Waits until something is so, or fails.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "it did not come to be: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

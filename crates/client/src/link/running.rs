@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
+use thorp_core::alive::{AliveLimits, Wrong};
 use thorp_core::door::{Answer, Ask, Effect, Input, Out};
 use thorp_core::ids::{MemberId, NodeKind, Peer, Place};
 use thorp_core::member::{Member, MemberConfig};
@@ -42,7 +43,9 @@ impl Running {
         let link = Arc::new(Link::new(config.cache_bytes));
         // Set once, here.
         let _ = link.handle.set(handle);
-        let member = Member::new(MemberConfig::new(node, config.name.clone()));
+        let mut member = MemberConfig::new(node, config.name.clone());
+        member.alive = Some(alive(config)?);
+        let member = Member::new(member);
         let (stop, stopped) = oneshot::channel();
         let runs_on = Loop::of_this_process().map_err(JoinError::System)?;
         let (running, ended) = mpsc::channel();
@@ -241,6 +244,19 @@ fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
     identity.map_err(JoinError::Identity)
 }
 
+fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
+    let Some(wrong) = config.alive.wrong() else {
+        return Ok(config.alive);
+    };
+    let what = match wrong {
+        Wrong::Period => "the period in milliseconds",
+        Wrong::Missed => "the number of periods",
+    };
+    Err(JoinError::Limit(format!(
+        "JoinConfig::alive: {what} has to be {wrong}"
+    )))
+}
+
 fn parents(config: &JoinConfig) -> Result<Vec<ParentConfig>, JoinError> {
     let parents = config.parents.iter().map(|addresses| {
         let parsed: Result<Vec<Address>, _> = addresses.iter().map(|text| text.parse()).collect();
@@ -282,6 +298,17 @@ mod tests {
     use thorp_core::image::Image;
 
     const HOME: HomeId = HomeId(7);
+
+    #[test]
+    fn limits_with_which_every_parent_would_be_silent_are_refused() {
+        let wrong = |every_ms, missed| {
+            let config = JoinConfig::new("a:1").alive(Duration::from_millis(every_ms), missed);
+            alive(&config).err().map(|error| error.to_string())
+        };
+        assert_eq!(wrong(10, 2), None);
+        assert!(wrong(0, 15).unwrap().contains("the period in milliseconds"));
+        assert!(wrong(1000, 0).unwrap().contains("the number of periods"));
+    }
 
     fn publish(images: Vec<(PageId, Option<Image>)>) -> Publish {
         Publish {

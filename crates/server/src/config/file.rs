@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use thorp_core::alive::Wrong;
 use thorp_core::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
 use thorp_net::Address;
 
@@ -147,6 +148,7 @@ impl HomeConfigFile {
         self.data_dir()?;
         check_listen(&self.listen)?;
         self.check_other_homes()?;
+        check_alive(&self.link)?;
         if self.limits.outcomes_per_member < COMMITS_IN_FLIGHT_MAX as u64 {
             return Err(ConfigError::Value {
                 key: "limits.outcomes_per_member",
@@ -243,6 +245,7 @@ impl SiteConfigFile {
         self.name()?;
         self.identity_dir()?;
         check_listen(&self.listen)?;
+        check_alive(&self.link)?;
         if self.parent.iter().any(|parent| parent.addresses.is_empty()) {
             return Err(ConfigError::Missing {
                 key: "parent.addresses",
@@ -345,6 +348,16 @@ fn check_listen(listen: &[Address]) -> Result<(), ConfigError> {
     given(listen.first(), "listen", example).map(drop)
 }
 
+fn check_alive(link: &LinkLimits) -> Result<(), ConfigError> {
+    let (key, why) = match link.alive().wrong() {
+        None => return Ok(()),
+        Some(Wrong::Period) => ("link.alive_ms", Wrong::Period),
+        Some(Wrong::Missed) => ("link.alive_missed_max", Wrong::Missed),
+    };
+    let why = why.to_string();
+    Err(ConfigError::Value { key, why })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,6 +444,28 @@ mod tests {
         ] {
             let why = why(&others).unwrap();
             assert!(why.contains("`other_home`") && why.contains(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn neighbours_that_would_be_silent_at_once_are_refused() {
+        let home = "name = \"alps\"\ndata_dir = \"/d\"\n";
+        let site = format!("{home}[[parent]]\naddresses = [\"b:1\"]\n");
+        let why = |link: &str| {
+            let home = HomeConfigFile::parse(&format!("{home}[link]\n{link}")).unwrap();
+            let site = SiteConfigFile::parse(&format!("{site}[link]\n{link}")).unwrap();
+            [home.check(), site.check()].map(|checked| checked.err().map(|e| e.to_string()))
+        };
+        assert_eq!(why("alive_ms = 10\nalive_missed_max = 2"), [None, None]);
+        for (link, key) in [
+            ("alive_ms = 0", "`link.alive_ms`"),
+            ("alive_ms = 9", "`link.alive_ms`"),
+            ("alive_missed_max = 0", "`link.alive_missed_max`"),
+            ("alive_missed_max = 1", "`link.alive_missed_max`"),
+        ] {
+            for why in why(link).map(Option::unwrap) {
+                assert!(why.contains(key) && why.contains("at least"), "{why}");
+            }
         }
     }
 

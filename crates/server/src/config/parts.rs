@@ -1,6 +1,7 @@
 //! The tables of the configuration files.
 
 use serde::Deserialize;
+use thorp_core::alive::AliveLimits;
 use thorp_core::limits;
 use thorp_net::Address;
 use thorp_net::driver;
@@ -95,6 +96,10 @@ pub struct LinkLimits {
     pub edges_max: usize,
     /// How long a clean shutdown goes on writing, in milliseconds.
     pub flush_ms_max: u64,
+    /// How often this node tells its neighbours that it is alive, in milliseconds (rule 13).
+    pub alive_ms: u64,
+    /// So many of these periods without a word from a neighbour end its edge.
+    pub alive_missed_max: u32,
 }
 
 /// `[limits]` of a home.
@@ -174,6 +179,18 @@ impl Default for LinkLimits {
             inbox: bytes(driver::INBOX_BYTES_MAX),
             edges_max: driver::EDGES_MAX,
             flush_ms_max: driver::FLUSH_TIME_MAX.as_millis() as u64,
+            alive_ms: limits::ALIVE_MS,
+            alive_missed_max: limits::ALIVE_MISSED_MAX,
+        }
+    }
+}
+
+impl LinkLimits {
+    /// When a neighbour is silent.
+    pub fn alive(&self) -> AliveLimits {
+        AliveLimits {
+            every_ms: self.alive_ms,
+            missed_max: self.alive_missed_max,
         }
     }
 }

@@ -56,7 +56,12 @@ impl Life {
             core.handle(now(), Input::Room(false), &mut first);
         }
         let pending_bytes_max = config.limits.pending.size();
-        let world = HomeWorld::start(Arc::clone(&disk), handle.clone(), pending_bytes_max);
+        let knows_others = !config.other_home.is_empty();
+        let world = HomeWorld::start(
+            Arc::clone(&disk),
+            handle.clone(),
+            (pending_bytes_max, knows_others),
+        );
         let world = world.map_err(|error| ServerError::System {
             wanted: "thread",
             error,
@@ -101,6 +106,7 @@ fn core_config(
         parked_bytes_max: limits.parked.size(),
         registrations_max: limits.registrations_max,
         outcomes_per_member: limits.outcomes_per_member,
+        alive: Some(config.link.alive()),
         ..HomeConfig::new(home, config.name()?.to_owned(), node)
     })
 }

@@ -19,6 +19,7 @@ use tracing::{error, warn};
 
 use super::disk::Disk;
 use super::life::EndedLife;
+use crate::status::NOBODY_TO_ASK;
 
 pub(super) struct HomeWorld {
     disk: Arc<Disk>,
@@ -33,6 +34,8 @@ pub(super) struct HomeWorld {
     /// The mark of the last batch that was gathered.
     last: Mark,
     durable: Arc<AtomicU64>,
+    /// It can ask other homes, or it was said that it cannot.
+    has_others: bool,
 }
 
 /// Ends a life, and says why: the first reason is the one.
@@ -49,7 +52,7 @@ impl HomeWorld {
     pub(super) fn start(
         disk: Arc<Disk>,
         handle: Handle<Home>,
-        pending_bytes_max: usize,
+        (pending_bytes_max, knows_others): (usize, bool),
     ) -> io::Result<Self> {
         let trouble = Arc::new(Trouble {
             why: Mutex::new(None),
@@ -87,6 +90,7 @@ impl HomeWorld {
             gathered: VecDeque::new(),
             last: Mark::default(),
             durable,
+            has_others: knows_others,
         })
     }
 
@@ -154,6 +158,9 @@ impl World for HomeWorld {
     fn note(&mut self, note: Note) {
         if note == Note::OtherHomeWanted {
             self.trouble.handle.want_parents();
+        }
+        if note == Note::Voted && !std::mem::replace(&mut self.has_others, true) {
+            warn!("{NOBODY_TO_ASK}");
         }
     }
 
