@@ -29,6 +29,8 @@ kinds! {
     SiteCut,
     /// A child cannot reach its parent for a while.
     Partition,
+    /// For a while a connection carries nothing one way, and everything the other way.
+    OneWay,
     /// A connection becomes slow for a while.
     SlowLink,
     /// A node takes its inputs slowly for a while.
@@ -49,6 +51,8 @@ kinds! {
     SlowDisk,
     /// A home's wall clock jumps.
     ClockJump,
+    /// A home's wall clock is too fast or too slow for a while, and stays where that brought it.
+    ClockDrift,
     /// A member's cache is emptied.
     Squeeze,
     /// A member turns to another parent.

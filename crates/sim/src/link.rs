@@ -65,6 +65,11 @@ impl Lane {
         !self.closed && self.queue.front().is_some_and(|(at, _)| *at <= now)
     }
 
+    /// What is sent from now on arrives then at the earliest.
+    pub fn hold(&mut self, until: At) {
+        self.last = self.last.max(until);
+    }
+
     /// Loses what is on its way from the `keep`-th item on.
     pub fn lose_from(&mut self, keep: usize) {
         self.queue.truncate(keep);

@@ -161,6 +161,22 @@ pub struct Resident {
     pub squeezing: bool,
 }
 
+/// A wall clock that goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Drift {
+    /// Since when.
+    pub since: At,
+    /// Thousandths of the true time by which it is too fast.
+    pub per_mille: i64,
+}
+
+impl Drift {
+    /// Milliseconds that it has brought the clock ahead.
+    fn ms_ahead(self, at: At) -> i64 {
+        at.ms_since(self.since) as i64 * self.per_mille / 1000
+    }
+}
+
 /// A node.
 pub struct Node {
     /// Its place in the list of nodes.
@@ -177,6 +193,8 @@ pub struct Node {
     pub started: At,
     /// How far its wall clock is ahead of the true time.
     pub wall_ms_ahead: i64,
+    /// How its wall clock goes just now.
+    pub drift: Option<Drift>,
     /// Its core; none while it is dead.
     pub machine: Option<Machine>,
     /// When the next tick is planned.
@@ -214,7 +232,8 @@ impl Node {
     /// What the node's clocks say.
     pub fn now(&self, at: At) -> Now {
         let mono = Now::MONO_FIRST.plus((at.0 - self.started.0) / 1000);
-        let wall = (WALL_MS_FIRST + at.0 / 1000).saturating_add_signed(self.wall_ms_ahead);
+        let ahead = self.wall_ms_ahead + self.drift.map_or(0, |drift| drift.ms_ahead(at));
+        let wall = (WALL_MS_FIRST + at.0 / 1000).saturating_add_signed(ahead);
         Now {
             mono,
             wall: Millis(wall),
@@ -230,6 +249,12 @@ impl Node {
                 .saturating_sub(Now::MONO_FIRST.since(mono) * 1000)),
             since => self.started.plus_ms(since),
         }
+    }
+
+    /// Its wall clock goes right again, or wrong otherwise, from where it is.
+    pub fn drift(&mut self, at: At, drift: Option<Drift>) {
+        let before = std::mem::replace(&mut self.drift, drift);
+        self.wall_ms_ahead += before.map_or(0, |drift| drift.ms_ahead(at));
     }
 
     /// How it names itself when it connects.

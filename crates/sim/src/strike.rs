@@ -3,9 +3,9 @@
 use crate::failure::Checked;
 use crate::faults::Kind;
 use crate::link::Edge;
-use crate::node::Machine;
+use crate::node::{Drift, Machine};
 use crate::rogue::Rogue;
-use crate::time::{Event, Local, NodeNo};
+use crate::time::{End, Event, Local, NodeNo};
 use crate::world::World;
 use thorp_core::door::Input;
 use thorp_core::ids::{EdgeId, NodeKind, PageId, Place};
@@ -24,6 +24,8 @@ pub enum Relief {
     },
     /// A node is as quick as before.
     Node(NodeNo),
+    /// A node's wall clock goes right.
+    Clock(NodeNo),
     /// A process that keeps no rules is ended.
     Rogue(NodeNo),
     /// A connection beside a node's own is ended.
@@ -48,6 +50,9 @@ const DEAF_MS_MAX: u64 = 3_000;
 
 /// Milliseconds that a node stands still, at most: longer than its neighbours wait for it.
 const HUNG_MS_MAX: u64 = 6_000;
+
+/// Thousandths by which a wall clock goes wrong, at most: a fifth, where real ones do a tenth of a thousandth.
+const DRIFT_PER_MILLE_MAX: u64 = 200;
 
 impl World {
     /// The next fault.
@@ -76,6 +81,7 @@ impl World {
             Kind::MemberCut => Ok(self.cut_one(NodeKind::Member)),
             Kind::SiteCut => Ok(self.cut_one(NodeKind::Redirector)),
             Kind::Partition => Ok(self.part()),
+            Kind::OneWay => Ok(self.close_one_way()),
             Kind::SlowLink => Ok(self.slow_link()),
             Kind::SlowNode => Ok(self.slow_node()),
             Kind::Hangs => Ok(self.hang()),
@@ -87,6 +93,7 @@ impl World {
             Kind::DiskRefuses => self.fill_disk(true),
             Kind::SlowDisk => Ok(self.slow_disk()),
             Kind::ClockJump => Ok(self.jump_clock()),
+            Kind::ClockDrift => Ok(self.let_clock_drift()),
             Kind::Squeeze => self.empty_cache(),
             Kind::Moves => Ok(self.move_member()),
             Kind::SentAgain => self.send_again(),
@@ -140,6 +147,21 @@ impl World {
             self.partitions.insert((edge.child, edge.parent), until);
         }
         self.cut(id);
+        true
+    }
+
+    /// Nothing arrives at one end, not even that the connection has ended, and nobody can connect
+    /// anew: what is sent comes later.
+    fn close_one_way(&mut self) -> bool {
+        let Some(id) = self.pick_edge(None) else {
+            return false;
+        };
+        let until = self.now.plus_ms(self.fault_prng.range(200, HUNG_MS_MAX));
+        let end = [End::Child, End::Parent][self.fault_prng.index(2)];
+        if let Some(edge) = self.edges.get_mut(&id) {
+            edge.lane(end).hold(until);
+            self.partitions.insert((edge.child, edge.parent), until);
+        }
         true
     }
 
@@ -251,6 +273,20 @@ impl World {
         let ms = self.fault_prng.range(1, 30_000) as i64;
         let ahead = if self.fault_prng.percent(50) { -ms } else { ms };
         self.node(no).wall_ms_ahead += ahead;
+        true
+    }
+
+    fn let_clock_drift(&mut self) -> bool {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return false;
+        };
+        let per_mille = self.fault_prng.range(1, DRIFT_PER_MILLE_MAX) as i64;
+        let slow = self.fault_prng.percent(50);
+        let per_mille = if slow { -per_mille } else { per_mille };
+        let since = self.now;
+        self.node(no).drift(since, Some(Drift { since, per_mille }));
+        let ms = self.fault_prng.range(500, 10_000);
+        self.relieve_in(ms, Relief::Clock(no));
         true
     }
 
@@ -505,6 +541,7 @@ impl World {
                 node.slow_us = 0;
                 node.deaf_until = now;
             }
+            Relief::Clock(no) => self.node(no).drift(now, None),
             Relief::Refuse(no) => self.set_full(no, true),
             Relief::Disk(no) => {
                 self.set_full(no, false);

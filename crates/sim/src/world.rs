@@ -188,6 +188,7 @@ impl World {
             life: 0,
             started: self.now,
             wall_ms_ahead: 0,
+            drift: None,
             machine: None,
             tick_planned: None,
             news: BTreeMap::new(),
