@@ -1,0 +1,97 @@
+//! Faults of disks.
+
+use super::Relief;
+use crate::failure::Checked;
+use crate::time::NodeNo;
+use crate::world::World;
+use thorp_core::door::Input;
+use thorp_core::ids::{NodeKind, PageId};
+
+impl World {
+    pub(super) fn fill_disk(&mut self, refuses: bool) -> Checked<bool> {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return Ok(false);
+        };
+        if !self.nodes[no.0].room {
+            return Ok(false);
+        }
+        self.node(no).room = false;
+        let ms = self.fault_prng.range(100, 3_000);
+        self.relieve_in(ms, Relief::Disk(no));
+        if refuses {
+            let soon = self.fault_prng.below(ms);
+            self.relieve_in(soon, Relief::Refuse(no));
+        }
+        self.handle(no, Input::Room(false))?;
+        Ok(true)
+    }
+
+    pub(super) fn slow_disk(&mut self) -> bool {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return false;
+        };
+        let sync = self.fault_prng.range(50, 600);
+        let ms = self.fault_prng.range(200, 3_000);
+        let Some((_, disk)) = &mut self.node(no).home else {
+            return false;
+        };
+        let before = disk.sync_ms_max;
+        disk.sync_ms_max = before.max(sync);
+        self.relieve_in(
+            ms,
+            Relief::DiskSpeed {
+                node: no,
+                sync_ms_max: before,
+            },
+        );
+        true
+    }
+
+    /// A bit flips where a page lies, mostly of one that programs use. Often the home starts
+    /// again then: what it has in memory is right still.
+    pub(super) fn flip_bit(&mut self) -> Checked<bool> {
+        let Some(no) = self.pick_node(NodeKind::Home) else {
+            return Ok(false);
+        };
+        let Some((_, disk)) = &mut self.nodes[no.0].home else {
+            return Ok(false);
+        };
+        let pages: Vec<PageId> = disk.pages().collect();
+        let Some(page) = self.fault_prng.pick(&pages).copied() else {
+            return Ok(false);
+        };
+        let bit = self.fault_prng.bits() as usize;
+        if !disk.flip(page, bit) {
+            return Ok(false);
+        }
+        let now = self.now;
+        self.trace
+            .line(|| format!("{now:?} a bit of page {page} flips"));
+        let ms = self.fault_prng.range(500, 4_000);
+        self.relieve_in(ms, Relief::Mend(no));
+        if self.fault_prng.percent(60) {
+            self.kill(no)?;
+            self.plan_restart(no, 300);
+        }
+        Ok(true)
+    }
+
+    /// What is stored is put back from elsewhere. A home that has found it damaged knows of
+    /// that when it starts again.
+    pub(super) fn mend(&mut self, no: NodeNo) -> Checked {
+        if let Some((_, disk)) = &mut self.node(no).home {
+            disk.mend();
+        }
+        if self.nodes[no.0].is_up() {
+            self.kill(no)?;
+            self.plan_restart(no, 300);
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_full(&mut self, no: NodeNo, full: bool) {
+        if let Some((_, disk)) = &mut self.node(no).home {
+            disk.full = full;
+        }
+    }
+}
