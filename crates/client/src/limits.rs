@@ -1,7 +1,16 @@
 //! The limits of this crate, in one place (rule 15).
 
+use std::time::Duration;
+
 /// Outcomes kept of commits whose answers came too late.
 pub(crate) const OUTCOMES_KEPT_MAX: usize = 256;
+
+/// How long a member that leaves goes on until its homes know how its transactions over several of them have ended: a round
+/// trip and some more, or until a home that was lost in between is back. Else the homes ask each other.
+pub(crate) const LEAVING_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// Between looks at that.
+pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 
 /// Pages of one large object that are asked for at a time.
 pub(crate) const LARGE_WINDOW: usize = 64;

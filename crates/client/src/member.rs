@@ -391,7 +391,8 @@ impl Member {
 
     /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](ErrorKind::Closed). What was sent and
     /// not answered goes on at the home. It takes some milliseconds, in which the thread is blocked; so does dropping the
-    /// last clone.
+    /// last clone. Where a transaction over several homes has just ended it takes the round trip more until all of them know,
+    /// and three seconds at most; a process that ends without either leaves that to the homes, which ask each other.
     pub fn close(&self) {
         self.running.stop();
     }

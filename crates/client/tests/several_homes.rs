@@ -16,6 +16,7 @@ use thorp_client::{
 use village::{Village, eventually};
 
 const SOON: Duration = Duration::from_millis(300);
+const SHORTLY: Duration = Duration::from_millis(100);
 
 /// Two homes, an account at each, and a member that knows both.
 struct Scene {
@@ -490,4 +491,33 @@ fn homes_whose_clocks_are_too_far_apart_vote_on_what_was_read() {
         read_both(&scene, &bert).0
     });
     assert_eq!(scene.balances(&bert), (70, 100));
+}
+
+#[test]
+fn who_leaves_right_after_a_commit_leaves_no_home_in_doubt() {
+    let scene = scene();
+    let (member, here, there) = (scene.known(Session::new()), scene.here, scene.there);
+    scene.alps.hold_disk();
+    let leaving = thread::spawn(move || {
+        member
+            .transact(|tx| {
+                let seen = tx.get(&there)?;
+                tx.put(&here, &seen)
+            })
+            .unwrap();
+        // The program ends here.
+        drop(member);
+    });
+    eventually("one home has voted, the other is about to", || {
+        scene.dale.home_size("in_doubt") == 1 && scene.alps.has_waiting()
+    });
+    // Time for its vote to arrive; it is not there when the other one makes the outcome, nor when the program is answered.
+    thread::sleep(SHORTLY);
+    scene.dale.stop();
+    scene.alps.release_disk();
+    thread::sleep(SHORTLY);
+    scene.dale.start();
+    leaving.join().unwrap();
+    assert_eq!(scene.dale.home_size("in_doubt"), 0, "it was told");
+    assert_eq!(scene.balances(&scene.anna), (100, 100));
 }

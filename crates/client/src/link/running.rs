@@ -3,6 +3,7 @@
 use super::loops::Loop;
 use super::tap::Tap;
 use super::{Link, PAUSE, lock};
+use crate::limits::{LEAVING_LOOK, LEAVING_TIME_MAX};
 use crate::{Error, JoinConfig, JoinError, Result};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -217,11 +218,23 @@ async fn live(
         let forget = |ticket| link.tell(Ask::Forget(ticket));
         link.waits.watch_the_clock(forget).await;
     });
-    // Dropped unsent is as good as sent: nobody is left.
-    let stopped = async {
-        let _ = stopped.await;
-    };
-    driver.run(&mut tap, &mut inside, Out::new(), stopped).await;
+    let leaving = leave(stopped, Arc::clone(&inside.link));
+    driver.run(&mut tap, &mut inside, Out::new(), leaving).await;
+}
+
+/// Ready when the member is to end: nobody is left, and what it decided is known to its homes (rule 10), or has been waited
+/// for long enough.
+async fn leave(stopped: oneshot::Receiver<()>, link: Arc<Link>) {
+    // Dropped unsent is as good as sent.
+    let _ = stopped.await;
+    let until = Instant::now() + LEAVING_TIME_MAX;
+    while let Some(handle) = link.handle() {
+        let untold = handle.inspect(Tap::untold).await.unwrap_or_default();
+        if untold == 0 || Instant::now() >= until {
+            return;
+        }
+        tokio::time::sleep(LEAVING_LOOK).await;
+    }
 }
 
 fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {

@@ -37,6 +37,11 @@ impl Tap {
         }
     }
 
+    /// Commits that are decided and not known to be so everywhere.
+    pub(super) fn untold(&self) -> usize {
+        self.core.untold()
+    }
+
     fn hear(&mut self, input: &Input) {
         match input {
             Input::Connected { edge, peer, .. } => {

@@ -15,6 +15,13 @@ use crate::planted::{self, Bug};
 use alloc::vec::Vec;
 
 impl Member {
+    /// Commits over several homes whose outcome is known here, and not yet at each of their homes: who ends now leaves them
+    /// in doubt there.
+    pub fn untold(&self) -> usize {
+        let commits = self.commits.values();
+        commits.filter(|commit| commit.is_to_tell()).count()
+    }
+
     pub(super) fn commit(&mut self, commit: InFlight, out: &mut Out) {
         self.sequence += 1;
         let id = CommitId {

@@ -132,6 +132,11 @@ impl InFlight {
         }
     }
 
+    /// It is known how it ended, and not every home has said that it knows.
+    pub(super) fn is_to_tell(&self) -> bool {
+        self.decision.is_some() && !self.has_ended()
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.all(|at| matches!(at.state, PartState::Ended(_)))
