@@ -10,12 +10,13 @@
 
 mod common;
 
+use common::kills::{Dice, IMPATIENCE, KILL_AFTER_MS_MAX, Over, assert_expected, rounds_and_seed};
 use common::{Home, PATIENCE, run};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use thorp_client::{
     CommitId, Committed, Error, ErrorKind, JoinConfig, Member, Outcome, Reference, Segment, Session,
 };
@@ -27,9 +28,6 @@ const SEGMENTS: usize = 4;
 const GROUPS: usize = 6;
 /// Commits seen in a round before the home may be killed.
 const COMMITS_MIN: u64 = 20;
-const KILL_AFTER_MS_MAX: u64 = 120;
-/// Half of the writers are so impatient that they have to ask for outcomes later.
-const IMPATIENCE: Duration = Duration::from_millis(25);
 
 /// A transaction that committed: which values it saw, and which it put in their place.
 struct Entry {
@@ -55,20 +53,9 @@ struct Writer {
     session: Session,
 }
 
-/// Random numbers: xorshift.
-#[derive(Clone, Copy)]
-struct Dice(u64);
-
 #[test]
 fn a_home_that_is_killed_keeps_what_it_acknowledged() {
-    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let rounds = number("THORP_KILL_ROUNDS").unwrap_or(ROUNDS);
-    let seed = number("THORP_KILL_SEED").unwrap_or_else(|| {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        u64::from(since.subsec_nanos())
-    });
-    // Whatever fails below, this is printed with it.
-    println!("THORP_KILL_SEED={seed} THORP_KILL_ROUNDS={rounds}");
+    let (rounds, seed) = rounds_and_seed(ROUNDS);
     let mut dice = Dice::new(seed);
     let dir = tempfile::tempdir().unwrap();
     let mut home = Home::start(dir.path());
@@ -148,15 +135,6 @@ fn run_and_kill(
         }
         home
     })
-}
-
-/// Says that it is over, also when a test fails: or the writers would be waited for in vain.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// What somebody sees who was not there before.
@@ -261,18 +239,6 @@ impl Writer {
     }
 }
 
-/// These say that nothing was changed; all others would be wrong here.
-fn assert_expected(error: &Error) {
-    assert!(
-        matches!(
-            error.kind(),
-            ErrorKind::Conflict | ErrorKind::Busy { .. } | ErrorKind::HomeUnreachable
-        ),
-        "{:?}: {error}",
-        error.kind()
-    );
-}
-
 impl Ledger {
     fn enter(&self, entry: Entry, committed: &Committed) {
         let position = committed.position.unwrap().0;
@@ -298,22 +264,5 @@ impl Ledger {
             }
         }
         state
-    }
-}
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        (self.next() >> 11) % n
     }
 }

@@ -6,6 +6,9 @@
     reason = "a process that cannot be run fails the test"
 )]
 
+pub(crate) mod kills;
+pub(crate) mod two_homes;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};

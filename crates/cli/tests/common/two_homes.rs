@@ -1,0 +1,165 @@
+//! Two homes, a site and members; accounts at both homes.
+
+use super::{Going, Home, OF_A_TEST, PATIENCE, eventually, run, thorp};
+use std::path::{Path, PathBuf};
+use thorp_client::{JoinConfig, Member, Ref, Result, Session, Transaction};
+
+pub(crate) const NAMES: [&str; 2] = ["alps", "dale"];
+/// Of each account, at first.
+pub(crate) const BALANCE: i64 = 1000;
+/// Every so manieth member joins straight at both homes.
+const STRAIGHT: usize = 4;
+
+/// From, to, how much.
+pub(crate) type Transfer = (usize, usize, i64);
+
+/// Two homes, the second let in by the first, and a site below both.
+pub(crate) struct Village {
+    dirs: [PathBuf; 2],
+    knows: [bool; 2],
+    pub(crate) homes: [Option<Home>; 2],
+    identity: String,
+    site: String,
+    _site: Going,
+}
+
+impl Village {
+    pub(crate) fn start(dir: &Path) -> Self {
+        Self::start_knowing(dir, [true; 2])
+    }
+
+    /// Homes that know each other, or do not.
+    pub(crate) fn start_knowing(dir: &Path, knows: [bool; 2]) -> Self {
+        let dirs = NAMES.map(|name| dir.join(name));
+        for dir in &dirs {
+            std::fs::create_dir(dir).unwrap();
+        }
+        let alps = start_home(&dirs, 0, knows[0]);
+        let authority = dirs[0].join("home").display().to_string();
+        let invite = |name: &str, out: &Path| {
+            let said = run(&[
+                "invite",
+                name,
+                "--dir",
+                &authority,
+                "--out",
+                out.to_str().unwrap(),
+            ]);
+            assert_eq!(said.code, 0, "{}", said.err);
+        };
+        invite("dale", &dirs[1].join("identity"));
+        invite("valley", &dir.join("valley"));
+        let dale = start_home(&dirs, 1, knows[1]);
+        let site = format!("unix:{}/site.sock", dir.display());
+        let identity = dir.join("valley").display().to_string();
+        let parents = [("alps", &alps), ("dale", &dale)];
+        let parents = parents.map(|(name, home)| format!("--home={name}={}", home.via));
+        let site_dir = dir.join("site").display().to_string();
+        let mut command = thorp(&["site", "--dir", &site_dir, "--identity", &identity]);
+        command
+            .args(["--listen", &site])
+            .args(parents)
+            .args(OF_A_TEST);
+        let going = Going::start(command);
+        going.welcome();
+        Village {
+            dirs,
+            knows,
+            homes: [Some(alps), Some(dale)],
+            identity,
+            site,
+            _site: going,
+        }
+    }
+
+    pub(crate) fn home(&self, which: usize) -> &Home {
+        self.homes[which].as_ref().unwrap()
+    }
+
+    /// `kill -9`, and waiting for the end.
+    pub(crate) fn kill(&mut self, which: usize) {
+        self.homes[which] = None;
+    }
+
+    pub(crate) fn restart(&mut self, which: usize) {
+        self.homes[which] = Some(start_home(&self.dirs, which, self.knows[which]));
+    }
+
+    /// At the site; the last one straight at both homes.
+    pub(crate) fn join(&self, number: usize) -> Member {
+        let config = match number % STRAIGHT {
+            3 => JoinConfig::new(&self.home(0).via).and_home(&self.home(1).via),
+            _ => JoinConfig::new(&self.site),
+        };
+        let config = config.identity(&self.identity).join_timeout(PATIENCE);
+        Member::join(config.name(format!("member-{number}"))).unwrap()
+    }
+
+    pub(crate) fn agreement(&self, which: usize) -> serde_json::Value {
+        let home = self.home(which);
+        let said = run(&["status", &home.http, "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        json["agreement"].clone()
+    }
+
+    /// The stores are whole just after a kill, by their own checksums.
+    pub(crate) fn check(&mut self) {
+        for which in 0..2 {
+            self.kill(which);
+            let report = run(&["check", self.dirs[which].join("home").to_str().unwrap()]);
+            assert_eq!(report.code, 0, "{}{}", report.out, report.err);
+            self.restart(which);
+        }
+    }
+
+    pub(crate) fn eventually_no_doubt(&self) {
+        for which in 0..2 {
+            eventually("nothing is in doubt", || {
+                self.agreement(which)["in_doubt"] == 0
+            });
+        }
+    }
+}
+
+fn start_home(dirs: &[PathBuf; 2], which: usize, knows: bool) -> Home {
+    let other = 1 - which;
+    let way = format!("{}=unix:{}/home.sock", NAMES[other], dirs[other].display());
+    let identity = dirs[which].join("identity").display().to_string();
+    let mut flags = Vec::new();
+    if knows {
+        flags.extend(["--other-home", &way]);
+    }
+    if which == 1 {
+        flags.extend(["--identity", &identity]);
+    }
+    Home::start_as(NAMES[which], &dirs[which], &flags)
+}
+
+/// Named objects, alternating between the homes.
+pub(crate) fn found(member: &Member, path: &str, count: usize, value: i64) -> Vec<Ref<i64>> {
+    let segments = NAMES.map(|name| member.open_or_create(&format!("thorp://{name}/{path}")));
+    let segments = segments.map(Result::unwrap);
+    let made = member.transact(|tx| {
+        let made = (0..count).map(|n| tx.create_typed(&segments[n % 2], &value));
+        made.collect()
+    });
+    made.unwrap()
+}
+
+/// What somebody sees who was not there before.
+pub(crate) fn newest(village: &Village, accounts: &[Ref<i64>]) -> Vec<i64> {
+    let all = |tx: &mut Transaction| accounts.iter().map(|account| tx.get(account)).collect();
+    let strict = Session::new().strict(true).attempts_max(1000);
+    village.join(3).transact_with(strict, all).unwrap()
+}
+
+pub(crate) fn pay(
+    tx: &mut Transaction,
+    accounts: &[Ref<i64>],
+    (from, to, sum): Transfer,
+) -> Result<()> {
+    let rest = tx.get(&accounts[from])? - sum;
+    tx.put(&accounts[from], &rest)?;
+    let more = tx.get(&accounts[to])? + sum;
+    tx.put(&accounts[to], &more)
+}
