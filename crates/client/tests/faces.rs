@@ -292,19 +292,21 @@ fn a_far_home_costs_round_trips_and_the_waits_tell_them() {
     anna.transact(|tx| tx.write(&note, "y")).unwrap();
     let spent = anna.stats().since(&before);
     assert!(spent.waits.commit >= 2 * one_way, "{:?}", spent.waits);
-    assert!(
-        spent.waits.commit < 6 * one_way,
-        "one round trip: {:?}",
-        spent.waits
-    );
+    // The commit, an acknowledgement, and that it is alive: who asked twice would send more.
+    assert!(spent.traffic.frames_sent <= 3, "{:?}", spent.traffic);
     let bert = Member::join(village.config().link_delay(one_way)).unwrap();
     bert.transact(|tx| tx.read(&note).map(|_| ())).unwrap();
     assert!(bert.stats().waits.home_fetch >= 2 * one_way);
-    let since = std::time::Instant::now();
+    let before = bert.stats();
     for _ in 0..100 {
         bert.transact(|tx| tx.read(&note).map(|_| ())).unwrap();
     }
-    assert!(since.elapsed() < one_way, "cached reads wait for nobody");
+    let waits = bert.stats().since(&before).waits;
+    assert_eq!(
+        waits.total(),
+        Duration::ZERO,
+        "cached reads wait for nobody"
+    );
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Parents with several addresses (rule 13), and frames that take long.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use thorp_core::door::{Input, Out};
 use thorp_core::ids::{EdgeId, Millis};
 use thorp_core::message::{Down, Message};
+use thorp_net::Address;
 use thorp_net::driver::{Driver, DriverConfig, ParentState, now};
-use thorp_net::{Address, BACKOFF_MAX};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -81,11 +82,11 @@ async fn an_address_where_nobody_speaks_does_not_hold_up_the_other() {
     let stopped = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (config, second) = parent(&village).await;
     let _other = start(config, silent());
-    let begun = std::time::Instant::now();
-    let mut member = start(child_of_both(&village, &here(&stopped), &second), silent());
+    let mut config = child_of_both(&village, &here(&stopped), &second);
+    // Longer than this test waits: the handshake that nobody answers is not what it waits for.
+    config.net_limits.handshake_timeout = Duration::from_secs(3600);
+    let mut member = start(config, silent());
     connected(&member.next().await);
-    // Less than it takes until a handshake is given up.
-    assert!(begun.elapsed() < BACKOFF_MAX);
 }
 
 /// Passes on what callers send; of what comes back, as many pieces as there are permits.
