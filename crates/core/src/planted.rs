@@ -44,6 +44,9 @@ bugs! {
     OutcomeTooEarly,
     /// Trap 9: versions are not looked at in resynchronisation.
     VersionsIgnored,
+    /// Trap 9: a redirector that stands further down than its parent passes on to a child what
+    /// that one says of a page.
+    WordFromBehindPassed,
     /// Trap 9: a redirector whose stream was lost goes on with its old directory.
     OldDirectoryKept,
     /// Trap 9: a child that was struck as silent goes on as if it had not been.

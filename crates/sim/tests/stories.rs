@@ -115,6 +115,10 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::OutcomeTooEarly, "failover-outcome-held-back"),
     (Bug::VersionsIgnored, "failover-each-its-version"),
     (Bug::VersionsIgnored, "failover-keeps-pages"),
+    (
+        Bug::WordFromBehindPassed,
+        "trap-09-the-new-parents-word-from-behind",
+    ),
     (Bug::OldDirectoryKept, "failover-old-directory"),
     (Bug::StruckChildBelieved, "silent-child"),
     (Bug::ReadsNotReported, "trap-25-page-not-reported"),

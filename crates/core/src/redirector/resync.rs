@@ -172,9 +172,9 @@ impl Proxy {
             .partition(|reported| is_changed.contains(&reported.page));
         match piece.whose {
             Whose::Own => self.settle_own(&gone, &same, out),
-            // Unchanged up to where the parent stands, and this node stands further down: the child would believe it up
-            // to there. A page that is given up in vain does no harm.
-            Whose::Child(piece) if self.up.lags() => {
+            // Unchanged up to where the parent stands, and this node stands further down: the child
+            // would believe it up to there. A page that is given up in vain does no harm.
+            Whose::Child(piece) if self.up.lags() && !planted::is(Bug::WordFromBehindPassed) => {
                 let all = gone.iter().chain(&same).map(|reported| reported.page);
                 self.answer_report(&piece, all.collect(), open, out);
             }
