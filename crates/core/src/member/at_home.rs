@@ -23,6 +23,8 @@ pub(super) struct AtHome {
     pub(super) resync: Resync,
     /// Own values that lie over them (rule 3).
     pub(super) own: OwnValues,
+    /// Who waits for pages into which own values do not fit.
+    pub(super) covered: BTreeMap<PageId, Vec<Ticket>>,
     pub(super) registration: Option<Registration>,
     pub(super) registering: bool,
     /// What is watched, and by which request of the program.
@@ -44,6 +46,7 @@ impl AtHome {
             pages: BTreeMap::new(),
             resync: Resync::new(),
             own: OwnValues::default(),
+            covered: BTreeMap::new(),
             registration: None,
             registering: false,
             watches: BTreeMap::new(),
@@ -138,6 +141,29 @@ impl AtHome {
     pub(super) fn shown(&self, page: PageId) -> Option<Image> {
         let held = self.pages.get(&page)?;
         self.own.over(page, &held.image)
+    }
+
+    /// Who waits for pages.
+    pub(super) fn waiting(&self) -> usize {
+        let covered = self.covered.values().map(Vec::len);
+        self.up.waiting().count() + covered.sum::<usize>()
+    }
+
+    /// Whether own values do not fit into a page that is here: its home will put them elsewhere.
+    /// Until that is told the page cannot be shown, and another image of it would be no better.
+    pub(super) fn is_covered(&self, page: PageId) -> bool {
+        let held = self.pages.get(&page);
+        let is_complete = held.is_some_and(|held| held.image.is_complete());
+        is_complete && self.shown(page).is_none()
+    }
+
+    /// The pages that can be shown again, or are not here any more: who waited looks again.
+    pub(super) fn uncovered(&mut self) -> Vec<Ticket> {
+        let mut covered = core::mem::take(&mut self.covered);
+        let free = covered.extract_if(.., |page, _| !self.is_covered(*page));
+        let waited = free.flat_map(|(_, tickets)| tickets).collect();
+        self.covered = covered;
+        waited
     }
 
     /// Shows a page as it is now, if it is held.

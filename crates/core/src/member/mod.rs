@@ -138,6 +138,7 @@ impl Core for Member {
             Input::Durable(_) | Input::Loaded { .. } | Input::Room(_) | Input::Left { .. } => {}
         }
         self.use_room(out);
+        self.uncover(out);
         for edge in self.neighbours.tick(now, out) {
             self.give_up(edge, out);
         }
@@ -226,7 +227,7 @@ impl Member {
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
             ("watches", homes.clone().map(|at| at.watches.len()).sum()),
-            ("waiting", homes.map(|at| at.up.waiting().count()).sum()),
+            ("waiting", homes.map(AtHome::waiting).sum()),
             ("reported", self.reported()),
             ("own", homes_own),
             ("commits", self.commits.len()),
@@ -478,8 +479,22 @@ impl Member {
             }
             Err(refusal) => Answer::NotFetched(refusal),
         };
+        if state.is_covered(fetched.page) {
+            let waiting = state.covered.entry(fetched.page).or_default();
+            return waiting.extend(fetched.waiting);
+        }
         for ticket in fetched.waiting {
             out.answer(ticket, answer.clone());
+        }
+    }
+
+    /// Answers who waited for own values to be told.
+    fn uncover(&mut self, out: &mut Out) {
+        let states = self.homes.values_mut();
+        for state in states.filter(|state| !state.covered.is_empty()) {
+            for ticket in state.uncovered() {
+                out.answer(ticket, Answer::Fetched);
+            }
         }
     }
 

@@ -39,6 +39,13 @@ impl Member {
         {
             return out.answer(ticket, Answer::Fetched);
         }
+        if state.is_covered(place.page) {
+            let waiting = state.covered.entry(place.page).or_default();
+            if waiting.len() >= WAITING_PER_PAGE_MAX {
+                return out.answer(ticket, Answer::Busy);
+            }
+            return waiting.push(ticket);
+        }
         let is_too_much = match state.up.is_fetching(place.page) {
             true => state.up.waiting_for(place.page) >= WAITING_PER_PAGE_MAX,
             false => state.up.fetches() >= FETCHES_MAX,
@@ -220,6 +227,9 @@ impl Member {
     pub(super) fn forget(&mut self, ticket: Ticket) {
         for state in self.homes.values_mut() {
             state.up.retain_waiting(|waiting| *waiting != ticket);
+            for waiting in state.covered.values_mut() {
+                waiting.retain(|waiting| *waiting != ticket);
+            }
         }
         self.forget_calls(ticket);
     }
