@@ -9,7 +9,7 @@ use crate::limits::{FETCH_RETRY_MS, KEPT_CHANGES_MAX, PEER_FETCH_MS_MAX};
 use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -52,7 +52,7 @@ pub struct Upstream<W> {
     strays: Vec<(PageId, EntryNo)>,
     /// Edges that have another stream of the home, which is not listened to. As
     /// many as there are parents.
-    unheard: BTreeSet<EdgeId>,
+    unheard: BTreeMap<EdgeId, Epoch>,
 }
 
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl<W> Upstream<W> {
             fetching: BTreeMap::new(),
             attempts: Attempt(0),
             strays: Vec::new(),
-            unheard: BTreeSet::new(),
+            unheard: BTreeMap::new(),
         }
     }
 
@@ -155,7 +155,7 @@ impl<W> Upstream<W> {
     pub fn end(&mut self, out: &mut Out) {
         self.edge = None;
         self.held = false;
-        for edge in core::mem::take(&mut self.unheard) {
+        for edge in core::mem::take(&mut self.unheard).into_keys() {
             out.close(edge, "its stream of a home is wanted from the beginning");
         }
     }
@@ -175,16 +175,35 @@ impl<W> Upstream<W> {
         }
         match (self.edge, message) {
             (None, Down::Begin { .. }) => return true,
-            (Some(_), Down::Begin { .. }) => {
+            (Some(_), Down::Begin { epoch, .. }) => {
                 out.note(Note::SecondParentUnheard);
-                self.unheard.insert(edge);
+                self.unheard.insert(edge, *epoch);
             }
             (_, Down::End { .. }) => {
                 self.unheard.remove(&edge);
             }
+            (_, Down::Heartbeat { position, .. }) if self.unheard.contains_key(&edge) => {
+                self.acknowledge_unheard(edge, *position, out);
+            }
             _ => out.note(Note::OtherEpochDropped),
         }
         false
+    }
+
+    /// Nothing is held by a stream that is left alone, so nothing of it is missing here: its
+    /// parent may trim its tables as if it had no such child (rule 7).
+    fn acknowledge_unheard(&self, edge: EdgeId, position: Position, out: &mut Out) {
+        if let Some(epoch) = self.unheard.get(&edge).copied() {
+            let home = self.home;
+            out.up(
+                edge,
+                Up::Ack {
+                    home,
+                    epoch,
+                    position,
+                },
+            );
+        }
     }
 
     /// The stream has come as far as a position.
