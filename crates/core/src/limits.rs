@@ -112,6 +112,10 @@ pub const REPORT_PAGES_MAX: usize = 4096;
 /// 131,072 pages, a gibibyte, are resynchronised in one round trip.
 pub const REPORTS_UNDER_WAY_MAX: usize = 32;
 
+/// Pages of one home that a redirector asks its parent about for all who report to it: 16 GiB
+/// of full pages, for some 50 MiB of its own memory. What is more counts as changed.
+pub const REPORTED_MAX: usize = 1 << 21;
+
 /// Messages kept for a page that is on its way (rule 9).
 pub const KEPT_CHANGES_MAX: usize = 256;
 
@@ -125,7 +129,8 @@ pub const PEER_FETCH_MS_MAX: u64 = 500;
 /// How long a child waits for any page before it asks again.
 pub const FETCH_RETRY_MS: u64 = 5_000;
 
-/// Commits of one member that wait for their answers.
+/// Commits of one member that wait for their answers; so also what a parent takes of it to each
+/// home.
 pub const COMMITS_IN_FLIGHT_MAX: usize = 64;
 
 /// Bytes of commits that a node has on their way up one edge without an answer;
@@ -197,6 +202,9 @@ pub const HOME_CACHE_BYTES: usize = 256 << 20;
 
 /// Bytes of page images that a redirector keeps in memory, if not told otherwise.
 pub const SITE_CACHE_BYTES: usize = 256 << 20;
+
+/// What a redirector charges a page in its memory besides the image's bytes.
+pub const SITE_PAGE_OVERHEAD_BYTES: usize = 128;
 
 /// Bytes of page images that a member keeps in memory, if not told otherwise.
 pub const MEMBER_CACHE_BYTES: usize = 256 << 20;

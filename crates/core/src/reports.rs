@@ -1,5 +1,5 @@
 //! A child's report of what it holds to a new parent, in pieces of which a
-//! bounded number is under way (rule 13).
+//! bounded number is under way (rule 13). A redirector reports for many: each in its turn.
 
 use crate::door::Out;
 use crate::ids::{EdgeId, Epoch, HomeId, PageId, ReportNo};
@@ -8,11 +8,27 @@ use crate::message::{Reported, Up};
 use crate::note::Note;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use core::ops::Bound;
+
+/// Whose pages a piece has.
+pub(crate) trait Owned {
+    /// The child that reported them; none, if they are this node's own.
+    fn child(&self) -> Option<EdgeId>;
+}
+
+impl Owned for () {
+    fn child(&self) -> Option<EdgeId> {
+        None
+    }
+}
 
 /// Pieces on their way up. `S` is whose pages they are.
 #[derive(Debug)]
 pub(crate) struct Reports<S> {
-    waiting: VecDeque<Piece<S>>,
+    /// What waits, of each owner in order.
+    waiting: BTreeMap<Option<EdgeId>, VecDeque<Piece<S>>>,
+    /// Whose piece was sent last: the next owner's turn is next.
+    turn: Option<EdgeId>,
     under_way: BTreeMap<ReportNo, Piece<S>>,
     last: ReportNo,
     pages_max: usize,
@@ -25,10 +41,11 @@ pub(crate) struct Piece<S> {
     pub(crate) pages: Vec<Reported>,
 }
 
-impl<S> Reports<S> {
+impl<S: Owned> Reports<S> {
     pub(crate) fn new() -> Self {
         Reports {
-            waiting: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            turn: None,
             under_way: BTreeMap::new(),
             last: ReportNo(0),
             pages_max: REPORT_PAGES_MAX,
@@ -53,18 +70,40 @@ impl<S> Reports<S> {
 
     /// All pieces that are not answered.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &Piece<S>> {
-        self.waiting.iter().chain(self.under_way.values())
+        let waiting = self.waiting.values().flatten();
+        waiting.chain(self.under_way.values())
+    }
+
+    /// A child has gone: what waits of it is asked of nobody.
+    pub(crate) fn child_went(&mut self, child: EdgeId) {
+        self.waiting.remove(&Some(child));
     }
 
     /// Adds a piece that is no larger than one may be.
     pub(crate) fn push(&mut self, whose: S, pages: Vec<Reported>) {
-        self.waiting.push_back(Piece { whose, pages });
+        let waiting = self.waiting.entry(whose.child()).or_default();
+        waiting.push_back(Piece { whose, pages });
+    }
+
+    /// The next piece: of the owner after the one whose turn it was, or one with a huge report
+    /// would hold all others back.
+    fn next(&mut self) -> Option<Piece<S>> {
+        let later = (Bound::Excluded(self.turn), Bound::Unbounded);
+        let mut owners = self.waiting.range(later).chain(self.waiting.iter());
+        let owner = owners.next().map(|(owner, _)| *owner)?;
+        self.turn = owner;
+        let pieces = self.waiting.get_mut(&owner)?;
+        let piece = pieces.pop_front();
+        if pieces.is_empty() {
+            self.waiting.remove(&owner);
+        }
+        piece
     }
 
     /// Sends what may be under way.
     pub(crate) fn send(&mut self, home: HomeId, edge: EdgeId, epoch: Epoch, out: &mut Out) {
         while self.under_way.len() < REPORTS_UNDER_WAY_MAX {
-            let Some(piece) = self.waiting.pop_front() else {
+            let Some(piece) = self.next() else {
                 return;
             };
             self.last = self.last.next();
@@ -85,7 +124,7 @@ impl<S> Reports<S> {
     }
 }
 
-impl<S: Clone> Reports<S> {
+impl<S: Owned + Clone> Reports<S> {
     /// A piece is answered, but for its open pages.
     pub(crate) fn answered(&mut self, report: ReportNo, open: &[PageId]) -> Option<Piece<S>> {
         let mut piece = self.under_way.remove(&report)?;
@@ -108,5 +147,60 @@ impl<S: Clone> Reports<S> {
         for piece in pages.chunks(self.pages_max) {
             self.push(whose.clone(), piece.to_vec());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Owned, Reports};
+    use crate::door::Out;
+    use crate::ids::{EdgeId, Epoch, HomeId, PageId, Position, ReportNo};
+    use crate::limits::REPORTS_UNDER_WAY_MAX;
+    use crate::message::Reported;
+
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    struct Child(u64);
+
+    impl Owned for Child {
+        fn child(&self) -> Option<EdgeId> {
+            Some(EdgeId(self.0))
+        }
+    }
+
+    fn push(reports: &mut Reports<Child>, child: u64) {
+        let reported = Reported {
+            page: PageId::new(1, 1),
+            as_of: Position(1),
+            complete: true,
+        };
+        reports.push_all(Child(child), &[reported]);
+    }
+
+    /// Answers for the piece that was sent first, and sends what may follow: whose it is.
+    fn next(reports: &mut Reports<Child>, report: u64) -> Child {
+        let answered = reports.answered(ReportNo(report), &[]);
+        assert!(answered.is_some());
+        let before = reports.last;
+        reports.send(HomeId(1), EdgeId(0), Epoch(1), &mut Out::new());
+        assert_eq!(reports.last, before.next());
+        reports.under_way[&reports.last].whose.clone()
+    }
+
+    #[test]
+    fn a_huge_report_holds_no_other_back() {
+        let mut reports = Reports::new();
+        for _ in 0..2 * REPORTS_UNDER_WAY_MAX {
+            push(&mut reports, 1);
+        }
+        reports.send(HomeId(1), EdgeId(0), Epoch(1), &mut Out::new());
+        assert_eq!(reports.under_way.len(), REPORTS_UNDER_WAY_MAX);
+        for child in [2, 2, 3, 0] {
+            push(&mut reports, child);
+        }
+        let turns = (1..=6).map(|report| next(&mut reports, report).0);
+        assert!(turns.eq([2, 3, 0, 1, 2, 1]));
+        // Who has gone is asked about no more.
+        reports.child_went(EdgeId(1));
+        assert!(reports.waiting.is_empty());
     }
 }

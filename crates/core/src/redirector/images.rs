@@ -2,6 +2,7 @@
 
 use crate::ids::PageId;
 use crate::image::Image;
+use crate::limits::SITE_PAGE_OVERHEAD_BYTES;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -82,7 +83,7 @@ impl Images {
     pub(super) fn put(&mut self, page: PageId, image: Image) {
         self.remove(page);
         self.uses += 1;
-        self.bytes += image.bytes().len();
+        self.bytes += charge(&image);
         self.by_use.insert((self.uses, page));
         self.pages.insert(page, (self.uses, image));
     }
@@ -90,8 +91,8 @@ impl Images {
     /// Replaces an image that is kept.
     pub(super) fn replace(&mut self, page: PageId, image: Image) {
         if let Some((_, old)) = self.pages.get_mut(&page) {
-            self.bytes -= old.bytes().len();
-            self.bytes += image.bytes().len();
+            self.bytes -= charge(old);
+            self.bytes += charge(&image);
             *old = image;
         }
     }
@@ -100,7 +101,7 @@ impl Images {
         if let Some((used, image)) = self.pages.remove(&page) {
             self.doubted.remove(&page);
             self.by_use.remove(&(used, page));
-            self.bytes -= image.bytes().len();
+            self.bytes -= charge(&image);
         }
     }
 
@@ -128,4 +129,8 @@ impl Images {
             .map(|(page, (_, image))| (*page, image.clone()))
             .collect()
     }
+}
+
+fn charge(image: &Image) -> usize {
+    image.bytes().len() + SITE_PAGE_OVERHEAD_BYTES
 }

@@ -21,7 +21,7 @@ use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{
     BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, KEPT_CHANGES_MAX,
-    KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
+    KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, Down, Message, Outcome, Refusal, Request, Up,
@@ -59,6 +59,8 @@ pub struct RedirectorConfig {
     pub upward_bytes_max: usize,
     /// Pages in one piece of a report to a new parent (rule 13).
     pub report_pages_max: usize,
+    /// Pages of one home that it asks its parent about for all that report to it.
+    pub reported_max: usize,
     /// When a neighbour is silent; none waits for ever.
     pub alive: Option<AliveLimits>,
     /// How much is kept for each child.
@@ -76,6 +78,7 @@ impl RedirectorConfig {
             kept_changes_max: KEPT_CHANGES_MAX,
             upward_bytes_max: UPWARD_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
+            reported_max: REPORTED_MAX,
             alive: Some(AliveLimits::default()),
             per_child: ChildLimits::default(),
         }
@@ -110,6 +113,7 @@ struct Proxy {
     redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
     watched: BTreeSet<SegmentId>,
     reports: Reports<Whose>,
+    reported_max: usize,
 }
 
 impl Core for Redirector {
@@ -384,16 +388,12 @@ impl Redirector {
     fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, out: &mut Out) {
         let id = request.id;
         let home = request.home();
-        let in_flight = self
-            .commits
-            .values()
-            .filter(|from| from.edge == edge)
-            .count();
         let member = self
             .below
             .get(&edge)
             .is_some_and(|p| p.kind == NodeKind::Member);
-        if member && in_flight >= COMMITS_IN_FLIGHT_MAX && !planted::is(Bug::ChildNotLimited) {
+        let has_all = member && self.commits_of(edge, home) >= COMMITS_IN_FLIGHT_MAX;
+        if has_all && !planted::is(Bug::ChildNotLimited) {
             out.note(Note::ChildLimited);
             return refuse_busy(edge, home, id, out);
         }
@@ -418,6 +418,19 @@ impl Redirector {
         self.commits.insert((home, id), Origin { edge, shared });
         self.passing.commit(home, id, bytes);
         out.up(up, Up::Commit(request));
+    }
+
+    /// A child's commits under way to one home: a member, which counts a commit over several homes
+    /// once, has never more at any of them than its limit.
+    fn commits_of(&self, edge: EdgeId, home: HomeId) -> usize {
+        let id = |id| CommitId {
+            member: MemberId(id),
+            sequence: id as u64,
+        };
+        let to_home = self
+            .commits
+            .range((home, id(u128::MIN))..=(home, id(u128::MAX)));
+        to_home.filter(|(_, from)| from.edge == edge).count()
     }
 
     /// Without the home the message is lost, which is told; the member sends

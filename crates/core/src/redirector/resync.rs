@@ -9,6 +9,7 @@ use crate::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
 use crate::message::{Down, Reported};
 use crate::note::Note;
 use crate::planted::{self, Bug};
+use crate::reports::Owned;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
@@ -19,6 +20,15 @@ pub(super) enum Whose {
     Own,
     /// A child's: what was asked above of its piece.
     Child(Piece),
+}
+
+impl Owned for Whose {
+    fn child(&self) -> Option<EdgeId> {
+        match self {
+            Whose::Own => None,
+            Whose::Child(piece) => Some(piece.edge),
+        }
+    }
 }
 
 /// A child's piece of which some pages were asked for above.
@@ -50,17 +60,26 @@ impl Proxy {
         let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
             return Ok(());
         };
-        if !changed.is_empty() {
-            out.note(Note::ChildLimited);
-        }
         let mut asked = Vec::new();
+        let (mut room, mut limited) = (self.report_room(edge), !changed.is_empty());
         for reported in pages {
             match self.is_as_it_was(reported) {
                 _ if changed.contains(&reported.page) => {}
                 Some(true) => self.found_unchanged(edge, reported),
                 Some(false) => changed.push(reported.page),
-                None => asked.push(*reported),
+                // What there is no room for is given up in vain, which does no harm.
+                None if room == 0 => {
+                    limited = true;
+                    changed.push(reported.page);
+                }
+                None => {
+                    room -= 1;
+                    asked.push(*reported);
+                }
             }
+        }
+        if limited {
+            out.note(Note::ChildLimited);
         }
         let piece = Piece {
             edge,
@@ -80,10 +99,21 @@ impl Proxy {
     }
 
     fn reports_of(&self, edge: EdgeId) -> usize {
+        self.pieces_of(edge).count()
+    }
+
+    fn pieces_of(&self, edge: EdgeId) -> impl Iterator<Item = &[Reported]> {
         let pieces = self.reports.pieces();
-        let own = pieces
-            .filter(|piece| matches!(&piece.whose, Whose::Child(child) if child.edge == edge));
-        own.count()
+        let own = pieces.filter(move |piece| piece.whose.child() == Some(edge));
+        own.map(|piece| &piece.pages[..])
+    }
+
+    /// For how many more pages of a child the parent may be asked: a child has no more than it
+    /// leaves free, so there is always room for one that reports little.
+    fn report_room(&self, edge: EdgeId) -> usize {
+        let of_child: usize = self.pieces_of(edge).map(<[Reported]>::len).sum();
+        let free = self.reported_max.saturating_sub(self.reported());
+        (free.saturating_sub(of_child)).div_ceil(2)
     }
 
     /// Whether a child's copy is as it was, if this node's own copy tells. A page that has ended

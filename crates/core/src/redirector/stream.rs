@@ -319,6 +319,7 @@ impl Proxy {
             redirecting: BTreeMap::new(),
             watched: BTreeSet::new(),
             reports: crate::reports::Reports::new(),
+            reported_max: config.reported_max,
         }
     }
 
