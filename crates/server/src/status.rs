@@ -116,6 +116,8 @@ pub struct ParentLine {
     pub addresses: Vec<String>,
     /// Whether it is reached.
     pub connected: bool,
+    /// Where, as the system knows the address.
+    pub reached_at: Option<String>,
     /// Since when it is not reached, in seconds.
     pub lost_for_s: Option<u64>,
     /// What went wrong last.
@@ -441,6 +443,7 @@ fn parent(parent: ParentStatus, edges: &[EdgeStatus]) -> ParentLine {
         name: parent.name,
         addresses: parent.addresses,
         connected: false,
+        reached_at: None,
         lost_for_s: None,
         why: None,
         traffic: None,
@@ -455,6 +458,7 @@ fn parent(parent: ParentStatus, edges: &[EdgeStatus]) -> ParentLine {
             line.connected = true;
             if let Some(edge) = edges.iter().find(|seen| seen.edge == edge) {
                 line.name.clone_from(&edge.peer.name);
+                line.reached_at = Some(edge.address.clone());
                 line.traffic = Some(edge.traffic.into());
             }
         }

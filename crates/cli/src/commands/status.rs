@@ -84,6 +84,7 @@ struct Parent {
     name: String,
     addresses: Vec<String>,
     connected: bool,
+    reached_at: Option<String>,
     lost_for_s: Option<u64>,
     why: Option<String>,
 }
@@ -256,6 +257,8 @@ fn parent_line(parent: &Parent) -> String {
     };
     let at = parent.addresses.join(", ");
     if parent.connected {
+        // Of several addresses it is one.
+        let at = parent.reached_at.as_ref().unwrap_or(&at);
         return format!("connected to {name} at {at}");
     }
     let since = parent
