@@ -13,8 +13,9 @@ MODEL ?=
 TRANSACTIONS ?= 20000
 PYTHON ?=
 DEMO ?=
+FAILOVER ?=
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -83,6 +84,9 @@ fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz an
 bench: ## What docs/performance.md tells, measured here: one line of JSON for each figure
 	$(CARGO) build --release -p thorp-bench
 	@for bench in $(BENCHES); do $(CARGO) run -q --release -p thorp-bench --bin $$bench || exit 1; done
+
+failover: ## What failing costs: a site, a member and a home are killed or stopped under load: make failover [FAILOVER="site_killed 5"]
+	$(CARGO) run -q --release -p thorp-bench --bin failover -- $(FAILOVER)
 
 clean: ## What was built
 	$(CARGO) clean

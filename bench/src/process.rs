@@ -2,7 +2,8 @@
 //! measurement, however that ends.
 
 use crate::Result;
-use std::io::{BufRead, BufReader, Read};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use tokio::sync::oneshot;
 
@@ -13,7 +14,7 @@ const ROLE: &str = "--role";
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    lines: Option<BufReader<ChildStdout>>,
 }
 
 impl Process {
@@ -29,7 +30,7 @@ impl Process {
         let lines = child.stdout.take().ok_or("no standard output")?;
         let mut process = Process {
             child,
-            lines: BufReader::new(lines),
+            lines: Some(BufReader::new(lines)),
         };
         process.wait(role)?;
         Ok(process)
@@ -37,11 +38,25 @@ impl Process {
 
     fn wait(&mut self, role: &str) -> Result<()> {
         let mut line = String::new();
-        self.lines.read_line(&mut line)?;
+        if let Some(lines) = &mut self.lines {
+            lines.read_line(&mut line)?;
+        }
         if line.trim_end() != READY {
             return Err(format!("{role} did not come up, it said {line:?}").into());
         }
         Ok(())
+    }
+
+    /// What it says from now on, up to its end.
+    pub fn lines(&mut self) -> Result<impl Iterator<Item = String> + Send + use<>> {
+        let lines = self.lines.take().ok_or("somebody else hears it")?;
+        Ok(lines.lines().map_while(std::io::Result::ok))
+    }
+
+    /// Tells it something.
+    pub fn tell(&mut self, line: &str) -> Result<()> {
+        let stdin = self.child.stdin.as_mut().ok_or("it hears nothing")?;
+        Ok(writeln!(stdin, "{line}")?)
     }
 
     /// Its id.
@@ -63,6 +78,11 @@ pub fn role() -> Option<(String, Vec<String>)> {
     let mut arguments = std::env::args().skip(1);
     (arguments.next()? == ROLE).then_some(())?;
     Some((arguments.next()?, arguments.collect()))
+}
+
+/// For a role: it is killed when its starter is gone, also if it is stopped and hears nothing.
+pub fn end_with_parent() -> Result<()> {
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 /// For a role: it is ready.

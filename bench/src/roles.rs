@@ -1,7 +1,7 @@
 //! What the other processes of a measurement do.
 
 use crate::Result;
-use crate::process::{end, ready, role, wait_for_end};
+use crate::process::{end, end_with_parent, ready, role, wait_for_end};
 use crate::village::{HOME, identity};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use thorp_client::{JoinConfig, Member};
 use thorp_net::driver::runtime;
 use thorp_net::{Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay};
 use thorp_net::{Listener, Role, dial};
-use thorp_server::{Bytes, ChildDelay, HomeConfigFile, HomeServer};
+use thorp_server::{Bytes, ChildDelay, HomeConfigFile, HomeServer, LinkLimits};
 use thorp_server::{ParentEntry, SiteConfigFile, SiteServer};
 
 /// Plays a role if this process has one; then there is nothing else to do.
@@ -17,10 +17,13 @@ pub fn play() -> Result<bool> {
     let Some((role, arguments)) = role() else {
         return Ok(false);
     };
+    end_with_parent()?;
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match (role.as_str(), arguments.as_slice()) {
-        ("home", [dir, delays]) => home(Path::new(dir), delays)?,
-        ("site", [dir, name, cache, delay]) => site(Path::new(dir), name, cache, delay)?,
+        ("home", [dir, delays, alive]) => home(Path::new(dir), delays, alive)?,
+        ("site", [dir, name, cache, delay, alive]) => {
+            site(Path::new(dir), name, (cache, delay), alive)?
+        }
         ("reader", [dir, parent, segment]) => reader(Path::new(dir), parent, segment)?,
         ("echo", [dir, bytes, delay]) => runtime()?.block_on(echo(dir, bytes, delay))?,
         _ => return Err(format!("no such role: {role} {arguments:?}").into()),
@@ -28,7 +31,7 @@ pub fn play() -> Result<bool> {
     Ok(true)
 }
 
-fn home(dir: &Path, delays: &str) -> Result<()> {
+fn home(dir: &Path, delays: &str, alive: &str) -> Result<()> {
     let mut config = HomeConfigFile {
         name: Some(HOME.to_owned()),
         data_dir: Some(dir.to_owned()),
@@ -43,6 +46,7 @@ fn home(dir: &Path, delays: &str) -> Result<()> {
             one_way_ms: ms.parse()?,
         });
     }
+    set_alive(&mut config.link, alive)?;
     runtime()?.block_on(async {
         let server = HomeServer::start(config).await?;
         ready();
@@ -51,7 +55,21 @@ fn home(dir: &Path, delays: &str) -> Result<()> {
     })
 }
 
-fn site(dir: &Path, name: &str, cache_bytes: &str, one_way_ms: &str) -> Result<()> {
+/// As `MS,PERIODS`; nothing leaves the defaults.
+fn set_alive(link: &mut LinkLimits, alive: &str) -> Result<()> {
+    if let Some((every, missed)) = alive.split_once(',') {
+        link.alive_ms = every.parse()?;
+        link.alive_missed_max = missed.parse()?;
+    }
+    Ok(())
+}
+
+fn site(
+    dir: &Path,
+    name: &str,
+    (cache_bytes, one_way_ms): (&str, &str),
+    alive: &str,
+) -> Result<()> {
     identity(dir, name)?;
     let mut config = SiteConfigFile {
         name: Some(name.to_owned()),
@@ -67,6 +85,7 @@ fn site(dir: &Path, name: &str, cache_bytes: &str, one_way_ms: &str) -> Result<(
         addresses: vec![socket(dir, HOME)],
         one_way_ms: one_way_ms.parse()?,
     });
+    set_alive(&mut config.link, alive)?;
     runtime()?.block_on(async {
         let server = SiteServer::start(&config).await?;
         ready();

@@ -12,6 +12,8 @@ use thorp_net::{Identity, issue};
 pub struct Village {
     dir: TempDir,
     home: Option<Process>,
+    /// Delays and limits, as the home is told them.
+    told: [String; 2],
 }
 
 /// The home's name.
@@ -26,20 +28,51 @@ pub const OBJECT_BYTES: usize = 100;
 impl Village {
     /// A home. What it sends to these children is delayed, in milliseconds one way.
     pub fn new(delays: &[(&str, u64)]) -> Result<Self> {
-        let dir = TempDir::new()?;
+        Self::new_with(delays, "")
+    }
+
+    /// The same; how often its nodes say that they are alive, in milliseconds, and how many silent periods they bear, as `MS,PERIODS`.
+    pub fn new_with(delays: &[(&str, u64)], alive: &str) -> Result<Self> {
         let delays = delays.iter();
         let delays: Vec<String> = delays.map(|(name, ms)| format!("{name}={ms}")).collect();
-        let place = text(dir.path());
-        let home = Process::start("home", &[&place, &delays.join(",")])?;
-        let home = Some(home);
-        Ok(Village { dir, home })
+        let mut village = Village {
+            dir: TempDir::new()?,
+            home: None,
+            told: [delays.join(","), alive.to_owned()],
+        };
+        village.start_home()?;
+        Ok(village)
+    }
+
+    /// `kill -9`, and waiting for the end.
+    pub fn kill_home(&mut self) {
+        self.home = None;
+    }
+
+    /// Starts the home with what it has.
+    pub fn start_home(&mut self) -> Result<()> {
+        let [delays, alive] = &self.told;
+        let place = text(self.dir.path());
+        self.home = Some(Process::start("home", &[&place, delays, alive])?);
+        Ok(())
     }
 
     /// A site with so many bytes of memory, this far away from the home in milliseconds. It is named as it is delayed.
     pub fn site(&self, name: &str, cache_bytes: usize, one_way_ms: u64) -> Result<Process> {
+        self.site_with(name, cache_bytes, one_way_ms, "")
+    }
+
+    /// The same, with limits as of [`Village::new_with`].
+    pub fn site_with(
+        &self,
+        name: &str,
+        cache_bytes: usize,
+        one_way_ms: u64,
+        alive: &str,
+    ) -> Result<Process> {
         let dir = text(self.dir.path());
         let (cache, delay) = (cache_bytes.to_string(), one_way_ms.to_string());
-        Process::start("site", &[&dir, name, &cache, &delay])
+        Process::start("site", &[&dir, name, &cache, &delay, alive])
     }
 
     /// Where a home or a site listens.
