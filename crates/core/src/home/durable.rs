@@ -26,14 +26,8 @@ impl Home {
     }
 
     pub(super) fn append_ops(&mut self, ops: Vec<Op>, then: Then, out: &mut Out) {
-        self.mark = self.mark.following();
-        let batch = Batch {
-            mark: self.mark,
-            ops,
-        };
-        let bytes = batch.bytes() + PENDING_ENTRY_BYTES + self.kept_for(&then);
-        self.left.spend(&batch);
-        out.append(batch);
+        let batch_bytes = self.put_batch(ops, out);
+        let bytes = batch_bytes + PENDING_ENTRY_BYTES + self.kept_for(&then);
         self.pending_bytes += bytes;
         self.under_way.begin(&then);
         self.pending.push_back(Pending {
@@ -46,15 +40,30 @@ impl Home {
         }
     }
 
-    /// Tells something when all that was appended so far is durable.
+    /// Appends the home's own work, one batch of each kind at a time. Nothing that is told rests on
+    /// it: it may wait for room in the store for as long as that takes.
+    pub(super) fn append_own_work(&mut self, ops: Vec<Op>, out: &mut Out) {
+        self.put_batch(ops, out);
+    }
+
+    fn put_batch(&mut self, ops: Vec<Op>, out: &mut Out) -> usize {
+        self.mark = self.mark.following();
+        let batch = Batch {
+            mark: self.mark,
+            ops,
+        };
+        let bytes = batch.bytes();
+        self.left.spend(&batch);
+        out.append(batch);
+        bytes
+    }
+
+    /// Tells something when all that was appended so far is durable, but for the home's own work.
     pub(super) fn after_all(&mut self, then: Then, out: &mut Out) {
         let bytes = PENDING_ENTRY_BYTES + self.kept_for(&then);
+        let mark = self.pending.back().map_or(self.durable_mark, |p| p.mark);
         self.under_way.begin(&then);
-        self.pending.push_back(Pending {
-            mark: self.mark,
-            bytes,
-            then,
-        });
+        self.pending.push_back(Pending { mark, bytes, then });
         self.pending_bytes += bytes;
         self.flush(out);
     }

@@ -1,9 +1,9 @@
 //! Background work of a home: folding the MOB into page images, trimming the
 //! log (decision 6), and removing the pages of removed segments.
 
+use super::Home;
 use super::pages::Installable;
 use super::records;
-use super::{Home, Then};
 use crate::change::{PageChange, PageSlots};
 use crate::door::Out;
 use crate::ids::{PageId, PageNo, Position, SegmentId};
@@ -92,7 +92,7 @@ impl Home {
             .max(self.installed);
         self.trim_to(installed, &mut ops);
         out.note(Note::Installed);
-        self.append_ops(ops, Then::Nothing, out);
+        self.append_own_work(ops, out);
         self.installing = Some(Installing {
             mark: self.mark,
             pages,
@@ -146,7 +146,7 @@ impl Home {
         let installed = installed.min(Position(self.installed.0 + most));
         let mut ops = Vec::new();
         self.trim_to(installed, &mut ops);
-        self.append_ops(ops, Then::Nothing, out);
+        self.append_own_work(ops, out);
         self.installing = Some(Installing {
             mark: self.mark,
             pages: Vec::new(),
@@ -230,7 +230,7 @@ impl Home {
         if last {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));
         }
-        self.append_ops(ops, Then::Nothing, out);
+        self.append_own_work(ops, out);
         self.removing = Some(Removing {
             mark: self.mark,
             segment,

@@ -376,3 +376,36 @@ fn an_installation_that_has_fallen_behind_takes_more_pages_at_a_time() {
     }
     assert!(most > INSTALL_PAGES_MIN, "{most} pages");
 }
+
+/// An installation may wait for room in the store for as long as there is none. What is told
+/// meanwhile does not rest on it.
+#[test]
+fn a_strict_reader_does_not_wait_for_an_installation() {
+    let mut world = World::new(|config| config.mob_bytes_high = 150);
+    let first = vec![on(page(1), vec![create(0, inline(8))])];
+    let id = world.commit(Vec::new(), first);
+    while world.outcome(id).is_none() {
+        assert!(world.sync_one());
+    }
+    let held = world.next_batch().expect("an installation");
+    let is_image = |op: &Op| {
+        matches!(
+            op,
+            Op::Put {
+                table: Table::Pages,
+                ..
+            }
+        )
+    };
+    assert!(held.ops.iter().any(is_image));
+    let reader = world.commit(vec![(page(1), all())], Vec::new());
+    assert_eq!(world.outcome(reader), Some(Ok(())));
+    // What is accepted after it is not told before it.
+    let second = vec![on(page(1), vec![write(0, 9)])];
+    let writer = world.commit(Vec::new(), second);
+    let late = world.commit(vec![(page(1), SlotSet::of(Slot(1)))], Vec::new());
+    assert_eq!((world.outcome(writer), world.outcome(late)), (None, None));
+    world.sync();
+    assert_eq!(world.outcome(writer), Some(Ok(())));
+    assert_eq!(world.outcome(late), Some(Ok(())));
+}
