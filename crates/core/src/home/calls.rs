@@ -294,6 +294,8 @@ impl Home {
             self.staging
                 .insert(piece.registration, piece.token, staged, now);
             self.append_ops(ops, Then::Nothing, out);
+            self.staging
+                .written_with(piece.registration, piece.token, self.mark);
         }
         Ok(Response::Staged(staged.overflow))
     }

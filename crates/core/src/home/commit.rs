@@ -292,7 +292,12 @@ impl Home {
         };
         let token = self.staging.find(registration, *overflow);
         let staged = token.and_then(|token| self.staging.get(registration, token));
-        let right = staged.is_some_and(|s| s.segment == object.page.segment);
+        let is_durable = |token| {
+            let durable = self.durable_mark;
+            self.staging.is_durable(registration, token, durable)
+        };
+        let right = staged.is_some_and(|s| s.segment == object.page.segment)
+            && token.is_some_and(is_durable);
         let (Some(token), true) = (token, right && overflow.bytes <= OBJECT_BYTES_MAX) else {
             return Err(InvalidCommit::NotStaged.into());
         };

@@ -9,7 +9,7 @@ use crate::ids::{Millis, Now, PageId, PageNo, Registration, SegmentId};
 use crate::image::Overflow;
 use crate::message::CommitRequest;
 use crate::note::Note;
-use crate::storage::{Op, Table};
+use crate::storage::{Mark, Op, Table};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -17,6 +17,8 @@ use alloc::vec::Vec;
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     values: BTreeMap<(Registration, u64), StagedRecord>,
+    /// The batch with the last piece of each value that was staged in this life of the home.
+    written: BTreeMap<(Registration, u64), Mark>,
     /// The first page of each value, and how many they are.
     pages: BTreeMap<(SegmentId, PageNo), u32>,
     /// When each member that has values was last heard of.
@@ -73,6 +75,19 @@ impl Staging {
         self.values.get(&(registration, token)).copied()
     }
 
+    /// A value's pages are in the store when this batch is.
+    pub(super) fn written_with(&mut self, registration: Registration, token: u64, mark: Mark) {
+        self.written.insert((registration, token), mark);
+    }
+
+    /// Whether a value's pages are in the store for certain: until then whoever reads them may
+    /// find nothing, and nothing would be kept as what they are. No member that waits for its
+    /// answers names it sooner.
+    pub(super) fn is_durable(&self, registration: Registration, token: u64, durable: Mark) -> bool {
+        let written = self.written.get(&(registration, token));
+        written.is_none_or(|mark| *mark <= durable)
+    }
+
     /// A wholly staged value by its pages; tells its token.
     pub(super) fn find(&self, registration: Registration, overflow: Overflow) -> Option<u64> {
         let all = (registration, 0)..=(registration, u64::MAX);
@@ -89,6 +104,7 @@ impl Staging {
         token: u64,
     ) -> Option<StagedRecord> {
         let record = self.values.remove(&(registration, token))?;
+        self.written.remove(&(registration, token));
         self.pages.remove(&(record.segment, record.overflow.first));
         let all = (registration, 0)..=(registration, u64::MAX);
         if self.values.range(all).next().is_none()

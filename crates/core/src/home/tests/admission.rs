@@ -147,6 +147,40 @@ fn one_staged_value_is_one_object() {
     assert_eq!(world.outcome(id), Some(Ok(())));
 }
 
+/// Page numbers can be guessed. Until what was staged is in the store, it would be read there as
+/// nothing, and be kept so.
+#[test]
+fn what_is_being_staged_cannot_be_committed() {
+    let mut world = World::new(|_| {});
+    let before = staged(&mut world, 1);
+    let guessed = Overflow {
+        first: before.first.next(),
+        ..before
+    };
+    let request = stage(&world, 2, 100, 0, &[100]);
+    world.held = Some(Vec::new());
+    world.call(request);
+    let write = create(1, NewValue::Staged(guessed));
+    let id = world.commit(vec![], vec![on(page(1), vec![write])]);
+    let of_value = page(guessed.first.0);
+    world.fetch(of_value);
+    world.load(of_value);
+    world.sync();
+    assert_eq!(world.outcome(id), invalid(InvalidCommit::NotStaged));
+    // What waits for its answer is committed, and read.
+    world.held = None;
+    let value = staged(&mut world, 3);
+    let write = create(1, NewValue::Staged(value));
+    let id = world.commit(vec![], vec![on(page(1), vec![write])]);
+    world.sync();
+    assert_eq!(world.outcome(id), Some(Ok(())));
+    let asked = world.fetch(page(value.first.0));
+    let Some(FetchAnswer::Image(image)) = world.fetched(asked) else {
+        panic!("no image");
+    };
+    assert_eq!(image.content(Slot(0)), Content::Value(&[b's'; 100]));
+}
+
 /// Patches of objects that the home had spilled: a few bytes each, and whole values in the log.
 #[test]
 fn a_small_request_with_large_effects_is_too_large() {
