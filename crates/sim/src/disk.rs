@@ -22,9 +22,16 @@ pub struct Disk {
     pub syncing: bool,
     /// Batches refused: there is no room.
     pub full: bool,
+    /// Bytes that could still be brought; none: as many as anybody brings.
+    left: Option<u64>,
+    /// The last batch that is durable, in this life of the home.
+    synced: Mark,
     /// Milliseconds that a sync takes, at most.
     pub sync_ms_max: u64,
 }
+
+/// What a disk tells of its room when it has plenty.
+const PLENTY_BYTES: u64 = 1 << 40;
 
 impl Disk {
     /// An empty disk.
@@ -37,11 +44,30 @@ impl Disk {
 
     /// Takes a batch; it is not durable yet. False if there is no room.
     pub fn append(&mut self, batch: Batch) -> bool {
-        if self.full {
+        let bytes = brought(&batch);
+        if self.full || self.left.is_some_and(|left| bytes > left) {
             return false;
         }
+        self.left = self.left.map(|left| left - bytes);
         self.pending.push_back(batch);
         true
+    }
+
+    /// So many more bytes can be brought, or as many as anybody brings.
+    pub fn set_left(&mut self, left: Option<u64>) {
+        self.left = left;
+    }
+
+    /// Whether it tells that there is little room.
+    pub fn is_nearly_full(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// How much it could take, as of the last batch that is durable.
+    pub fn left(&self) -> (u64, Mark) {
+        let pending: u64 = self.pending.iter().map(brought).sum();
+        let free = self.left.map_or(PLENTY_BYTES, |left| left + pending);
+        (free, self.synced)
     }
 
     /// Batches that are not durable.
@@ -89,6 +115,7 @@ impl Disk {
         let synced: Vec<Batch> = self.pending.drain(..count).collect();
         self.seen = self.seen.saturating_sub(count);
         for batch in &synced {
+            self.synced = batch.mark;
             for op in &batch.ops {
                 let (Op::Put { table, key, .. } | Op::Delete { table, key }) = op;
                 self.flipped.remove(&(*table, key.clone()));
@@ -104,6 +131,7 @@ impl Disk {
         self.pending.clear();
         self.seen = 0;
         self.syncing = false;
+        self.synced = Mark::default();
         survivors
     }
 
@@ -146,6 +174,23 @@ impl Disk {
 /// What was read is not what was written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Flipped;
+
+/// Bytes of what a batch brings: commits, and staged values. The home's own work goes in beyond that.
+fn brought(batch: &Batch) -> u64 {
+    let brings = |op: &Op| match op {
+        Op::Put { table, value, .. } => match table {
+            Table::Log => value.len() > PLACE_BYTES_MAX,
+            Table::Staged => true,
+            Table::Meta | Table::Pages | Table::Outcomes => false,
+        },
+        Op::Delete { .. } => false,
+    };
+    let new = batch.ops.iter().any(brings);
+    if new { batch.bytes() as u64 } else { 0 }
+}
+
+/// A log record of more bytes changes pages.
+const PLACE_BYTES_MAX: usize = 64;
 
 fn apply(tables: &mut BTreeMap<Key, Vec<u8>>, op: &Op) {
     match op {
@@ -206,6 +251,28 @@ mod tests {
         assert_eq!(disk.crash(1).len(), 1);
         assert_eq!(disk.get(Table::Log, &[1]), Ok(Some(vec![1])));
         assert_eq!(disk.get(Table::Log, &[2]), Ok(None));
+    }
+
+    #[test]
+    fn it_tells_how_much_more_fits_and_takes_no_more() {
+        let commit = |mark| Batch {
+            mark: Mark(mark),
+            ops: vec![Op::Put {
+                table: Table::Log,
+                key: vec![0; 8],
+                value: vec![0; 92],
+            }],
+        };
+        let mut disk = Disk::default();
+        assert_eq!(disk.left(), (PLENTY_BYTES, Mark(0)));
+        disk.set_left(Some(250));
+        assert!(disk.append(commit(1)) && disk.append(commit(2)));
+        disk.sync(1);
+        assert_eq!(disk.left(), (150, Mark(1)), "the second is not durable");
+        disk.sync(1);
+        assert_eq!(disk.left(), (50, Mark(2)));
+        assert!(!disk.append(commit(3)));
+        assert!(disk.append(put(3, 1, 1)), "that changes no page");
     }
 
     #[test]

@@ -144,6 +144,10 @@ impl World {
         };
         let mark = batch.mark;
         if !disk.append(batch) {
+            let wrong_estimate = !disk.full;
+            if wrong_estimate {
+                self.counts.answered("commits that did not fit after all");
+            }
             // The contract of the store: after a failure, open it again.
             let now = self.now;
             self.trace
@@ -195,6 +199,7 @@ impl World {
 
     fn sync_told(&mut self, no: NodeNo, mark: Mark) -> Checked {
         self.handle(no, Input::Durable(mark))?;
+        self.tell_left(no)?;
         if let Some((home, _)) = self.disk(no) {
             let end = match &self.nodes[no.0].machine {
                 Some(crate::node::Machine::Home(home)) => home.durable(),
@@ -207,6 +212,15 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// A disk tells how much more it could take.
+    pub fn tell_left(&mut self, no: NodeNo) -> Checked {
+        let Some((_, disk)) = self.disk(no) else {
+            return Ok(());
+        };
+        let (free, as_of) = disk.left();
+        self.handle(no, Input::Left { free, as_of })
     }
 
     fn read(&mut self, no: NodeNo, page: PageId) -> Checked {

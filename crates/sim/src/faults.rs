@@ -43,7 +43,7 @@ kinds! {
     SiteCrash,
     /// A member dies; another one starts in its place.
     MemberCrash,
-    /// A home's disk is full for a while; small batches still go in.
+    /// A home's disk is full for a while, or nearly; small batches still go in.
     DiskFull,
     /// A home's disk is full for a while, and refuses what it is given.
     DiskRefuses,

@@ -1,19 +1,25 @@
 //! Faults of disks.
 
 use super::Relief;
+use crate::disk::Disk;
 use crate::failure::Checked;
 use crate::time::NodeNo;
 use crate::world::World;
 use thorp_core::door::Input;
-use thorp_core::ids::{NodeKind, PageId};
+use thorp_core::ids::{HomeId, NodeKind, PageId};
 
 impl World {
     pub(super) fn fill_disk(&mut self, refuses: bool) -> Checked<bool> {
         let Some(no) = self.pick_node(NodeKind::Home) else {
             return Ok(false);
         };
-        if !self.nodes[no.0].room {
+        let node = &self.nodes[no.0];
+        let is_nearly_full = |(_, disk): &(HomeId, Disk)| disk.is_nearly_full();
+        if !node.room || node.home.as_ref().is_some_and(is_nearly_full) {
             return Ok(false);
+        }
+        if !refuses && self.fault_prng.percent(50) {
+            return self.leave_little(no);
         }
         self.node(no).room = false;
         let ms = self.fault_prng.range(100, 3_000);
@@ -24,6 +30,22 @@ impl World {
         }
         self.handle(no, Input::Room(false))?;
         Ok(true)
+    }
+
+    /// So little is left on a disk that single commits do not fit, and the home knows.
+    fn leave_little(&mut self, no: NodeNo) -> Checked<bool> {
+        let left = self.fault_prng.range(0, 40_000);
+        self.set_left(no, Some(left));
+        let ms = self.fault_prng.range(100, 3_000);
+        self.relieve_in(ms, Relief::Disk(no));
+        self.tell_left(no)?;
+        Ok(true)
+    }
+
+    pub(super) fn set_left(&mut self, no: NodeNo, left: Option<u64>) {
+        if let Some((_, disk)) = &mut self.node(no).home {
+            disk.set_left(left);
+        }
     }
 
     pub(super) fn slow_disk(&mut self) -> bool {

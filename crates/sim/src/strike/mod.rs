@@ -151,9 +151,11 @@ impl World {
             Relief::Refuse(no) => self.set_full(no, true),
             Relief::Disk(no) => {
                 self.set_full(no, false);
+                self.set_left(no, None);
                 self.node(no).room = true;
                 if self.nodes[no.0].is_up() {
                     self.handle(no, Input::Room(true))?;
+                    self.tell_left(no)?;
                 }
             }
             Relief::DiskSpeed { node, sync_ms_max } => {
