@@ -102,6 +102,7 @@ impl Home {
         let named = self.check_builds_on(request)?;
         self.check_participants(request)?;
         self.check_locks(part)?;
+        self.check_named_values(request)?;
         self.validate(part, &named, out)?;
         let effects = self.effects(part, request.registration, Effects::default(), out)?;
         if !part.writes.is_empty() && !self.fits(&effects) {

@@ -1,14 +1,16 @@
 //! Values staged ahead of their commits (decision 3), and how they go when no
 //! commit will name them.
 
+use super::commit::NotNow;
 use super::records::{self, StagedRecord};
 use super::{Home, Then};
 use crate::change::{NewValue, WriteOp};
 use crate::door::Out;
 use crate::ids::{Millis, Now, PageId, PageNo, Registration, SegmentId};
 use crate::image::Overflow;
-use crate::message::CommitRequest;
+use crate::message::{CommitRequest, Refusal};
 use crate::note::Note;
+use crate::planted::{self, Bug};
 use crate::storage::{Mark, Op, Table};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -148,15 +150,24 @@ impl Home {
         self.append_ops(ops, Then::Nothing, out);
     }
 
-    /// Drops the values that a commit named that has ended without them.
+    /// A staged value is one commit's: while a vote in doubt names it, no other may.
+    pub(super) fn check_named_values(&self, request: &CommitRequest) -> Result<(), NotNow> {
+        let taken = |of| self.votes.name_staged(request.registration, of);
+        match named_by(request).any(taken) && !planted::is(Bug::VoteNotLocked) {
+            true => Err(NotNow::Refused(Refusal::InDoubt)),
+            false => Ok(()),
+        }
+    }
+
+    /// Drops the values that a commit named that has ended without them, but for those that a
+    /// vote in doubt names, too: it could never be carried out.
     pub(super) fn drop_named(&mut self, request: &CommitRequest, ops: &mut Vec<Op>) {
-        let writes = request.part.writes.iter();
-        for (_, op) in writes.flat_map(|page| &page.slots) {
-            if let WriteOp::Create { value, .. } | WriteOp::Write { value, .. } = op
-                && let NewValue::Staged(overflow) = value
-                && let Some(token) = self.staging.find(request.registration, *overflow)
+        let registration = request.registration;
+        for overflow in named_by(request) {
+            if !self.votes.name_staged(registration, overflow)
+                && let Some(token) = self.staging.find(registration, overflow)
             {
-                self.drop_staged(request.registration, token, ops);
+                self.drop_staged(registration, token, ops);
             }
         }
     }
@@ -187,4 +198,16 @@ impl Home {
         let key = records::pair_key(registration, token);
         ops.push(records::delete(Table::Staged, key));
     }
+}
+
+/// The staged values that a commit names.
+fn named_by(request: &CommitRequest) -> impl Iterator<Item = Overflow> + '_ {
+    let ops = request.part.writes.iter().flat_map(|page| &page.slots);
+    ops.filter_map(|(_, op)| match op {
+        WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => match value {
+            NewValue::Staged(overflow) => Some(*overflow),
+            NewValue::Inline(_) => None,
+        },
+        WriteOp::Patch { .. } | WriteOp::Delete { .. } => None,
+    })
 }

@@ -2,10 +2,17 @@
 //! neither what was promised nor the clock.
 
 use super::world::{HOME, SITE, World, create, inline, on, page, write};
+use crate::change::{Blob, NewValue};
 use crate::door::{Direction, Input};
-use crate::ids::{CommitId, EdgeId, Epoch, HomeId, MemberId, NodeKind, Peer, Position, Stamp};
-use crate::limits::{COMMITS_IN_FLIGHT_MAX, DECIDED_AHEAD_MS_MAX, HEARTBEAT_MS};
-use crate::message::{Decision, Down, Message, Participant, Response, Up};
+use crate::ids::{
+    CommitId, EdgeId, Epoch, HomeId, MemberId, NodeKind, Peer, Position, SegmentId, Stamp,
+};
+use crate::limits::{
+    COMMITS_IN_FLIGHT_MAX, DECIDED_AHEAD_MS_MAX, HEARTBEAT_MS, OVERFLOW_CHUNK_BYTES,
+};
+use crate::message::{
+    Decision, Down, Message, PageWrites, Participant, Refusal, Request, Response, Up,
+};
 use crate::note::Note;
 use alloc::string::String;
 use alloc::vec;
@@ -17,8 +24,11 @@ const MEMBER: EdgeId = EdgeId(8);
 
 /// A home that has voted for a part that writes an object of a page.
 fn voted(world: &mut World, number: u32) -> (CommitId, Stamp) {
+    voted_for(world, vec![on(page(number), vec![write(0, 8)])])
+}
+
+fn voted_for(world: &mut World, writes: Vec<PageWrites>) -> (CommitId, Stamp) {
     let evidence = world.home.durable();
-    let writes = vec![on(page(number), vec![write(0, 8)])];
     let mut request = world.request(evidence, Vec::new(), writes);
     let registration = world.registration;
     let with = [HOME, OTHER].map(|home| Participant { home, registration });
@@ -214,4 +224,35 @@ fn nobody_makes_a_home_grow_by_deciding() {
     }
     assert!(world.size("pending_bytes") < pending_bytes_max + 10_000);
     assert!(world.size("pending") < 10_000 + COMMITS_IN_FLIGHT_MAX);
+}
+
+/// Two commits of a rogue name one staged value. If the second took it, or its refusal did, the first
+/// could not be carried out once it is decided: its locks and the watermark would stay for ever.
+#[test]
+fn what_a_vote_names_is_there_when_it_is_decided() {
+    let mut world = world();
+    let stage = Request::Stage {
+        segment: SegmentId(1),
+        registration: world.registration,
+        token: 1,
+        bytes: 9_000,
+        index: 0,
+        chunks: [OVERFLOW_CHUNK_BYTES, 9_000 - OVERFLOW_CHUNK_BYTES]
+            .map(|bytes| Blob::from(vec![b's'; bytes]))
+            .into(),
+    };
+    let Ok(Response::Staged(value)) = world.called(stage) else {
+        panic!("it is not staged");
+    };
+    let named = |slot| vec![create(slot, NewValue::Staged(value))];
+    let (id, stamp) = voted_for(&mut world, vec![on(page(1), named(3))]);
+    let beside = world.commit(Vec::new(), vec![on(page(2), named(4))]);
+    let against = world.commit(Vec::new(), vec![on(page(1), named(3))]);
+    world.sync();
+    assert_eq!(world.outcome(beside), Some(Err(Refusal::InDoubt)));
+    assert_eq!(world.outcome(against), Some(Err(Refusal::InDoubt)));
+    commit_at(&mut world, id, stamp);
+    world.sync();
+    assert_eq!(world.outcome(id), Some(Ok(())));
+    assert_eq!(world.size("in_doubt"), 0);
 }
