@@ -95,7 +95,7 @@ pub const WAITING_PER_PAGE_MAX: usize = 4096;
 pub const ALIVE_MS: u64 = 1_000;
 
 /// So many of its own periods without a word from a neighbour make a node give
-/// it up. A frame of the largest size takes no longer at 10 Mbit/s.
+/// it up. The bytes of a long frame count while it arrives.
 pub const ALIVE_MISSED_MAX: u32 = 15;
 
 /// The shortest period that a configuration may ask for.

@@ -166,8 +166,8 @@ impl Dialer {
         })
     }
 
-    /// Waits until the edge has ended; tells whether it was good, since when it stood, and its place. A parent that is preferred takes its
-    /// place as soon as it answers. `None` if the driver is gone.
+    /// Waits until the edge has ended; tells whether it was good, since when it stood, and its place. A parent that is preferred
+    /// takes its place as soon as it answers. `None` if the driver is gone.
     async fn hold(
         &self,
         mut held: Held,

@@ -254,6 +254,20 @@ impl SiteConfigFile {
         }
         let example = "[[parent]]\nname = \"alps\"\naddresses = [\"tcp://alps.example.org:7420\"]";
         given(self.parent.first(), "parent", example)?;
+        self.check_parents()
+    }
+}
+
+impl SiteConfigFile {
+    /// One home has one stream down here: a second entry of it would be closed and dialed for ever.
+    fn check_parents(&self) -> Result<(), ConfigError> {
+        let mut names = BTreeSet::new();
+        for name in self.parent.iter().filter_map(|parent| parent.name.as_ref()) {
+            if !names.insert(name.to_ascii_lowercase()) {
+                let why = format!("{name:?} is there twice: give all of its addresses in one");
+                return Err(ConfigError::Value { key: "parent", why });
+            }
+        }
         Ok(())
     }
 }
@@ -445,6 +459,21 @@ mod tests {
             let why = why(&others).unwrap();
             assert!(why.contains("`other_home`") && why.contains(words), "{why}");
         }
+    }
+
+    #[test]
+    fn a_parent_is_there_once_with_all_its_addresses() {
+        let one = |name: &str| format!("[[parent]]\nname = {name:?}\naddresses = [\"b:1\"]\n");
+        let check = |parents: String| {
+            let text = format!("name = \"valley\"\ndata_dir = \"/d\"\n{parents}");
+            SiteConfigFile::parse(&text).unwrap().check()
+        };
+        check(one("alps") + &one("dale")).unwrap();
+        let error = check(one("alps") + &one("Alps")).unwrap_err().to_string();
+        assert!(
+            error.contains("`parent`") && error.contains("twice"),
+            "{error}"
+        );
     }
 
     #[test]
