@@ -109,7 +109,6 @@ fn install(cache: &Cache, page: u32) -> usize {
     let bytes = image.bytes().len();
     cache.publish(&Publish {
         home: HOME,
-        reset: false,
         own: thorp_core::door::Own::default(),
         touched: Vec::new(),
         evicted: Vec::new(),

@@ -101,23 +101,14 @@ impl Cache {
     pub fn publish(&self, publish: &Publish) {
         let mut writer = self.writer();
         let Writer { clock, marks } = &mut *writer;
-        let old = self.home(publish.home);
+        let home = self.home(publish.home);
         let last = marks.get(&publish.home).copied();
-        let mark = match (old, last) {
-            (Some(home), Some(last)) if !publish.reset => {
+        let mark = match (home, last) {
+            (Some(home), Some(last)) => {
                 debug_assert!(last.position <= publish.position, "a position goes back");
                 self.take_in(&home, last.gaps, publish, clock)
             }
-            (Some(old), Some(last)) => {
-                let mark = self.begin(|mark| old.after(mark), publish, clock);
-                self.end(&old, last, clock);
-                mark
-            }
-            _ => self.begin(
-                |mark| Home::first(self.changes_remembered, mark),
-                publish,
-                clock,
-            ),
+            _ => self.begin(publish, clock),
         };
         marks.insert(publish.home, mark);
     }
@@ -259,26 +250,12 @@ impl Cache {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a life of a home's cache: nobody sees it before it is whole.
-    fn begin(&self, home: impl FnOnce(Mark) -> Home, publish: &Publish, clock: &mut Clock) -> Mark {
-        let home = Arc::new(home(mark_of(publish, 0, 0)));
+    /// Begins a home's cache: nobody sees it before it is whole.
+    fn begin(&self, publish: &Publish, clock: &mut Clock) -> Mark {
+        let home = Home::new(self.changes_remembered, mark_of(publish, 0, 0));
         let mark = self.take_in(&home, 0, publish, clock);
-        self.homes.insert(publish.home, home, |_| ());
+        self.homes.insert(publish.home, Arc::new(home), |_| ());
         mark
-    }
-
-    /// Ends a life whose successor is in place. Its pages go at once; readers
-    /// that hold on to it find nothing more and then its last mark.
-    fn end(&self, old: &Home, last: Mark, clock: &mut Clock) {
-        old.close(last);
-        let mut bytes = 0;
-        old.pages.each(|_, cached| {
-            bytes += charge(&cached.image);
-            clock.rise(cached.seat);
-        });
-        old.pages.clear();
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.pages.store(clock.seated(), Ordering::Relaxed);
     }
 
     /// Changes, then pages, then the mark: see the crate's page.
@@ -408,7 +385,6 @@ fn mark_of(publish: &Publish, settled: u64, gaps: u64) -> Mark {
         position: publish.position,
         watermark: publish.watermark,
         heard: publish.heard,
-        closed: false,
         gaps,
     }
 }

@@ -13,8 +13,6 @@ pub enum Doomed {
     Newer(Place),
     /// More was changed since its last read than is remembered (decision 7).
     Outrun(HomeId),
-    /// The cache of this home was begun anew after it had read there.
-    Reset(HomeId),
 }
 
 impl fmt::Display for Doomed {
@@ -30,7 +28,6 @@ impl fmt::Display for Doomed {
             Doomed::Outrun(home) => {
                 write!(f, "too much changed at home {home} since the last read")
             }
-            Doomed::Reset(home) => write!(f, "the cached pages of home {home} were given up"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One life of one home's cache: what the writer changes and readers read.
+//! One home's cache: what the writer changes and readers read.
 
 use crate::change::{CHANGE_WORDS, Change};
 use crate::clock::Seat;
@@ -61,30 +61,16 @@ impl Cached {
 
 /// The three things of the protocol; see the crate's page.
 pub(crate) struct Home {
-    /// Counts the lives of this home's cache, from 1.
-    pub(crate) life: u64,
-    /// Shared by all lives: a ring is large, and indices go on.
-    changes: Arc<Ring<CHANGE_WORDS>>,
+    changes: Ring<CHANGE_WORDS>,
     pub(crate) marks: Marks,
     /// By page key.
     pub(crate) pages: Table<u64, Cached>,
 }
 
 impl Home {
-    /// The first life of a home.
-    pub(crate) fn first(changes_remembered: usize, mark: Mark) -> Self {
-        Self::with(1, Arc::new(Ring::new(changes_remembered)), mark)
-    }
-
-    /// The life after this one.
-    pub(crate) fn after(&self, mark: Mark) -> Self {
-        Self::with(self.life + 1, Arc::clone(&self.changes), mark)
-    }
-
-    fn with(life: u64, changes: Arc<Ring<CHANGE_WORDS>>, mark: Mark) -> Self {
+    pub(crate) fn new(changes_remembered: usize, mark: Mark) -> Self {
         Home {
-            life,
-            changes,
+            changes: Ring::new(changes_remembered),
             marks: Marks::new(mark),
             pages: Table::new(),
         }
@@ -105,13 +91,5 @@ impl Home {
     /// it is no longer remembered.
     pub(crate) fn change(&self, index: u64) -> Option<Change> {
         self.changes.read(index).map(Change::decode)
-    }
-
-    /// Ends this life after its last mark: whoever read in it is doomed.
-    pub(crate) fn close(&self, last: Mark) {
-        self.marks.push(Mark {
-            closed: true,
-            ..last
-        });
     }
 }

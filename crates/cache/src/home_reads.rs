@@ -165,11 +165,6 @@ impl HomeReads {
         self.frozen = None;
     }
 
-    /// Whether this life of the home's cache is over.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.home.marks.newest(Some(self.mark)).closed
-    }
-
     pub(crate) fn find(&self, page: PageId) -> Option<usize> {
         self.find_key(page.key())
     }
@@ -195,9 +190,6 @@ impl HomeReads {
         });
         if self.is_mark_late() {
             mark = self.home.marks.newest(None);
-        }
-        if mark.closed {
-            return Err(Doomed::Reset(self.id).into());
         }
         let loaded = found.ok_or(Absent::Miss)?;
         let installed = loaded.installed;
@@ -226,9 +218,6 @@ impl HomeReads {
         let mut pause = Pause::new();
         loop {
             let mark = self.home.marks.newest(Some(self.mark));
-            if mark.closed {
-                return Err(Doomed::Reset(self.id));
-            }
             if mark.settled >= self.cut {
                 self.bring_to(mark, mark.settled)?;
                 let at = self.frozen.map(|at| (at.position, at.known.watermark));

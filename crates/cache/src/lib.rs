@@ -38,10 +38,7 @@
 //! its evidence is `e`. A writer is judged by the home as of `e`; a read-only
 //! transaction is serialized there.
 //!
-//! A `reset` begins a new *life* of the home's cache with pages and marks of
-//! its own, and ends the old one by a last mark, which dooms whoever read there.
-//!
-//! A stream that was broken and is resynchronised (rule 13) goes on in the same life: a page
+//! A stream that was broken and is resynchronised (rule 13) goes on in the same cache: a page
 //! that changed meanwhile is *missed*, which dooms whoever read anything there, and whoever
 //! watches is told that something is lost.
 //!

@@ -43,7 +43,6 @@ fn image(version: u64) -> Image {
 fn at(position: u64) -> Publish {
     Publish {
         home: HOME,
-        reset: false,
         own: thorp_core::door::Own::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
@@ -209,16 +208,17 @@ fn an_eviction_is_never_missed() {
 }
 
 #[test]
-fn nothing_of_two_lives_is_seen_together() {
-    // Q changed at 2 or 3, of which nothing was heard.
-    let reset = Publish {
-        reset: true,
-        ..brings(3, &[P])
-    };
+fn nothing_of_two_streams_is_seen_together() {
+    // P and Q changed at 2 or 3, of which nothing was heard; P has come since.
+    let mut broken = brings(3, &[P]);
+    broken.images.push((Q, None));
+    broken.missed = Some(vec![P, Q]);
     for (first, second) in [(P, Q), (Q, P)] {
-        let reset = reset.clone();
+        let broken = broken.clone();
         let outcomes = model(move || {
-            with_writer(vec![reset.clone()], |cache| read_both(cache, first, second))
+            with_writer(vec![broken.clone()], |cache| {
+                read_both(cache, first, second)
+            })
         });
         for (one, other, evidence) in outcomes.iter().copied() {
             for value in [one, other].into_iter().flatten() {

@@ -4,7 +4,7 @@ use crate::limits::MARKS_KEPT;
 use crate::ring::Ring;
 use thorp_core::ids::{HomeId, Millis, Position, Stamp};
 
-const MARK_WORDS: usize = 7;
+const MARK_WORDS: usize = 6;
 
 /// Where a home's cache stands: the changes before `settled` have happened,
 /// and that is the home at `position`.
@@ -16,13 +16,11 @@ pub(crate) struct Mark {
     pub(crate) position: Position,
     pub(crate) watermark: Stamp,
     pub(crate) heard: Millis,
-    /// This life of the cache is over (a `reset`): the last mark.
-    pub(crate) closed: bool,
-    /// How often the stream was broken in this life.
+    /// How often the stream was broken.
     pub(crate) gaps: u64,
 }
 
-/// The marks of one life of a home's cache; there is always one.
+/// The marks of a home's cache; there is always one.
 pub(crate) struct Marks(Ring<MARK_WORDS>);
 
 impl Marks {
@@ -41,7 +39,6 @@ impl Marks {
             mark.watermark.clock,
             u64::from(mark.watermark.home.0),
             mark.heard.0,
-            u64::from(mark.closed),
             mark.gaps,
         ]);
     }
@@ -62,7 +59,7 @@ impl Marks {
 }
 
 fn decode(turn: u64, words: [u64; MARK_WORDS]) -> Mark {
-    let [settled, position, clock, home, heard, closed, gaps] = words;
+    let [settled, position, clock, home, heard, gaps] = words;
     Mark {
         turn,
         settled,
@@ -72,7 +69,6 @@ fn decode(turn: u64, words: [u64; MARK_WORDS]) -> Mark {
             home: HomeId(home as u32),
         },
         heard: Millis(heard),
-        closed: closed != 0,
         gaps,
     }
 }

@@ -210,9 +210,6 @@ impl ReadSet {
             let page = match self.homes[home].load(place.page, cache.held_max()) {
                 Ok(page) => page,
                 Err(Absent::Miss) => return Err(self.miss(place)),
-                Err(Absent::Doomed(Doomed::Reset(_))) if self.homes[home].pages.is_empty() => {
-                    continue; // Nothing was read in the life that ended: enter the next.
-                }
                 Err(Absent::Doomed(doomed)) => return Err(self.doom(doomed).into()),
             };
             let at = Last { place, home, page };
@@ -227,26 +224,14 @@ impl ReadSet {
         }
     }
 
-    /// Where a home's reads lie; in the current life of its cache if there are none yet.
+    /// Where a home's reads lie.
     fn enter(&mut self, cache: &Cache, home: HomeId) -> Option<usize> {
-        let found = self.of(home);
-        if let Some(at) = found {
-            let reads = &self.homes[at];
-            if !reads.pages.is_empty() || !reads.is_closed() {
-                return found;
-            }
+        if let Some(at) = self.of(home) {
+            return Some(at);
         }
         let reads = self.begin(home, cache)?;
-        match found {
-            Some(at) => {
-                self.homes[at] = reads;
-                found
-            }
-            None => {
-                self.homes.push(reads);
-                Some(self.homes.len() - 1)
-            }
-        }
+        self.homes.push(reads);
+        Some(self.homes.len() - 1)
     }
 
     fn begin(&self, home: HomeId, cache: &Cache) -> Option<HomeReads> {

@@ -26,17 +26,6 @@ mod real {
         pub(crate) fn remove<R>(&self, key: &K, old: impl FnOnce(&V) -> R) -> Option<R> {
             self.0.pin().remove(key).map(old)
         }
-
-        /// Looks at all values.
-        pub(crate) fn each(&self, mut look: impl FnMut(&K, &V)) {
-            for (key, value) in &self.0.pin() {
-                look(key, value);
-            }
-        }
-
-        pub(crate) fn clear(&self) {
-            self.0.pin().clear();
-        }
     }
 }
 
@@ -63,14 +52,6 @@ mod real {
 
         pub(crate) fn remove<R>(&self, key: &K, old: impl FnOnce(&V) -> R) -> Option<R> {
             self.lock().remove(key).as_ref().map(old)
-        }
-
-        pub(crate) fn each(&self, mut look: impl FnMut(&K, &V)) {
-            self.lock().iter().for_each(|(key, value)| look(key, value));
-        }
-
-        pub(crate) fn clear(&self) {
-            self.lock().clear();
         }
 
         fn lock(&self) -> loom::sync::MutexGuard<'_, BTreeMap<K, V>> {

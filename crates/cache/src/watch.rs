@@ -9,7 +9,6 @@ use thorp_core::ids::{HomeId, PageId, Position};
 /// How far a watcher has heard. The default is before the first publication.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cursor {
-    life: u64,
     gaps: u64,
     index: u64,
 }
@@ -30,16 +29,14 @@ impl Cursor {
     fn newest(home: &Home) -> Self {
         let mark = home.marks.newest(None);
         Cursor {
-            life: home.life,
             gaps: mark.gaps,
             index: mark.settled,
         }
     }
 
     /// Whether both are of one stream of the home: none began between them.
-    pub fn is_same_life(self, other: Cursor) -> bool {
-        // Before the first publication nothing was missed.
-        (self.life.max(1), self.gaps) == (other.life.max(1), other.gaps)
+    pub fn is_same_stream(self, other: Cursor) -> bool {
+        self.gaps == other.gaps
     }
 }
 
@@ -60,10 +57,10 @@ impl Cache {
         };
         let now = Cursor::newest(&home);
         let settled = now.index;
-        // All lives share one ring: what it still holds is told in any case.
+        // What the ring still holds is told in any case.
         let mut changes = Changes {
             cursor: now,
-            lost: !cursor.is_same_life(now),
+            lost: !cursor.is_same_stream(now),
             ..Changes::default()
         };
         for index in cursor.index..settled {

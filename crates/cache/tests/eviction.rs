@@ -207,12 +207,14 @@ fn the_frozen_are_not_outrun() {
         cache.publish(&changes(n, 2, &[0], &[n]));
     }
     assert_eq!(evidence(&mut set, &cache), Ok(12));
-    let reset = Publish {
-        reset: true,
+    // Nor does a broken stream reach them: what they read was right where they stand.
+    let broken = Publish {
+        images: vec![(page(2), None)],
+        missed: Some(vec![page(2)]),
         ..at(200)
     };
-    cache.publish(&reset);
-    assert_eq!(evidence(&mut set, &cache), Err(Doomed::Reset(HOME)));
+    cache.publish(&broken);
+    assert_eq!(evidence(&mut set, &cache), Ok(12));
 }
 
 fn full() -> (Cache, Vec<Image>) {
@@ -276,11 +278,14 @@ fn bytes_and_pages_are_counted_through_all_that_happens() {
     cache.publish(&arrives(3, 77, image(1, &[7; 3])));
     assert_eq!((cache.pages(), cache.bytes()), (10, bytes));
     assert_eq!(cache.victims(usize::MAX, true).len(), 10);
-    let reset = Publish {
-        reset: true,
-        ..arrives(4, 5, image(1, &[5; 3]))
+    // The stream was broken, and all pages but one have changed.
+    let gone: Vec<_> = [0, 1, 2, 4, 6, 7, 8, 9, 77].map(page).into();
+    let broken = Publish {
+        images: gone.iter().map(|page| (*page, None)).collect(),
+        missed: Some(gone),
+        ..at(4)
     };
-    cache.publish(&reset);
+    cache.publish(&broken);
     assert_eq!((cache.pages(), cache.bytes()), (1, each));
     assert_eq!(numbers(&cache.victims(usize::MAX, true)), [5]);
 }
@@ -324,11 +329,11 @@ fn watchers_hear_of_whole_commits_and_of_what_they_missed() {
     let heard = cache.changes_since(HOME, heard.cursor);
     assert!(heard.lost);
     assert_eq!(heard.touched.len(), 3);
-    let reset = Publish {
-        reset: true,
+    let broken = Publish {
+        missed: Some(Vec::new()),
         ..at(8)
     };
-    cache.publish(&reset);
+    cache.publish(&broken);
     let heard = cache.changes_since(HOME, heard.cursor);
     assert!(heard.lost && heard.touched.is_empty());
     assert!(!cache.changes_since(HOME, heard.cursor).lost);

@@ -5,6 +5,7 @@
 mod common;
 
 use common::*;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
 use thorp_core::change::SlotSet;
@@ -53,7 +54,6 @@ struct Ends {
     changed: u64,
     newer: u64,
     outrun: u64,
-    reset: u64,
 }
 
 impl Village {
@@ -91,7 +91,7 @@ impl Village {
             8..14 => self.fetch(),
             14..18 => self.evict(),
             18 => self.cache.publish(&at(self.position())),
-            _ if self.dice.below(8) == 0 => self.reset(),
+            _ if self.dice.below(8) == 0 => self.break_stream(),
             _ => {}
         }
     }
@@ -160,8 +160,10 @@ impl Village {
         }
     }
 
-    /// The member was away: the home went on meanwhile.
-    fn reset(&mut self) {
+    /// The member was away: the home went on meanwhile. What has changed is gone, and nobody
+    /// heard how (rule 13); the rest stays.
+    fn break_stream(&mut self) {
+        let mut missed = BTreeSet::new();
         for _ in 0..self.dice.below(3) {
             let mut state = *self.now();
             let (page, position) = (self.page(), self.position() + 1);
@@ -169,13 +171,19 @@ impl Village {
             state[page].values[0] = self.written;
             state[page].version = position;
             self.past.push(state);
+            if self.cached[page].is_some() {
+                missed.insert(page);
+            }
         }
-        self.cached = [None; PAGES];
-        let reset = Publish {
-            reset: true,
-            ..at(self.position())
-        };
-        self.cache.publish(&reset);
+        let mut publish = at(self.position());
+        for number in &missed {
+            self.cached[*number] = None;
+            self.dropped[*number] = self.position();
+            publish.images.push((page(*number as u32), None));
+        }
+        let missed = missed.into_iter().map(|number| page(number as u32));
+        publish.missed = Some(missed.collect());
+        self.cache.publish(&publish);
     }
 
     fn page(&mut self) -> usize {
@@ -256,7 +264,6 @@ impl Reader {
             }
             Doomed::Newer(_) => ends.newer += 1,
             Doomed::Outrun(_) => ends.outrun += 1,
-            Doomed::Reset(_) => ends.reset += 1,
         }
         self.again(village);
     }
@@ -290,7 +297,6 @@ fn every_transaction_sees_one_state_and_its_evidence_is_true() {
         ends.changed,
         ends.newer,
         ends.outrun,
-        ends.reset,
     ];
     assert!(rare.iter().all(|count| *count > 20), "{ends:?}");
 }

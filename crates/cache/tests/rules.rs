@@ -207,9 +207,10 @@ fn evidence_follows_the_position_and_nothing_read_needs_none() {
 }
 
 #[test]
-fn a_reset_dooms_who_read_there_and_nobody_else() {
+fn a_broken_stream_dooms_who_read_what_changed_and_nobody_else() {
     let (cache, mut set, mut fresh) = (two_pages(), ReadSet::new(), ReadSet::new());
     let (mut idle, mut held) = (ReadSet::new(), ReadSet::new());
+    let mut other_page = ReadSet::new();
     let far = |page| Place {
         home: HomeId(2),
         page,
@@ -224,19 +225,23 @@ fn a_reset_dooms_who_read_there_and_nobody_else() {
     assert_eq!(read(&mut idle, &cache, 1, 0), Ok(100));
     idle.finish(&cache);
     assert!(fresh.read(&cache, far(page(1)), Slot(0)).is_ok());
-    let reset = Publish {
-        reset: true,
-        ..arrives(8, 2, image(8, &[208]))
+    assert_eq!(read(&mut other_page, &cache, 2, 0), Ok(200));
+    let broken = Publish {
+        images: vec![(page(1), None)],
+        missed: Some(vec![page(1)]),
+        ..at(18)
     };
-    cache.publish(&reset);
-    assert_eq!(evidence(&mut set, &cache), Err(Doomed::Reset(HOME)));
+    cache.publish(&broken);
+    assert_eq!(evidence(&mut set, &cache), Err(Doomed::Changed(place(1))));
     assert_eq!(read(&mut held, &cache, 1, 1), Ok(101)); // Still its one state.
-    assert_eq!(read(&mut held, &cache, 2, 0), doomed(Doomed::Reset(HOME)));
-    assert_eq!(evidence(&mut idle, &cache), Ok(8));
-    assert_eq!(read(&mut idle, &cache, 2, 0), Ok(208));
+    let changed = doomed(Doomed::Changed(place(1)));
+    assert_eq!(read(&mut held, &cache, 2, 0), changed);
+    assert_eq!(evidence(&mut other_page, &cache), Ok(18));
+    assert_eq!(evidence(&mut idle, &cache), Ok(18));
+    assert_eq!(read(&mut idle, &cache, 2, 0), Ok(200));
     assert_eq!(read(&mut fresh, &cache, 1, 0), miss(1));
-    assert_eq!(read(&mut fresh, &cache, 2, 0), Ok(208));
-    assert_eq!(evidence(&mut fresh, &cache), Ok(8));
+    assert_eq!(read(&mut fresh, &cache, 2, 0), Ok(200));
+    assert_eq!(evidence(&mut fresh, &cache), Ok(18));
     assert_eq!(fresh.evidence(&cache, HomeId(2)), Ok(Position(5)));
     assert_eq!(cache.pages(), 2);
 }

@@ -35,11 +35,14 @@ fn write(cache: &Cache, truth: &Truth) {
         let (left, right) = (2 * pair as u32, 2 * pair as u32 + 1);
         let how = dice.below(40);
         if how == 0 {
-            let reset = Publish {
-                reset: true,
+            // The stream was broken: all pages may have changed.
+            let all: Vec<_> = (0..2 * PAIRS).map(page).collect();
+            let broken = Publish {
+                images: all.iter().map(|page| (*page, None)).collect(),
+                missed: Some(all),
                 ..at(position)
             };
-            cache.publish(&reset);
+            cache.publish(&broken);
             evicted.fill(true);
         } else if how < 4 && !evicted[pair] {
             cache.publish(&evicts(position, left));
@@ -113,7 +116,7 @@ fn read_on(seed: u64, cache: &Cache, truth: &Truth) -> [u64; 3] {
                 committed += 1;
             }
             (Err(ReadError::Miss(_)), _) => missed += 1,
-            (_, Err(Doomed::Newer(_) | Doomed::Changed(_) | Doomed::Reset(_))) => doomed += 1,
+            (_, Err(Doomed::Newer(_) | Doomed::Changed(_))) => doomed += 1,
             (done, evidence) => panic!("{done:?} {evidence:?}"),
         }
         set.finish(cache);

@@ -181,7 +181,7 @@ impl Watch {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {
                     self.check()?;
-                    return Ok(asked.is_same_life(link.cache.now(home)));
+                    return Ok(asked.is_same_stream(link.cache.now(home)));
                 }
             }
         }

@@ -182,14 +182,12 @@ pub enum Effect {
 }
 
 /// One change of a member's page cache. The cache takes it in this order:
-/// `reset`, `touched` and `evicted`, then `images`, then `position`; so a
+/// `touched`, `evicted` and `missed`, then `images`, then `position`; so a
 /// reader that saw the position finds all of the rest (rules 1 and 4).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Publish {
     /// Whose pages.
     pub home: HomeId,
-    /// All pages of the home are dropped and running transactions that read any are doomed.
-    pub reset: bool,
     /// What is shown of this member's own commits before they are delivered.
     pub own: Own,
     /// Slots changed by the commit at `position`, also of pages that are only watched.

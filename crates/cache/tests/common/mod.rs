@@ -45,7 +45,6 @@ pub(crate) fn slots(slots: &[u16]) -> SlotSet {
 pub(crate) fn at(position: u64) -> Publish {
     Publish {
         home: HOME,
-        reset: false,
         own: thorp_core::door::Own::default(),
         touched: Vec::new(),
         evicted: Vec::new(),

@@ -136,7 +136,7 @@ impl World for Inside {
         match effect {
             Effect::Publish(publish) => {
                 self.link.cache.publish(&publish);
-                if publish.reset || publish.missed.is_some() || !publish.touched.is_empty() {
+                if publish.missed.is_some() || !publish.touched.is_empty() {
                     self.link.changes.send_modify(|count| *count += 1);
                 }
             }
@@ -326,7 +326,6 @@ mod tests {
     fn publish(images: Vec<(PageId, Option<Image>)>) -> Publish {
         Publish {
             home: HOME,
-            reset: false,
             own: thorp_core::door::Own::default(),
             touched: Vec::new(),
             evicted: Vec::new(),

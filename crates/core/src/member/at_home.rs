@@ -59,7 +59,6 @@ impl AtHome {
     pub(super) fn publish(&self) -> Publish {
         Publish {
             home: self.up.home,
-            reset: false,
             own: Own::default(),
             touched: Vec::new(),
             evicted: Vec::new(),

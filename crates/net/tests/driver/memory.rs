@@ -9,6 +9,7 @@ use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
 use thorp_core::ids::{HomeId, MemberId, NodeKind, PageId, Peer, Ticket};
 use thorp_core::image::Image;
 use thorp_core::member::{Member, MemberConfig};
+use thorp_core::note::Note;
 use thorp_core::redirector::{Redirector, RedirectorConfig};
 use thorp_core::storage::{Op, Reader, Scan, StorageError, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config, now};
@@ -181,17 +182,17 @@ impl World for MemberWorld {
         }
         self.0.changed.notify_waiters();
     }
+
+    fn note(&mut self, note: Note) {
+        if note == Note::StreamBegan {
+            self.0.state.lock().unwrap().streams += 1;
+            self.0.changed.notify_waiters();
+        }
+    }
 }
 
 impl State {
     fn publish(&mut self, publish: Publish) {
-        if publish.reset {
-            self.pages.clear();
-        }
-        // Where nothing is held, nothing is given up when a stream begins (rule 13).
-        if publish.reset || self.streams == 0 {
-            self.streams += 1;
-        }
         for (page, image) in publish.images {
             match image {
                 Some(image) => self.pages.insert(page, image),

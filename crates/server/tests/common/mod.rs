@@ -202,9 +202,6 @@ impl World for MemberWorld {
 
 impl State {
     fn publish(&mut self, publish: Publish) {
-        if publish.reset {
-            self.pages.clear();
-        }
         for (page, image) in publish.images {
             match image {
                 Some(image) => self.pages.insert(page, image),

@@ -85,7 +85,7 @@ impl Watches {
     /// stream: from now on everything is told.
     pub fn fence(&mut self, key: (HomeId, SegmentId), number: u64, cache: &Cache, end: Position) {
         let now = cache.now(key.0);
-        let asked = |w: &&mut Watch| w.number == number && w.cursor.is_same_life(now);
+        let asked = |w: &&mut Watch| w.number == number && w.cursor.is_same_stream(now);
         if let Some(watch) = self.all.get_mut(&key).filter(asked) {
             watch.cursor = now;
             watch.since = Some(end);

@@ -102,9 +102,6 @@ impl Program {
             *known = publish.watermark;
             said.push(format!("watermark {}", names::stamp(publish.watermark)));
         }
-        if publish.reset {
-            said.push(String::from("begun anew"));
-        }
         if let Some(missed) = &publish.missed {
             let missed: Vec<String> = missed.iter().map(|page| names::page(*page)).collect();
             said.push(match &missed[..] {
@@ -299,7 +296,6 @@ impl Transaction {
             Doomed::Changed(p) => format!("doomed: what it read on {} has changed", place(p)),
             Doomed::Newer(p) => format!("doomed: {} is newer than its evidence", place(p)),
             Doomed::Outrun(_) => String::from("doomed: outrun"),
-            Doomed::Reset(_) => String::from("doomed: the cache was begun anew"),
         };
         self.ended = Some(why.clone());
         format!("is {why}")
