@@ -183,6 +183,7 @@ impl<W> Upstream<W> {
                 self.unheard.remove(&edge);
             }
             (_, Down::Heartbeat { position, .. }) if self.unheard.contains_key(&edge) => {
+                out.note(Note::OtherEpochDropped);
                 self.acknowledge_unheard(edge, *position, out);
             }
             _ => out.note(Note::OtherEpochDropped),
