@@ -1,5 +1,6 @@
 //! How a program joins, and how its transactions behave.
 
+use crate::SiteOfMembers;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thorp_core::alive::AliveLimits;
@@ -24,6 +25,7 @@ use thorp_net::Identity;
 #[must_use]
 pub struct JoinConfig {
     pub(crate) parents: Vec<Vec<String>>,
+    pub(crate) among: Option<SiteOfMembers>,
     pub(crate) identity: Option<PathBuf>,
     pub(crate) ready_identity: Option<Identity>,
     pub(crate) name: String,
@@ -37,8 +39,18 @@ pub struct JoinConfig {
 impl JoinConfig {
     /// Joins at a site, or at a home directly: `tcp://host:port`, `host:port` or `unix:/path.sock`.
     pub fn new(address: impl Into<String>) -> Self {
+        Self::at(vec![vec![address.into()]])
+    }
+
+    /// Joins at a site without a server of its own: its members carry the redirector (rule 13).
+    pub fn among(site: SiteOfMembers) -> Self {
+        Self::at(Vec::new()).or_among(site)
+    }
+
+    fn at(parents: Vec<Vec<String>>) -> Self {
         JoinConfig {
-            parents: vec![vec![address.into()]],
+            parents,
+            among: None,
             identity: None,
             ready_identity: None,
             name: format!("member-{}", std::process::id()),
@@ -57,6 +69,12 @@ impl JoinConfig {
         if let Some(addresses) = self.parents.last_mut() {
             addresses.push(address.into());
         }
+        self
+    }
+
+    /// While no address of the site answers, its members carry the redirector themselves, until one answers again.
+    pub fn or_among(mut self, site: SiteOfMembers) -> Self {
+        self.among = Some(site);
         self
     }
 
@@ -91,7 +109,8 @@ impl JoinConfig {
         self
     }
 
-    /// Delays everything this member sends, one way: plays a wide-area link on one machine.
+    /// Delays everything this member sends, one way: plays a wide-area link on one machine. Where its members carry a site's
+    /// redirector, that is the link from there to the homes.
     pub fn link_delay(mut self, one_way: Duration) -> Self {
         self.link_delay = one_way;
         self

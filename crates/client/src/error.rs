@@ -250,6 +250,13 @@ pub enum JoinError {
     Address(String),
     /// The identity in the directory given, or the lack of one.
     Identity(thorp_net::IdentityError),
+    /// This member may have to carry its site's redirector, and cannot listen.
+    Listen {
+        /// Where.
+        address: String,
+        /// Why not.
+        error: thorp_net::Error,
+    },
     /// No site or home answered in time; what went wrong at the last try.
     Unreachable(String),
     /// A limit of the configuration that cannot be right.
@@ -263,6 +270,11 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::Address(words) | JoinError::Limit(words) => write!(f, "{words}"),
             JoinError::Identity(error) => write!(f, "{error}"),
+            JoinError::Listen { address, error } => write!(
+                f,
+                "neighbours cannot come in at {address}: {error}; free that address, or listen at another one of this \
+                 machine (SiteOfMembers::listen)"
+            ),
             JoinError::Unreachable(words) => write!(f, "no site or home answered: {words}"),
             JoinError::System(error) => write!(f, "the system refused to start a member: {error}"),
         }
@@ -274,6 +286,7 @@ impl std::error::Error for JoinError {
         match self {
             JoinError::Identity(error) => Some(error),
             JoinError::System(error) => Some(error),
+            JoinError::Listen { error, .. } => Some(error),
             JoinError::Address(_) | JoinError::Limit(_) | JoinError::Unreachable(_) => None,
         }
     }

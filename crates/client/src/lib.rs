@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod among;
 mod config;
 mod error;
 mod limits;
@@ -44,12 +45,13 @@ mod transaction;
 mod typed;
 mod watch;
 
+pub use among::{HEAL_EVERY, SiteOfMembers};
 pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_TIMEOUT, JOIN_TIMEOUT, JoinConfig,
     MAX_STALENESS, Session,
 };
 pub use error::{Error, ErrorKind, JoinError, Result};
-pub use member::{HomeStatus, Member};
+pub use member::{HomeStatus, Member, SiteStatus};
 pub use outcome::{Committed, Outcome};
 pub use segment::{Segment, SegmentEntry};
 pub use stats::{Stats, Waits};

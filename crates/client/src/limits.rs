@@ -35,3 +35,12 @@ pub(crate) const IDLE_READ_SETS_MAX: usize = 16;
 
 /// Segments that one member may watch; the parent would cut it off beyond its own limit.
 pub(crate) const WATCHED_MAX: usize = thorp_core::limits::WATCHES_PER_CHILD_MAX;
+
+/// Members of one site that may carry its redirector: each looks for all that come before it.
+pub(crate) const NEIGHBOURS_MAX: usize = 32;
+
+/// Bytes of pages that a carried redirector keeps itself: none, for its members have them, the one in this process too.
+pub(crate) const CARRIER_CACHE_BYTES: usize = 0;
+
+/// A carried redirector with nobody below lets its homes go after so long: neighbours come and go.
+pub(crate) const CARRIER_REST_MS: u64 = 10_000;

@@ -48,6 +48,21 @@ pub struct HomeStatus {
     pub silent: Duration,
 }
 
+/// Where a member has joined, and what it carries for its neighbours.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SiteStatus {
+    /// The name of the site or home where it has joined (of several homes, of the first); none while none answers.
+    pub name: Option<String>,
+    /// Its address, as it was reached.
+    pub address: Option<String>,
+    /// Whether that is the redirector which this member carries itself.
+    pub is_own: bool,
+    /// Who has joined at the redirector that this member carries, itself included. Zero: another one is the site.
+    pub carried: usize,
+    /// Pages that the redirector which this member carries has asked of the homes.
+    pub asked_homes: u64,
+}
+
 impl Member {
     /// Joins, and waits until the site or home has answered.
     pub fn join(config: JoinConfig) -> Result<Member, JoinError> {
@@ -56,7 +71,7 @@ impl Member {
 
     /// As [`Member::join`].
     pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
-        let running = Running::start(&config)?;
+        let running = Running::start(&config).await?;
         running.joined(config.join_timeout).await?;
         Ok(Member {
             running: Arc::new(running),
@@ -336,6 +351,11 @@ impl Member {
             stats.fetches = handle.notes().get(Note::FetchSent);
         }
         stats
+    }
+
+    /// Where this member has joined, and what it carries for its neighbours ([`SiteOfMembers`](crate::SiteOfMembers)).
+    pub fn site(&self) -> SiteStatus {
+        self.running.site()
     }
 
     /// The homes this member has heard of.

@@ -3,6 +3,7 @@
 mod block_on;
 mod counters;
 mod homes;
+mod life;
 mod loops;
 mod running;
 mod tap;
@@ -12,7 +13,8 @@ mod waits;
 pub(crate) use block_on::block_on;
 pub(crate) use counters::{Counters, Ending};
 pub(crate) use homes::Known as KnownHome;
-pub(crate) use running::Running;
+pub(crate) use life::Life;
+pub(crate) use running::{Running, random_id};
 pub(crate) use tokens::Tokens;
 pub(crate) use waits::{Kind, Late, Source, Told};
 

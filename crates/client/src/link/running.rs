@@ -3,8 +3,9 @@
 use super::loops::Loop;
 use super::tap::Tap;
 use super::{Link, PAUSE, lock};
+use crate::among::Carrier;
 use crate::limits::{LEAVING_LOOK, LEAVING_TIME_MAX};
-use crate::{Error, JoinConfig, JoinError, Result};
+use crate::{Error, JoinConfig, JoinError, Result, SiteStatus};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -26,12 +27,22 @@ pub(crate) struct Running {
     /// Closed when it has ended.
     ended: Mutex<mpsc::Receiver<()>>,
     runs_on: Arc<Loop>,
+    /// Ends after the member, which is its child.
+    carrier: Option<Carrier>,
 }
 
 impl Running {
-    /// Starts a member.
-    pub(crate) fn start(config: &JoinConfig) -> Result<Running, JoinError> {
+    /// Starts a member, and what it is told to carry.
+    pub(crate) async fn start(config: &JoinConfig) -> Result<Running, JoinError> {
         let identity = identity(config)?;
+        let carrier = match &config.among {
+            Some(site) => {
+                let who = (identity.clone(), &config.name[..]);
+                let how = (config.link_delay, alive(config)?);
+                Some(Carrier::start(site, who, how).await?)
+            }
+            None => None,
+        };
         let node = random_id();
         let hello = Peer {
             kind: NodeKind::Member,
@@ -39,7 +50,7 @@ impl Running {
             name: config.name.clone(),
         };
         let mut driver_config = DriverConfig::new(identity, hello);
-        driver_config.parents = parents(config)?;
+        driver_config.parents = parents(config, carrier.as_ref())?;
         let (driver, handle) = Driver::new(driver_config);
         let link = Arc::new(Link::new(config.cache_bytes));
         // Set once, here.
@@ -60,7 +71,23 @@ impl Running {
             stop: Mutex::new(Some(stop)),
             ended: Mutex::new(ended),
             runs_on,
+            carrier,
         })
+    }
+
+    /// Where the member has joined, and what it carries.
+    pub(crate) fn site(&self) -> SiteStatus {
+        let edges = self.link.handle().map(|handle| handle.edges());
+        let parent = edges.unwrap_or_default().into_iter().next();
+        let mut status = SiteStatus {
+            name: parent.as_ref().map(|parent| parent.peer.name.clone()),
+            address: parent.map(|parent| parent.address),
+            ..SiteStatus::default()
+        };
+        if let Some(carrier) = &self.carrier {
+            carrier.fill(&mut status);
+        }
+        status
     }
 
     /// Waits until the parents have answered.
@@ -114,6 +141,9 @@ impl Running {
         if !self.runs_on.is_here() {
             // Nothing is ever sent. If it panicked, it has said so.
             let _ = lock(&self.ended).recv();
+        }
+        if let Some(carrier) = &self.carrier {
+            carrier.stop();
         }
     }
 }
@@ -270,13 +300,25 @@ fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
     )))
 }
 
-fn parents(config: &JoinConfig) -> Result<Vec<ParentConfig>, JoinError> {
+fn parents(config: &JoinConfig, carrier: Option<&Carrier>) -> Result<Vec<ParentConfig>, JoinError> {
     let parents = config.parents.iter().map(|addresses| {
         let parsed: Result<Vec<Address>, _> = addresses.iter().map(|text| text.parse()).collect();
-        let parsed = parsed.map_err(|error| JoinError::Address(error.to_string()))?;
-        Ok(ParentConfig::new(parsed).delayed(config.link_delay))
+        parsed.map_err(|error| JoinError::Address(error.to_string()))
     });
-    parents.collect()
+    let mut parents: Vec<Vec<Address>> = parents.collect::<Result<_, _>>()?;
+    let Some(carrier) = carrier else {
+        let parents = parents.into_iter().map(ParentConfig::new);
+        return Ok(parents
+            .map(|parent| parent.delayed(config.link_delay))
+            .collect());
+    };
+    if parents.len() > 1 {
+        return Err(JoinError::Address(
+            "a member of a site has no homes of its own: name all homes with SiteOfMembers::home, none with and_home"
+                .to_owned(),
+        ));
+    }
+    Ok(vec![carrier.parent(parents.pop().unwrap_or_default())])
 }
 
 fn why(states: &[ParentState]) -> String {
@@ -289,7 +331,7 @@ fn why(states: &[ParentState]) -> String {
 }
 
 /// 128 bits from the system's randomness, by which std seeds its hashers.
-fn random_id() -> MemberId {
+pub(crate) fn random_id() -> MemberId {
     let (high, low) = (RandomState::new(), RandomState::new());
     let process = std::process::id();
     let high = u128::from(high.hash_one(("thorp", process)));

@@ -6,6 +6,10 @@
     reason = "this is a test, although not by attribute"
 )]
 
+mod way;
+
+pub(crate) use way::Way;
+
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::PathBuf;

@@ -1,0 +1,203 @@
+//! The redirector that a member carries: a core that asks for the homes while somebody is below.
+
+use crate::limits::CARRIER_REST_MS;
+use std::collections::BTreeSet;
+use thorp_core::door::{Core, Direction, Input, Out};
+use thorp_core::ids::{EdgeId, Millis, Now};
+use thorp_core::redirector::{Redirector, RedirectorConfig};
+
+pub(crate) struct Carried {
+    core: Redirector,
+    config: RedirectorConfig,
+    /// How many homes there are to reach.
+    homes: usize,
+    below: BTreeSet<EdgeId>,
+    above: BTreeSet<EdgeId>,
+    /// Since when nobody is below, while homes are still above.
+    idle: Option<Millis>,
+    /// Has the homes dialed, once.
+    want_homes: Box<dyn Fn() + Send>,
+}
+
+impl Carried {
+    pub(super) fn new(
+        config: RedirectorConfig,
+        homes: usize,
+        want_homes: impl Fn() + Send + 'static,
+    ) -> Self {
+        Carried {
+            core: Redirector::new(config.clone()),
+            config,
+            homes,
+            below: BTreeSet::new(),
+            above: BTreeSet::new(),
+            idle: None,
+            want_homes: Box::new(want_homes),
+        }
+    }
+
+    fn hear(&mut self, input: &Input) {
+        match input {
+            Input::Connected {
+                edge, direction, ..
+            } => {
+                match direction {
+                    Direction::Up => self.above.insert(*edge),
+                    Direction::Down => self.below.insert(*edge),
+                };
+            }
+            Input::Disconnected { edge } => {
+                self.above.remove(edge);
+                self.below.remove(edge);
+            }
+            _ => {}
+        }
+    }
+
+    /// While somebody is below, the homes are wanted; when nobody has been for a while, they are let go.
+    fn follow_demand(&mut self, now: Millis, out: &mut Out) {
+        if !self.below.is_empty() {
+            self.idle = None;
+            if self.above.len() < self.homes {
+                (self.want_homes)();
+            }
+            return;
+        }
+        if self.above.is_empty() {
+            self.idle = None;
+            return;
+        }
+        let since = *self.idle.get_or_insert(now);
+        if now.since(since) >= CARRIER_REST_MS {
+            for edge in &self.above {
+                out.close(*edge, "nobody is below");
+            }
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.below.is_empty() && self.above.is_empty()
+    }
+}
+
+impl Core for Carried {
+    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+        let comes_or_goes = matches!(
+            input,
+            Input::Connected { .. } | Input::Disconnected { .. } | Input::Tick
+        );
+        self.hear(&input);
+        let was_last = matches!(input, Input::Disconnected { .. }) && self.is_alone();
+        self.core.handle(now, input, out);
+        if was_last {
+            // Nothing of it is of use to whoever comes next, and its tables are swept only while it works.
+            self.core = Redirector::new(self.config.clone());
+        }
+        if comes_or_goes {
+            self.follow_demand(now.mono, out);
+        }
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        // Nobody waits for its heartbeats.
+        self.core.deadline().filter(|_| !self.is_alone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use thorp_core::door::Effect;
+    use thorp_core::ids::{MemberId, NodeKind, Peer};
+
+    const HOME: EdgeId = EdgeId(1);
+    const CHILD: EdgeId = EdgeId(2);
+
+    struct Scene {
+        carried: Carried,
+        wanted: Arc<AtomicUsize>,
+        now: Millis,
+    }
+
+    fn scene() -> Scene {
+        let wanted = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&wanted);
+        let config = RedirectorConfig::new(MemberId(1), "site-of-anna".to_owned());
+        let want = move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        };
+        Scene {
+            carried: Carried::new(config, 1, want),
+            wanted,
+            now: Now::MONO_FIRST,
+        }
+    }
+
+    fn comes(edge: EdgeId, direction: Direction, kind: NodeKind) -> Input {
+        let (node, name) = (MemberId(u128::from(edge.0)), String::new());
+        Input::Connected {
+            edge,
+            direction,
+            peer: Peer { kind, node, name },
+        }
+    }
+
+    impl Scene {
+        /// Which edges it closes.
+        fn hear(&mut self, input: Input) -> Vec<EdgeId> {
+            let now = Now {
+                mono: self.now,
+                wall: self.now,
+            };
+            let mut out = Out::new();
+            self.carried.handle(now, input, &mut out);
+            let closed = out.effects.into_iter().filter_map(|effect| match effect {
+                Effect::Close(edge, _) => Some(edge),
+                _ => None,
+            });
+            closed.collect()
+        }
+
+        fn wanted(&self) -> usize {
+            self.wanted.swap(0, Ordering::SeqCst)
+        }
+    }
+
+    #[test]
+    fn homes_are_wanted_while_somebody_is_below() {
+        let mut scene = scene();
+        assert_eq!((scene.carried.deadline(), scene.wanted()), (None, 0));
+        scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
+        assert_eq!(scene.wanted(), 1);
+        // Out of reach, they are wanted again.
+        assert!(scene.carried.deadline().is_some());
+        scene.hear(Input::Tick);
+        assert_eq!(scene.wanted(), 1);
+        scene.hear(comes(HOME, Direction::Up, NodeKind::Home));
+        scene.hear(Input::Tick);
+        assert_eq!(scene.wanted(), 0);
+        scene.hear(Input::Disconnected { edge: HOME });
+        assert_eq!(scene.wanted(), 1);
+    }
+
+    #[test]
+    fn homes_are_let_go_when_nobody_has_been_below_for_a_while() {
+        let mut scene = scene();
+        scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
+        scene.hear(comes(HOME, Direction::Up, NodeKind::Home));
+        scene.hear(Input::Disconnected { edge: CHILD });
+        scene.now = scene.now.plus(CARRIER_REST_MS - 1);
+        assert_eq!(scene.hear(Input::Tick), []);
+        // One that comes back in time finds everything as it was.
+        scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
+        scene.hear(Input::Disconnected { edge: CHILD });
+        scene.now = scene.now.plus(CARRIER_REST_MS - 1);
+        assert_eq!(scene.hear(Input::Tick), []);
+        scene.now = scene.now.plus(1);
+        assert_eq!(scene.hear(Input::Tick), [HOME]);
+        scene.hear(Input::Disconnected { edge: HOME });
+        assert_eq!((scene.carried.deadline(), scene.wanted()), (None, 1));
+    }
+}

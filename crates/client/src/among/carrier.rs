@@ -1,0 +1,142 @@
+//! A redirector beside a member, in the member's process.
+
+use super::SiteOfMembers;
+use super::carried::Carried;
+use super::config::Plan;
+use crate::limits::CARRIER_CACHE_BYTES;
+use crate::link::{Life, random_id};
+use crate::{JoinError, SiteStatus};
+use std::time::Duration;
+use thorp_core::alive::AliveLimits;
+use thorp_core::door::{Direction, Effect, Out};
+use thorp_core::ids::{NodeKind, Peer};
+use thorp_core::note::Note;
+use thorp_core::redirector::RedirectorConfig;
+use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
+use thorp_net::{Address, Identity, LinkDelay, Listener};
+use tokio::sync::oneshot;
+
+/// It runs until it is stopped or dropped; then its children turn to the next in rank.
+pub(crate) struct Carrier {
+    handle: Handle<Carried>,
+    before: Vec<Address>,
+    /// A way in for its own member that no network can cut.
+    door: Address,
+    heal_every: Duration,
+    life: Life,
+}
+
+impl Carrier {
+    /// Listens, and rests until somebody comes.
+    pub(crate) async fn start(
+        site: &SiteOfMembers,
+        (identity, name): (Identity, &str),
+        how: (Duration, AliveLimits),
+    ) -> Result<Self, JoinError> {
+        let plan = site.plan()?;
+        let before = plan.before.clone();
+        let (tell, told) = oneshot::channel();
+        let name = format!("site-of-{name}");
+        let life = Life::start(move |stopped| async move {
+            // Sockets belong to the runtime of this thread.
+            let opened = open(plan, identity, name, how).await;
+            let (mut driver, mut core, handle, door) = match opened {
+                Ok(opened) => opened,
+                Err(error) => {
+                    // Whoever joins waits for it.
+                    let _ = tell.send(Err(error));
+                    return;
+                }
+            };
+            let _ = tell.send(Ok((handle, door)));
+            driver
+                .run(&mut core, &mut Nothing, Out::new(), stopped)
+                .await;
+        });
+        let life = life.map_err(JoinError::System)?;
+        let ended = |_| JoinError::System(std::io::Error::other("its thread has ended"));
+        let (handle, door) = told.await.map_err(ended)??;
+        Ok(Carrier {
+            handle,
+            before,
+            door,
+            heal_every: site.heal_every,
+            life,
+        })
+    }
+
+    /// Whom its member joins, after the dedicated sites.
+    pub(crate) fn parent(&self, mut sites: Vec<Address>) -> ParentConfig {
+        sites.extend(self.before.iter().cloned());
+        sites.push(self.door.clone());
+        ParentConfig::new(sites).healing(self.heal_every)
+    }
+
+    pub(crate) fn fill(&self, status: &mut SiteStatus) {
+        status.is_own = status.address.as_deref() == Some(&self.door.to_string());
+        let edges = self.handle.edges();
+        let below = edges
+            .iter()
+            .filter(|edge| edge.direction == Direction::Down);
+        status.carried = below.count();
+        status.asked_homes = self.handle.notes().get(Note::FetchSent);
+    }
+
+    /// Ends it. Its own member has to be gone.
+    pub(crate) fn stop(&self) {
+        self.life.stop();
+    }
+}
+
+async fn open(
+    plan: Plan,
+    identity: Identity,
+    name: String,
+    (link_delay, alive): (Duration, AliveLimits),
+) -> Result<(Driver<Carried>, Carried, Handle<Carried>, Address), JoinError> {
+    let node = random_id();
+    let hello = Peer {
+        kind: NodeKind::Redirector,
+        node,
+        name: name.clone(),
+    };
+    let listener = listen(&plan.listen, &identity).await?;
+    let inside = Address::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: 0,
+    };
+    let door = listen(&inside, &identity).await?;
+    let address = door.address().clone();
+    let mut config = DriverConfig::new(identity, hello);
+    config.listeners = vec![listener, door];
+    let homes = plan.homes.into_iter().map(|home| ParentConfig {
+        delay: LinkDelay::new(link_delay),
+        ..home
+    });
+    config.parents = homes.collect();
+    let homes = config.parents.len();
+    let (driver, handle) = Driver::new(config);
+    let mut config = RedirectorConfig::new(node, name);
+    config.cache_bytes = CARRIER_CACHE_BYTES;
+    config.alive = Some(alive);
+    let wanting = handle.clone();
+    let core = Carried::new(config, homes, move || wanting.want_parents());
+    Ok((driver, core, handle, address))
+}
+
+async fn listen(address: &Address, identity: &Identity) -> Result<Listener, JoinError> {
+    let listening = Listener::bind(address, identity, net_config(NodeKind::Redirector));
+    listening.await.map_err(|error| JoinError::Listen {
+        address: address.to_string(),
+        error,
+    })
+}
+
+/// A redirector has nothing but its edges.
+struct Nothing;
+
+impl World for Nothing {
+    fn effect(&mut self, effect: Effect) {
+        debug_assert!(false, "a redirector wants {effect:?}");
+    }
+}

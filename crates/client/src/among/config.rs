@@ -1,0 +1,207 @@
+//! What a member of a site without a server is told.
+
+use crate::JoinError;
+use crate::limits::NEIGHBOURS_MAX;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use thorp_net::Address;
+use thorp_net::driver::ParentConfig;
+
+/// A site that has no server of its own: one of its members carries the redirector, and when that one is gone, the next
+/// (rule 13).
+///
+/// All members are told the same list of neighbours, in the same order, which is their rank; each joins at the first that
+/// answers, at its own redirector at the latest.
+///
+/// ```no_run
+/// use thorp_client::{JoinConfig, Member, SiteOfMembers};
+///
+/// let site = SiteOfMembers::new("10.0.0.2:7410")
+///     .neighbours(["10.0.0.1:7410", "10.0.0.2:7410", "10.0.0.3:7410"])
+///     .home("alps", "alps.example:7401");
+/// let member = Member::join(JoinConfig::among(site).identity("me"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SiteOfMembers {
+    own: String,
+    listen: Option<String>,
+    neighbours: Vec<String>,
+    homes: Vec<(String, Vec<String>)>,
+    pub(super) heal_every: Duration,
+}
+
+/// The same, understood.
+pub(super) struct Plan {
+    /// Where this member's redirector listens.
+    pub(super) listen: Address,
+    /// Those whose rank is above this member's, in their order.
+    pub(super) before: Vec<Address>,
+    pub(super) homes: Vec<ParentConfig>,
+}
+
+impl SiteOfMembers {
+    /// The address at which this member's neighbours find it; there it listens, too.
+    pub fn new(own: impl Into<String>) -> Self {
+        SiteOfMembers {
+            own: own.into(),
+            listen: None,
+            neighbours: Vec::new(),
+            homes: Vec::new(),
+            heal_every: HEAL_EVERY,
+        }
+    }
+
+    /// Listens at another address than the one at which neighbours find it: `0.0.0.0:7410`, for one.
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = Some(address.into());
+        self
+    }
+
+    /// All members of the site, this one too, in the order of their rank: the same list for all. The first should be the one
+    /// that is there most of the time.
+    pub fn neighbours<A: Into<String>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
+        self.neighbours = addresses.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A home, by the name in its certificate and its address. The same name again adds an address.
+    pub fn home(mut self, name: impl Into<String>, address: impl Into<String>) -> Self {
+        let (name, address) = (name.into(), address.into());
+        match self.homes.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, addresses)) => addresses.push(address),
+            None => self.homes.push((name, vec![address])),
+        }
+        self
+    }
+
+    /// How often a member that is not where it would rather be looks whether that answers again: [`HEAL_EVERY`], if not told.
+    pub fn heal_every(mut self, every: Duration) -> Self {
+        self.heal_every = every;
+        self
+    }
+
+    pub(super) fn plan(&self) -> Result<Plan, JoinError> {
+        let own = parse(&self.own)?;
+        let listen = self.listen.as_deref().map(parse).transpose()?;
+        let neighbours = parse_all(&self.neighbours)?;
+        let homes = self.homes.iter().map(|(name, addresses)| {
+            let home = ParentConfig::new(parse_all(addresses)?);
+            Ok(home.named(name).on_demand())
+        });
+        let homes: Vec<ParentConfig> = homes.collect::<Result<_, JoinError>>()?;
+        check(&own, &neighbours, &homes).map_err(JoinError::Address)?;
+        let before = neighbours.into_iter().take_while(|one| *one != own);
+        Ok(Plan {
+            before: before.collect(),
+            listen: listen.unwrap_or(own),
+            homes,
+        })
+    }
+}
+
+fn check(own: &Address, neighbours: &[Address], homes: &[ParentConfig]) -> Result<(), String> {
+    if homes.is_empty() {
+        return Err(
+            "a member that may carry its site's redirector has to know the homes: name one with \
+             SiteOfMembers::home"
+                .to_owned(),
+        );
+    }
+    if neighbours.len() > NEIGHBOURS_MAX {
+        return Err(format!(
+            "{} neighbours are too many: {NEIGHBOURS_MAX} may carry the redirector, others join these by \
+             JoinConfig::new and or_at",
+            neighbours.len()
+        ));
+    }
+    if !neighbours.contains(own) {
+        return Err(format!(
+            "the list of neighbours has to name this member, too, as the others know it ({own}): its place is its rank"
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = neighbours.iter().find(|address| !seen.insert(*address)) {
+        return Err(format!(
+            "{twice} is twice in the list of neighbours: each has one rank"
+        ));
+    }
+    let mut of_homes = homes.iter().flat_map(|home| &home.addresses);
+    match of_homes.find(|address| seen.contains(address)) {
+        Some(home) => Err(format!(
+            "{home} is the address of a home and of a neighbour: neighbours are members of this site"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn parse(text: &str) -> Result<Address, JoinError> {
+    text.parse()
+        .map_err(|error: thorp_net::AddressError| JoinError::Address(error.to_string()))
+}
+
+fn parse_all(texts: &[String]) -> Result<Vec<Address>, JoinError> {
+    texts.iter().map(|text| parse(text)).collect()
+}
+
+/// How often it is tried whether a neighbour of higher rank answers again: so a split has healed ten seconds after the network
+/// has, and who comes and goes makes its neighbours resynchronise no more often than that.
+pub const HEAL_EVERY: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site() -> SiteOfMembers {
+        SiteOfMembers::new("b:1").home("alps", "h:1")
+    }
+
+    fn complaint(site: &SiteOfMembers) -> String {
+        match site.plan() {
+            Ok(_) => panic!("nothing is wrong with {site:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_rank_is_the_place_in_the_list() {
+        let plan = site().neighbours(["a:1", "b:1", "c:1"]).plan().unwrap();
+        assert_eq!(plan.before, [parse("a:1").unwrap()]);
+        assert_eq!(plan.listen, parse("tcp://b:1").unwrap());
+        let plan = site().neighbours(["b:1", "a:1"]).listen("0.0.0.0:1").plan();
+        let plan = plan.unwrap();
+        assert_eq!(plan.before, []);
+        assert_eq!(plan.listen, parse("0.0.0.0:1").unwrap());
+    }
+
+    #[test]
+    fn a_home_may_have_several_addresses() {
+        let plan = site().home("alps", "h:2").home("dale", "d:1");
+        let plan = plan.neighbours(["b:1"]).plan().unwrap();
+        let names = plan.homes.iter().map(|home| home.expect_name.as_deref());
+        assert_eq!(names.collect::<Vec<_>>(), [Some("alps"), Some("dale")]);
+        assert_eq!(plan.homes[0].addresses.len(), 2);
+        assert!(plan.homes.iter().all(|home| home.on_demand));
+    }
+
+    #[test]
+    fn a_wrong_list_is_told_with_what_to_do() {
+        let many = (0..=NEIGHBOURS_MAX).map(|n| format!("a{n}:1"));
+        for (site, words) in [
+            (
+                SiteOfMembers::new("b:1").neighbours(["b:1"]),
+                "SiteOfMembers::home",
+            ),
+            (site().neighbours(["a:1"]), "name this member, too"),
+            (site().neighbours(["a:1", "b:1", "tcp://a:1"]), "twice"),
+            (site().neighbours(["b:1", "h:1"]), "address of a home"),
+            (site().neighbours(many), "too many"),
+            (site().neighbours(["b"]), "port is missing"),
+            (SiteOfMembers::new("b"), "port is missing"),
+        ] {
+            let complaint = complaint(&site);
+            assert!(complaint.contains(words), "{complaint}");
+        }
+    }
+}

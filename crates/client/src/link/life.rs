@@ -1,0 +1,68 @@
+//! Something that runs on a loop of this process until it is stopped.
+
+use super::lock;
+use super::loops::Loop;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
+use tokio::sync::oneshot;
+
+/// Dropped, it is stopped, and waited for.
+pub(crate) struct Life {
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    /// Closed when it has ended.
+    ended: Mutex<mpsc::Receiver<()>>,
+    runs_on: Arc<Loop>,
+}
+
+/// Ready when it is to end.
+pub(crate) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Life {
+    /// Begins; what is made of `work` runs in the loop's runtime.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses a thread, or what a runtime needs.
+    pub(crate) fn start<F>(work: impl FnOnce(Stopped) -> F) -> io::Result<Life>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let runs_on = Loop::of_this_process()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (running, ended) = mpsc::channel();
+        let work = work(Box::pin(async move {
+            // Dropped unsent is as good as sent: nobody is left.
+            let _ = stopped.await;
+        }));
+        runs_on.run(async move {
+            let _running: mpsc::Sender<()> = running;
+            work.await;
+        });
+        Ok(Life {
+            stop: Mutex::new(Some(stop)),
+            ended: Mutex::new(ended),
+            runs_on,
+        })
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) fn stop(&self) {
+        if let Some(stop) = lock(&self.stop).take() {
+            // What has ended hears nothing.
+            let _ = stop.send(());
+        }
+        // A thread cannot wait for itself: there it ends without being waited for.
+        if !self.runs_on.is_here() {
+            // Nothing is ever sent. If it panicked, it has said so.
+            let _ = lock(&self.ended).recv();
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
