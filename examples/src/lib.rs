@@ -6,6 +6,7 @@
 
 pub mod counter;
 pub mod graph;
+pub mod neighbours;
 pub mod notes;
 
 use std::fmt;

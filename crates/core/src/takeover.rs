@@ -1,79 +1,67 @@
 //! Which parent a member turns to when it has lost its own (rule 13): a pure
-//! function of what it knows. No consensus runs at a site: members that know
+//! function of who answers. No consensus runs at a site: members that see
 //! different things turn to different redirectors, and each of these is a site
 //! of its own to the homes, which is safe.
-
-use crate::ids::MemberId;
-use alloc::collections::{BTreeMap, BTreeSet};
+//!
+//! Neighbours have a rank, which is their place in a list that all members of
+//! the site are told: the ids of processes are new with each start, and would
+//! make whoever starts anew the site.
 
 /// Whom a member turns to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// A dedicated site, by its place in the configuration.
     Site(usize),
-    /// The redirector that this neighbour carries in its process.
-    Neighbour(MemberId),
+    /// The redirector that the neighbour of this rank carries in its process.
+    Neighbour(usize),
     /// It carries a redirector itself.
     Itself,
 }
 
-/// What each member of a group says whom it sees, itself included.
-pub type Views = BTreeMap<MemberId, BTreeSet<MemberId>>;
-
-/// Chooses: the first dedicated site that is not known to be out of reach, in
-/// the order of the configuration; else of those that see each other the member
-/// with the lowest id, which carries the redirector.
-pub fn next(own: MemberId, in_reach: &[bool], views: &Views) -> Next {
-    if let Some(site) = in_reach.iter().position(|in_reach| *in_reach) {
-        return Next::Site(site);
-    }
-    let sees = |one: &MemberId, other: &MemberId| {
-        let view = views.get(one);
-        view.is_some_and(|view| view.contains(other))
-    };
-    let mut lower = views.keys().take_while(|member| **member < own);
-    match lower.find(|member| sees(&own, member) && sees(member, &own)) {
-        Some(member) => Next::Neighbour(*member),
-        None => Next::Itself,
-    }
+/// Chooses: the first dedicated site that answers, in the order of the
+/// configuration; else the first that answers of the neighbours before it in
+/// rank, of whom `before` tells. A member answers itself in any case, so nobody
+/// looks further than that; and what it turns to never turns to it, for a
+/// redirector that a member carries has homes above, and nobody else.
+///
+/// A driver that calls its parents in this order, and goes on at the first
+/// answer, chooses the same.
+pub fn next(sites: &[bool], before: &[bool]) -> Next {
+    let first = |answers: &[bool]| answers.iter().position(|answers| *answers);
+    let site = first(sites).map(Next::Site);
+    let neighbour = || first(before).map(Next::Neighbour);
+    site.or_else(neighbour).unwrap_or(Next::Itself)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn views(all: &[(u128, &[u128])]) -> Views {
-        let set = |seen: &[u128]| seen.iter().copied().map(MemberId).collect();
-        let views = all.iter().map(|(one, seen)| (MemberId(*one), set(seen)));
-        views.collect()
-    }
-
     #[test]
     fn dedicated_sites_come_first_in_their_order() {
-        let all = views(&[(1, &[1, 2]), (2, &[1, 2])]);
-        assert_eq!(next(MemberId(2), &[true, true], &all), Next::Site(0));
-        assert_eq!(next(MemberId(2), &[false, true], &all), Next::Site(1));
-        assert_eq!(
-            next(MemberId(2), &[false, false], &all),
-            Next::Neighbour(MemberId(1))
-        );
+        assert_eq!(next(&[true, true], &[true]), Next::Site(0));
+        assert_eq!(next(&[false, true], &[true]), Next::Site(1));
+        assert_eq!(next(&[false, false], &[true]), Next::Neighbour(0));
     }
 
     #[test]
-    fn then_the_lowest_of_those_that_see_each_other() {
-        // 1 hears nobody; 2 and 3 hear 1, which is of no use.
-        let all = views(&[(1, &[1]), (2, &[1, 2, 3]), (3, &[1, 2, 3])]);
-        assert_eq!(next(MemberId(1), &[], &all), Next::Itself);
-        assert_eq!(next(MemberId(2), &[], &all), Next::Itself);
-        assert_eq!(next(MemberId(3), &[], &all), Next::Neighbour(MemberId(2)));
-        assert_eq!(next(MemberId(9), &[], &Views::new()), Next::Itself);
+    fn then_the_first_in_rank_that_answers() {
+        assert_eq!(next(&[], &[]), Next::Itself);
+        assert_eq!(next(&[], &[true, true]), Next::Neighbour(0));
+        assert_eq!(next(&[], &[false, true]), Next::Neighbour(1));
+        assert_eq!(next(&[], &[false, false]), Next::Itself);
     }
 
     #[test]
     fn a_split_makes_two_sites() {
-        let here = views(&[(1, &[1, 2]), (2, &[1, 2])]);
-        let there = views(&[(3, &[3, 4]), (4, &[3, 4])]);
-        assert_eq!(next(MemberId(2), &[], &here), Next::Neighbour(MemberId(1)));
-        assert_eq!(next(MemberId(4), &[], &there), Next::Neighbour(MemberId(3)));
+        // Of four, the first two and the last two answer each other.
+        let turns = [
+            next(&[], &[]),
+            next(&[], &[true]),
+            next(&[], &[false, false]),
+            next(&[], &[false, false, true]),
+        ];
+        let (itself, first, third) = (Next::Itself, Next::Neighbour(0), Next::Neighbour(2));
+        assert_eq!(turns, [itself, first, itself, third]);
     }
 }

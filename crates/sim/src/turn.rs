@@ -4,8 +4,8 @@
 use crate::failure::Checked;
 use crate::time::{Local, NodeNo};
 use crate::world::World;
-use thorp_core::ids::{MemberId, NodeKind};
-use thorp_core::takeover::{self, Next, Views};
+use thorp_core::ids::NodeKind;
+use thorp_core::takeover::{self, Next};
 
 impl World {
     /// A member has lost a site, or cannot reach it: whom it dials now.
@@ -15,16 +15,18 @@ impl World {
         if !self.village.turns || self.healed || !of_site || node.resident.is_none() {
             return Ok(());
         }
-        let parent = match takeover::next(node.id, &self.in_reach(no), &self.views()) {
+        let before = self.before(no);
+        let answers: Vec<bool> = before
+            .iter()
+            .map(|member| self.answers(no, *member))
+            .collect();
+        let parent = match takeover::next(&self.in_reach(no), &answers) {
             Next::Site(index) => self.site(index),
             Next::Itself => self.carry(no)?,
-            Next::Neighbour(member) => {
-                let neighbour = self.nodes.iter().find(|node| node.id == member);
-                match neighbour.map(|node| node.no) {
-                    Some(neighbour) => self.carry(neighbour)?,
-                    None => lost,
-                }
-            }
+            Next::Neighbour(rank) => match before.get(rank) {
+                Some(neighbour) => self.carry(*neighbour)?,
+                None => lost,
+            },
         };
         if parent != lost {
             self.counts.answered("members turned to another site");
@@ -42,21 +44,33 @@ impl World {
     /// Which dedicated sites answer a member's dialling.
     fn in_reach(&self, no: NodeNo) -> Vec<bool> {
         let sites = (0..self.village.sites.len()).map(|index| self.site(index));
-        let answers = |site: NodeNo| {
-            let until = self.partitions.get(&(no, site));
-            let apart = until.is_some_and(|until| *until > self.now);
-            let node = &self.nodes[site.0];
-            node.is_up() && node.hung_until <= self.now && !apart
-        };
-        sites.map(answers).collect()
+        sites
+            .map(|site| self.is_there(site) && !self.is_apart(no, site))
+            .collect()
     }
 
-    /// The members see each other, if they are up.
-    fn views(&self) -> Views {
+    /// The members before one in rank, which is the order of the village's plan.
+    fn before(&self, no: NodeNo) -> Vec<NodeNo> {
         let members = self.nodes.iter().filter(|node| node.resident.is_some());
-        let up = members.filter(|node| node.is_up() && node.hung_until <= self.now);
-        let all: std::collections::BTreeSet<MemberId> = up.map(|node| node.id).collect();
-        all.iter().map(|member| (*member, all.clone())).collect()
+        let before = members.filter(|node| node.no < no);
+        before.map(|node| node.no).collect()
+    }
+
+    /// Whether a member's process answers, for the redirector that it carries.
+    fn answers(&self, no: NodeNo, member: NodeNo) -> bool {
+        let carried = self.carried.get(&member);
+        let apart = carried.is_some_and(|site| self.is_apart(no, *site));
+        self.is_there(member) && !apart
+    }
+
+    fn is_there(&self, no: NodeNo) -> bool {
+        let node = &self.nodes[no.0];
+        node.is_up() && node.hung_until <= self.now
+    }
+
+    fn is_apart(&self, no: NodeNo, site: NodeNo) -> bool {
+        let until = self.partitions.get(&(no, site));
+        until.is_some_and(|until| *until > self.now)
     }
 
     /// The redirector in a member's process, which begins to run if it does not.

@@ -8,6 +8,7 @@
 
 mod way;
 
+#[allow(unused_imports, reason = "each test program uses a part of it")]
 pub(crate) use way::Way;
 
 use std::collections::BTreeMap;
