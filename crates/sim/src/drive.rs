@@ -106,6 +106,7 @@ impl World {
         match local {
             Local::Tick => self.tick(no),
             Local::Dial { parent } => self.dial(no, parent),
+            Local::Heal => self.heal_turned(no),
             Local::Sync { batches } => self.sync(no, batches),
             Local::SyncTold(mark) => self.sync_told(no, mark),
             Local::Read(page) => self.read(no, page),

@@ -69,6 +69,8 @@ pub enum Local {
         /// Which.
         parent: NodeNo,
     },
+    /// A member that has turned to another parent tries the ones that it prefers.
+    Heal,
     /// The disk finishes a sync of so many batches.
     Sync {
         /// How many.

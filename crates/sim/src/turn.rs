@@ -15,26 +15,55 @@ impl World {
         if !self.village.turns || self.healed || !of_site || node.resident.is_none() {
             return Ok(());
         }
-        let before = self.before(no);
-        let answers: Vec<bool> = before
-            .iter()
-            .map(|member| self.answers(no, *member))
-            .collect();
-        let parent = match takeover::next(&self.in_reach(no), &answers) {
-            Next::Site(index) => self.site(index),
-            Next::Itself => self.carry(no)?,
-            Next::Neighbour(rank) => match before.get(rank) {
-                Some(neighbour) => self.carry(*neighbour)?,
-                None => lost,
-            },
-        };
+        let parent = self.preferred(no)?;
         if parent != lost {
             self.counts.answered("members turned to another site");
-            self.node(no).parents = vec![parent];
-            let at = self.now.plus_ms(1);
-            self.plan_local(no, at, Local::Dial { parent });
+            self.turn_to(no, parent);
         }
         Ok(())
+    }
+
+    /// A member that has turned looks whether it would rather be elsewhere by now, and goes there in one step.
+    pub fn heal_turned(&mut self, no: NodeNo) -> Checked {
+        let node = &self.nodes[no.0];
+        if self.healed || node.resident.is_none() || node.parents.len() != 1 {
+            return Ok(());
+        }
+        let present = node.parents.clone();
+        let parent = self.preferred(no)?;
+        if present == [parent] {
+            self.plan_heal(no);
+            return Ok(());
+        }
+        self.counts
+            .answered("members turned back to a preferred site");
+        self.turn_to(no, parent);
+        self.leave_edges(no, "a parent that is preferred has answered");
+        Ok(())
+    }
+
+    fn turn_to(&mut self, no: NodeNo, parent: NodeNo) {
+        self.node(no).parents = vec![parent];
+        let at = self.now.plus_ms(1);
+        self.plan_local(no, at, Local::Dial { parent });
+        self.plan_heal(no);
+    }
+
+    fn plan_heal(&mut self, no: NodeNo) {
+        let at = self.now.plus_ms(HEAL_EVERY_MS);
+        self.plan_local(no, at, Local::Heal);
+    }
+
+    /// The first that answers.
+    fn preferred(&mut self, no: NodeNo) -> Checked<NodeNo> {
+        let before = self.before(no);
+        let answers = before.iter().map(|member| self.answers(no, *member));
+        let answers: Vec<bool> = answers.collect();
+        match takeover::next(&self.in_reach(no), &answers) {
+            Next::Site(index) => Ok(self.site(index)),
+            Next::Neighbour(rank) => self.carry(before.get(rank).copied().unwrap_or(no)),
+            Next::Itself => self.carry(no),
+        }
     }
 
     fn site(&self, index: usize) -> NodeNo {
@@ -120,13 +149,20 @@ impl World {
                 // It had moved to a site.
                 None => (0..self.village.homes.len()).map(NodeNo).collect(),
             };
-            let own = |edge: &crate::link::Edge| edge.child == no && !edge.down.closed;
-            let edges = self.edges.iter().filter(|(_, edge)| own(edge));
-            let edges: Vec<_> = edges.map(|(id, _)| *id).collect();
             self.node(no).parents = belongs_to;
-            for edge in edges {
-                self.close(no, edge, "it goes back");
-            }
+            self.leave_edges(no, "it goes back");
+        }
+    }
+
+    fn leave_edges(&mut self, no: NodeNo, why: &'static str) {
+        let own = |edge: &crate::link::Edge| edge.child == no && !edge.down.closed;
+        let edges = self.edges.iter().filter(|(_, edge)| own(edge));
+        let edges: Vec<_> = edges.map(|(id, _)| *id).collect();
+        for edge in edges {
+            self.close(no, edge, why);
         }
     }
 }
+
+/// How often a member that has turned tries what it would rather have.
+const HEAL_EVERY_MS: u64 = 3_000;
