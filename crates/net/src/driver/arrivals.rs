@@ -92,10 +92,17 @@ impl Dialer {
         let mut backoff = Backoff::new();
         let mut patience = self.parent.heals_every.map(Patience::new);
         let mut ways = Ways::new(self.parent.addresses.clone());
+        // Of several parents, the preferred ones are asked again first; not where an edge was of no use.
+        let heals = self.parent.heals_every.is_some();
+        let mut in_order = heals;
         let mut said = String::new();
         loop {
             self.be_wanted().await;
-            match self.dial(&ways).await {
+            let dialed = match in_order {
+                true => self.caller.first(&self.parent.addresses).await,
+                false => ways.dial(&self.caller).await,
+            };
+            match dialed {
                 Ok(answered) => {
                     said.clear();
                     let Some(held) = self.give(answered, false).await else {
@@ -110,7 +117,8 @@ impl Dialer {
                     if good {
                         backoff.succeeded();
                     }
-                    if ways.lost(place, good) {
+                    in_order = heals && good;
+                    if ways.lost(place, good) && !in_order {
                         continue;
                     }
                 }
@@ -128,13 +136,6 @@ impl Dialer {
         if self.parent.on_demand {
             // The sending end is in what this dialer shares with the driver.
             let _ = self.wanted.changed().await;
-        }
-    }
-
-    async fn dial(&self, ways: &Ways) -> Result<Answered, Refused> {
-        match self.parent.heals_every {
-            Some(_) => self.caller.first(&self.parent.addresses).await,
-            None => ways.dial(&self.caller).await,
         }
     }
 

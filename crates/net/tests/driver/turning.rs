@@ -133,3 +133,28 @@ async fn an_edge_that_the_core_closed_is_dialed_from_the_first_again() {
     assert!(matches!(anna.next().await, Input::Connected { .. }));
     assert_eq!(at(&anna), site.to_string());
 }
+
+#[tokio::test]
+async fn a_preferred_parent_that_hangs_up_is_not_waited_for() {
+    let village = Village::new();
+    let (site, neighbour) = (village.unix(), second(&village));
+    let (config, _) = parent_at(&village, &site).await;
+    // As one that is full does.
+    let _site = start(
+        config,
+        Box::new(|_, input, out| {
+            if let Input::Connected { edge, .. } = input {
+                out.effects.push(Effect::Close(*edge, "too many children"));
+            }
+        }),
+    );
+    let _carrier = parent(&village, &neighbour).await;
+    let mut config = child(&village, &site);
+    config.parents[0].addresses.push(neighbour.clone());
+    config.parents[0].heals_every = Some(Duration::from_secs(3600));
+    let mut anna = start(config, silent());
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert!(matches!(anna.next().await, Input::Disconnected { .. }));
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert_eq!(at(&anna), neighbour.to_string());
+}
