@@ -59,6 +59,13 @@ fn are_one_site(members: &[&Member]) {
     });
 }
 
+/// Waits until nobody is at the redirectors that these carry.
+fn rest(members: &[&Member]) {
+    eventually("they carry nothing", || {
+        members.iter().all(|member| member.site().carried == 0)
+    });
+}
+
 /// Notes that lie on pages of their own, written by somebody who is no neighbour.
 fn notes(village: &Village) -> Vec<Reference> {
     let (stranger, notes) = village.member_at("notes");
@@ -167,7 +174,7 @@ fn what_one_fetched_its_neighbours_get_from_it() {
     }
     // To the home nothing was sent.
     assert_eq!(anna.site().asked_homes, before);
-    assert_eq!((bert.site().carried, carl.site().carried), (0, 0));
+    rest(&[&bert, &carl]);
 }
 
 #[test]
@@ -269,7 +276,42 @@ fn a_split_makes_two_sites_and_they_heal() {
     for member in all {
         assert_eq!(asked_for(member, &notes), 0);
     }
-    assert_eq!((carl.site().carried, dora.site().carried), (0, 0));
+    rest(&[&carl, &dora]);
+}
+
+#[test]
+fn who_says_nothing_is_left_and_turned_back_to() {
+    let village = Village::new();
+    let notes = notes(&village);
+    let way = Way::new(village.path("bert-anna.sock"), village.path("anna.sock"));
+    let (to_anna, to_bert) = (address(&village, "anna"), address(&village, "bert"));
+    let join = |name: &str, first: String| {
+        let config = config(&village, name, &[first, to_bert.clone()]);
+        Member::join(config.alive(SOON, 60)).unwrap()
+    };
+    let (anna, bert) = (join("anna", to_anna), join("bert", way.address()));
+    are_one_site(&[&anna, &bert]);
+    let counter = counter(&bert);
+    read_all(&bert, &notes);
+    // A bystander that may not carry anything.
+    let third = JoinConfig::new(way.address()).or_at(to_bert.clone());
+    let third = third.identity_of(village.identity()).alive(SOON, 60);
+    let third = Member::join(third).unwrap();
+    are_one_site(&[&anna, &bert, &third]);
+
+    while_they_work(&[&anna, &bert, &third], &counter, || {
+        way.fall_silent();
+        are_one_site(&[&bert, &third]);
+    });
+    eventually("anna has struck them", || anna.site().carried == 1);
+    while_they_work(&[&anna, &bert], &counter, || {
+        way.mend();
+        // Who has no rank stays with whom it has found, for as long as that one is there.
+        eventually("bert is back", || bert.site().name == anna.site().name);
+    });
+    assert_eq!(asked_for(&bert, &notes), 0);
+    eventually("bert carries the third only", || bert.site().carried == 1);
+    assert_eq!(third.site().address, Some(to_bert));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A way between two nodes, which a test can cut.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -16,6 +16,9 @@ pub(crate) struct Way {
 #[derive(Default)]
 struct Shared {
     is_cut: bool,
+    /// Those who come are neither answered nor hung up on.
+    silent: Vec<UnixStream>,
+    is_silent: bool,
     /// Both ends of what crosses it.
     crossing: Vec<(UnixStream, UnixStream)>,
 }
@@ -52,28 +55,50 @@ impl Way {
         }
     }
 
+    /// Nothing crosses it any more, and nobody is told.
+    pub(crate) fn fall_silent(&self) {
+        self.shared.lock().unwrap().is_silent = true;
+    }
+
+    /// Who comes now gets through. What was silent breaks off.
     pub(crate) fn mend(&self) {
-        self.shared.lock().unwrap().is_cut = false;
+        self.cut();
+        let mut shared = self.shared.lock().unwrap();
+        (shared.is_cut, shared.is_silent) = (false, false);
+        shared.silent.clear();
     }
 }
 
-fn cross(shared: &Mutex<Shared>, caller: UnixStream, to: &PathBuf) -> io::Result<()> {
+fn cross(shared: &Arc<Mutex<Shared>>, caller: UnixStream, to: &PathBuf) -> io::Result<()> {
+    let all = Arc::clone(shared);
     let mut shared = shared.lock().unwrap();
     if shared.is_cut {
+        return Ok(());
+    }
+    if shared.is_silent {
+        shared.silent.push(caller);
         return Ok(());
     }
     let called = UnixStream::connect(to)?;
     let (one, other) = (caller.try_clone()?, called.try_clone()?);
     let (back, forth) = (caller.try_clone()?, called.try_clone()?);
     shared.crossing.push((caller, called));
-    thread::spawn(move || carry(one, other));
-    thread::spawn(move || carry(forth, back));
+    let same = Arc::clone(&all);
+    thread::spawn(move || carry(&same, one, other));
+    thread::spawn(move || carry(&all, forth, back));
     Ok(())
 }
 
-fn carry(mut from: UnixStream, mut to: UnixStream) {
+fn carry(shared: &Mutex<Shared>, mut from: UnixStream, mut to: UnixStream) {
+    let mut bytes = [0; 16 << 10];
+    while let Ok(read @ 1..) = from.read(&mut bytes) {
+        // What is silent swallows it.
+        let swallows = shared.lock().unwrap().is_silent;
+        if !swallows && to.write_all(&bytes[..read]).is_err() {
+            break;
+        }
+    }
     // However it ends, the other end is to hear of it.
-    let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Both);
     let _ = from.shutdown(Shutdown::Both);
 }
