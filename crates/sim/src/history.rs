@@ -49,6 +49,8 @@ pub struct History {
     pub requests: VecDeque<CommitRequest>,
     /// Every commit by its id, once it was seen on its way.
     pub sent: BTreeMap<CommitId, Rc<Asked>>,
+    /// Commits over several homes of processes that keep no rules.
+    joint_of_rogues: BTreeSet<CommitId>,
     /// What programs were told.
     pub told: BTreeMap<CommitId, Outcome>,
     /// The highest position of each home that any program was told.
@@ -97,6 +99,19 @@ impl History {
         }
         self.requests.push_back(request.clone());
         true
+    }
+
+    /// A process that keeps no rules sends a commit.
+    pub fn rogue_sends(&mut self, request: &CommitRequest) {
+        if request.with.len() > 1 {
+            self.joint_of_rogues.insert(request.id);
+        }
+    }
+
+    /// Whether a commit is one over several homes.
+    pub fn is_joint(&self, id: CommitId) -> bool {
+        let asked = self.sent.get(&id);
+        asked.is_some_and(|asked| asked.parts.len() > 1) || self.joint_of_rogues.contains(&id)
     }
 
     /// A program was told how its commit ended, which is in the logs at these positions.

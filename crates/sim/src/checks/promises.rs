@@ -15,6 +15,9 @@ pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
     match message {
         Message::Down(message) => sent_down(world, from, message),
         Message::Up(Up::Commit(request)) => {
+            if world.nodes[from.0].rogue {
+                world.history.rogue_sends(request);
+            }
             let is_member = world.nodes[from.0].resident.is_some();
             demand!(
                 !is_member || world.commit_sent(request),
