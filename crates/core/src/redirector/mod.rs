@@ -8,6 +8,8 @@ mod images;
 mod passing;
 mod resync;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use crate::alive::{AliveLimits, Neighbours};
@@ -115,6 +117,10 @@ struct Proxy {
     reports: Reports<Whose>,
     reported_max: usize,
 }
+
+/// Commits of one member to one home, those included that went another way and are decided by
+/// this one: no member has more of either than it may have in flight.
+const DECIDED_MAX: usize = 2 * COMMITS_IN_FLIGHT_MAX;
 
 impl Core for Redirector {
     fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
@@ -352,13 +358,7 @@ impl Redirector {
                 }
             }
             Up::Commit(request) => self.commit(edge, request, out),
-            Up::Decide { home, commit, .. } => {
-                // Its delivery is this child's reply, also where the vote went another way. What is lost here has none.
-                if self.pass_up(home, message, out) {
-                    let origin = Origin { edge, shared: true };
-                    self.commits.insert((home, commit), origin);
-                }
-            }
+            Up::Decide { home, commit, .. } => self.decide(edge, (home, commit), message, out),
             Up::Settled { home, .. } => {
                 self.pass_up(home, message, out);
             }
@@ -388,11 +388,7 @@ impl Redirector {
     fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, out: &mut Out) {
         let id = request.id;
         let home = request.home();
-        let member = self
-            .below
-            .get(&edge)
-            .is_some_and(|p| p.kind == NodeKind::Member);
-        let has_all = member && self.commits_of(edge, home) >= COMMITS_IN_FLIGHT_MAX;
+        let has_all = self.is_member(edge) && self.commits_of(edge, home) >= COMMITS_IN_FLIGHT_MAX;
         if has_all && !planted::is(Bug::ChildNotLimited) {
             out.note(Note::ChildLimited);
             return refuse_busy(edge, home, id, out);
@@ -418,6 +414,24 @@ impl Redirector {
         self.commits.insert((home, id), Origin { edge, shared });
         self.passing.commit(home, id, bytes);
         out.up(up, Up::Commit(request));
+    }
+
+    /// The delivery of what is decided is this child's reply, also where the vote went another
+    /// way. What is lost here has none: the homes find out by themselves (rule 10).
+    fn decide(&mut self, edge: EdgeId, commit: (HomeId, CommitId), message: Up, out: &mut Out) {
+        let is_new = !self.commits.contains_key(&commit);
+        if is_new && self.is_member(edge) && self.commits_of(edge, commit.0) >= DECIDED_MAX {
+            return out.note(Note::ChildLimited);
+        }
+        if self.pass_up(commit.0, message, out) {
+            let origin = Origin { edge, shared: true };
+            self.commits.insert(commit, origin);
+        }
+    }
+
+    fn is_member(&self, edge: EdgeId) -> bool {
+        let below = self.below.get(&edge);
+        below.is_some_and(|peer| peer.kind == NodeKind::Member)
     }
 
     /// A child's commits under way to one home: a member, which counts a commit over several homes
