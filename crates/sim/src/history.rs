@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId, Stamp};
-use thorp_core::message::{CommitRequest, Outcome, Part};
+use thorp_core::message::{CommitRequest, Outcome, Part, Participant};
 
 /// What a transaction saw: the value of each object at its first reading.
 pub type Seen = BTreeMap<(HomeId, ObjectId), Object>;
@@ -29,6 +29,17 @@ pub struct Asked {
     pub after: Stamp,
     /// The commits that it names as those it builds on (rule 14).
     pub builds_on: Vec<(HomeId, CommitId)>,
+}
+
+impl Asked {
+    /// Whether a request that names these homes is its own; over one home it names none.
+    fn is_over(&self, with: &[Participant]) -> bool {
+        let named = |home| with.iter().any(|participant| participant.home == home);
+        match &self.parts[..] {
+            [_] => with.is_empty(),
+            parts => parts.len() == with.len() && parts.iter().all(|part| named(part.home)),
+        }
+    }
 }
 
 /// A transaction that only read and stands at a stamp, without a message (rule 5).
@@ -86,8 +97,11 @@ impl History {
         if let Some(asked) = self.sent.get(&request.id) {
             return asked.parts.contains(&request.part);
         }
+        // Two transactions may do the same at one home, and only one of them something elsewhere.
         let matching = |asked: &Rc<Asked>| {
-            asked.member == request.id.member && asked.parts.contains(&request.part)
+            asked.member == request.id.member
+                && asked.is_over(&request.with)
+                && asked.parts.contains(&request.part)
         };
         let Some(index) = self.waiting.iter().position(matching) else {
             return false;
