@@ -181,6 +181,10 @@ pub const CLOCK_RESERVE_MS: u64 = 10_000;
 /// Bytes of modified objects before installation begins.
 pub const MOB_BYTES_HIGH: usize = 16 << 20;
 
+/// Records in the log before installation begins, however little is modified: as many as the
+/// smallest changes that fit below [`MOB_BYTES_HIGH`].
+pub const LOG_RECORDS_HIGH: usize = MOB_BYTES_HIGH / 64;
+
 /// How many times as many bytes may be modified until commits are told *busy*:
 /// then installation has fallen behind, and with it the trimming of the log.
 pub const MOB_FULL_TIMES: usize = 4;

@@ -75,6 +75,16 @@ pub struct HomePlan {
     pub pages_removed_max: u32,
 }
 
+/// The least that a change in the MOB is charged, in bytes.
+const CHANGE_BYTES_MIN: usize = 64;
+
+impl HomePlan {
+    /// Records in the log before installation: as many as the changes that fit below its mark.
+    pub fn log_records_high(&self) -> usize {
+        self.mob_bytes_high / CHANGE_BYTES_MIN
+    }
+}
+
 /// A site.
 #[derive(Clone, Debug)]
 pub struct SitePlan {

@@ -251,6 +251,7 @@ impl World {
         let config = HomeConfig {
             changes_known_max: plan.changes_known_max,
             mob_bytes_high: plan.mob_bytes_high,
+            log_records_high: plan.log_records_high(),
             cache_bytes: plan.cache_bytes,
             pending_bytes_max: plan.pending_bytes_max,
             parked_max: plan.parked_max,

@@ -58,7 +58,7 @@ impl Home {
             return;
         }
         let position = self.durable;
-        let wanted = if self.pages.mob_bytes() >= self.config.mob_bytes_high {
+        let wanted = if self.wants_to_install() {
             self.pages.oldest_modified(self.install_pages(), position)
         } else {
             self.loaded_to_install()
@@ -100,6 +100,14 @@ impl Home {
             position,
             installed,
         });
+    }
+
+    /// Much is modified, or the log is long: one old change holds all records that follow, also
+    /// those of transactions that changed nothing here (rule 10).
+    fn wants_to_install(&self) -> bool {
+        let records = (self.durable.0 - self.installed.0) as usize;
+        self.pages.mob_bytes() >= self.config.mob_bytes_high
+            || records >= self.config.log_records_high
     }
 
     /// The pages that were loaded in order to be installed, once all of them are there.

@@ -41,6 +41,8 @@ pub struct HomeConfig {
     pub changes_known_max: usize,
     /// Bytes of modified objects before installation begins.
     pub mob_bytes_high: usize,
+    /// Records in the log before installation, however little is modified.
+    pub log_records_high: usize,
     /// Bytes of page images in memory.
     pub cache_bytes: usize,
     /// Bytes of commits accepted and not yet durable.
@@ -75,6 +77,7 @@ impl HomeConfig {
             node,
             changes_known_max: limits::CHANGES_KNOWN_MAX,
             mob_bytes_high: limits::MOB_BYTES_HIGH,
+            log_records_high: limits::LOG_RECORDS_HIGH,
             cache_bytes: limits::HOME_CACHE_BYTES,
             pending_bytes_max: limits::PENDING_BYTES_MAX,
             parked_max: limits::PARKED_MAX,

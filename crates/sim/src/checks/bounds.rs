@@ -87,14 +87,11 @@ fn parked_bytes_limit(world: &World, no: NodeNo) -> Option<usize> {
     (parked != 1).then(|| world.village.homes[node.plan].parked_bytes_max)
 }
 
-/// The least that a change in the MOB is charged, in bytes.
-const CHANGE_BYTES_MIN: usize = 64;
-
-/// Log records that a home at rest may keep: each has a change in the MOB, which is below the
-/// mark where installation begins, or waits until there are enough for a batch.
+/// Log records that a home at rest may keep: those below the mark where installation begins, and
+/// what waits until there is enough for a batch.
 fn log_max(world: &World, node: &Node) -> usize {
     let plan = &world.village.homes[node.plan];
-    plan.mob_bytes_high / CHANGE_BYTES_MIN + plan.log_trim_max as usize
+    plan.log_records_high() + plan.log_trim_max as usize
 }
 
 /// Looks at a village at rest: nothing is under way any more.

@@ -256,3 +256,25 @@ fn what_a_vote_names_is_there_when_it_is_decided() {
     assert_eq!(world.outcome(id), Some(Ok(())));
     assert_eq!(world.size("in_doubt"), 0);
 }
+
+#[test]
+fn transactions_that_change_nothing_here_do_not_make_the_log_grow() {
+    let mut world = World::new(|config| {
+        config.log_records_high = 16;
+        config.log_trim_max = 4;
+    });
+    // The least that could hold the log: an object that is not changed again.
+    world.commit(Vec::new(), vec![on(page(1), vec![create(0, inline(8))])]);
+    world.sync();
+    for _ in 0..100 {
+        let (id, stamp) = voted_for(&mut world, Vec::new());
+        commit_at(&mut world, id, stamp);
+        world.sync();
+    }
+    for _ in 0..100 {
+        world.wait(HEARTBEAT_MS);
+        world.sync();
+    }
+    assert!(world.home.durable() > Position(100));
+    assert!(world.size("log") <= 16 + 4, "{}", world.size("log"));
+}
