@@ -74,7 +74,7 @@ pub struct AgreementStatus {
 }
 
 /// What is wrong at a home that shares transactions with homes that it does not know.
-pub(crate) const NOBODY_TO_ASK: &str = "it votes for transactions over several homes and knows none of the others: what a member or      a home leaves in doubt stays locked; name them with --other-home, or as [[other_home]]";
+pub(crate) const NOBODY_TO_ASK: &str = "it votes for transactions over several homes and knows none of the others: what a member or a home leaves in doubt stays locked; name them with --other-home, or as [[other_home]]";
 
 /// A home that can tell how a transaction ended.
 #[derive(Clone, Debug, Serialize)]

@@ -76,7 +76,8 @@ impl SiteOfMembers {
         self
     }
 
-    /// How often a member that is not where it would rather be looks whether that answers again: [`HEAL_EVERY`], if not told.
+    /// How often a member that is not where it would rather be looks whether that answers again: [`HEAL_EVERY`], if not told;
+    /// no more often than every ten milliseconds.
     pub fn heal_every(mut self, every: Duration) -> Self {
         self.heal_every = every;
         self
@@ -92,6 +93,12 @@ impl SiteOfMembers {
         });
         let homes: Vec<ParentConfig> = homes.collect::<Result<_, JoinError>>()?;
         check(&own, &neighbours, &homes).map_err(JoinError::Address)?;
+        if self.heal_every < HEAL_EVERY_MIN {
+            return Err(JoinError::Limit(format!(
+                "SiteOfMembers::heal_every: {:?} is too often, {HEAL_EVERY_MIN:?} is the least",
+                self.heal_every
+            )));
+        }
         let before = neighbours.into_iter().take_while(|one| *one != own);
         Ok(Plan {
             before: before.collect(),
@@ -144,6 +151,9 @@ fn parse(text: &str) -> Result<Address, JoinError> {
 fn parse_all(texts: &[String]) -> Result<Vec<Address>, JoinError> {
     texts.iter().map(|text| parse(text)).collect()
 }
+
+/// More often nobody is asked whether it answers again.
+const HEAL_EVERY_MIN: Duration = Duration::from_millis(10);
 
 /// How often it is tried whether a neighbour of higher rank answers again: so a split has healed ten seconds after the network
 /// has, and who comes and goes makes its neighbours resynchronise no more often than that.

@@ -113,12 +113,14 @@ impl Dialer {
                         return;
                     };
                     self.ended();
-                    let good = good || since.elapsed() >= STOOD_MIN;
-                    if good {
+                    let stood = since.elapsed() >= STOOD_MIN;
+                    if good || stood {
                         backoff.succeeded();
                     }
-                    in_order = heals && good;
-                    if ways.lost(place, good) && !in_order {
+                    // Also who begins a stream and hangs up again at once is of no use, the second time.
+                    let at_once = ways.lost(place, stood);
+                    in_order = heals && (good || stood) && ways.in_vain() <= 1;
+                    if at_once && !in_order {
                         continue;
                     }
                 }

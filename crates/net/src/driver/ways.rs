@@ -9,7 +9,7 @@ use crate::Address;
 pub(super) struct Ways {
     addresses: Vec<Address>,
     lost: Option<usize>,
-    /// Edges lost in a row that were not good.
+    /// Edges lost in a row that did not stand.
     in_vain: usize,
 }
 
@@ -29,20 +29,21 @@ impl Ways {
         others.chain(self.lost).collect()
     }
 
-    /// An edge by this way is lost. Tells whether to dial at once: there are others, and not all of them in a row were of no
-    /// use.
-    pub(super) fn lost(&mut self, way: usize, was_good: bool) -> bool {
+    /// An edge by this way is lost. Tells whether to dial at once: there are others, and not each of them was of no use
+    /// since the last wait.
+    pub(super) fn lost(&mut self, way: usize, stood: bool) -> bool {
         self.lost = Some(way);
-        self.in_vain = match was_good {
+        self.in_vain = match stood {
             true => 0,
-            false => self.in_vain + 1,
+            false => self.in_vain.saturating_add(1),
         };
-        let others = self.addresses.len().saturating_sub(1);
-        let at_once = others > 0 && self.in_vain <= others;
-        if !at_once {
-            self.in_vain = 0;
-        }
-        at_once
+        let all_in_vain = self.in_vain > 0 && self.in_vain.is_multiple_of(self.addresses.len());
+        self.addresses.len() > 1 && !all_in_vain
+    }
+
+    /// Edges lost in a row that did not stand.
+    pub(super) fn in_vain(&self) -> usize {
+        self.in_vain
     }
 
     /// The first that answers.

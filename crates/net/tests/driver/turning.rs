@@ -3,19 +3,23 @@
 use std::time::Duration;
 
 use thorp_core::door::{Effect, Input};
-use thorp_net::driver::ParentState;
+use thorp_net::driver::{DriverConfig, ParentState};
 use thorp_net::{Address, BACKOFF_MIN};
 
 use crate::common::Village;
-use crate::toy::{self, child, parent_at, silent, start};
+use crate::toy::{self, begin_of, child, parent_at, silent, start};
 
 /// A child that prefers the first.
 fn prefers(village: &Village, addresses: &[&Address]) -> toy::Running {
+    start(preferring(village, addresses), silent())
+}
+
+fn preferring(village: &Village, addresses: &[&Address]) -> DriverConfig {
     let mut config = child(village, addresses[0]);
     let addresses = addresses.iter().map(|address| (*address).clone());
     config.parents[0].addresses = addresses.collect();
     config.parents[0].heals_every = Some(BACKOFF_MIN);
-    start(config, silent())
+    config
 }
 
 fn second(village: &Village) -> Address {
@@ -84,7 +88,10 @@ async fn who_does_not_answer_is_not_waited_for_alone() {
     let stopped: Address = stopped.local_addr().unwrap().to_string().parse().unwrap();
     let neighbour = village.unix();
     let _carrier = parent(&village, &neighbour).await;
-    let mut anna = prefers(&village, &[&stopped, &neighbour]);
+    let mut config = preferring(&village, &[&stopped, &neighbour]);
+    // Longer than this test waits: the handshake that nobody answers is not what it waits for.
+    config.net_limits.handshake_timeout = Duration::from_secs(3600);
+    let mut anna = start(config, silent());
     assert!(matches!(anna.next().await, Input::Connected { .. }));
     assert_eq!(at(&anna), neighbour.to_string());
 }
@@ -157,4 +164,38 @@ async fn a_preferred_parent_that_hangs_up_is_not_waited_for() {
     assert!(matches!(anna.next().await, Input::Disconnected { .. }));
     assert!(matches!(anna.next().await, Input::Connected { .. }));
     assert_eq!(at(&anna), neighbour.to_string());
+}
+
+#[tokio::test]
+async fn a_preferred_parent_that_begins_and_hangs_up_again_is_not_all_that_is_tried() {
+    let village = Village::new();
+    let (site, neighbour) = (village.unix(), second(&village));
+    let (config, _) = parent_at(&village, &site).await;
+    // As one does that cannot do with what this child says.
+    let _site = start(
+        config,
+        Box::new(|_, input, out| {
+            if let Input::Connected { edge, .. } = input {
+                out.effects.push(Effect::Send(*edge, begin_of(1)));
+                out.effects
+                    .push(Effect::Close(*edge, "it says what no child says"));
+            }
+        }),
+    );
+    let _carrier = parent(&village, &neighbour).await;
+    let mut config = preferring(&village, &[&site, &neighbour]);
+    config.parents[0].heals_every = Some(Duration::from_secs(3600));
+    let mut anna = start(config, silent());
+    let mut edges = 0;
+    while edges < 3 {
+        let Input::Connected { .. } = anna.next().await else {
+            continue;
+        };
+        // One that has ended already is no more among its edges.
+        match anna.handle.edges().first() {
+            Some(edge) if edge.address == neighbour.to_string() => break,
+            _ => edges += 1,
+        }
+    }
+    assert!((1..=2).contains(&edges), "{edges} edges in vain");
 }
