@@ -107,6 +107,7 @@ impl Redirector {
         // But the outcome of several homes' parts is told to whoever decides, wherever it is then: perhaps not here.
         for ((home, commit), _) in gone.filter(|(_, from)| from.shared) {
             self.kept.drop_commit(home, commit);
+            self.passing.commit_ended(home, commit);
         }
         self.calls.retain(|(_, from), _| *from != edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
