@@ -69,11 +69,6 @@ impl Kept {
         }
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        *self = Kept::new(self.bytes_max);
-    }
-
     /// Puts the values that were kept of a commit into what the stream says of
     /// it. The stream lists the changed objects and has the last word on where
     /// they are: what it says to be spilled or gone, is.

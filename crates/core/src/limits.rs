@@ -130,7 +130,7 @@ pub const PEER_FETCH_MS_MAX: u64 = 500;
 pub const FETCH_RETRY_MS: u64 = 5_000;
 
 /// Commits of one member that wait for their answers; so also what a parent takes of it to each
-/// home.
+/// home. Twice as many may be decided there: those that went another way are answered, too.
 pub const COMMITS_IN_FLIGHT_MAX: usize = 64;
 
 /// Bytes of commits that a node has on their way up one edge without an answer;

@@ -80,13 +80,12 @@ impl Home {
         }
     }
 
-    /// Tells how it ended to whoever decides on it. A right member does so once in the life of an
-    /// edge, so no queue fills with it (rule 15).
+    /// Tells how it ended to whoever decides on it: once, however often it is said before the disk
+    /// is that far. So no queue fills with it (rule 15): outcomes remembered are bounded.
     fn tell_ended(&mut self, edge: EdgeId, commit: CommitId, outcome: Outcome, out: &mut Out) {
-        if self.is_busy() || self.has_all_answers(edge) {
-            return self.cut_off(edge, "it decides again and again", out);
+        if !self.under_way.tells(edge, commit) {
+            self.after_all(Then::Tell(edge, commit, outcome), out);
         }
-        self.after_all(Then::Tell(edge, commit, outcome), out);
     }
 
     /// No right member says so. Below a site there are others, who have done nothing wrong: what

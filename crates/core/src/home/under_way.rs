@@ -3,15 +3,19 @@
 
 use super::{Home, Then};
 use crate::door::Out;
-use crate::ids::{EdgeId, NodeKind};
+use crate::ids::{CommitId, EdgeId, NodeKind};
 use crate::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Commits and calls of each edge that wait for the disk.
 #[derive(Debug, Default)]
-pub(super) struct UnderWay(BTreeMap<EdgeId, Counts>);
+pub(super) struct UnderWay {
+    counts: BTreeMap<EdgeId, Counts>,
+    /// Whose outcome is told to whom as soon as it may.
+    telling: BTreeSet<(EdgeId, CommitId)>,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -32,8 +36,11 @@ impl Counts {
 impl UnderWay {
     /// Something is to be told later.
     pub(super) fn begin(&mut self, then: &Then) {
+        if let Then::Tell(edge, commit, _) = then {
+            self.telling.insert((*edge, *commit));
+        }
         if let Some(edge) = then.edge()
-            && let Some(count) = self.0.entry(edge).or_default().of(then)
+            && let Some(count) = self.counts.entry(edge).or_default().of(then)
         {
             *count += 1;
         }
@@ -41,22 +48,30 @@ impl UnderWay {
 
     /// It is told.
     pub(super) fn end(&mut self, then: &Then) {
+        if let Then::Tell(edge, commit, _) = then {
+            self.telling.remove(&(*edge, *commit));
+        }
         let Some(edge) = then.edge() else {
             return;
         };
-        let Some(counts) = self.0.get_mut(&edge) else {
+        let Some(counts) = self.counts.get_mut(&edge) else {
             return;
         };
         if let Some(count) = counts.of(then) {
             *count -= 1;
         }
         if counts.commits + counts.calls == 0 {
-            self.0.remove(&edge);
+            self.counts.remove(&edge);
         }
     }
 
+    /// Whether an outcome is to be told to somebody already.
+    pub(super) fn tells(&self, edge: EdgeId, commit: CommitId) -> bool {
+        self.telling.contains(&(edge, commit))
+    }
+
     fn of(&self, edge: EdgeId) -> Counts {
-        self.0.get(&edge).copied().unwrap_or_default()
+        self.counts.get(&edge).copied().unwrap_or_default()
     }
 }
 

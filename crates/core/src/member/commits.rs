@@ -168,7 +168,7 @@ impl Member {
         let Some(at) = commit.at(home) else {
             return;
         };
-        self.room_came |= at.is_under_way();
+        self.room_came |= at.is_unanswered();
         at.state = PartState::Ended(at.certain(outcome));
         self.go_on(id, out);
     }
@@ -179,7 +179,8 @@ impl Member {
         let Some(at) = commit.and_then(|commit| commit.at(home)) else {
             return;
         };
-        if at.state == PartState::Sent {
+        if at.is_unanswered() {
+            self.room_came = true;
             at.state = PartState::Voted(stamp);
         }
         self.go_on(id, out);

@@ -105,8 +105,12 @@ impl InFlight {
         votes?.into_iter().max().map(Decision::Commit)
     }
 
-    /// Why it was refused: the first reason that is not another home's.
+    /// Why it was refused: the first reason that is not another home's. None, once all have voted:
+    /// a home that has forgotten it since does not change how it ended.
     pub(super) fn refusal(&self) -> Option<(HomeId, Refusal)> {
+        if matches!(self.decision, Some(Decision::Commit(_))) {
+            return None;
+        }
         let refusals = self.parts.iter().filter_map(|at| match &at.state {
             PartState::Ended(Outcome::Refused(refusal)) => Some((at.part.home, refusal.clone())),
             _ => None,
@@ -155,7 +159,7 @@ impl AtPart {
 
     /// It waits for its answer, which has to be asked for.
     pub(super) fn is_lost(&self) -> bool {
-        self.lost && self.state == PartState::Sent
+        self.lost && self.is_unanswered()
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -164,6 +168,11 @@ impl AtPart {
 
     pub(super) fn is_under_way(&self) -> bool {
         matches!(self.state, PartState::Sent | PartState::Voted(_))
+    }
+
+    /// It was sent, and its home has neither voted nor ended it.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.state == PartState::Sent
     }
 
     pub(super) fn has_voted(&self) -> bool {

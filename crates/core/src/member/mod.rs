@@ -276,6 +276,8 @@ impl Member {
         let state = self.at(home);
         state.up.end(out);
         state.resync.clear();
+        // What was on this edge weighs on no other.
+        self.room_came = true;
         self.calls.retain(|_, called| {
             called.home != home || !matches!(called.purpose, Purpose::Forgotten)
         });

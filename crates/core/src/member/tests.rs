@@ -12,11 +12,14 @@ use crate::limits::{
     COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX,
     UPWARD_BYTES_MAX,
 };
-use crate::message::{CallId, Down, Message, PageWrites, Part, Refusal, Request, Response, Up};
+use crate::message::{
+    CallId, Down, Message, Outcome, PageWrites, Part, Refusal, Request, Response, Up,
+};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 const HOME: HomeId = HomeId(1);
+const THERE: HomeId = HomeId(2);
 /// What may wait to be sent on an edge, if not told otherwise.
 const QUEUE_BYTES: usize = 64 << 20;
 
@@ -40,6 +43,16 @@ impl Village {
         village
     }
 
+    /// Both have registered this member. And the edge to the second.
+    fn of_two_homes() -> (Self, EdgeId) {
+        let (mut village, there) = (Village::new(), EdgeId(100));
+        village.begin_at(THERE, there);
+        village.answer_there(THERE, there);
+        // The registration at the first.
+        village.answer();
+        (village, there)
+    }
+
     /// A new edge and a stream on it; what was sent on the old one is lost.
     fn begin(&mut self) {
         self.sent.clear();
@@ -58,6 +71,10 @@ impl Village {
                 name: String::from("r"),
             },
         });
+        self.stream_on(home, edge);
+    }
+
+    fn stream_on(&mut self, home: HomeId, edge: EdgeId) {
         let begin = Down::Begin {
             home,
             name: String::from("h"),
@@ -131,6 +148,21 @@ impl Village {
         self.down_on(edge, told);
     }
 
+    /// A home votes for its part of a commit.
+    fn voted_at(&mut self, home: HomeId, edge: EdgeId, sequence: u64) {
+        let commit = CommitId {
+            member: MemberId(1),
+            sequence,
+        };
+        let stamp = Stamp::default();
+        let voted = Down::Voted {
+            home,
+            commit,
+            stamp,
+        };
+        self.down_on(edge, voted);
+    }
+
     fn commit(&mut self, number: u64, bytes: usize) {
         self.commit_at(number, &[(HOME, bytes)]);
     }
@@ -189,9 +221,7 @@ impl Village {
     fn answer_call(&mut self, call: CallId, request: &Request) {
         let response = match request {
             Request::Register => Response::Registered(Registration(1)),
-            Request::Outcome { .. } => {
-                Response::Outcome(crate::message::Outcome::Refused(Refusal::Unknown))
-            }
+            Request::Outcome { .. } => Response::Outcome(Outcome::Refused(Refusal::Unknown)),
             _ => Response::Unstaged,
         };
         self.down(Down::Answer {
@@ -267,10 +297,7 @@ fn small_commits_go_together_and_wait_behind_a_large_one() {
 
 #[test]
 fn what_waits_for_room_on_another_edge_holds_up_nothing_here() {
-    const THERE: HomeId = HomeId(2);
-    let mut village = Village::new();
-    village.begin_at(THERE, EdgeId(100));
-    village.answer_there(THERE, EdgeId(100));
+    let (mut village, there) = Village::of_two_homes();
     // The way there is full.
     village.commit_at(1, &[(THERE, COMMIT_BYTES_MAX)]);
     village.commit_at(2, &[(HOME, 1)]);
@@ -283,8 +310,61 @@ fn what_waits_for_room_on_another_edge_holds_up_nothing_here() {
     let told: Vec<u64> = village.answers.iter().map(|(ticket, _)| ticket.0).collect();
     assert_eq!(told, [2, 4]);
     // Room comes there, and what waited goes.
-    village.told_there(THERE, EdgeId(100), 1);
+    village.told_there(THERE, there, 1);
     assert_eq!(village.commits_sent(), 1);
+}
+
+#[test]
+fn what_is_voted_on_has_come_and_leaves_room_for_the_next() {
+    let (mut village, there) = Village::of_two_homes();
+    village.commit_at(1, &[(HOME, COMMIT_BYTES_MAX), (THERE, 1)]);
+    village.commit_at(2, &[(HOME, COMMIT_BYTES_MAX), (THERE, 1)]);
+    assert_eq!(village.commits_sent(), 1);
+    village.voted_at(HOME, village.edge, 1);
+    assert_eq!(village.commits_sent(), 2);
+    village.voted_at(THERE, there, 1);
+    assert_eq!(village.commits_sent(), 2);
+}
+
+#[test]
+fn what_was_on_its_way_to_a_home_that_is_gone_leaves_room_on_the_edge() {
+    let mut village = Village::new();
+    let edge = village.edge;
+    village.stream_on(THERE, edge);
+    village.answer_there(THERE, edge);
+    village.answer();
+    village.commit_at(1, &[(THERE, COMMIT_BYTES_MAX)]);
+    village.commit_at(2, &[(HOME, COMMIT_BYTES_MAX)]);
+    assert_eq!(village.commits_sent(), 1);
+    village.down(Down::End { home: THERE });
+    assert_eq!(village.commits_sent(), 2);
+}
+
+/// The votes came to a commit, and one home has no longer what it was asked to remember. That changes nothing.
+#[test]
+fn what_all_have_voted_for_is_committed_whatever_a_home_forgets() {
+    let (mut village, there) = Village::of_two_homes();
+    village.commit_at(1, &[(HOME, 1), (THERE, 1)]);
+    village.voted_at(HOME, village.edge, 1);
+    // What it voted is not shown before its place any more.
+    village.begin();
+    village.voted_at(THERE, there, 1);
+    assert_eq!(village.answers, [], "it is not delivered yet");
+    let commit = CommitId {
+        member: MemberId(1),
+        sequence: 1,
+    };
+    village.down(Down::Refused {
+        home: HOME,
+        commit,
+        refusal: Refusal::Forgotten,
+    });
+    village.told_there(THERE, there, 1);
+    let [(ticket, Answer::Outcome(id, outcome, _))] = &village.answers[..] else {
+        panic!("{:?}", village.answers);
+    };
+    assert_eq!((*ticket, *id), (Ticket(1), commit));
+    assert!(matches!(outcome, Outcome::Committed { .. }), "{outcome:?}");
 }
 
 #[test]

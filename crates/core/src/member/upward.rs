@@ -100,10 +100,11 @@ impl Member {
         state.is_some_and(|state| state.up.edge == Some(edge))
     }
 
-    /// Also of those whose outcome is asked for: the question is behind them.
+    /// Also of those whose outcome is asked for: the question is behind them. What is voted on has
+    /// come to its home.
     fn commit_bytes_on(&self, edge: EdgeId) -> usize {
         let parts = self.commits.values().flat_map(InFlight::parts);
-        let sent = parts.filter(|at| at.is_under_way() && self.is_on(at.home(), edge));
+        let sent = parts.filter(|at| at.is_unanswered() && self.is_on(at.home(), edge));
         sent.map(|at| at.bytes).sum()
     }
 
