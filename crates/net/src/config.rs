@@ -109,6 +109,13 @@ pub const PROTOCOL_VERSION: u16 = thorp_core::codec::PROTOCOL_VERSION;
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// Most bytes waiting for one peer: a few of the longest frames.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+/// Of a frame that is not complete, fewer bytes than these say nothing about whether the peer is alive: a page of a long
+/// frame, and a shorter frame as a whole, have to arrive within the silence that rule 13 allows. A link of 64 kB/s
+/// brings that in an eighth of a second.
+pub const FRAME_SIGN_BYTES_MIN: usize = 8 << 10;
+/// Most signs of life that one frame gives while it arrives: each of them is an equal part of it. So no frame takes longer than
+/// this many times the silence that rule 13 allows, and 16 MiB need 64 KiB in each.
+pub const FRAME_SIGNS_MAX: usize = 256;
 /// Most frames waiting for one peer: bounds what tiny frames cost beyond their bytes.
 pub const QUEUE_FRAMES_MAX: usize = 256 << 10;
 /// Longest hello, and longest reason of a rejection.

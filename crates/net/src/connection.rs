@@ -132,9 +132,9 @@ impl FrameSender {
         self.counters.snapshot()
     }
 
-    /// Bytes of a frame that is arriving and not complete.
-    pub(crate) fn arriving(&self) -> u64 {
-        self.counters.arrived()
+    /// The last sign of life of a frame that is arriving and not complete; zero if there is none. No two are the same.
+    pub(crate) fn sign(&self) -> u64 {
+        self.counters.sign()
     }
 
     /// Changes the delay for frames queued from now on; the order stays.

@@ -41,8 +41,8 @@ pub use address::{Address, AddressError};
 pub use backoff::Backoff;
 pub use config::{
     ADDRESSES_MAX, BACKOFF_MAX, BACKOFF_MIN, CLOSE_LINGER_MAX, CONNECT_TIMEOUT, Config,
-    FRAME_BYTES_MAX, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX, HELLO_BYTES_MAX, Limits, LinkDelay,
-    PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
+    FRAME_BYTES_MAX, FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX,
+    HELLO_BYTES_MAX, Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
 };
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};
 pub use dial::{DialError, dial};

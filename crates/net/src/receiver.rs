@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, ReadHalf};
 
 use crate::Error;
+use crate::config::{FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX};
 use crate::cut::Cut;
 use crate::queue::PREFIX_BYTES;
 use crate::socket::Stream;
@@ -27,6 +28,10 @@ pub(crate) struct Partial {
     prefix: [u8; PREFIX_BYTES],
     prefix_bytes: usize,
     frame: Vec<u8>,
+    /// Signs of life that this frame gave.
+    signs: usize,
+    /// And all frames together: so each sign has another number.
+    signs_of_all: u64,
 }
 
 impl FrameReceiver {
@@ -103,10 +108,21 @@ impl Partial {
             if read.map_err(|error| self.broken(error))? == 0 {
                 return Err(self.truncated());
             }
-            counters.arriving(self.frame.len());
+            self.show_life(counters);
         }
         self.prefix_bytes = 0;
+        self.signs = 0;
         Ok(std::mem::take(&mut self.frame))
+    }
+
+    /// A peer that trickles shows none (rule 15): whoever waits for it would wait for ever.
+    fn show_life(&mut self, counters: &Counters) {
+        let signs = self.frame.len() / sign_bytes(self.announced());
+        if signs > self.signs {
+            self.signs = signs;
+            self.signs_of_all += 1;
+            counters.arriving(self.signs_of_all);
+        }
     }
 
     fn announced(&self) -> usize {
@@ -130,5 +146,32 @@ impl Partial {
             bytes: self.prefix_bytes + self.frame.len(),
             bytes_due: PREFIX_BYTES + frame_bytes,
         }
+    }
+}
+
+/// So many bytes of a frame of this length are a sign of life.
+fn sign_bytes(frame_bytes: usize) -> usize {
+    frame_bytes
+        .div_ceil(FRAME_SIGNS_MAX)
+        .max(FRAME_SIGN_BYTES_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FRAME_BYTES_MAX;
+    use thorp_core::limits::{ALIVE_MISSED_MAX, ALIVE_MS};
+
+    #[test]
+    fn a_slow_link_brings_a_sign_in_time_and_no_frame_gives_too_many() {
+        let silence_ms = ALIVE_MS * u64::from(ALIVE_MISSED_MAX);
+        let brought = 64 * silence_ms;
+        for bytes in [1, FRAME_SIGN_BYTES_MIN, 4 << 20, FRAME_BYTES_MAX] {
+            // What came just before the last look is not counted.
+            assert!(2 * sign_bytes(bytes) as u64 <= brought, "{bytes}");
+            assert!(bytes / sign_bytes(bytes) <= FRAME_SIGNS_MAX, "{bytes}");
+        }
+        // Also where the silence allowed is half a second.
+        assert!(sign_bytes(4 << 20) <= 64 * 500);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Counters {
     frames_sent: AtomicU64,
     bytes_received: AtomicU64,
     frames_received: AtomicU64,
-    /// Bytes of the frame that is arriving and not complete.
+    /// While a frame is arriving: the number of its last sign of life, of all that any frame gave. Else zero.
     arriving: AtomicU64,
 }
 
@@ -39,11 +39,11 @@ impl Counters {
         self.frames_received.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn arriving(&self, bytes: usize) {
-        self.arriving.store(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn arriving(&self, sign: u64) {
+        self.arriving.store(sign, Ordering::Relaxed);
     }
 
-    pub(crate) fn arrived(&self) -> u64 {
+    pub(crate) fn sign(&self) -> u64 {
         self.arriving.load(Ordering::Relaxed)
     }
 

@@ -113,8 +113,8 @@ pub(super) struct Edge {
     pub(super) name: String,
     /// Whether the parent has begun a home's stream: it does what it is there for.
     begun: bool,
-    /// Bytes of an incomplete frame that had arrived when it was last looked.
-    arriving: u64,
+    /// Of an incomplete frame, the last sign of life when it was last looked.
+    sign: u64,
     /// Dropped with the edge, then the parent is dialed again; or sent, if the edge was good.
     held: Option<oneshot::Sender<()>>,
 }
@@ -147,11 +147,11 @@ impl Edges {
         }
     }
 
-    /// Where more of a frame has arrived since the last look.
+    /// Where enough of a frame has arrived since the last look.
     pub(super) fn arriving(&mut self) -> Vec<EdgeId> {
         let moved = |edge: &mut Edge| {
-            let before = std::mem::replace(&mut edge.arriving, edge.sender.arriving());
-            edge.arriving != 0 && edge.arriving != before
+            let before = std::mem::replace(&mut edge.sign, edge.sender.sign());
+            edge.sign != 0 && edge.sign != before
         };
         let edges = self.open.iter_mut();
         edges
@@ -184,7 +184,7 @@ impl Edges {
             reader: opening.reader,
             name: format!("{} ({})", opening.peer.name, opening.address),
             begun: false,
-            arriving: 0,
+            sign: 0,
             held: opening.held,
         };
         let seen = Seen {

@@ -68,7 +68,8 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
     }
 
     /// A frame may take longer than a neighbour may be silent, and while it arrives nothing else can: its bytes are a sign of
-    /// life, too (rule 13). Told only where a frame is on its way, and before the core counts silence.
+    /// life, too, if they are enough ([`FRAME_SIGNS_MAX`](crate::FRAME_SIGNS_MAX), rule 13). Told only where a frame is on its way,
+    /// and before the core counts silence.
     fn hear_long_frames(&mut self) {
         for edge in self.edges.arriving() {
             let message = Message::Alive;

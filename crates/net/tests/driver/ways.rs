@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thorp_core::door::{Input, Out};
-use thorp_core::ids::{EdgeId, Millis};
+use thorp_core::ids::{EdgeId, Millis, NodeKind};
 use thorp_core::message::{Down, Message};
-use thorp_net::Address;
 use thorp_net::driver::{Driver, DriverConfig, ParentState, now};
+use thorp_net::{Address, FRAME_SIGN_BYTES_MIN};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::common::Village;
+use crate::common::{Village, greeting};
 use crate::toy::{self, begin_of, child, parent, silent, start};
 
 fn connected(input: &Input) -> EdgeId {
@@ -140,6 +140,23 @@ async fn hears_before(member: &mut toy::Running, mut ticks: u32) -> bool {
     false
 }
 
+/// A toy that says nothing and has a tick every ten milliseconds.
+fn start_ticking(config: DriverConfig) -> toy::Running {
+    let (mut driver, handle) = Driver::new(config);
+    let (mut core, heard) = toy::toy(silent());
+    core.deadline = Some(Millis(now().mono.0));
+    let task = tokio::spawn(async move {
+        let ever = std::future::pending();
+        let world = &mut crate::toy::Nothing;
+        driver.run(&mut core, world, Out::new(), ever).await;
+    });
+    toy::Running {
+        handle,
+        heard,
+        task,
+    }
+}
+
 #[tokio::test]
 async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     let village = Village::new();
@@ -158,19 +175,7 @@ async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     // The handshake and the beginning of the frame.
     let pieces = Arc::new(Semaphore::new(1));
     let link = slow_link(&address, Arc::clone(&pieces)).await;
-    let (mut driver, handle) = Driver::new(child(&village, &link));
-    let (mut core, heard) = toy::toy(silent());
-    core.deadline = Some(Millis(now().mono.0));
-    let task = tokio::spawn(async move {
-        let ever = std::future::pending();
-        let world = &mut crate::toy::Nothing;
-        driver.run(&mut core, world, Out::new(), ever).await;
-    });
-    let mut member = toy::Running {
-        handle,
-        heard,
-        task,
-    };
+    let mut member = start_ticking(child(&village, &link));
     while !matches!(member.next().await, Input::Connected { .. }) {}
     // What came with the handshake counts, too.
     while hears_before(&mut member, 20).await {}
@@ -192,4 +197,36 @@ async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
         }
     }
     assert!(!hears_before(&mut member, 20).await, "it is complete");
+}
+
+#[tokio::test]
+async fn a_frame_that_trickles_is_no_sign_of_life() {
+    let village = Village::new();
+    let (config, address) = parent(&village).await;
+    let mut home = start_ticking(config);
+    let mut child = village.raw(&address).await;
+    let hello = postcard::to_allocvec(&toy::peer(NodeKind::Member, "anna")).unwrap();
+    let hello_bytes = [u8::try_from(hello.len()).unwrap(), 0];
+    let member = 3;
+    child
+        .write_all(&greeting(member, hello_bytes))
+        .await
+        .unwrap();
+    child.write_all(&hello).await.unwrap();
+    while !matches!(home.next().await, Input::Connected { .. }) {}
+
+    let frame_bytes = 2 * FRAME_SIGN_BYTES_MIN;
+    let prefix = u32::try_from(frame_bytes).unwrap().to_le_bytes();
+    child.write_all(&prefix).await.unwrap();
+    for _ in 0..20 {
+        child.write_all(&[0; 16]).await.unwrap();
+        assert!(!hears_before(&mut home, 2).await);
+    }
+    // What trickled counts as soon as it is enough, and only then.
+    let rest = FRAME_SIGN_BYTES_MIN - 20 * 16;
+    child.write_all(&vec![0; rest - 1]).await.unwrap();
+    assert!(!hears_before(&mut home, 20).await);
+    child.write_all(&[0]).await.unwrap();
+    assert!(hears_before(&mut home, 1_000).await);
+    assert!(!hears_before(&mut home, 20).await);
 }
