@@ -37,6 +37,7 @@ mod link;
 mod member;
 mod name;
 mod outcome;
+mod reach;
 mod retry;
 mod room;
 mod segment;
@@ -53,6 +54,7 @@ pub use config::{
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use member::{HomeStatus, Member, SiteStatus};
 pub use outcome::{Committed, Outcome};
+pub use reach::OutOfReach;
 pub use segment::{Segment, SegmentEntry};
 pub use stats::{Stats, Waits};
 pub use thorp_core::ids::{

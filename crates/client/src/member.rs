@@ -4,8 +4,8 @@ use crate::link::{Late, Link, Running, block_on};
 use crate::name::{SegmentName, Spot};
 use crate::retry::Pauses;
 use crate::{
-    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, Outcome, Reference, Result,
-    Segment, SegmentEntry, Session, Stats, Transaction,
+    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, OutOfReach, Outcome, Reference,
+    Result, Segment, SegmentEntry, Session, Stats, Transaction,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -61,6 +61,9 @@ pub struct SiteStatus {
     pub carried: usize,
     /// Pages that the redirector which this member carries has asked of the homes.
     pub asked_homes: u64,
+    /// Who is out of reach, and why: of the sites and homes that this member was told to join at, and, while it carries the
+    /// redirector, of the homes. What another member carries is told there.
+    pub out_of_reach: Vec<OutOfReach>,
 }
 
 impl Member {

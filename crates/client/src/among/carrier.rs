@@ -5,7 +5,7 @@ use super::carried::Carried;
 use super::config::Plan;
 use crate::limits::CARRIER_CACHE_BYTES;
 use crate::link::{Life, random_id};
-use crate::{JoinError, SiteStatus};
+use crate::{JoinError, OutOfReach, SiteStatus};
 use std::time::Duration;
 use thorp_core::alive::AliveLimits;
 use thorp_core::door::{Direction, Effect, Out};
@@ -73,13 +73,26 @@ impl Carrier {
     }
 
     pub(crate) fn fill(&self, status: &mut SiteStatus) {
-        status.is_own = status.address.as_deref() == Some(&self.door.to_string());
+        status.is_own = self.is_door(status.address.as_deref());
         let edges = self.handle.edges();
         let below = edges
             .iter()
             .filter(|edge| edge.direction == Direction::Down);
         status.carried = below.count();
         status.asked_homes = self.handle.notes().get(Note::FetchSent);
+        if status.carried > 0 {
+            status.out_of_reach.extend(self.out_of_reach());
+        }
+    }
+
+    /// Whether its own member came in here.
+    pub(crate) fn is_door(&self, address: Option<&str>) -> bool {
+        address == Some(&self.door.to_string())
+    }
+
+    /// The homes that it does not reach.
+    pub(crate) fn out_of_reach(&self) -> Vec<OutOfReach> {
+        OutOfReach::of(self.handle.parents())
     }
 
     /// Ends it. Its own member has to be gone.

@@ -5,7 +5,7 @@ use super::tap::Tap;
 use super::{Link, PAUSE, lock};
 use crate::among::Carrier;
 use crate::limits::{LEAVING_LOOK, LEAVING_TIME_MAX};
-use crate::{Error, JoinConfig, JoinError, Result, SiteStatus};
+use crate::{Error, JoinConfig, JoinError, OutOfReach, Result, SiteStatus};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,9 @@ use thorp_core::alive::{AliveLimits, Wrong};
 use thorp_core::door::{Answer, Ask, Effect, Input, Out};
 use thorp_core::ids::{MemberId, NodeKind, Peer, Place};
 use thorp_core::member::{Member, MemberConfig};
-use thorp_net::driver::{Driver, DriverConfig, ParentConfig, ParentState, World};
+use thorp_net::driver::{
+    Driver, DriverConfig, EdgeStatus, ParentConfig, ParentState, ParentStatus, World,
+};
 use thorp_net::{Address, Identity};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -77,11 +79,11 @@ impl Running {
 
     /// Where the member has joined, and what it carries.
     pub(crate) fn site(&self) -> SiteStatus {
-        let edges = self.link.handle().map(|handle| handle.edges());
-        let parent = edges.unwrap_or_default().into_iter().next();
+        let parent = self.first_edge();
         let mut status = SiteStatus {
             name: parent.as_ref().map(|parent| parent.peer.name.clone()),
             address: parent.map(|parent| parent.address),
+            out_of_reach: OutOfReach::of(self.parents()),
             ..SiteStatus::default()
         };
         if let Some(carrier) = &self.carrier {
@@ -96,13 +98,17 @@ impl Running {
         let mut connected = None;
         let mut changes = self.link.homes.changes();
         loop {
-            let states: Vec<ParentState> = self.parent_states();
-            let answered = |state: &&ParentState| matches!(state, ParentState::Connected(_));
-            let answers = states.iter().filter(answered).count();
-            if answers == states.len() && self.link.homes.is_any_live() {
+            let parents = self.parents();
+            let answered =
+                |parent: &&ParentStatus| matches!(parent.state, ParentState::Connected(_));
+            let answers = parents.iter().filter(answered).count();
+            let have_all = answers > 0 && answers == parents.len();
+            if have_all && self.link.homes.is_any_live() {
                 return Ok(());
             }
-            if answers == states.len() {
+            // Its own redirector is nobody else: where that reaches no home, nobody has answered.
+            let is_alone = self.is_alone();
+            if have_all && !is_alone {
                 // A site that reaches no home yet has nothing to tell.
                 let since = *connected.get_or_insert_with(Instant::now);
                 if since.elapsed() >= SILENT_PARENT_MAX {
@@ -110,9 +116,9 @@ impl Running {
                 }
             }
             if Instant::now() >= due {
-                return match answers {
-                    0 => Err(JoinError::Unreachable(why(&states))),
-                    _ => Ok(()),
+                return match answers > 0 && !is_alone {
+                    true => Ok(()),
+                    false => Err(JoinError::Unreachable(self.why())),
                 };
             }
             let next = due.min(Instant::now() + PAUSE);
@@ -121,14 +127,32 @@ impl Running {
         }
     }
 
-    fn parent_states(&self) -> Vec<ParentState> {
+    /// None while the loop has not begun.
+    fn parents(&self) -> Vec<ParentStatus> {
         let handle = self.link.handle();
-        let parents = handle.map(|handle| handle.parents()).unwrap_or_default();
-        if parents.is_empty() {
-            // The loop has not begun.
-            return vec![ParentState::Dialing];
+        handle.map(|handle| handle.parents()).unwrap_or_default()
+    }
+
+    fn first_edge(&self) -> Option<EdgeStatus> {
+        self.link.handle()?.edges().into_iter().next()
+    }
+
+    /// Whether it has joined at the redirector that it carries itself.
+    fn is_alone(&self) -> bool {
+        let carrier = self.carrier.as_ref();
+        let address = self.first_edge().map(|edge| edge.address);
+        carrier.is_some_and(|carrier| carrier.is_door(address.as_deref()))
+    }
+
+    /// Why nobody answers.
+    fn why(&self) -> String {
+        let mut missed = OutOfReach::of(self.parents());
+        missed.extend(self.carrier.iter().flat_map(Carrier::out_of_reach));
+        let words: Vec<String> = missed.iter().map(ToString::to_string).collect();
+        match words.is_empty() {
+            true => "nothing was dialed yet".to_owned(),
+            false => words.join("; "),
         }
-        parents.into_iter().map(|parent| parent.state).collect()
     }
 
     /// Leaves, and waits for that.
@@ -319,15 +343,6 @@ fn parents(config: &JoinConfig, carrier: Option<&Carrier>) -> Result<Vec<ParentC
         ));
     }
     Ok(vec![carrier.parent(parents.pop().unwrap_or_default())])
-}
-
-fn why(states: &[ParentState]) -> String {
-    let words = states.iter().map(|state| match state {
-        ParentState::Lost { why, .. } => why.clone(),
-        ParentState::Dialing | ParentState::Unwanted => "no answer yet".to_owned(),
-        ParentState::Connected(_) => "connected".to_owned(),
-    });
-    words.collect::<Vec<_>>().join("; ")
 }
 
 /// 128 bits from the system's randomness, by which std seeds its hashers.
