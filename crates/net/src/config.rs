@@ -128,8 +128,11 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const HANDSHAKES_MAX: usize = 64;
 /// Longest time a closed sender goes on writing.
 pub const CLOSE_LINGER_MAX: Duration = Duration::from_secs(5);
+/// Most addresses of one parent: also those of other sites that take its place, or of the members that may. Whoever reads a
+/// configuration refuses more.
+pub const ADDRESSES_MAX: usize = 32;
 /// Most addresses tried by one dial, after names are resolved.
-pub const ADDRESSES_MAX: usize = 16;
+pub const ATTEMPTS_MAX: usize = 16;
 /// First wait of a [`Backoff`](crate::Backoff).
 pub const BACKOFF_MIN: Duration = Duration::from_millis(50);
 /// Longest wait of a [`Backoff`](crate::Backoff).

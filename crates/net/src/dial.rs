@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio_rustls::{TlsConnector, TlsStream};
 
-use crate::config::ADDRESSES_MAX;
+use crate::config::ATTEMPTS_MAX;
 use crate::handshake::{self, within};
 use crate::listener::names_of;
 use crate::socket::{Socket, Stream};
@@ -18,7 +18,7 @@ pub struct DialError {
     pub attempts: Vec<(String, Error)>,
 }
 
-/// Calls a node: tries every address in turn (and every IP address of a name), [`ADDRESSES_MAX`] in all, until one answers
+/// Calls a node: tries every address in turn (and every IP address of a name), [`ATTEMPTS_MAX`] in all, until one answers
 /// and accepts. `expect_name` is the name the node must have in its certificate; without it any node of the village
 /// will do. `hello` goes with the greeting.
 ///
@@ -48,7 +48,7 @@ pub async fn dial(
             }
         };
         for target in targets {
-            if attempts.len() >= ADDRESSES_MAX {
+            if attempts.len() >= ATTEMPTS_MAX {
                 return Err(DialError { attempts });
             }
             match caller.call(&target).await {
@@ -163,7 +163,7 @@ async fn resolve(address: &Address, config: &Config) -> Result<Vec<Target>, Erro
             };
             let found =
                 within(config.limits.connect_timeout, "looking up the name", lookup).await?;
-            Ok(found.take(ADDRESSES_MAX).map(Target::Tcp).collect())
+            Ok(found.take(ATTEMPTS_MAX).map(Target::Tcp).collect())
         }
     }
 }

@@ -115,11 +115,9 @@ fn parents(config: &SiteConfigFile) -> Vec<ParentConfig> {
     let parents = config.parent.iter();
     parents
         .map(|parent| ParentConfig {
-            addresses: parent.addresses.clone(),
             expect_name: parent.name.clone(),
             delay: one_way(parent.one_way_ms),
-            on_demand: false,
-            heals_every: None,
+            ..ParentConfig::new(parent.addresses.clone())
         })
         .collect()
 }

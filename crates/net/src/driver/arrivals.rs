@@ -67,7 +67,9 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
 /// The waits between grow ([`Backoff`]) until an edge was good: the parent had begun a home's stream down it, and it was not
 /// this node that ended it; or it stood for [`STOOD_MIN`], as one to a site does whose home is out of reach. So a parent that
 /// is restarted is back at once, and one that hangs up on us, or that we turn away, is not dialed in a tight loop. Other
-/// addresses than the one that was lost are dialed without a wait ([`Ways`]).
+/// addresses than the one that was lost are dialed without a wait, until every one of them was in vain: after as many edges in a
+/// row that did not stand as there are addresses, it waits before it goes round again ([`Ways::lost`]). Where there is an order of
+/// preference, a parent that was of use and is lost is followed by the first that answers of all, after the shortest wait.
 pub(super) struct Dialer {
     pub(super) index: usize,
     pub(super) parent: ParentConfig,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thorp_core::codec;
 use thorp_core::ids::{NodeKind, Peer};
-use thorp_core::limits::CHILDREN_MAX;
+use thorp_core::limits::{CHILDREN_MAX, OTHER_HOMES_MAX};
 
 use crate::{Address, Config, Identity, Limits, LinkDelay, Listener, Role};
 
@@ -31,7 +31,7 @@ pub struct DriverConfig {
 /// One parent: a home, or a redirector.
 #[derive(Clone, Debug)]
 pub struct ParentConfig {
-    /// Its addresses, the preferred one first; of a site, also those of others that take its place. The one where an edge was
+    /// Its addresses, at most [`ADDRESSES_MAX`](crate::ADDRESSES_MAX), the preferred one first; of a site, also those of others that take its place. The one where an edge was
     /// lost is tried last, and an edge that stands is not given up for another address, if `heals_every` does not say so.
     pub addresses: Vec<Address>,
     /// The name it must have in its certificate; without it any node of the village will do.
@@ -43,6 +43,8 @@ pub struct ParentConfig {
     /// The addresses are those of several parents, in an order of preference: the first that answers is the parent. So often
     /// those before it are tried again, and turned to when one answers (rule 13). Without it, any address is as good.
     pub heals_every: Option<Duration>,
+    /// Within this time all addresses are called, although those before them neither answer nor refuse.
+    pub called_within: Duration,
 }
 
 /// Limits of a driver. The defaults are the constants of the same names.
@@ -84,6 +86,7 @@ impl ParentConfig {
             delay: LinkDelay::default(),
             on_demand: false,
             heals_every: None,
+            called_within: CALLED_WITHIN,
         }
     }
 
@@ -91,6 +94,13 @@ impl ParentConfig {
     #[must_use]
     pub fn healing(mut self, every: Duration) -> Self {
         self.heals_every = Some(every);
+        self
+    }
+
+    /// All addresses are called within this time.
+    #[must_use]
+    pub fn called_within(mut self, time: Duration) -> Self {
+        self.called_within = time;
         self
     }
 
@@ -143,6 +153,10 @@ pub fn net_config(kind: NodeKind) -> Config {
 
 /// Edges at one time: all the children a core may have, and a few parents.
 pub const EDGES_MAX: usize = CHILDREN_MAX + 64;
+/// Parents of one node: as many as a home knows others. Whoever reads a configuration refuses more.
+pub const PARENTS_MAX: usize = OTHER_HOMES_MAX;
+/// Within this time all addresses of a parent are called: half of what a program usually waits to join.
+pub const CALLED_WITHIN: Duration = Duration::from_secs(5);
 /// Received frames that wait for the loop.
 pub const INBOX_FRAMES_MAX: usize = 1024;
 /// Bytes of received frames that wait for the loop.
@@ -159,7 +173,7 @@ pub(super) const ARRIVALS_MAX: usize = 16;
 /// A connection to a parent that stood as long was good even if no home's stream ever began: dialing again begins without a
 /// long wait.
 pub(super) const STOOD_MIN: Duration = Duration::from_secs(5);
-/// Of several parents, one that has not answered for as long is not waited for alone. They are near: a second is long.
+/// Of several addresses, one that has not answered for as long is not waited for alone. They are near: a second is long.
 pub(super) const TURN_STAGGER: Duration = Duration::from_secs(1);
 /// Edges that are closed and still write what was queued.
 pub(super) const LEAVING_MAX: usize = 1024;

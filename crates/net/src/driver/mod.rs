@@ -29,8 +29,8 @@ mod turning;
 mod ways;
 
 pub use config::{
-    ASKS_WAITING_MAX, DriverConfig, DriverLimits, EDGES_MAX, FLUSH_TIME_MAX, INBOX_BYTES_MAX,
-    INBOX_FRAMES_MAX, ParentConfig, net_config,
+    ASKS_WAITING_MAX, CALLED_WITHIN, DriverConfig, DriverLimits, EDGES_MAX, FLUSH_TIME_MAX,
+    INBOX_BYTES_MAX, INBOX_FRAMES_MAX, PARENTS_MAX, ParentConfig, net_config,
 };
 pub use counts::NoteCounts;
 pub use edges::{EdgeStatus, ParentState, ParentStatus, Totals};

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use thorp_core::ids::{NodeKind, Peer};
 use tokio::task::JoinSet;
+use tokio::time::error::Elapsed;
 
 use super::arrivals::decode_hello;
 use super::config::{ParentConfig, TURN_STAGGER, net_config};
@@ -23,6 +24,13 @@ pub(super) struct Caller {
     pub(super) hello: Arc<[u8]>,
     pub(super) config: Config,
     pub(super) expect_name: Option<String>,
+    pub(super) called_within: Duration,
+}
+
+/// How long a call is waited for alone: the first ones [`TURN_STAGGER`], then ever less, so that all together are waited for
+/// no longer than was allowed, however many they are.
+struct Stagger {
+    left: Duration,
 }
 
 /// A parent that has answered.
@@ -64,6 +72,7 @@ impl Caller {
             hello: hello.into(),
             config,
             expect_name: parent.expect_name.clone(),
+            called_within: parent.called_within,
         }
     }
 
@@ -91,12 +100,15 @@ impl Caller {
         }
     }
 
-    /// The first that answers, in their order; who has not answered within [`TURN_STAGGER`] is not waited for alone.
+    /// The first that answers, in their order; who has not answered within a while ([`Stagger`]) is not waited for alone.
     pub(super) async fn first(&self, addresses: &[Address]) -> Result<Answered, Refused> {
         let mut waiting = addresses.iter().cloned().enumerate();
         let mut refused = Vec::new();
         // Given up with this future.
         let mut calls = JoinSet::new();
+        let mut stagger = Stagger {
+            left: self.called_within,
+        };
         loop {
             if let Some((place, address)) = waiting.next() {
                 let caller = self.clone();
@@ -107,7 +119,7 @@ impl Caller {
             }
             let ended = match waiting.len() {
                 0 => Ok(calls.join_next().await),
-                _ => tokio::time::timeout(TURN_STAGGER, calls.join_next()).await,
+                _ => stagger.wait_for(calls.join_next()).await,
             };
             match ended {
                 Ok(Some(Ok(Ok(answered)))) => return Ok(answered),
@@ -118,6 +130,21 @@ impl Caller {
                 Ok(None) | Err(_) => {}
             }
         }
+    }
+}
+
+impl Stagger {
+    async fn wait_for<T>(&mut self, ended: impl Future<Output = T>) -> Result<T, Elapsed> {
+        let wait = self.wait();
+        let ended = tokio::time::timeout(wait, ended).await;
+        if ended.is_err() {
+            self.left -= wait;
+        }
+        ended
+    }
+
+    fn wait(&self) -> Duration {
+        TURN_STAGGER.min(self.left / SHARE)
     }
 }
 
@@ -169,6 +196,8 @@ impl Patience {
     }
 }
 
+/// Of the time that is left for all, the part for which one is waited for alone.
+const SHARE: u32 = 3;
 /// What was turned to and stood for so many times as long as one waits for it, is worth turning to again.
 const TRUSTED_AFTER: u32 = 3;
 /// From ten seconds, the usual, to five minutes.
@@ -177,6 +206,24 @@ const DOUBLINGS_MAX: u32 = 5;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ADDRESSES_MAX;
+    use crate::driver::CALLED_WITHIN;
+
+    #[test]
+    fn the_first_are_waited_for_and_all_are_called_in_time() {
+        let mut stagger = Stagger {
+            left: CALLED_WITHIN,
+        };
+        let waits = (1..2 * ADDRESSES_MAX).map(|_| {
+            let wait = stagger.wait();
+            stagger.left -= wait;
+            wait
+        });
+        let waits: Vec<Duration> = waits.collect();
+        assert_eq!(waits[..3], [TURN_STAGGER; 3]);
+        assert!(waits.is_sorted_by(|one, next| one >= next));
+        assert!(waits.iter().sum::<Duration>() <= CALLED_WITHIN);
+    }
 
     #[test]
     fn what_does_not_stand_is_tried_ever_more_rarely() {

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use thorp_core::door::{Effect, Input};
+use thorp_core::message::Message;
 use thorp_net::driver::{DriverConfig, ParentState};
-use thorp_net::{Address, BACKOFF_MIN};
+use thorp_net::{ADDRESSES_MAX, Address, BACKOFF_MIN};
 
 use crate::common::Village;
-use crate::toy::{self, begin_of, child, parent_at, silent, start};
+use crate::toy::{self, Act, begin_of, child, parent_at, silent, start};
 
 /// A child that prefers the first.
 fn prefers(village: &Village, addresses: &[&Address]) -> toy::Running {
@@ -34,8 +35,23 @@ fn at(child: &toy::Running) -> String {
 }
 
 async fn parent(village: &Village, address: &Address) -> toy::Running {
+    parent_that(village, address, silent()).await
+}
+
+async fn parent_that(village: &Village, address: &Address, act: Act) -> toy::Running {
     let (config, _) = parent_at(village, address).await;
-    start(config, silent())
+    start(config, act)
+}
+
+/// Says this to whoever comes, and hangs up.
+fn hangs_up(said: Option<Message>, why: &'static str) -> Act {
+    Box::new(move |_, input, out| {
+        if let Input::Connected { edge, .. } = input {
+            let said = said.clone().map(|message| Effect::Send(*edge, message));
+            out.effects.extend(said);
+            out.effects.push(Effect::Close(*edge, why));
+        }
+    })
 }
 
 #[tokio::test]
@@ -97,6 +113,24 @@ async fn who_does_not_answer_is_not_waited_for_alone() {
 }
 
 #[tokio::test]
+async fn many_that_do_not_answer_are_not_waited_for_one_by_one() {
+    let village = Village::new();
+    let stopped = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stopped: Address = stopped.local_addr().unwrap().to_string().parse().unwrap();
+    let neighbour = village.unix();
+    let _carrier = parent(&village, &neighbour).await;
+    let mut addresses = vec![&stopped; ADDRESSES_MAX - 1];
+    addresses.push(&neighbour);
+    let mut config = preferring(&village, &addresses);
+    config.net_limits.handshake_timeout = Duration::from_secs(3600);
+    // A second for each would be more than this test waits.
+    config.parents[0].called_within = Duration::from_millis(100);
+    let mut anna = start(config, silent());
+    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert_eq!(at(&anna), neighbour.to_string());
+}
+
+#[tokio::test]
 async fn what_nobody_answered_is_told_of_all() {
     let village = Village::new();
     let (site, neighbour) = (village.unix(), second(&village));
@@ -117,8 +151,7 @@ async fn an_edge_that_the_core_closed_is_dialed_from_the_first_again() {
     let village = Village::new();
     let (site, neighbour) = (village.unix(), second(&village));
     let _carrier = parent(&village, &neighbour).await;
-    let mut config = child(&village, &site);
-    config.parents[0].addresses.push(neighbour.clone());
+    let mut config = preferring(&village, &[&site, &neighbour]);
     config.parents[0].heals_every = Some(Duration::from_secs(3600));
     // What a core does with a parent that is silent.
     let mut up = None;
@@ -145,19 +178,11 @@ async fn an_edge_that_the_core_closed_is_dialed_from_the_first_again() {
 async fn a_preferred_parent_that_hangs_up_is_not_waited_for() {
     let village = Village::new();
     let (site, neighbour) = (village.unix(), second(&village));
-    let (config, _) = parent_at(&village, &site).await;
     // As one that is full does.
-    let _site = start(
-        config,
-        Box::new(|_, input, out| {
-            if let Input::Connected { edge, .. } = input {
-                out.effects.push(Effect::Close(*edge, "too many children"));
-            }
-        }),
-    );
+    let full = hangs_up(None, "too many children");
+    let _site = parent_that(&village, &site, full).await;
     let _carrier = parent(&village, &neighbour).await;
-    let mut config = child(&village, &site);
-    config.parents[0].addresses.push(neighbour.clone());
+    let mut config = preferring(&village, &[&site, &neighbour]);
     config.parents[0].heals_every = Some(Duration::from_secs(3600));
     let mut anna = start(config, silent());
     assert!(matches!(anna.next().await, Input::Connected { .. }));
@@ -170,18 +195,9 @@ async fn a_preferred_parent_that_hangs_up_is_not_waited_for() {
 async fn a_preferred_parent_that_begins_and_hangs_up_again_is_not_all_that_is_tried() {
     let village = Village::new();
     let (site, neighbour) = (village.unix(), second(&village));
-    let (config, _) = parent_at(&village, &site).await;
     // As one does that cannot do with what this child says.
-    let _site = start(
-        config,
-        Box::new(|_, input, out| {
-            if let Input::Connected { edge, .. } = input {
-                out.effects.push(Effect::Send(*edge, begin_of(1)));
-                out.effects
-                    .push(Effect::Close(*edge, "it says what no child says"));
-            }
-        }),
-    );
+    let refuses = hangs_up(Some(begin_of(1)), "it says what no child says");
+    let _site = parent_that(&village, &site, refuses).await;
     let _carrier = parent(&village, &neighbour).await;
     let mut config = preferring(&village, &[&site, &neighbour]);
     config.parents[0].heals_every = Some(Duration::from_secs(3600));

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thorp_core::alive::Wrong;
 use thorp_core::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
-use thorp_net::Address;
+use thorp_net::driver::PARENTS_MAX;
+use thorp_net::{ADDRESSES_MAX, Address};
 
 use super::error::ConfigError;
 use super::parts::{
@@ -182,6 +183,7 @@ impl HomeConfigFile {
             if other.addresses.is_empty() {
                 return wrong(format!("{name:?} has no address"));
             }
+            check_addresses("other_home.addresses", &other.addresses)?;
             if !names.insert(name) {
                 return wrong(format!(
                     "{:?} is there twice: give all of its addresses in one",
@@ -261,6 +263,13 @@ impl SiteConfigFile {
 impl SiteConfigFile {
     /// One home has one stream down here: a second entry of it would be closed and dialed for ever.
     fn check_parents(&self) -> Result<(), ConfigError> {
+        if self.parent.len() > PARENTS_MAX {
+            let why = format!("{}: {PARENTS_MAX} are the most", self.parent.len());
+            return Err(ConfigError::Value { key: "parent", why });
+        }
+        for parent in &self.parent {
+            check_addresses("parent.addresses", &parent.addresses)?;
+        }
         let mut names = BTreeSet::new();
         for name in self.parent.iter().filter_map(|parent| parent.name.as_ref()) {
             if !names.insert(name.to_ascii_lowercase()) {
@@ -359,7 +368,18 @@ fn identity_dir(given: Option<&Path>, data: Option<&Path>) -> Result<PathBuf, Co
 
 fn check_listen(listen: &[Address]) -> Result<(), ConfigError> {
     let example = "listen = [\"tcp://0.0.0.0:7420\"]";
-    given(listen.first(), "listen", example).map(drop)
+    given(listen.first(), "listen", example)?;
+    check_addresses("listen", listen)
+}
+
+fn check_addresses(key: &'static str, addresses: &[Address]) -> Result<(), ConfigError> {
+    match (addresses.first(), addresses.len()) {
+        (Some(first), count) if count > ADDRESSES_MAX => {
+            let why = format!("{first} and others, {count}: {ADDRESSES_MAX} are the most");
+            Err(ConfigError::Value { key, why })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_alive(link: &LinkLimits) -> Result<(), ConfigError> {
@@ -474,6 +494,52 @@ mod tests {
             error.contains("`parent`") && error.contains("twice"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        let addresses = |count| {
+            let list: Vec<String> = (0..count).map(|n| format!("h:{}", n + 1)).collect();
+            format!("{list:?}")
+        };
+        let start = "name = \"n\"\ndata_dir = \"/d\"\n";
+        let site = |more: &str| SiteConfigFile::parse(&format!("{start}{more}")).unwrap();
+        let home = |more: &str| HomeConfigFile::parse(&format!("{start}{more}")).unwrap();
+        let parent = |count| format!("[[parent]]\naddresses = {}\n", addresses(count));
+        let other = |count| {
+            format!(
+                "[[other_home]]\nname = \"o\"\naddresses = {}\n",
+                addresses(count)
+            )
+        };
+        let listen = |count| format!("listen = {}\n", addresses(count));
+        let (most, more) = (ADDRESSES_MAX, ADDRESSES_MAX + 1);
+        for (right, wrong, key) in [
+            (
+                site(&parent(most)).check(),
+                site(&parent(more)).check(),
+                "`parent.addresses`",
+            ),
+            (
+                site(&parent(1).repeat(PARENTS_MAX)).check(),
+                site(&parent(1).repeat(PARENTS_MAX + 1)).check(),
+                "`parent`",
+            ),
+            (
+                home(&other(most)).check(),
+                home(&other(more)).check(),
+                "`other_home.addresses`",
+            ),
+            (
+                home(&listen(most)).check(),
+                home(&listen(more)).check(),
+                "`listen`",
+            ),
+        ] {
+            right.unwrap();
+            let why = wrong.unwrap_err().to_string();
+            assert!(why.contains(key) && why.contains("are the most"), "{why}");
+        }
     }
 
     #[test]
