@@ -32,6 +32,7 @@ pub struct JoinConfig {
     pub(crate) cache_bytes: usize,
     pub(crate) link_delay: Duration,
     pub(crate) join_timeout: Duration,
+    pub(crate) leave_timeout: Duration,
     pub(crate) alive: AliveLimits,
     pub(crate) session: Session,
 }
@@ -57,6 +58,7 @@ impl JoinConfig {
             cache_bytes: MEMBER_CACHE_BYTES,
             link_delay: Duration::ZERO,
             join_timeout: JOIN_TIMEOUT,
+            leave_timeout: LEAVE_TIMEOUT,
             alive: AliveLimits::default(),
             session: Session::default(),
         }
@@ -119,6 +121,13 @@ impl JoinConfig {
     /// How long [`Member::join`](crate::Member::join) waits for a site or home to answer.
     pub fn join_timeout(mut self, timeout: Duration) -> Self {
         self.join_timeout = timeout;
+        self
+    }
+
+    /// How long [`Member::close`](crate::Member::close), and dropping the last [`Member`](crate::Member), waits until the homes know
+    /// how its transactions over several of them have ended. Else they ask each other.
+    pub fn leave_timeout(mut self, timeout: Duration) -> Self {
+        self.leave_timeout = timeout;
         self
     }
 
@@ -229,6 +238,8 @@ impl Default for Session {
 
 /// How long joining waits, if not told otherwise.
 pub const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long leaving waits, if not told otherwise: a round trip and some more, or until a home that was lost in between is back.
+pub const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How stale a free read may be, if not told otherwise.
 pub const MAX_STALENESS: Duration = Duration::from_secs(10);
 /// How long a fetch waits, if not told otherwise.

@@ -49,7 +49,7 @@ mod watch;
 pub use among::{HEAL_EVERY, SiteOfMembers};
 pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_TIMEOUT, JOIN_TIMEOUT, JoinConfig,
-    MAX_STALENESS, Session,
+    LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use member::{HomeStatus, Member, SiteStatus};

@@ -5,11 +5,7 @@ use std::time::Duration;
 /// Outcomes kept of commits whose answers came too late.
 pub(crate) const OUTCOMES_KEPT_MAX: usize = 256;
 
-/// How long a member that leaves goes on until its homes know how its transactions over several of them have ended: a round
-/// trip and some more, or until a home that was lost in between is back. Else the homes ask each other.
-pub(crate) const LEAVING_TIME_MAX: Duration = Duration::from_secs(3);
-
-/// Between looks at that.
+/// While a member leaves: between looks at whether its homes know how its transactions over several of them have ended.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 
 /// Pages of one large object that are asked for at a time.
@@ -37,7 +33,8 @@ pub(crate) const IDLE_READ_SETS_MAX: usize = 16;
 pub(crate) const WATCHED_MAX: usize = thorp_core::limits::WATCHES_PER_CHILD_MAX;
 
 /// Members of one site that may carry its redirector: each looks for all that come before it.
-pub(crate) const NEIGHBOURS_MAX: usize = 32;
+/// Others name all of them as their site.
+pub(crate) const NEIGHBOURS_MAX: usize = thorp_net::ADDRESSES_MAX;
 
 /// Bytes of pages that a carried redirector keeps itself: none, for its members have them, the one in this process too.
 pub(crate) const CARRIER_CACHE_BYTES: usize = 0;

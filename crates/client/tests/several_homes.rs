@@ -16,6 +16,7 @@ use thorp_client::{
 use village::{Village, eventually};
 
 const SOON: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_secs(60);
 const SHORTLY: Duration = Duration::from_millis(100);
 
 /// Two homes, an account at each, and a member that knows both.
@@ -75,10 +76,22 @@ impl Scene {
 
     /// One whom both homes have registered: that takes a disk.
     fn known(&self, session: Session) -> Member {
-        let member = self.neighbour(session);
+        self.known_as(ways(&self.alps, &self.dale).session(session))
+    }
+
+    fn known_as(&self, config: JoinConfig) -> Member {
+        let member = Member::join(config).unwrap();
         member
             .transact(|tx| pay(tx, &self.here, &self.there, 0))
             .unwrap();
+        // What comes next is not mistaken for the end of this.
+        eventually("both homes know how it ended", || {
+            let in_doubt = |home: &Village| home.home_size("in_doubt");
+            in_doubt(&self.alps) == 0 && in_doubt(&self.dale) == 0
+        });
+        for home in [&self.alps, &self.dale] {
+            home.eventually_quiet();
+        }
         member
     }
 
@@ -496,7 +509,9 @@ fn homes_whose_clocks_are_too_far_apart_vote_on_what_was_read() {
 #[test]
 fn who_leaves_right_after_a_commit_leaves_no_home_in_doubt() {
     let scene = scene();
-    let (member, here, there) = (scene.known(Session::new()), scene.here, scene.there);
+    // However long the home takes to be back.
+    let patient = ways(&scene.alps, &scene.dale).leave_timeout(LONG);
+    let (member, here, there) = (scene.known_as(patient), scene.here, scene.there);
     scene.alps.hold_disk();
     let leaving = thread::spawn(move || {
         member

@@ -2,10 +2,11 @@
 
 use crate::JoinError;
 use crate::limits::NEIGHBOURS_MAX;
+use crate::link::check_addresses;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use thorp_net::Address;
-use thorp_net::driver::ParentConfig;
+use thorp_net::driver::{PARENTS_MAX, ParentConfig};
 
 /// A site that has no server of its own: one of its members carries the redirector, and when that one is gone, the next
 /// (rule 13).
@@ -88,6 +89,7 @@ impl SiteOfMembers {
         let listen = self.listen.as_deref().map(parse).transpose()?;
         let neighbours = parse_all(&self.neighbours)?;
         let homes = self.homes.iter().map(|(name, addresses)| {
+            check_addresses(addresses).map_err(JoinError::Address)?;
             let home = ParentConfig::new(parse_all(addresses)?);
             Ok(home.named(name).on_demand())
         });
@@ -115,6 +117,12 @@ fn check(own: &Address, neighbours: &[Address], homes: &[ParentConfig]) -> Resul
              SiteOfMembers::home"
                 .to_owned(),
         );
+    }
+    if homes.len() > PARENTS_MAX {
+        return Err(format!(
+            "{} homes are too many for one site: {PARENTS_MAX} are the most",
+            homes.len()
+        ));
     }
     if neighbours.len() > NEIGHBOURS_MAX {
         return Err(format!(
@@ -198,6 +206,10 @@ mod tests {
     #[test]
     fn a_wrong_list_is_told_with_what_to_do() {
         let many = (0..=NEIGHBOURS_MAX).map(|n| format!("a{n}:1"));
+        let own = || site().neighbours(["b:1"]);
+        let all_at_alps = many.clone().fold(own(), |site, at| site.home("alps", at));
+        let homes = (0..=PARENTS_MAX).map(|n| format!("home{n}"));
+        let homes = homes.fold(own(), |site, name| site.home(name, "h:1"));
         for (site, words) in [
             (
                 SiteOfMembers::new("b:1").neighbours(["b:1"]),
@@ -207,6 +219,8 @@ mod tests {
             (site().neighbours(["a:1", "b:1", "tcp://a:1"]), "twice"),
             (site().neighbours(["b:1", "h:1"]), "address of a home"),
             (site().neighbours(many), "too many"),
+            (all_at_alps, "addresses of one site or home"),
+            (homes, "homes are too many"),
             (site().neighbours(["b"]), "port is missing"),
             (SiteOfMembers::new("b"), "port is missing"),
         ] {

@@ -1,34 +1,26 @@
 //! A running member: the loop that drives its state machine.
 
-use super::loops::Loop;
+use super::life::Stopped;
+use super::plan::{alive, identity, parents};
 use super::tap::Tap;
-use super::{Link, PAUSE, lock};
+use super::{Life, Link, PAUSE};
 use crate::among::Carrier;
-use crate::limits::{LEAVING_LOOK, LEAVING_TIME_MAX};
+use crate::limits::LEAVING_LOOK;
 use crate::{Error, JoinConfig, JoinError, OutOfReach, Result, SiteStatus};
 use std::hash::{BuildHasher, RandomState};
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use thorp_core::alive::{AliveLimits, Wrong};
 use thorp_core::door::{Answer, Ask, Effect, Input, Out};
 use thorp_core::ids::{MemberId, NodeKind, Peer, Place};
 use thorp_core::member::{Member, MemberConfig};
-use thorp_net::driver::{
-    Driver, DriverConfig, EdgeStatus, ParentConfig, ParentState, ParentStatus, World,
-};
-use thorp_net::{Address, Identity};
-use tokio::sync::oneshot;
+use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, ParentState, ParentStatus, World};
 use tokio::task::JoinSet;
 
 /// A member that runs; dropped, it leaves.
 pub(crate) struct Running {
     pub(crate) link: Arc<Link>,
-    stop: Mutex<Option<oneshot::Sender<()>>>,
-    /// Closed when it has ended.
-    ended: Mutex<mpsc::Receiver<()>>,
-    runs_on: Arc<Loop>,
+    life: Life,
     /// Ends after the member, which is its child.
     carrier: Option<Carrier>,
 }
@@ -60,19 +52,15 @@ impl Running {
         let mut member = MemberConfig::new(node, config.name.clone());
         member.alive = Some(alive(config)?);
         let member = Member::new(member);
-        let (stop, stopped) = oneshot::channel();
-        let runs_on = Loop::of_this_process().map_err(JoinError::System)?;
-        let (running, ended) = mpsc::channel();
-        let life = live(driver, member, Arc::clone(&link), stopped);
-        runs_on.run(async move {
-            let _running: mpsc::Sender<()> = running;
-            life.await;
+        let (of_member, patience) = (Arc::clone(&link), config.leave_timeout);
+        let life = Life::start(|stopped| {
+            let leaving = leave(stopped, Arc::clone(&of_member), patience);
+            live(driver, member, of_member, leaving)
         });
+        let life = life.map_err(JoinError::System)?;
         Ok(Running {
             link,
-            stop: Mutex::new(Some(stop)),
-            ended: Mutex::new(ended),
-            runs_on,
+            life,
             carrier,
         })
     }
@@ -157,15 +145,7 @@ impl Running {
 
     /// Leaves, and waits for that.
     pub(crate) fn stop(&self) {
-        if let Some(stop) = lock(&self.stop).take() {
-            // A loop that has ended hears nothing.
-            let _ = stop.send(());
-        }
-        // A thread cannot wait for itself: there the member ends without being waited for.
-        if !self.runs_on.is_here() {
-            // Nothing is ever sent. If it panicked, it has said so.
-            let _ = lock(&self.ended).recv();
-        }
+        self.life.stop();
         if let Some(carrier) = &self.carrier {
             carrier.stop();
         }
@@ -258,7 +238,7 @@ async fn live(
     mut driver: Driver<Tap>,
     member: Member,
     link: Arc<Link>,
-    stopped: oneshot::Receiver<()>,
+    leaving: impl Future<Output = ()>,
 ) {
     let _closing = Closing(Arc::clone(&link));
     let mut tap = Tap::new(member, Arc::clone(&link));
@@ -272,16 +252,14 @@ async fn live(
         let forget = |ticket| link.tell(Ask::Forget(ticket));
         link.waits.watch_the_clock(forget).await;
     });
-    let leaving = leave(stopped, Arc::clone(&inside.link));
     driver.run(&mut tap, &mut inside, Out::new(), leaving).await;
 }
 
 /// Ready when the member is to end: nobody is left, and what it decided is known to its homes (rule 10), or has been waited
 /// for long enough.
-async fn leave(stopped: oneshot::Receiver<()>, link: Arc<Link>) {
-    // Dropped unsent is as good as sent.
-    let _ = stopped.await;
-    let until = Instant::now() + LEAVING_TIME_MAX;
+async fn leave(stopped: Stopped, link: Arc<Link>, patience: Duration) {
+    stopped.await;
+    let until = Instant::now() + patience;
     while let Some(handle) = link.handle() {
         let untold = handle.inspect(Tap::untold).await.unwrap_or_default();
         if untold == 0 || Instant::now() >= until {
@@ -289,60 +267,6 @@ async fn leave(stopped: oneshot::Receiver<()>, link: Arc<Link>) {
         }
         tokio::time::sleep(LEAVING_LOOK).await;
     }
-}
-
-fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
-    if let Some(identity) = &config.ready_identity {
-        return Ok(identity.clone());
-    }
-    let Some(dir) = &config.identity else {
-        return Err(JoinError::Address(
-            "no identity was given: JoinConfig::identity names its directory".to_owned(),
-        ));
-    };
-    // Several programs may share a directory: the node's certificate counts, whatever they call themselves.
-    let holds = |file: &str| Path::new(dir).join(file).exists();
-    // A directory that was misspelt gets no authority: that would be a village of its own, which nobody else is in.
-    let identity = if !holds("node.pem") && holds("authority.key") {
-        Identity::open_or_create(dir, &config.name)
-    } else {
-        Identity::load(dir)
-    };
-    identity.map_err(JoinError::Identity)
-}
-
-fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
-    let Some(wrong) = config.alive.wrong() else {
-        return Ok(config.alive);
-    };
-    let what = match wrong {
-        Wrong::Period => "the period in milliseconds",
-        Wrong::Missed => "the number of periods",
-    };
-    Err(JoinError::Limit(format!(
-        "JoinConfig::alive: {what} has to be {wrong}"
-    )))
-}
-
-fn parents(config: &JoinConfig, carrier: Option<&Carrier>) -> Result<Vec<ParentConfig>, JoinError> {
-    let parents = config.parents.iter().map(|addresses| {
-        let parsed: Result<Vec<Address>, _> = addresses.iter().map(|text| text.parse()).collect();
-        parsed.map_err(|error| JoinError::Address(error.to_string()))
-    });
-    let mut parents: Vec<Vec<Address>> = parents.collect::<Result<_, _>>()?;
-    let Some(carrier) = carrier else {
-        let parents = parents.into_iter().map(ParentConfig::new);
-        return Ok(parents
-            .map(|parent| parent.delayed(config.link_delay))
-            .collect());
-    };
-    if parents.len() > 1 {
-        return Err(JoinError::Address(
-            "a member of a site has no homes of its own: name all homes with SiteOfMembers::home, none with and_home"
-                .to_owned(),
-        ));
-    }
-    Ok(vec![carrier.parent(parents.pop().unwrap_or_default())])
 }
 
 /// 128 bits from the system's randomness, by which std seeds its hashers.

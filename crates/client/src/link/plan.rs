@@ -1,0 +1,135 @@
+//! What a member is told when it joins, understood.
+
+use crate::among::Carrier;
+use crate::{JoinConfig, JoinError};
+use std::path::Path;
+use std::time::Duration;
+use thorp_core::alive::{AliveLimits, Wrong};
+use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
+use thorp_net::{ADDRESSES_MAX, Address, Identity};
+
+pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
+    if let Some(identity) = &config.ready_identity {
+        return Ok(identity.clone());
+    }
+    let Some(dir) = &config.identity else {
+        return Err(JoinError::Address(
+            "no identity was given: JoinConfig::identity names its directory".to_owned(),
+        ));
+    };
+    // Several programs may share a directory: the node's certificate counts, whatever they call themselves.
+    let holds = |file: &str| Path::new(dir).join(file).exists();
+    // A directory that was misspelt gets no authority: that would be a village of its own, which nobody else is in.
+    let identity = if !holds("node.pem") && holds("authority.key") {
+        Identity::open_or_create(dir, &config.name)
+    } else {
+        Identity::load(dir)
+    };
+    identity.map_err(JoinError::Identity)
+}
+
+pub(super) fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
+    let Some(wrong) = config.alive.wrong() else {
+        return Ok(config.alive);
+    };
+    let what = match wrong {
+        Wrong::Period => "the period in milliseconds",
+        Wrong::Missed => "the number of periods",
+    };
+    Err(JoinError::Limit(format!(
+        "JoinConfig::alive: {what} has to be {wrong}"
+    )))
+}
+
+pub(super) fn parents(
+    config: &JoinConfig,
+    carrier: Option<&Carrier>,
+) -> Result<Vec<ParentConfig>, JoinError> {
+    check_lists(&config.parents).map_err(JoinError::Address)?;
+    let parents = config.parents.iter().map(|addresses| {
+        let parsed: Result<Vec<Address>, _> = addresses.iter().map(|text| text.parse()).collect();
+        parsed.map_err(|error| JoinError::Address(error.to_string()))
+    });
+    let mut parents: Vec<Vec<Address>> = parents.collect::<Result<_, _>>()?;
+    let Some(carrier) = carrier else {
+        let parents = parents.into_iter().map(ParentConfig::new);
+        return Ok(parents
+            .map(|parent| parent.delayed(config.link_delay))
+            .map(|parent| parent.called_within(called_within(config)))
+            .collect());
+    };
+    if parents.len() > 1 {
+        return Err(JoinError::Address(
+            "a member of a site has no homes of its own: name all homes with SiteOfMembers::home, none with and_home"
+                .to_owned(),
+        ));
+    }
+    let parent = carrier.parent(parents.pop().unwrap_or_default());
+    Ok(vec![parent.called_within(called_within(config))])
+}
+
+/// The last one that is called has as long to answer.
+fn called_within(config: &JoinConfig) -> Duration {
+    CALLED_WITHIN.min(config.join_timeout / 2)
+}
+
+fn check_lists(parents: &[Vec<String>]) -> Result<(), String> {
+    if parents.len() > PARENTS_MAX {
+        return Err(format!(
+            "{} homes are too many for one member: {PARENTS_MAX} are the most",
+            parents.len()
+        ));
+    }
+    parents
+        .iter()
+        .try_for_each(|addresses| check_addresses(addresses))
+}
+
+/// Of one site or home.
+pub(crate) fn check_addresses(addresses: &[String]) -> Result<(), String> {
+    match (addresses.first(), addresses.len()) {
+        (Some(first), count) if count > ADDRESSES_MAX => Err(format!(
+            "{count} addresses of one site or home ({first} and others) are too many: {ADDRESSES_MAX} are the most"
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_a_list_are_called_before_joining_is_given_up() {
+        let called_within = |join_timeout| {
+            let config = JoinConfig::new("a:1").or_at("b:1");
+            parents(&config.join_timeout(join_timeout), None).unwrap()[0].called_within
+        };
+        for seconds in [1, 10, 100] {
+            let timeout = Duration::from_secs(seconds);
+            assert!(called_within(timeout) <= timeout / 2);
+        }
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        let at = |count: usize| {
+            let others = (1..count).map(|n| format!("b:{n}"));
+            others.fold(JoinConfig::new("a:1"), JoinConfig::or_at)
+        };
+        let homes = |count: usize| {
+            let others = (1..count).map(|n| format!("b:{n}"));
+            others.fold(JoinConfig::new("a:1"), JoinConfig::and_home)
+        };
+        let parents = |config: JoinConfig| parents(&config, None);
+        assert_eq!(
+            parents(at(ADDRESSES_MAX)).unwrap()[0].addresses.len(),
+            ADDRESSES_MAX
+        );
+        assert_eq!(parents(homes(PARENTS_MAX)).unwrap().len(), PARENTS_MAX);
+        for many in [at(ADDRESSES_MAX + 1), homes(PARENTS_MAX + 1)] {
+            let error = parents(many).unwrap_err().to_string();
+            assert!(error.contains("too many"), "{error}");
+        }
+    }
+}
