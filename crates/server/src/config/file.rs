@@ -158,9 +158,7 @@ impl HomeConfigFile {
         }
         Ok(())
     }
-}
 
-impl HomeConfigFile {
     fn check_other_homes(&self) -> Result<(), ConfigError> {
         let own = self.name()?;
         let wrong = |why: String| {
@@ -258,9 +256,7 @@ impl SiteConfigFile {
         given(self.parent.first(), "parent", example)?;
         self.check_parents()
     }
-}
 
-impl SiteConfigFile {
     /// One home has one stream down here: a second entry of it would be closed and dialed for ever.
     fn check_parents(&self) -> Result<(), ConfigError> {
         if self.parent.len() > PARENTS_MAX {
