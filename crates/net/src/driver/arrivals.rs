@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
 use super::config::{ParentConfig, STOOD_MIN};
-use super::edges::{ParentState, Shared};
+use super::edges::{End, ParentState, Shared};
 use super::time::now;
 use super::turning::{Answered, Caller, Patience, Refused};
 use super::ways::Ways;
@@ -23,8 +23,8 @@ pub(super) enum Arrival {
         index: usize,
         connection: Connection,
         peer: Peer,
-        /// To be dropped when the edge ends: then the parent is dialed again. Sent before, if the edge was good.
-        held: oneshot::Sender<()>,
+        /// Is told how the edge ended: then the parent is dialed again.
+        held: oneshot::Sender<End>,
     },
 }
 
@@ -76,13 +76,15 @@ pub(super) struct Dialer {
     pub(super) caller: Caller,
     pub(super) arrivals: mpsc::Sender<Arrival>,
     pub(super) wanted: watch::Receiver<u64>,
+    /// So often it has been wanted, and dialed for that, or was there.
+    pub(super) heeded: u64,
     pub(super) shared: Arc<Shared>,
 }
 
 /// A connection to a parent, from giving it to the loop to the end of its edge.
 struct Held {
-    /// Sent, or dropped, by the loop.
-    ended: oneshot::Receiver<()>,
+    /// Dropped unsent by a loop that is gone.
+    ended: oneshot::Receiver<End>,
     place: usize,
     since: Instant,
     /// Another parent was left for this one.
@@ -110,12 +112,11 @@ impl Dialer {
                     let Some(held) = self.give(answered, false).await else {
                         return;
                     };
-                    let Some((good, since, place)) = self.hold(held, patience.as_mut()).await
-                    else {
+                    let Some((end, since, place)) = self.hold(held, patience.as_mut()).await else {
                         return;
                     };
-                    self.ended();
-                    let stood = since.elapsed() >= STOOD_MIN;
+                    self.ended(end);
+                    let (good, stood) = (end.good, since.elapsed() >= STOOD_MIN);
                     if good || stood {
                         backoff.succeeded();
                     }
@@ -139,7 +140,10 @@ impl Dialer {
     async fn be_wanted(&mut self) {
         if self.parent.on_demand {
             // The sending end is in what this dialer shares with the driver.
-            let _ = self.wanted.changed().await;
+            let heeded = self.heeded;
+            if let Ok(wanted) = self.wanted.wait_for(|wanted| *wanted > heeded).await {
+                self.heeded = *wanted;
+            }
         }
     }
 
@@ -171,13 +175,13 @@ impl Dialer {
         })
     }
 
-    /// Waits until the edge has ended; tells whether it was good, since when it stood, and its place. A parent that is preferred
+    /// Waits until the edge has ended; tells how, since when it stood, and its place. A parent that is preferred
     /// takes its place as soon as it answers. `None` if the driver is gone.
     async fn hold(
         &self,
         mut held: Held,
         mut patience: Option<&mut Patience>,
-    ) -> Option<(bool, Instant, usize)> {
+    ) -> Option<(End, Instant, usize)> {
         loop {
             let better = self.better(held.place, patience.as_deref_mut());
             tokio::select! {
@@ -185,7 +189,7 @@ impl Dialer {
                     if let Some(patience) = patience.filter(|_| held.turned) {
                         patience.lost(held.since.elapsed());
                     }
-                    return Some((ended.is_ok(), held.since, held.place));
+                    return Some((ended.unwrap_or_default(), held.since, held.place));
                 }
                 // The loop ends the one edge when it takes the other.
                 answered = better => held = self.give(answered, true).await?,
@@ -207,9 +211,9 @@ impl Dialer {
         }
     }
 
-    fn ended(&mut self) {
-        // It was wanted while it was there.
-        self.wanted.mark_unchanged();
+    fn ended(&mut self, end: End) {
+        // What it was wanted for while it was there.
+        self.heeded = self.heeded.max(end.wanted);
         match self.parent.on_demand {
             true => self.shared.set_parent(self.index, ParentState::Unwanted),
             false => self.lost("the connection ended"),

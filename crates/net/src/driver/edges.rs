@@ -115,15 +115,25 @@ pub(super) struct Edge {
     begun: bool,
     /// Of an incomplete frame, the last sign of life when it was last looked.
     sign: u64,
-    /// Dropped with the edge, then the parent is dialed again; or sent, if the edge was good.
-    held: Option<oneshot::Sender<()>>,
+    end: End,
+    /// Hears how the edge ended: then the parent is dialed again.
+    held: Option<oneshot::Sender<End>>,
+}
+
+/// How an edge to a parent ended.
+#[derive(Clone, Copy, Default)]
+pub(super) struct End {
+    /// It was good, and it was the peer that ended it.
+    pub(super) good: bool,
+    /// How often parents had been wanted by then: whoever wants one because of this end wants it anew.
+    pub(super) wanted: u64,
 }
 
 /// What is needed to open an edge.
 pub(super) struct Opening {
     pub(super) sender: FrameSender,
     pub(super) reader: AbortHandle,
-    pub(super) held: Option<oneshot::Sender<()>>,
+    pub(super) held: Option<oneshot::Sender<End>>,
     pub(super) peer: Peer,
     pub(super) names: Vec<String>,
     pub(super) address: String,
@@ -185,6 +195,7 @@ impl Edges {
             name: format!("{} ({})", opening.peer.name, opening.address),
             begun: false,
             sign: 0,
+            end: End::default(),
             held: opening.held,
         };
         let seen = Seen {
@@ -201,7 +212,8 @@ impl Edges {
 
     /// Ends an edge: what is queued is still written, for the time that the transport allows; nothing more is read.
     pub(super) fn close(&mut self, id: EdgeId) -> Option<Edge> {
-        let edge = self.open.remove(&id)?;
+        let mut edge = self.open.remove(&id)?;
+        edge.end.wanted = *self.shared.wanted.borrow();
         edge.reader.abort();
         edge.sender.close();
         self.shared.remove(id);
@@ -230,10 +242,16 @@ impl Edge {
     }
 
     /// It was the peer that ended it: a parent that had begun a stream is dialed again without a long wait.
-    pub(super) fn ended_by_peer(self) {
-        if let Some(held) = self.held.filter(|_| self.begun) {
+    pub(super) fn ended_by_peer(mut self) {
+        self.end.good = self.begun;
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
             // Nobody listens when the driver goes.
-            let _ = held.send(());
+            let _ = held.send(self.end);
         }
     }
 }

@@ -161,6 +161,7 @@ impl<C: Core> Driver<C> {
                 caller,
                 arrivals: self.arrived.clone(),
                 wanted: self.shared.wanted.subscribe(),
+                heeded: 0,
                 shared: Arc::clone(&self.shared),
             };
             self.bringing.spawn(dialer.run());

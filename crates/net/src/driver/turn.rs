@@ -13,7 +13,7 @@ use tracing::{debug, info, warn};
 use super::World;
 use super::arrivals::Arrival;
 use super::config::DriverConfig;
-use super::edges::{Edges, Opening, ParentState, Shared};
+use super::edges::{Edges, End, Opening, ParentState, Shared};
 use super::reader::{Event, Gone, Inbox, What};
 use crate::{Connection, LinkDelay, SendError};
 
@@ -231,7 +231,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
         peer: Peer,
         direction: Direction,
         delay: Option<LinkDelay>,
-        held: Option<tokio::sync::oneshot::Sender<()>>,
+        held: Option<tokio::sync::oneshot::Sender<End>>,
     ) -> EdgeId {
         let id = self.edges.fresh();
         let (names, address) = (
