@@ -8,12 +8,16 @@ FUZZ_SECONDS ?= 600
 ROUNDS ?= 50
 SHARD ?= 1/1
 BENCHES ?= cached_read cached_pages_memory directory_memory village
-BROKEN ?= VoteNotLocked InvalidationLost
+BROKEN ?= VoteNotLocked InvalidationLost VersionsIgnored EvidenceRewritten ReadsNotReported \
+	DroppedNotInvalidated SentBeforeEntered OwnCopyOnly LabelIgnored WatermarkNotAwaited WatermarkPassesVote
 MODEL ?=
-TRANSACTIONS ?= 20000
+TRANSACTIONS ?= 80000
+BROKEN_TRANSACTIONS ?= 3000
+OPERATIONS_MIN ?= 1000000
 PYTHON ?=
 DEMO ?=
 FAILOVER ?=
+BUILT = $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover clean
 
@@ -54,17 +58,20 @@ kill: ## Homes are killed under load fifty times, one and then two: make kill RO
 trace: ## A trace of system calls: every acknowledgement comes after a sync (needs strace)
 	$(CARGO) test -p thorp-cli --test trace_syncs -- --nocapture
 
-histories: ## What real processes did under faults, judged by another's checker; broken builds are rejected: make histories TRANSACTIONS=20000
+histories: ## What real processes did under faults, judged by another's checker; broken builds are rejected: make histories TRANSACTIONS=80000
 	$(CARGO) build --release -p thorp-cli -p thorp-histories
-	@run="target/release/thorp-histories run --transactions $(TRANSACTIONS) --thorp"; \
+	$(CARGO) build --release -p thorp-cli -p thorp-histories --features thorp-cli/planted-bugs,thorp-histories/planted-bugs \
+		--target-dir $(BUILT)/planted --config 'profile.release.lto="off"'
+	@rm -f $(BUILT)/histories.jsonl; \
+	run="$(BUILT)/release/thorp-histories run --thorp $(BUILT)/release/thorp --tally $(BUILT)/histories.jsonl"; \
 	for workload in registers lists; do for strict in "" --strict; do \
-		$$run target/release/thorp --workload $$workload $$strict || exit 1; \
-	done; done
-	$(CARGO) build --release -p thorp-cli --features planted-bugs --target-dir target/planted
-	@run="target/release/thorp-histories run --transactions $(TRANSACTIONS) --thorp"; \
+		$$run --transactions $(TRANSACTIONS) --workload $$workload $$strict || exit 1; \
+	done; done; \
+	run="$(BUILT)/planted/release/thorp-histories run --thorp $(BUILT)/planted/release/thorp --tally $(BUILT)/histories.jsonl"; \
 	for bug in $(BROKEN); do \
-		$$run target/planted/release/thorp --bug $$bug --out target/planted/$$bug.jsonl || exit 1; \
+		$$run --workload lists --transactions $(BROKEN_TRANSACTIONS) --bug $$bug --out $(BUILT)/planted/$$bug.jsonl || exit 1; \
 	done
+	@$(BUILT)/release/thorp-histories sum $(BUILT)/histories.jsonl --operations-min $(OPERATIONS_MIN)
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)

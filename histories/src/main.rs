@@ -3,9 +3,10 @@
 //!
 //! ```text
 //!  worker ──link──> site ──link──> alps (home)        link: cut, or refusing, when a fault says so
-//!  worker ──link──────────────────> dale (home)       every process: killed, or stopped for a while
+//!  worker ──link──> worker ──link──> dale (home)      every process: killed, or stopped for a while
+//!  worker ──link──────────────────>
 //!    │
-//!    └── a line for each beginning and end ──> recorder ──> judge
+//!    └── a line for each beginning and end ──> told ──> record ──> judge ──> sum
 //! ```
 //!
 //! Two workloads. *Lists*: transactions read lists and append to them; every read shows the order of all appends before it.
@@ -16,13 +17,21 @@ mod dice;
 mod faults;
 mod judge;
 mod link;
+mod place;
+mod planted;
+mod process;
 mod record;
+mod roster;
+mod sum;
+mod told;
 mod village;
 mod worker;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
+use told::Ended;
 
 /// Whatever goes wrong here is told and ends the program.
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -38,6 +47,8 @@ struct Cli {
 enum Command {
     /// Run a village under faults, record what its transactions did, and judge it
     Run(Options),
+    /// Add up what several runs wrote down with --tally
+    Sum(sum::Options),
     /// A member's process, told by its standard input
     #[command(hide = true)]
     Worker(worker::Options),
@@ -51,10 +62,11 @@ struct Options {
     /// What transactions do
     #[arg(long, value_enum, default_value = "registers")]
     workload: Workload,
-    /// All sessions are strict, and the history is judged so
+    /// All sessions are strict, and the history is judged as strictly serializable; else one in five is, and it is judged as
+    /// serializable in an order that keeps that of each session
     #[arg(long)]
     strict: bool,
-    /// Transactions that are to end, one way or the other
+    /// So many transactions are to commit; it goes on until each kind of fault has happened, too
     #[arg(long, default_value_t = 10_000)]
     transactions: u64,
     /// Repeats the choices of a run; not its timing
@@ -63,12 +75,15 @@ struct Options {
     /// Nothing goes wrong
     #[arg(long)]
     calm: bool,
-    /// Plants this bug in homes and site (the thorp command must be built with planted-bugs): the history must be rejected
+    /// Plants this bug in all processes (this command and thorp must be built with planted-bugs): the history must be rejected
     #[arg(long, value_name = "BUG")]
     bug: Option<String>,
     /// Where to write the history; a rejected one is written in any case
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Where to add a line that says what was done, for `sum`
+    #[arg(long, value_name = "FILE")]
+    tally: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +97,7 @@ enum Workload {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(options) => run(&options),
+        Command::Sum(options) => sum::sum(&options),
         Command::Worker(options) => worker::run(&options).map(|()| true),
     };
     match done {
@@ -113,11 +129,34 @@ fn run(options: &Options) -> Outcome<bool> {
     let dir = tempfile::tempdir()?;
     let mut dice = dice::Dice::new(seed);
     let mut village = village::Village::start(dir.path(), options, dice.next())?;
+    let begun = Instant::now();
     let tally = faults::strike_until_done(&mut village, options, &mut dice)?;
     println!("{tally}");
-    let events = village.end()?;
+    let Ended { events, turns } = village.end()?;
+    let ran = begun.elapsed();
+    println!(
+        "members turned to another redirector {} times; one began to carry it for others {} times",
+        turns.turned, turns.carried
+    );
     let history = record::History::of(events, options.workload)?;
     println!("{}", history.summary());
+    let begun = Instant::now();
     let verdict = judge::judge(&history, options)?;
-    judge::tell(&verdict, &history, options)
+    let judged = begun.elapsed();
+    println!(
+        "{:.0} s, and {:.1} s for the checker",
+        ran.as_secs_f64(),
+        judged.as_secs_f64()
+    );
+    let as_it_must_be = judge::tell(&verdict, &history, options)?;
+    // A broken build that was rejected has shown what it can.
+    if let Some(missing) =
+        sum::missing(&history, turns, &tally, options).filter(|_| options.bug.is_none())
+    {
+        return Err(format!("{missing}: that says nothing").into());
+    }
+    if let Some(path) = options.tally.as_deref().filter(|_| as_it_must_be) {
+        sum::note(path, &history, &tally, (ran, judged), options)?;
+    }
+    Ok(as_it_must_be)
 }

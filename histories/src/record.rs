@@ -10,26 +10,40 @@ pub(crate) struct Event {
     time: u64,
     kind: String,
     process: u64,
+    /// Where its member has joined.
+    place: String,
     value: Value,
     stamp: Option<(u64, u64)>,
 }
 
 impl Event {
-    pub(crate) fn parse(line: &str) -> Outcome<Self> {
-        let line: Value = serde_json::from_str(line)?;
+    pub(crate) fn parse(line: &Value) -> Outcome<Self> {
         let number = |key: &str| line[key].as_u64().ok_or_else(|| format!("no {key}"));
         let stamp = &line["stamp"];
         Ok(Event {
             time: number("time")?,
             process: number("process")?,
             kind: line["type"].as_str().unwrap_or_default().to_owned(),
+            place: line["place"].as_str().unwrap_or_default().to_owned(),
             stamp: stamp[0].as_u64().zip(stamp[1].as_u64()),
             value: line["value"].clone(),
         })
     }
 
-    pub(crate) fn is_end(&self) -> bool {
+    pub(crate) fn is_committed(&self) -> bool {
+        self.kind == "ok"
+    }
+
+    fn is_end(&self) -> bool {
         self.kind != "invoke"
+    }
+
+    fn steps(&self) -> impl Iterator<Item = &Value> {
+        self.value.as_array().into_iter().flatten()
+    }
+
+    fn writes(&self) -> u64 {
+        self.steps().filter(|step| step[0] != "r").count() as u64
     }
 
     fn line(&self, index: usize) -> String {
@@ -52,7 +66,20 @@ pub(crate) struct History {
     /// By the index of its end: the place of a transaction in the order of stamps.
     pub(crate) order: HashMap<u64, i64>,
     counts: BTreeMap<String, u64>,
-    over_both: u64,
+    pub(crate) committed: Committed,
+}
+
+/// What was committed.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub(crate) struct Committed {
+    pub(crate) transactions: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    /// Over both homes: transactions that only read, and those that wrote.
+    pub(crate) readers_over_both: u64,
+    pub(crate) writers_over_both: u64,
+    /// Transactions, by where their members have joined.
+    pub(crate) at: BTreeMap<String, u64>,
 }
 
 impl History {
@@ -63,13 +90,15 @@ impl History {
         for event in &events {
             *counts.entry(event.kind.clone()).or_default() += 1;
         }
-        if workload == Workload::Registers && counts.contains_key("info") {
+        let mut unknown = events.iter().filter(|event| event.kind == "info");
+        if workload == Workload::Registers && unknown.any(|event| event.writes() > 0) {
             return Err(
                 "an outcome was never learnt: its writes have no place in the order".into(),
             );
         }
+        let mut committed = Committed::default();
         let ok = events.iter().filter(|event| event.kind == "ok");
-        let over_both = ok.filter(|event| event.is_over_both()).count() as u64;
+        ok.for_each(|event| committed.count(event));
         Ok(History {
             order: order(&events),
             lines: events
@@ -78,7 +107,7 @@ impl History {
                 .map(|(at, event)| event.line(at))
                 .collect(),
             counts,
-            over_both,
+            committed,
         })
     }
 
@@ -86,27 +115,51 @@ impl History {
         self.counts.get(kind).copied().unwrap_or_default()
     }
 
-    pub(crate) fn over_both(&self) -> u64 {
-        self.over_both
-    }
-
     pub(crate) fn summary(&self) -> String {
+        let committed = &self.committed;
+        let at = committed.at.iter();
+        let at: Vec<String> = at
+            .map(|(place, count)| format!("{count} {place}"))
+            .collect();
         format!(
-            "{} committed ({} over both homes, {} wrote), {} refused, {} unknown",
-            self.count("ok"),
-            self.over_both,
-            self.order.len(),
+            "{} transactions committed ({} read and {} wrote over both homes; {}), {} refused, {} unknown\n\
+             {} operations: {} reads, {} writes",
+            committed.transactions,
+            committed.readers_over_both,
+            committed.writers_over_both,
+            at.join(", "),
             self.count("fail"),
             self.count("info"),
+            committed.operations(),
+            committed.reads,
+            committed.writes,
         )
+    }
+}
+
+impl Committed {
+    fn count(&mut self, event: &Event) {
+        let (all, writes) = (event.steps().count() as u64, event.writes());
+        self.transactions += 1;
+        self.writes += writes;
+        self.reads += all - writes;
+        match (event.is_over_both(), writes) {
+            (false, _) => {}
+            (true, 0) => self.readers_over_both += 1,
+            (true, _) => self.writers_over_both += 1,
+        }
+        *self.at.entry(event.place.clone()).or_default() += 1;
+    }
+
+    pub(crate) fn operations(&self) -> u64 {
+        self.reads + self.writes
     }
 }
 
 impl Event {
     /// Keys alternate between the homes.
     fn is_over_both(&self) -> bool {
-        let steps = self.value.as_array().into_iter().flatten();
-        let homes = steps.filter_map(|step| Some(step[1].as_u64()? % 2));
+        let homes = self.steps().filter_map(|step| Some(step[1].as_u64()? % 2));
         let (mut even, mut odd) = (false, false);
         homes.for_each(|home| *(if home == 0 { &mut even } else { &mut odd }) = true);
         even && odd
@@ -146,22 +199,26 @@ fn order(events: &[Event]) -> HashMap<u64, i64> {
 mod tests {
     use super::*;
 
-    fn event(time: u64, kind: &str, process: u64, stamp: Option<u64>) -> Event {
+    fn event(time: u64, kind: &str, process: u64, stamp: Option<u64>, value: Value) -> Event {
         let stamp = stamp.map(|clock| json!([clock, 1]));
-        let value = json!([["w", process, time]]);
-        let line =
-            json!({"time": time, "type": kind, "process": process, "value": value, "stamp": stamp});
-        Event::parse(&line.to_string()).unwrap()
+        let line = json!({
+            "time": time, "type": kind, "process": process, "place": "here", "value": value, "stamp": stamp,
+        });
+        Event::parse(&line).unwrap()
+    }
+
+    fn write(key: u64) -> Value {
+        json!([["w", key, 7]])
     }
 
     #[test]
     fn events_of_all_processes_become_one_history_and_stamps_its_order() {
         let events = vec![
-            event(1, "invoke", 1, None),
-            event(4, "ok", 1, Some(20)),
-            event(2, "invoke", 2, None),
-            event(3, "ok", 2, Some(10)),
-            event(5, "invoke", 2, None),
+            event(1, "invoke", 1, None, write(1)),
+            event(4, "ok", 1, Some(20), write(1)),
+            event(2, "invoke", 2, None, write(2)),
+            event(3, "ok", 2, Some(10), write(2)),
+            event(5, "invoke", 2, None, write(2)),
         ];
         let lists = History::of(events.clone(), Workload::Lists).unwrap();
         assert_eq!(lists.order, HashMap::from([(2, 0), (3, 1)]));
@@ -172,5 +229,43 @@ mod tests {
             (&json!("info"), &json!(2))
         );
         assert!(History::of(events, Workload::Registers).is_err());
+    }
+
+    #[test]
+    fn what_only_read_needs_no_place_in_the_order() {
+        let events = vec![event(1, "invoke", 1, None, json!([["r", 1, null]]))];
+        let registers = History::of(events, Workload::Registers).unwrap();
+        assert_eq!(registers.count("info"), 1);
+    }
+
+    #[test]
+    fn operations_are_those_of_what_was_committed() {
+        let both = json!([["r", 1, null], ["r", 2, null], ["w", 2, 5]]);
+        let events = vec![
+            event(1, "invoke", 1, None, both.clone()),
+            event(2, "ok", 1, Some(20), both.clone()),
+            event(3, "invoke", 1, None, both.clone()),
+            event(4, "fail", 1, None, both),
+            event(
+                5,
+                "invoke",
+                1,
+                None,
+                json!([["r", 1, null], ["r", 4, null]]),
+            ),
+            event(6, "ok", 1, None, json!([["r", 1, null], ["r", 4, 5]])),
+            event(7, "invoke", 1, None, json!([["r", 1, null]])),
+            event(8, "ok", 1, None, json!([["r", 1, null]])),
+        ];
+        let history = History::of(events, Workload::Registers).unwrap();
+        let expected = Committed {
+            transactions: 3,
+            reads: 5,
+            writes: 1,
+            readers_over_both: 1,
+            writers_over_both: 1,
+            at: BTreeMap::from([("here".to_owned(), 3)]),
+        };
+        assert_eq!(history.committed, expected);
     }
 }

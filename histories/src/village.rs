@@ -1,18 +1,24 @@
-//! The processes: two homes, a site, members; and the links between them.
+//! The processes: two homes, a site, members of it and of a site that has no process; and the links between them.
+//!
+//! ```text
+//!  ledge, at the site:                        1 and 2 always, 3 and 4 among each other while it does not answer
+//!  ridge, members that carry the redirector:  5, 6, 7, in this order
+//!  straight at both homes:                    8 and 9
+//! ```
 
 use crate::dice::Dice;
 use crate::link::Link;
-use crate::record::Event;
+use crate::place::{ALIVE_MISSED_MAX, ALIVE_MS, Place};
+use crate::process::{Running, start};
+use crate::roster::{CARRIER, PLACES, READS_ONLY, Role, neighbour};
+use crate::told::{Ended, Told};
 use crate::worker::SLOTS;
 use crate::{Options, Outcome, Workload};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use thorp_client::{JoinConfig, Member, Segment};
@@ -20,13 +26,12 @@ use thorp_client::{JoinConfig, Member, Segment};
 /// Nothing here takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) const HOMES: [&str; 2] = ["alps", "dale"];
-const SITE: &str = "valley";
-/// Members below the site, and straight at the homes.
-const WORKERS: usize = 6;
-const WORKERS_AT_SITE: usize = 4;
+pub(crate) const SITE: &str = "valley";
+/// What says nothing for so long is given up.
+pub(crate) const SILENCE: Duration = Duration::from_millis(ALIVE_MS * ALIVE_MISSED_MAX as u64);
 const SESSIONS: u64 = 3;
-/// Lists that take each other's place.
-const GENERATIONS: usize = 100;
+/// Keys that one transaction makes.
+const MADE_AT_ONCE: usize = 600;
 const STRICT_PERCENT: u64 = 20;
 
 /// Everything that runs.
@@ -37,20 +42,15 @@ pub(crate) struct Village {
     /// The homes, then the site.
     nodes: Vec<Node>,
     links: Vec<Link>,
+    /// By their number.
     workers: Vec<Worker>,
     keys: String,
-    recorded: Arc<Recorded>,
+    told: Arc<Told>,
     workload: Workload,
+    generations: usize,
     strict: u64,
     next_process: u64,
     dice: Dice,
-}
-
-/// What the workers told.
-#[derive(Default)]
-struct Recorded {
-    events: Mutex<Vec<Event>>,
-    ended: AtomicU64,
 }
 
 /// A home or the site.
@@ -58,13 +58,6 @@ struct Node {
     arguments: Vec<String>,
     running: Option<Running>,
     http: String,
-}
-
-/// A process that does not outlive this one.
-struct Running {
-    child: Child,
-    /// It ends when this closes.
-    stdin: Option<ChildStdin>,
 }
 
 struct Worker {
@@ -83,16 +76,18 @@ impl Village {
             links: Vec::new(),
             workers: Vec::new(),
             keys: String::new(),
-            recorded: Arc::default(),
+            told: Arc::default(),
             workload: options.workload,
+            generations: generations(options),
             strict: if options.strict { 100 } else { STRICT_PERCENT },
             next_process: 1,
             dice: Dice::new(seed),
         };
         village.start_nodes()?;
         village.keys = village.found()?;
-        for number in 0..WORKERS {
-            village.start_worker(number)?;
+        for number in 0..PLACES.len() {
+            let worker = village.start_worker(number)?;
+            village.workers.push(worker);
         }
         Ok(village)
     }
@@ -135,6 +130,14 @@ impl Village {
         for to in [HOMES[0], HOMES[1], SITE] {
             self.link(&format!("members-{to}"), to)?;
         }
+        let neighbours = (0..PLACES.len()).filter(|number| PLACES[*number].has_neighbours());
+        for number in neighbours {
+            let name = neighbour(number);
+            self.link(&name, &name)?;
+            for home in HOMES {
+                self.link(&format!("{name}-{home}"), home)?;
+            }
+        }
         Ok(())
     }
 
@@ -145,6 +148,8 @@ impl Village {
             self.path(&format!("{name}.sock"))
         ));
         arguments.push("--http=127.0.0.1:0".to_owned());
+        arguments.push(format!("--alive-ms={ALIVE_MS}"));
+        arguments.push(format!("--alive-missed-max={ALIVE_MISSED_MAX}"));
         arguments.push("--until-stdin-closes".to_owned());
         let node = Node {
             arguments,
@@ -165,9 +170,34 @@ impl Village {
         }
     }
 
-    /// How many homes and sites there are.
-    pub(crate) fn nodes(&self) -> usize {
-        self.nodes.len()
+    pub(crate) fn a_home(&self, dice: &mut Dice) -> usize {
+        dice.index(HOMES.len())
+    }
+
+    pub(crate) fn site(&self) -> usize {
+        HOMES.len()
+    }
+
+    /// A home or the site.
+    pub(crate) fn node(&self, node: usize) -> Option<&Running> {
+        self.nodes[node].running.as_ref()
+    }
+
+    pub(crate) fn worker(&self, worker: usize) -> &Running {
+        &self.workers[worker].running
+    }
+
+    /// Who carries the redirector whenever it is there.
+    pub(crate) fn carrier(&self) -> usize {
+        CARRIER
+    }
+
+    /// A member that may be killed.
+    pub(crate) fn a_mortal(&self, dice: &mut Dice) -> usize {
+        match self.workload {
+            Workload::Lists => dice.index(self.workers.len()),
+            Workload::Registers => READS_ONLY[dice.index(READS_ONLY.len())],
+        }
     }
 
     pub(crate) fn links(&self) -> &[Link] {
@@ -178,9 +208,9 @@ impl Village {
         self.workers.len()
     }
 
-    /// Transactions that have ended.
-    pub(crate) fn ended(&self) -> u64 {
-        self.recorded.ended.load(Ordering::Relaxed)
+    /// Transactions, so far.
+    pub(crate) fn committed(&self) -> u64 {
+        self.told.committed()
     }
 
     /// `kill -9`.
@@ -210,61 +240,58 @@ impl Village {
         }
     }
 
-    /// Stops a node, or lets it go on.
-    pub(crate) fn signal_node(&self, node: usize, signal: Signal) {
-        if let Some(running) = &self.nodes[node].running {
-            running.signal(signal);
-        }
-    }
-
-    pub(crate) fn signal_worker(&self, worker: usize, signal: Signal) {
-        self.workers[worker].running.signal(signal);
-    }
-
     /// Kills a member; another one takes its place. What it began may have happened.
     pub(crate) fn replace_worker(&mut self, worker: usize) -> Outcome<()> {
         let Worker {
-            running,
-            reader,
-            number,
-        } = self.workers.swap_remove(worker);
+            running, reader, ..
+        } = self.workers.remove(worker);
         drop(running);
         // What it said before is heard to the end.
         let _ = reader.join();
-        self.start_worker(number)
-    }
-
-    fn start_worker(&mut self, number: usize) -> Outcome<()> {
-        let worker = self.worker(number, SESSIONS, &[])?;
-        self.workers.push(worker);
+        let next = self.start_worker(worker)?;
+        self.workers.insert(worker, next);
         Ok(())
     }
 
-    fn worker(&mut self, number: usize, sessions: u64, more: &[&str]) -> Outcome<Worker> {
-        let via = |to: &str| format!("--via=unix:{}", self.path(&format!("members-{to}.link")));
+    fn start_worker(&mut self, number: usize) -> Outcome<Worker> {
+        self.start_as(Role {
+            place: PLACES[number],
+            number,
+            sessions: SESSIONS,
+            is_last: false,
+        })
+    }
+
+    fn start_as(&mut self, role: Role) -> Outcome<Worker> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("worker").args(more);
-        match number < WORKERS_AT_SITE {
-            true => command.arg(via(SITE)),
-            false => command.args(HOMES.map(via)),
-        };
+        command
+            .arg("worker")
+            .args(role.ways(|name| self.path(name)));
         command.arg(format!("--identity={}", self.path("valley-identity")));
         command.args(["--workload", workload_name(self.workload)]);
         command.arg(format!("--strict={}", self.strict));
         command.arg(format!("--process={}", self.next_process));
-        command.arg(format!("--sessions={sessions}"));
+        command.arg(format!("--sessions={}", role.sessions));
         command.arg(format!("--seed={}", self.dice.next()));
-        self.next_process += sessions;
+        match &self.bug {
+            _ if role.is_last => command.arg("--last"),
+            Some(bug) => command.arg(format!("--bug={bug}")),
+            None => &mut command,
+        };
+        if self.workload == Workload::Registers && READS_ONLY.contains(&role.number) {
+            command.arg("--reads-only");
+        }
+        self.next_process += role.sessions;
         let (mut running, lines) = start(command)?;
         if let Some(stdin) = &mut running.stdin {
             writeln!(stdin, "{}", self.keys)?;
         }
-        let recorded = Arc::clone(&self.recorded);
-        let reader = thread::spawn(move || lines.iter().for_each(|line| recorded.take(&line)));
+        let told = Arc::clone(&self.told);
+        let reader = thread::spawn(move || lines.iter().for_each(|line| told.take(&line)));
         Ok(Worker {
             running,
             reader,
-            number,
+            number: role.number,
         })
     }
 
@@ -272,36 +299,40 @@ impl Village {
     fn found(&self) -> Outcome<String> {
         let founder = JoinConfig::new(format!("unix:{}", self.path("valley.sock")));
         let founder = Member::join(founder.identity(self.path("valley-identity")))?;
-        let segments = HOMES.map(|home| founder.create(&format!("thorp://{home}/keys")));
-        let segments: Vec<Segment> = segments.into_iter().collect::<Result<_, _>>()?;
-        let generations = match self.workload {
-            Workload::Lists => GENERATIONS,
-            Workload::Registers => 1,
-        };
-        let made = founder.transact(|tx| {
-            let keys = 0..SLOTS * generations;
-            let made = keys.map(|key| tx.create(&segments[key % segments.len()], Vec::new()));
-            made.collect::<Result<Vec<_>, _>>()
-        })?;
+        let segments = (0..SLOTS).map(|slot| {
+            let home = HOMES[slot % HOMES.len()];
+            founder.create(&format!("thorp://{home}/keys-{slot}"))
+        });
+        let segments: Vec<Segment> = segments.collect::<Result<_, _>>()?;
+        let keys: Vec<usize> = (0..SLOTS * self.generations).collect();
+        let mut made = Vec::new();
+        for keys in keys.chunks(MADE_AT_ONCE) {
+            made.extend(founder.transact(|tx| {
+                let made = keys.iter();
+                let made = made.map(|key| tx.create(&segments[key % SLOTS], Vec::new()));
+                made.collect::<Result<Vec<_>, _>>()
+            })?);
+        }
         let names = made.iter().map(|key| founder.format(key));
         let names: Vec<String> = names.collect::<Result<_, _>>()?;
         Ok(Value::from(names).to_string())
     }
 
     /// The workers come to an end, and a last one reads everything. What all of them told.
-    pub(crate) fn end(mut self) -> Outcome<Vec<Event>> {
+    pub(crate) fn end(mut self) -> Outcome<Ended> {
         let workers = std::mem::take(&mut self.workers);
         for worker in workers {
             worker.end()?;
         }
         self.await_no_doubt()?;
-        self.worker(0, 1, &["--last"])?.end()?;
-        let mut events = self
-            .recorded
-            .events
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Ok(std::mem::take(&mut events))
+        let last = Role {
+            place: Place::Site,
+            number: 0,
+            sessions: 1,
+            is_last: true,
+        };
+        self.start_as(last)?.end()?;
+        Ok(self.told.all())
     }
 
     /// Nothing stays in doubt when everybody is back.
@@ -322,19 +353,6 @@ impl Village {
             }
         }
         Ok(())
-    }
-}
-
-impl Recorded {
-    fn take(&self, line: &str) {
-        // A process that is killed may die within a line.
-        let Ok(event) = Event::parse(line) else {
-            return;
-        };
-        self.ended
-            .fetch_add(u64::from(event.is_end()), Ordering::Relaxed);
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.push(event);
     }
 }
 
@@ -359,36 +377,12 @@ impl Worker {
     }
 }
 
-impl Running {
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            // It is ours and not waited for: it is there.
-            let _ = kill_process(pid, signal);
-        }
+/// Lists take each other's place: enough of them for all that is appended.
+fn generations(options: &Options) -> usize {
+    match options.workload {
+        Workload::Lists => 20 + (options.transactions / 300) as usize,
+        Workload::Registers => 1,
     }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Starts a process, and what it says.
-fn start(mut command: Command) -> Outcome<(Running, mpsc::Receiver<String>)> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn()?;
-    let stdin = child.stdin.take();
-    let stdout = child.stdout.take();
-    let running = Running { child, stdin };
-    let (sender, lines) = mpsc::channel();
-    let stdout = BufReader::new(stdout.ok_or("no standard output")?);
-    thread::spawn(move || {
-        let mut lines = stdout.lines().map_while(Result::ok);
-        lines.try_for_each(|line| sender.send(line).ok())
-    });
-    Ok((running, lines))
 }
 
 fn workload_name(workload: Workload) -> &'static str {

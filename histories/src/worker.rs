@@ -2,27 +2,24 @@
 //! they began and how it ended.
 
 use crate::dice::Dice;
-use crate::{Outcome, Workload};
+use crate::place::Ways;
+use crate::{Outcome, Workload, planted};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufRead, Read, Write};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{
-    CommitId, Error, ErrorKind, JoinConfig, Member, Outcome as Ended, Reference, Result, Session,
-    Stamp, Transaction,
+    CommitId, Error, ErrorKind, Member, Outcome as Ended, Reference, Result, Session, Stamp,
+    Transaction,
 };
 
 /// What a worker is told. Its keys come on standard input, in one line; when that ends, it comes to an end.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where to join; several are several homes
-    #[arg(long, required = true)]
-    via: Vec<String>,
-    #[arg(long)]
-    identity: PathBuf,
+    #[command(flatten)]
+    ways: Ways,
     #[arg(long, value_enum)]
     workload: Workload,
     /// The number of its first session
@@ -35,31 +32,41 @@ pub(crate) struct Options {
     /// Of a hundred transactions, those that are strict
     #[arg(long)]
     strict: u64,
+    /// Writes nothing
+    #[arg(long)]
+    reads_only: bool,
     /// Reads every key once, strictly, and ends
     #[arg(long)]
     last: bool,
+    /// Plants this bug
+    #[arg(long)]
+    bug: Option<String>,
 }
 
 /// Keys that are used at a time, every other one of the same home.
-pub(crate) const SLOTS: usize = 12;
+pub(crate) const SLOTS: usize = 24;
 /// Lists end at about this length, and another key takes their place.
 const LIST_LEN_MAX: usize = 24;
-const KEYS_OF_A_TRANSACTION_MAX: u64 = 4;
+/// Readers hinder nobody, so they may be long.
+const KEYS_OF_A_READER_MAX: u64 = 24;
+const KEYS_OF_A_WRITER_MAX: u64 = 4;
 const READ_ONLY_PERCENT: u64 = 40;
 const THINK_MS_MAX: u64 = 3;
 /// So impatient that outcomes have to be asked for.
 const IMPATIENCE: Duration = Duration::from_millis(400);
 /// An outcome that is not known by then is recorded as unknown.
 const ASKING_TIME_MAX: Duration = Duration::from_secs(90);
+/// At where it is joined.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What a worker says besides its transactions.
+pub(crate) const TURNED: &str = "turned";
+pub(crate) const CARRIES: &str = "carries";
 
 pub(crate) fn run(options: &Options) -> Outcome<()> {
-    let mut config = JoinConfig::new(&options.via[0]);
-    for home in &options.via[1..] {
-        config = config.and_home(home);
+    if let Some(bug) = &options.bug {
+        planted::plant(bug)?;
     }
-    let config = config.identity(&options.identity);
-    let config = config.name(format!("worker-{}", options.process));
-    let member = Member::join(config.join_timeout(Duration::from_secs(60)))?;
+    let member = options.ways.join(format!("worker-{}", options.process))?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let names: Vec<String> = serde_json::from_str(&line)?;
@@ -84,6 +91,9 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
                 false => program.run_until(over),
             });
         }
+        if options.ways.place.has_neighbours() {
+            scope.spawn(|| tell_turns(&member, &over));
+        }
         if !options.last {
             // However it ends, it is an end.
             let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
@@ -91,6 +101,32 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         }
     });
     Ok(())
+}
+
+/// Says when the member turns to another redirector, and when it begins to carry one for others.
+fn tell_turns(member: &Member, over: &AtomicBool) {
+    let (mut at, mut carries) = (member.site().address, false);
+    while !over.load(Ordering::Relaxed) {
+        thread::sleep(LOOK_EVERY);
+        let site = member.site();
+        if site.address.is_some() && site.address != at {
+            say(&json!({"type": TURNED}));
+            at = site.address;
+        }
+        // It is joined there itself.
+        let now_carries = site.carried > 1;
+        if now_carries && !carries {
+            say(&json!({"type": CARRIES}));
+        }
+        carries = now_carries;
+    }
+}
+
+/// Nobody listens: then there is nothing to go on for.
+fn say(line: &Value) {
+    if writeln!(std::io::stdout().lock(), "{line}").is_err() {
+        std::process::exit(0);
+    }
 }
 
 /// Values tell who wrote them: no two writes are alike.
@@ -139,13 +175,17 @@ impl Program<'_> {
 
     fn plan(&mut self) -> Vec<Step> {
         let mut slots = Vec::new();
-        for _ in 0..=self.dice.below(KEYS_OF_A_TRANSACTION_MAX) {
+        let only_reads = self.options.reads_only || self.dice.percent(READ_ONLY_PERCENT);
+        let keys_max = match only_reads {
+            true => KEYS_OF_A_READER_MAX,
+            false => KEYS_OF_A_WRITER_MAX,
+        };
+        for _ in 0..=self.dice.below(keys_max) {
             let slot = self.dice.index(SLOTS);
             if !slots.contains(&slot) {
                 slots.push(slot);
             }
         }
-        let only_reads = self.dice.percent(READ_ONLY_PERCENT);
         let mut steps = Vec::new();
         for slot in slots {
             let key = self.generations[slot] * SLOTS + slot;
@@ -258,13 +298,11 @@ impl Program<'_> {
             "time": nanoseconds(),
             "type": what,
             "process": self.process,
+            "place": self.options.ways.place.name(),
             "value": steps,
             "stamp": stamp,
         });
-        // Nobody listens: then there is nothing to go on for.
-        if writeln!(std::io::stdout().lock(), "{line}").is_err() {
-            std::process::exit(0);
-        }
+        say(&line);
     }
 
     fn step(&self, step: &Step, is_done: bool) -> Value {
