@@ -11,7 +11,7 @@ BENCHES ?= cached_read cached_pages_memory directory_memory village
 BROKEN ?= VoteNotLocked InvalidationLost VersionsIgnored EvidenceRewritten ReadsNotReported \
 	DroppedNotInvalidated SentBeforeEntered OwnCopyOnly LabelIgnored WatermarkNotAwaited WatermarkPassesVote
 MODEL ?=
-TRANSACTIONS ?= 80000
+TRANSACTIONS ?= 90000
 BROKEN_TRANSACTIONS ?= 3000
 OPERATIONS_MIN ?= 1000000
 PYTHON ?=
@@ -58,7 +58,7 @@ kill: ## Homes are killed under load fifty times, one and then two: make kill RO
 trace: ## A trace of system calls: every acknowledgement comes after a sync (needs strace)
 	$(CARGO) test -p thorp-cli --test trace_syncs -- --nocapture
 
-histories: ## What real processes did under faults, judged by another's checker; broken builds are rejected: make histories TRANSACTIONS=80000
+histories: ## What real processes did under faults, judged by another's checker; broken builds are rejected: make histories TRANSACTIONS=90000
 	$(CARGO) build --release -p thorp-cli -p thorp-histories
 	$(CARGO) build --release -p thorp-cli -p thorp-histories --features thorp-cli/planted-bugs,thorp-histories/planted-bugs \
 		--target-dir $(BUILT)/planted --config 'profile.release.lto="off"'
