@@ -95,7 +95,7 @@ pub const WAITING_PER_PAGE_MAX: usize = 4096;
 pub const ALIVE_MS: u64 = 1_000;
 
 /// So many of its own periods without a word from a neighbour make a node give
-/// it up. The bytes of a long frame count while it arrives.
+/// it up. The bytes of a long frame count while enough of them arrive.
 pub const ALIVE_MISSED_MAX: u32 = 15;
 
 /// The shortest period that a configuration may ask for.
@@ -229,6 +229,10 @@ pub const PARTICIPANTS_MAX: usize = 16;
 
 /// Votes that a home keeps: in doubt, or not yet heard of by every home (rule 10).
 pub const VOTES_MAX: usize = 65_536;
+
+/// Bytes of the parts that a home has voted for and that may still become commits: a few members'
+/// largest ones. Once a part has ended, only how it ended is kept.
+pub const VOTES_BYTES_MAX: usize = 256 << 20;
 
 /// How long a home waits for the outcome of what it voted for before it asks
 /// the other homes (rule 10).

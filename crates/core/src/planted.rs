@@ -61,6 +61,10 @@ bugs! {
     ReaderAboveCeiling,
     /// Rule 10: a vote is not logged: a home that restarts has forgotten it.
     VoteForgotten,
+    /// Rules 10 and 11: a member is heard that speaks of another's commits.
+    OthersHeard,
+    /// Rule 10: a vote is kept though every home has heard how it ended.
+    VoteKept,
     /// Rule 10: a member is believed at what stamp its transaction is committed.
     DecisionBelieved,
     /// Rule 10: what a vote read and wrote is not locked.

@@ -17,17 +17,25 @@ use thorp_core::message::{
 pub struct Rogue {
     prng: Prng,
     member: MemberId,
+    /// A member that it would like to be.
+    other: MemberId,
     /// Children of its parent: limits are for each of them.
     neighbours: usize,
     homes: Vec<HomeId>,
 }
 
 impl Rogue {
-    /// A rogue among so many other children, and what homes there are.
-    pub fn new(mut prng: Prng, neighbours: usize, homes: Vec<HomeId>) -> Self {
+    /// A rogue of this name, and another member's; among so many other children, and what homes there are.
+    pub fn new(
+        prng: Prng,
+        [member, other]: [MemberId; 2],
+        neighbours: usize,
+        homes: Vec<HomeId>,
+    ) -> Self {
         Rogue {
             homes,
-            member: MemberId(prng.wide()),
+            member,
+            other,
             neighbours: neighbours + 5,
             prng,
         }
@@ -54,7 +62,8 @@ impl Rogue {
         let Down::Begin { home, epoch, .. } = message else {
             return;
         };
-        match self.prng.below(7) {
+        match self.prng.below(8) {
+            6 => self.speak_for_another(*edge, *home, out),
             5 => self.register(*edge, *home, out),
             0 => self.fetch_all(*edge, *home, *epoch, out),
             1 => self.call_all(*edge, *home, out),
@@ -185,6 +194,45 @@ impl Rogue {
                     },
                 );
             }
+        }
+    }
+
+    /// Ends what another member has begun, or may begin.
+    fn speak_for_another(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+        let registration = Registration(self.prng.below(5));
+        for sequence in 1..=20 {
+            let commit = CommitId {
+                member: self.other,
+                sequence,
+            };
+            let call = CallId {
+                member: self.other,
+                number: sequence,
+            };
+            out.up(
+                edge,
+                match self.prng.below(3) {
+                    0 => Up::Settled {
+                        home,
+                        commit,
+                        registration,
+                    },
+                    1 => Up::Call {
+                        call,
+                        home,
+                        request: Request::Outcome {
+                            commit,
+                            registration,
+                        },
+                    },
+                    _ => Up::Decide {
+                        home,
+                        commit,
+                        registration,
+                        decision: Decision::Abort,
+                    },
+                },
+            );
         }
     }
 

@@ -80,6 +80,8 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::ToldBeforeDurable, "trap-10-told-before-durable"),
     (Bug::VoteForgotten, "in-doubt-asks"),
     (Bug::DecisionBelieved, "decided-by-a-rogue"),
+    (Bug::OthersHeard, "decided-by-another"),
+    (Bug::VoteKept, "in-doubt-last-to-hear"),
     (Bug::VoteNotLocked, "trap-14-deadlock"),
     (Bug::VoteNotLocked, "two-homes-one-says-no"),
     (Bug::VoteTimesOut, "trap-11-no-one-times-out"),

@@ -93,7 +93,9 @@ impl Home {
         if request.bytes() > COMMIT_BYTES_MAX || request.builds_on.len() > BUILDS_ON_MAX {
             return Err(InvalidCommit::TooLarge.into());
         }
-        if !self.room && !part.writes.is_empty() {
+        // A vote is logged, too, and so is how it ends, also where nothing is written.
+        let is_logged = !part.writes.is_empty() || !request.with.is_empty();
+        if !self.room && is_logged {
             return Err(NotNow::Refused(Refusal::Full));
         }
         if self.mob_is_full() && !part.writes.is_empty() {

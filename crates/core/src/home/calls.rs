@@ -47,7 +47,13 @@ impl Home {
         request: Request,
         out: &mut Out,
     ) {
+        let is_own = |registration| self.outcomes.registration(call.member) == Some(registration);
         let result = match request {
+            Request::Stage { registration, .. } | Request::Unstage { registration, .. }
+                if !is_own(registration) =>
+            {
+                Err(CallError::NotRegistered)
+            }
             Request::Watermark { at_least } => {
                 return self.asked_for_watermark(now, edge, call, at_least, out);
             }
@@ -268,9 +274,6 @@ impl Home {
         let pages = check_piece(piece)?;
         if self.segments.get(piece.segment).is_none() {
             return Err(CallError::NoSuchSegment);
-        }
-        if !self.outcomes.is_known(piece.registration) {
-            return Err(CallError::NotRegistered);
         }
         // Its pages, and the records of the value and of the segment.
         let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();

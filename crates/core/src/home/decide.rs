@@ -43,6 +43,7 @@ impl Home {
             }
             if !self.clock.may_be_told(now.wall, stamp) {
                 out.note(Note::DecisionDoubted);
+                vote.doubted = Some(stamp);
                 vote.ask_at = now.mono;
                 return;
             }

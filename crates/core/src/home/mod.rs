@@ -254,6 +254,7 @@ impl Home {
             ("registrations", self.outcomes.len()),
             ("votes", self.votes.len()),
             ("in_doubt", self.votes.in_doubt()),
+            ("in_doubt_bytes", self.votes.open_bytes()),
             ("segments", self.segments.len()),
             ("staged", self.staging.len()),
             ("pending", self.pending.len()),
@@ -319,8 +320,12 @@ impl Home {
     }
 
     fn received(&mut self, now: Now, edge: EdgeId, message: Up, out: &mut Out) {
-        if self.children.get(edge).is_none() {
+        let Some(child) = self.children.get(edge) else {
             return self.asked_by_other(now, edge, message, out);
+        };
+        let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
+        if child.kind == NodeKind::Member && !is_own {
+            return self.cut_off(edge, "it speaks for another member", out);
         }
         match message {
             Up::Fetch {

@@ -51,6 +51,8 @@ pub struct HomeConfig {
     pub parked_max: usize,
     /// Bytes of such commits and of the pages that they keep in memory.
     pub parked_bytes_max: usize,
+    /// Bytes of parts that were voted for and may still become commits.
+    pub votes_bytes_max: usize,
     /// Members whose outcomes are remembered.
     pub registrations_max: usize,
     /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
@@ -82,6 +84,7 @@ impl HomeConfig {
             pending_bytes_max: limits::PENDING_BYTES_MAX,
             parked_max: limits::PARKED_MAX,
             parked_bytes_max: limits::PARKED_BYTES_MAX,
+            votes_bytes_max: limits::VOTES_BYTES_MAX,
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
             staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,

@@ -54,11 +54,6 @@ impl Outcomes {
         self.by_member.get(&member).copied()
     }
 
-    /// Whether a registration is remembered.
-    pub(super) fn is_known(&self, registration: Registration) -> bool {
-        self.members.contains_key(&registration)
-    }
-
     /// Registered members.
     pub(super) fn len(&self) -> usize {
         self.members.len()

@@ -55,12 +55,19 @@ impl Staging {
         }
     }
 
-    /// A value of a member that has not been heard of for so long.
-    fn untouched(&self, now: Now, silent_ms_max: u64) -> Option<(Registration, u64)> {
-        let (touched, registration) = *self.by_touch.first()?;
-        if now.mono.since(touched) < silent_ms_max {
-            return None;
-        }
+    /// A value of a member that has not been heard of for so long, and may go.
+    fn untouched(
+        &self,
+        now: Now,
+        silent_ms_max: u64,
+        may_go: impl Fn(Registration) -> bool,
+    ) -> Option<(Registration, u64)> {
+        let is_silent = |touched: Millis| now.mono.since(touched) >= silent_ms_max;
+        let mut silent = self
+            .by_touch
+            .iter()
+            .take_while(|(touched, _)| is_silent(*touched));
+        let (_, registration) = *silent.find(|(_, registration)| may_go(*registration))?;
         let all = (registration, 0)..=(registration, u64::MAX);
         self.values.range(all).map(|(key, _)| *key).next()
     }
@@ -138,12 +145,13 @@ impl Home {
     /// for it makes some.
     pub(super) fn expire_staged(&mut self, now: Now, out: &mut Out) {
         let silent_ms_max = self.config.staged_silent_ms_max;
-        let Some((registration, token)) = self.staging.untouched(now, silent_ms_max) else {
-            return;
-        };
-        if self.is_busy() || self.votes.concern_open(registration) {
+        if self.is_busy() {
             return;
         }
+        let may_go = |registration| !self.votes.concern_open(registration);
+        let Some((registration, token)) = self.staging.untouched(now, silent_ms_max, may_go) else {
+            return;
+        };
         out.note(Note::StagedExpired);
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);

@@ -25,6 +25,8 @@ pub(super) struct Vote {
     /// Other ways by which it came up: who keeps something for it there hears how it ended.
     pub(super) also: BTreeSet<EdgeId>,
     pub(super) state: State,
+    /// The stamp of a decision that this home's clock does not believe, or not yet.
+    pub(super) doubted: Option<Stamp>,
     /// Pages that the decision waits for: they stay in memory.
     pub(super) needs: BTreeSet<PageId>,
     locks: Locks,
@@ -60,6 +62,7 @@ impl Vote {
             edge: None,
             also: BTreeSet::new(),
             state: State::InDoubt,
+            doubted: None,
             needs: BTreeSet::new(),
             locks,
             since: now,
@@ -113,6 +116,13 @@ impl Vote {
         records::put(Table::Meta, self.key(), &record)
     }
 
+    /// What was voted on is not needed any more.
+    fn forget_part(&mut self) {
+        let part = &mut self.request.part;
+        (part.reads, part.writes) = (Vec::new(), Vec::new());
+        self.request.builds_on = Vec::new();
+    }
+
     fn names_staged(&self, of: Overflow) -> bool {
         let ops = self.request.part.writes.iter().flat_map(|w| &w.slots);
         ops.map(|(_, op)| op).any(|op| match op {
@@ -134,6 +144,8 @@ pub(super) struct Votes {
     by_commit: BTreeMap<CommitId, Vote>,
     /// Those that hold locks: they may still become commits.
     open: BTreeSet<CommitId>,
+    /// Bytes of them.
+    open_bytes: usize,
     /// The same, by the pages where they hold them.
     locked: BTreeMap<PageId, BTreeSet<CommitId>>,
 }
@@ -147,6 +159,11 @@ impl Votes {
     /// How many may still become commits.
     pub(super) fn in_doubt(&self) -> usize {
         self.open.len()
+    }
+
+    /// Bytes of those.
+    pub(super) fn open_bytes(&self) -> usize {
+        self.open_bytes
     }
 
     /// A vote.
@@ -169,6 +186,7 @@ impl Votes {
         let id = vote.request.id;
         if vote.holds_locks() {
             self.open.insert(id);
+            self.open_bytes += vote.request.bytes();
             for page in vote.locks.pages() {
                 self.locked.entry(page).or_default().insert(id);
             }
@@ -182,18 +200,23 @@ impl Votes {
         if let Some(outcome) = record.ended {
             vote.state = State::Ended(outcome);
             vote.ask_at = now.plus(UNSETTLED_MS);
+            vote.forget_part();
         }
         self.insert(vote);
     }
 
-    /// A vote has ended: its locks go, its outcome stays for the other homes.
+    /// A vote has ended: its locks and all that it said go, its outcome stays for the other homes.
     pub(super) fn end(&mut self, commit: CommitId, outcome: Outcome, now: Millis) -> Option<Op> {
         let vote = self.by_commit.get_mut(&commit)?;
         vote.state = State::Ended(outcome);
         vote.needs.clear();
         vote.ask_at = now.plus(UNSETTLED_MS);
-        self.open.remove(&commit);
-        for page in vote.locks.pages() {
+        if self.open.remove(&commit) {
+            self.open_bytes -= vote.request.bytes();
+        }
+        let locks = core::mem::take(&mut vote.locks);
+        vote.forget_part();
+        for page in locks.pages() {
             if let Some(votes) = self.locked.get_mut(&page) {
                 votes.remove(&commit);
                 if votes.is_empty() {

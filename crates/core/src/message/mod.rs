@@ -151,6 +151,22 @@ impl Up {
             | Up::Watch { home, .. } => *home,
         }
     }
+
+    /// Whether a member says it for itself: the commits and calls that it names are its own. A site passes on what others say.
+    pub fn is_own(&self, member: MemberId) -> bool {
+        match self {
+            Up::Commit(request) => request.id.member == member,
+            Up::Decide { commit, .. } | Up::Settled { commit, .. } => commit.member == member,
+            Up::Call { call, request, .. } => {
+                let asks_for_own = match request {
+                    Request::Outcome { commit, .. } => commit.member == member,
+                    _ => true,
+                };
+                call.member == member && asks_for_own
+            }
+            _ => true,
+        }
+    }
 }
 
 /// From parent to child. All but [`Down::Peer`] are the stream of their home

@@ -102,13 +102,9 @@ impl Redirector {
     }
 
     fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
-        // What it wrote stays kept: its neighbours get that if it commits (rule 13).
-        let gone = self.commits.extract_if(.., |_, from| from.edge == edge);
-        // But the outcome of several homes' parts is told to whoever decides, wherever it is then: perhaps not here.
-        for ((home, commit), _) in gone.filter(|(_, from)| from.shared) {
-            self.kept.drop_commit(home, commit);
-            self.passing.commit_ended(home, commit);
-        }
+        // What it wrote stays kept: its neighbours get that if it commits (rule 13). And it stays on its way up:
+        // every way that a commit came hears how it ended.
+        self.commits.retain(|_, from| !from.went(edge));
         self.calls.retain(|(_, from), _| *from != edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {

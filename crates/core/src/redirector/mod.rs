@@ -181,11 +181,44 @@ impl Core for Redirector {
 }
 
 /// Where a commit on its way up came from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Origin {
+    /// The last way: its delivery goes there.
     edge: EdgeId,
-    /// It is one of several homes' parts: its outcome may go another way.
-    shared: bool,
+    /// Other ways that it came, and that are there yet: what keeps something for it there hears how it ended.
+    also: BTreeSet<EdgeId>,
+}
+
+impl Origin {
+    fn new(edge: EdgeId) -> Self {
+        Origin {
+            edge,
+            also: BTreeSet::new(),
+        }
+    }
+
+    fn came_by(&mut self, edge: EdgeId) {
+        self.also.insert(core::mem::replace(&mut self.edge, edge));
+        self.also.remove(&edge);
+    }
+
+    /// An edge is gone; whether it was the last one.
+    fn went(&mut self, edge: EdgeId) -> bool {
+        self.also.remove(&edge);
+        if self.edge != edge {
+            return false;
+        }
+        match self.also.pop_first() {
+            Some(other) => self.edge = other,
+            None => return true,
+        }
+        false
+    }
+
+    fn edges(&self) -> impl Iterator<Item = EdgeId> {
+        let also = self.also.iter().copied();
+        also.chain([self.edge])
+    }
 }
 
 impl Redirector {
@@ -289,8 +322,12 @@ impl Redirector {
         if self.above.contains_key(&edge) {
             return out.close(edge, "a parent sent up");
         }
-        if !self.below.contains_key(&edge) {
+        let Some(child) = self.below.get(&edge) else {
             return out.note(Note::OtherEpochDropped);
+        };
+        let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
+        if child.kind == NodeKind::Member && !is_own {
+            return self.cut_off(edge, "it speaks for another member", out);
         }
         match message {
             Up::Fetch {
@@ -410,8 +447,7 @@ impl Redirector {
             request.part.evidence = proxy.up.position;
         }
         self.kept.put(home, id, &request.part.writes, out);
-        let shared = !request.with.is_empty();
-        self.commits.insert((home, id), Origin { edge, shared });
+        self.came_by((home, id), edge);
         self.passing.commit(home, id, bytes);
         out.up(up, Up::Commit(request));
     }
@@ -424,9 +460,15 @@ impl Redirector {
             return out.note(Note::ChildLimited);
         }
         if self.pass_up(commit.0, message, out) {
-            let origin = Origin { edge, shared: true };
-            self.commits.insert(commit, origin);
+            self.came_by(commit, edge);
         }
+    }
+
+    fn came_by(&mut self, commit: (HomeId, CommitId), edge: EdgeId) {
+        let origin = self.commits.entry(commit);
+        origin
+            .and_modify(|origin| origin.came_by(edge))
+            .or_insert_with(|| Origin::new(edge));
     }
 
     fn is_member(&self, edge: EdgeId) -> bool {

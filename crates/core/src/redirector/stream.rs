@@ -108,10 +108,11 @@ impl Redirector {
                 }
             }
             Down::Voted { home, commit, .. } => {
-                // The rest may go another way, and nothing of it come here.
                 self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
-                    out.down(from.edge, message);
+                    for edge in from.edges() {
+                        out.down(edge, message.clone());
+                    }
                 }
             }
             Down::Refused {
@@ -264,7 +265,8 @@ impl Redirector {
             commit,
             mut changes,
         } = step;
-        let origin = commit.and_then(|id| Some((self.commits.remove(&(home, id))?.edge, id)));
+        let from = commit.and_then(|id| self.commits.remove(&(home, id)));
+        let origin = commit.zip(from.as_ref()).map(|(id, from)| (from.edge, id));
         if let Some(commit) = commit {
             self.passing.commit_ended(home, commit);
             self.kept.fill(home, commit, &mut changes);
@@ -282,6 +284,12 @@ impl Redirector {
             }
         }
         proxy.deliver(position, stamp, changes, origin, out);
+        if let Some((commit, from)) = commit.zip(from) {
+            let outcome = Outcome::Committed { position, stamp };
+            for edge in from.also {
+                tell(edge, home, commit, outcome.clone(), out);
+            }
+        }
         // New values may be longer than the old ones (rule 15).
         proxy.shrink(out);
         proxy.caught_up(now, out);
@@ -305,7 +313,9 @@ impl Redirector {
         self.passing.commit_ended(home, commit);
         self.kept.drop_commit(home, commit);
         if let Some(from) = self.commits.remove(&(home, commit)) {
-            tell(from.edge, home, commit, outcome, out);
+            for edge in from.edges() {
+                tell(edge, home, commit, outcome.clone(), out);
+            }
         }
     }
 }

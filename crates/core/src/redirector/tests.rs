@@ -6,7 +6,7 @@ use crate::ids::{
     CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, Peer, Position, Registration,
     Stamp,
 };
-use crate::message::{Decision, Down, Message, Up};
+use crate::message::{CommitRequest, Decision, Down, Message, Part, Participant, Up};
 use crate::note::Note;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -99,4 +99,115 @@ fn what_a_child_decides_is_bounded() {
             .iter()
             .any(|effect| matches!(effect, Effect::Send(edge, _) if *edge == ABOVE))
     );
+}
+
+/// A commit of a child, or of somebody below a site: at this home alone, or at others, too.
+fn commit(from: EdgeId, member: EdgeId, homes: u32) -> Input {
+    let registration = Registration(1);
+    let with = (1..=homes).map(|home| Participant {
+        home: HomeId(home),
+        registration,
+    });
+    let request = CommitRequest {
+        id: id_of(member),
+        registration,
+        part: Part {
+            home: HOME,
+            evidence: Position(1),
+            reads: Vec::new(),
+            writes: Vec::new(),
+        },
+        with: with.collect(),
+        builds_on: Vec::new(),
+        after: Stamp::default(),
+    };
+    Input::Received {
+        edge: from,
+        message: Message::Up(Up::Commit(request)),
+    }
+}
+
+fn id_of(member: EdgeId) -> CommitId {
+    CommitId {
+        member: MemberId(u128::from(member.0)),
+        sequence: 1,
+    }
+}
+
+fn from_above(message: Down) -> Input {
+    Input::Received {
+        edge: ABOVE,
+        message: Message::Down(message),
+    }
+}
+
+fn told() -> Input {
+    from_above(Down::Told {
+        home: HOME,
+        commit: id_of(CHILD),
+        position: Position(2),
+        stamp: Stamp::default(),
+    })
+}
+
+fn size(redirector: &Redirector, table: &str) -> usize {
+    let sizes = redirector.sizes();
+    let found = sizes.iter().find(|(name, _)| *name == table);
+    found.expect("a table").1
+}
+
+/// Or who comes again and again would fill the queue to the parent.
+#[test]
+fn a_child_that_goes_takes_nothing_off_the_way_up() {
+    for homes in [0, 2] {
+        let mut redirector = redirector();
+        tell(&mut redirector, commit(CHILD, CHILD, homes));
+        let under_way = size(&redirector, "upward_bytes");
+        assert!(under_way > 0);
+        tell(&mut redirector, Input::Disconnected { edge: CHILD });
+        assert_eq!(size(&redirector, "upward_bytes"), under_way);
+        assert_eq!(size(&redirector, "commits"), 0);
+        tell(&mut redirector, told());
+        assert_eq!(size(&redirector, "upward_bytes"), 0);
+    }
+}
+
+/// A member moves from one site to another, all below this one.
+#[test]
+fn every_way_that_a_commit_came_hears_how_it_ended() {
+    const SITES: [EdgeId; 3] = [EdgeId(5), EdgeId(6), EdgeId(7)];
+    let mut redirector = redirector();
+    for site in SITES {
+        let came = connected(site, Direction::Down, NodeKind::Redirector);
+        tell(&mut redirector, came);
+        tell(&mut redirector, commit(site, CHILD, 2));
+    }
+    tell(&mut redirector, Input::Disconnected { edge: SITES[2] });
+    let mut heard = |input: Input| -> Vec<EdgeId> {
+        let effects = tell(&mut redirector, input);
+        let to = effects.iter().filter_map(|effect| match effect {
+            Effect::Send(to, Message::Down(Down::Voted { .. } | Down::Told { .. })) => Some(*to),
+            _ => None,
+        });
+        let mut to: Vec<EdgeId> = to.collect();
+        to.sort();
+        to
+    };
+    let voted = from_above(Down::Voted {
+        home: HOME,
+        commit: id_of(CHILD),
+        stamp: Stamp::default(),
+    });
+    assert_eq!(heard(voted), SITES[..2]);
+    assert_eq!(heard(told()), SITES[..2]);
+    assert_eq!(size(&redirector, "commits"), 0);
+}
+
+#[test]
+fn a_member_speaks_for_itself() {
+    let mut redirector = redirector();
+    let effects = tell(&mut redirector, commit(CHILD, EdgeId(7), 0));
+    let is_closed = |effect: &Effect| matches!(effect, Effect::Close(edge, _) if *edge == CHILD);
+    assert!(effects.iter().any(is_closed), "{effects:?}");
+    assert_eq!(size(&redirector, "upward_bytes"), 0);
 }

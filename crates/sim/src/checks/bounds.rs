@@ -123,6 +123,7 @@ pub fn check_rest(world: &World) -> Checked {
                     | "redirecting"
                     | "reported"
                     | "in_doubt"
+                    | "in_doubt_bytes"
                     | "upward_bytes"
             );
             demand!(

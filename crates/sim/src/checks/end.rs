@@ -8,7 +8,7 @@ use crate::world::World;
 use std::collections::BTreeSet;
 use thorp_core::door::{Answer, Ask, Input};
 use thorp_core::ids::{EdgeId, EntryNo, HomeId, NodeKind, PageId, Place, Ticket};
-use thorp_core::limits::ENTERINGS_MAX;
+use thorp_core::limits::{ENTERINGS_MAX, IN_DOUBT_RETRY_MS, UNSETTLED_MS};
 use thorp_core::message::Outcome;
 
 /// Looks at everything.
@@ -17,6 +17,7 @@ pub fn check(world: &mut World) -> Checked {
     joint::check(world)?;
     bounds::check_rest(world)?;
     removed_pages_go(world)?;
+    votes_are_forgotten(world)?;
     for no in (0..world.nodes.len()).map(NodeNo) {
         validity::check(world, no)?;
         cache::check(world, no)?;
@@ -51,6 +52,32 @@ fn removed_pages(world: &World) -> Option<PageId> {
         let (home, disk) = node.home.as_ref()?;
         let truth = world.truths.get(home)?;
         disk.pages().find(|page| truth.is_removed(page.segment))
+    })
+}
+
+/// What every home knows to have ended is kept by none: at the latest when it was asked for.
+fn votes_are_forgotten(world: &mut World) -> Checked {
+    let until = UNSETTLED_MS + 10 * IN_DOUBT_RETRY_MS;
+    for _ in 0..until / 1_000 {
+        if voting(world).is_none() {
+            return Ok(());
+        }
+        world.run_for(1_000)?;
+    }
+    let voting = voting(world);
+    demand!(
+        voting.is_none(),
+        "leak",
+        "votes are kept for ever: {voting:?}"
+    );
+    Ok(())
+}
+
+fn voting(world: &World) -> Option<(&str, usize)> {
+    world.nodes.iter().find_map(|node| {
+        let sizes = node.machine.as_ref()?.sizes();
+        let (_, votes) = sizes.iter().find(|(table, _)| *table == "votes")?;
+        (*votes > 0).then_some((node.name.as_str(), *votes))
     })
 }
 

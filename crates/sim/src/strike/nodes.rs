@@ -8,7 +8,7 @@ use crate::rogue::Rogue;
 use crate::time::NodeNo;
 use crate::world::World;
 use thorp_core::door::Input;
-use thorp_core::ids::{NodeKind, Place};
+use thorp_core::ids::{MemberId, NodeKind, Place};
 use thorp_core::message::{CommitRequest, Message, Outcome, Up};
 
 /// Milliseconds that a node may stop reading.
@@ -174,9 +174,14 @@ impl World {
         let no = self.add_node(NodeKind::Member, usize::MAX, vec![parent], None);
         let children = self.edges.values().filter(|edge| edge.parent == parent);
         let homes = self.truths.keys().copied().collect();
-        let rogue = Rogue::new(self.fault_prng.fork(), children.count(), homes);
+        let neighbours = children.count();
         self.node(no).rogue = true;
         self.start(no)?;
+        let members = self.nodes.iter().filter(|node| node.resident.is_some());
+        let members: Vec<MemberId> = members.map(|node| node.id).collect();
+        let own = self.nodes[no.0].id;
+        let other = self.fault_prng.pick(&members).copied().unwrap_or(own);
+        let rogue = Rogue::new(self.fault_prng.fork(), [own, other], neighbours, homes);
         self.node(no).machine = Some(Machine::Rogue(rogue));
         self.node(no).resident = None;
         let ms = self.fault_prng.range(300, 3_000);

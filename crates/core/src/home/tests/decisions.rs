@@ -3,10 +3,8 @@
 
 use super::world::{HOME, SITE, World, create, inline, on, page, write};
 use crate::change::{Blob, NewValue};
-use crate::door::{Direction, Input};
-use crate::ids::{
-    CommitId, EdgeId, Epoch, HomeId, MemberId, NodeKind, Peer, Position, SegmentId, Stamp,
-};
+use crate::door::Direction;
+use crate::ids::{CommitId, EdgeId, HomeId, NodeKind, Position, SegmentId, Stamp};
 use crate::limits::{
     COMMITS_IN_FLIGHT_MAX, DECIDED_AHEAD_MS_MAX, HEARTBEAT_MS, OVERFLOW_CHUNK_BYTES,
 };
@@ -14,20 +12,26 @@ use crate::message::{
     Decision, Down, Message, PageWrites, Participant, Refusal, Request, Response, Up,
 };
 use crate::note::Note;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-const OTHER: HomeId = HomeId(2);
-const TO_OTHER: EdgeId = EdgeId(7);
-const MEMBER: EdgeId = EdgeId(8);
+pub(super) const OTHER: HomeId = HomeId(2);
+pub(super) const TO_OTHER: EdgeId = EdgeId(7);
+pub(super) const MEMBER: EdgeId = EdgeId(8);
 
 /// A home that has voted for a part that writes an object of a page.
-fn voted(world: &mut World, number: u32) -> (CommitId, Stamp) {
+pub(super) fn voted(world: &mut World, number: u32) -> (CommitId, Stamp) {
     voted_for(world, vec![on(page(number), vec![write(0, 8)])])
 }
 
-fn voted_for(world: &mut World, writes: Vec<PageWrites>) -> (CommitId, Stamp) {
+pub(super) fn voted_for(world: &mut World, writes: Vec<PageWrites>) -> (CommitId, Stamp) {
+    let id = asked_for(world, writes);
+    let stamp = world.vote(id).expect("a vote");
+    (id, stamp)
+}
+
+/// A home that is asked to vote for a part.
+pub(super) fn asked_for(world: &mut World, writes: Vec<PageWrites>) -> CommitId {
     let evidence = world.home.durable();
     let mut request = world.request(evidence, Vec::new(), writes);
     let registration = world.registration;
@@ -35,11 +39,10 @@ fn voted_for(world: &mut World, writes: Vec<PageWrites>) -> (CommitId, Stamp) {
     request.with = Vec::from(with);
     let id = world.send(request);
     world.sync();
-    let stamp = world.vote(id).expect("a vote");
-    (id, stamp)
+    id
 }
 
-fn world() -> World {
+pub(super) fn world() -> World {
     let mut world = World::new(|_| {});
     for number in 1..=2 {
         let first = vec![on(page(number), vec![create(0, inline(8))])];
@@ -49,7 +52,7 @@ fn world() -> World {
     world
 }
 
-fn decide(world: &World, commit: CommitId, decision: Decision) -> Up {
+pub(super) fn decide(world: &World, commit: CommitId, decision: Decision) -> Up {
     Up::Decide {
         home: HOME,
         commit,
@@ -58,9 +61,23 @@ fn decide(world: &World, commit: CommitId, decision: Decision) -> Up {
     }
 }
 
-fn commit_at(world: &mut World, id: CommitId, stamp: Stamp) {
+pub(super) fn commit_at(world: &mut World, id: CommitId, stamp: Stamp) {
     let up = decide(world, id, Decision::Commit(stamp));
     world.receive(up);
+}
+
+/// The other home answers what it was asked last.
+pub(super) fn other_answers(world: &mut World, response: Response) {
+    let Some(Up::Call { call, .. }) = world.asked.pop() else {
+        panic!("it is not asked");
+    };
+    let answer = Down::Answer {
+        home: OTHER,
+        call,
+        result: Ok(response),
+    };
+    world.receive_on(TO_OTHER, Message::Down(answer));
+    world.sync();
 }
 
 fn count(world: &World, note: Note) -> usize {
@@ -105,15 +122,7 @@ fn votes_come_to_none_of_these_stamps() {
 fn a_member_that_decides_so_is_cut_off() {
     let mut world = world();
     let (id, _) = voted(&mut world, 1);
-    world.handle(Input::Connected {
-        edge: MEMBER,
-        direction: Direction::Down,
-        peer: Peer {
-            kind: NodeKind::Member,
-            node: MemberId(9),
-            name: String::from("m"),
-        },
-    });
+    world.connect(MEMBER, Direction::Down, NodeKind::Member, id.member);
     let up = decide(&world, id, Decision::Commit(Stamp::default()));
     world.receive_on(MEMBER, Message::Up(up));
     assert_eq!(world.closed, [MEMBER]);
@@ -130,37 +139,12 @@ fn a_stamp_far_above_the_time_is_asked_of_the_other_home() {
     }
     assert_eq!(count(&world, Note::DecisionDoubted), 2);
     assert_eq!(world.size("in_doubt"), 1);
-    world.handle(Input::Connected {
-        edge: TO_OTHER,
-        direction: Direction::Up,
-        peer: Peer {
-            kind: NodeKind::Home,
-            node: MemberId(5),
-            name: String::from("other"),
-        },
-    });
-    let begin = Down::Begin {
-        home: OTHER,
-        name: String::from("other"),
-        epoch: Epoch(0),
-        position: Position(0),
-        watermark: Stamp::default(),
-        silent_ms: 0,
-    };
-    world.receive_on(TO_OTHER, Message::Down(begin));
+    world.other_home(OTHER, TO_OTHER);
     world.wait(HEARTBEAT_MS);
-    let [Up::Call { call, .. }] = world.asked[..] else {
-        panic!("one question: {:?}", world.asked);
-    };
+    assert_eq!(world.asked.len(), 1);
     // Its clock is as wrong as that: homes are believed.
     let clock = vote.clock + 2 * far;
-    let answer = Down::Answer {
-        home: OTHER,
-        call,
-        result: Ok(Response::Voted(Stamp { clock, home: OTHER })),
-    };
-    world.receive_on(TO_OTHER, Message::Down(answer));
-    world.sync();
+    other_answers(&mut world, Response::Voted(Stamp { clock, home: OTHER }));
     assert_eq!(world.outcome(id), Some(Ok(())));
 }
 

@@ -2,4 +2,5 @@
 
 mod admission;
 mod decisions;
+mod votes;
 mod world;

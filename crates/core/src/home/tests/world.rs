@@ -55,6 +55,8 @@ pub(super) struct World {
     epoch: Epoch,
     pub(super) registration: Registration,
     now: u64,
+    /// How far its clock is wrong.
+    pub(super) clock_ms: i64,
     last: u64,
 }
 
@@ -77,20 +79,12 @@ impl World {
             epoch: Epoch(0),
             registration: Registration(0),
             now: 0,
+            clock_ms: 0,
             last: 0,
         };
         world.work(out);
         world.sync();
-        let peer = Peer {
-            kind: NodeKind::Redirector,
-            node: MemberId(2),
-            name: String::from("r"),
-        };
-        world.handle(Input::Connected {
-            edge: SITE,
-            direction: Direction::Down,
-            peer,
-        });
+        world.connect(SITE, Direction::Down, NodeKind::Redirector, MemberId(2));
         let begun = world.sent.iter().find_map(|down| match down {
             Down::Begin { epoch, .. } => Some(*epoch),
             _ => None,
@@ -112,7 +106,9 @@ impl World {
     pub(super) fn handle(&mut self, input: Input) {
         self.now += 1;
         let mut out = Out::new();
-        self.home.handle(now(self.now), input, &mut out);
+        let mut now = now(self.now);
+        now.wall.0 = now.wall.0.saturating_add_signed(self.clock_ms);
+        self.home.handle(now, input, &mut out);
         self.work(out);
     }
 
@@ -165,6 +161,12 @@ impl World {
     /// All that was written becomes durable, and what follows from it.
     pub(super) fn sync(&mut self) {
         while self.sync_one() {}
+    }
+
+    /// Keys and values of a table, as they are durable.
+    pub(super) fn stored(&self, table: Table) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let all = self.disk.0.iter().filter(move |((of, _), _)| *of == table);
+        all.map(|((_, key), value)| (key.as_slice(), value.as_slice()))
     }
 
     pub(super) fn size(&self, table: &str) -> usize {
@@ -302,6 +304,39 @@ impl World {
     pub(super) fn wait(&mut self, ms: u64) {
         self.now += ms;
         self.handle(Input::Tick);
+    }
+
+    /// A way to another home, whose stream begins.
+    pub(super) fn other_home(&mut self, home: HomeId, edge: EdgeId) {
+        self.connect(edge, Direction::Up, NodeKind::Home, MemberId(5));
+        let begin = Down::Begin {
+            home,
+            name: String::from("other"),
+            epoch: Epoch(0),
+            position: Position(0),
+            watermark: Stamp::default(),
+            silent_ms: 0,
+        };
+        self.receive_on(edge, Message::Down(begin));
+    }
+
+    pub(super) fn connect(
+        &mut self,
+        edge: EdgeId,
+        direction: Direction,
+        kind: NodeKind,
+        node: MemberId,
+    ) {
+        let peer = Peer {
+            kind,
+            node,
+            name: String::from("n"),
+        };
+        self.handle(Input::Connected {
+            edge,
+            direction,
+            peer,
+        });
     }
 
     /// The stamp that the home voted for, if it was told.

@@ -1,0 +1,177 @@
+//! What a home keeps of its votes, and for how long (rules 10 and 15).
+
+use super::decisions::{
+    MEMBER, OTHER, TO_OTHER, asked_for, commit_at, decide, other_answers, voted, voted_for, world,
+};
+use super::world::{HOME, World, create, inline, on, page, write};
+use crate::change::Blob;
+use crate::door::{Direction, Input};
+use crate::ids::{MemberId, NodeKind, Registration, SegmentId, Stamp};
+use crate::limits::{
+    DECIDED_AHEAD_MS_MAX, IN_DOUBT_MS, IN_DOUBT_RETRY_MS, STAGED_SILENT_MS_MAX, UNSETTLED_MS,
+};
+use crate::message::{
+    CallError, CallId, Decision, Message, Outcome, Refusal, Request, Response, Up,
+};
+use crate::storage::Table;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Bytes of the vote records on the disk.
+fn stored(world: &World) -> usize {
+    let votes = world
+        .stored(Table::Meta)
+        .filter(|(key, _)| key.starts_with(b"vote/"));
+    votes.map(|(_, record)| record.len()).sum()
+}
+
+#[test]
+fn a_vote_whose_end_was_asked_for_is_forgotten() {
+    let mut world = world();
+    world.other_home(OTHER, TO_OTHER);
+    voted(&mut world, 1);
+    assert!(stored(&world) > 0);
+    world.wait(IN_DOUBT_MS);
+    other_answers(
+        &mut world,
+        Response::Outcome(Outcome::Refused(Refusal::Unknown)),
+    );
+    assert_eq!((world.size("in_doubt"), world.size("votes")), (0, 1));
+    // Its member is gone, and the other home knew before.
+    world.wait(UNSETTLED_MS);
+    world.sync();
+    assert_eq!((world.size("votes"), stored(&world)), (0, 0));
+}
+
+#[test]
+fn of_what_has_ended_only_the_end_is_kept() {
+    let mut world = World::new(|config| config.votes_bytes_max = 20_000);
+    let first = (1..=20).map(|number| on(page(number), vec![create(0, inline(8))]));
+    world.commit(Vec::new(), first.collect());
+    world.sync();
+    let large = (1..=20).map(|number| on(page(number), vec![write(0, 1_500)]));
+    // One alone may be larger than all.
+    let (id, stamp) = voted_for(&mut world, large.collect());
+    assert!(world.size("in_doubt_bytes") > 20_000 && stored(&world) > 20_000);
+    let beside = || vec![on(page(21), vec![create(0, inline(8))])];
+    let refused = asked_for(&mut world, beside());
+    let refused = world.outcome(refused);
+    assert!(
+        matches!(refused, Some(Err(Refusal::Busy { .. }))),
+        "{refused:?}"
+    );
+    commit_at(&mut world, id, stamp);
+    world.sync();
+    assert_eq!((world.size("votes"), world.size("in_doubt_bytes")), (1, 0));
+    assert!(stored(&world) < 200, "{}", stored(&world));
+    voted_for(&mut world, beside());
+}
+
+/// It could log neither the vote nor its end, and what was read would stay locked.
+#[test]
+fn a_full_home_votes_for_nothing() {
+    let mut world = world();
+    world.handle(Input::Room(false));
+    let id = asked_for(&mut world, Vec::new());
+    assert_eq!(world.outcome(id), Some(Err(Refusal::Full)));
+    assert_eq!(world.size("votes"), 0);
+    world.handle(Input::Room(true));
+    voted_for(&mut world, Vec::new());
+}
+
+#[test]
+fn a_member_speaks_for_itself() {
+    let mut world = world();
+    let (id, stamp) = voted(&mut world, 1);
+    let registration = world.registration;
+    let call = |member, request| Up::Call {
+        call: CallId { member, number: 77 },
+        home: HOME,
+        request,
+    };
+    let outcome = Request::Outcome {
+        commit: id,
+        registration,
+    };
+    let says = [
+        decide(&world, id, Decision::Abort),
+        Up::Settled {
+            home: HOME,
+            commit: id,
+            registration,
+        },
+        call(MemberId(9), outcome),
+        call(id.member, Request::Register),
+    ];
+    for says in says {
+        world.connect(MEMBER, Direction::Down, NodeKind::Member, MemberId(9));
+        world.receive_on(MEMBER, Message::Up(says));
+        assert_eq!(core::mem::take(&mut world.closed), [MEMBER]);
+        world.handle(Input::Disconnected { edge: MEMBER });
+    }
+    assert_eq!(world.size("in_doubt"), 1);
+    commit_at(&mut world, id, stamp);
+    world.sync();
+    assert_eq!(world.outcome(id), Some(Ok(())));
+}
+
+/// Nobody says it again, and there is no way to the other home.
+#[test]
+fn a_decision_that_a_wrong_clock_did_not_believe_is_carried_out_when_it_is_right() {
+    let mut world = world();
+    world.clock_ms = -60_000;
+    let (id, vote) = voted(&mut world, 1);
+    let clock = vote.clock + ((DECIDED_AHEAD_MS_MAX + 60_000) << 16);
+    commit_at(&mut world, id, Stamp { clock, home: OTHER });
+    world.wait(IN_DOUBT_RETRY_MS);
+    assert_eq!(world.size("in_doubt"), 1);
+    world.clock_ms = 60_000;
+    world.wait(IN_DOUBT_RETRY_MS);
+    world.sync();
+    assert_eq!(world.outcome(id), Some(Ok(())));
+}
+
+fn stage(registration: Registration, token: u64) -> Request {
+    Request::Stage {
+        segment: SegmentId(1),
+        registration,
+        token,
+        bytes: 100,
+        index: 0,
+        chunks: [Blob::from(vec![b's'; 100])].into(),
+    }
+}
+
+fn call_of(world: &mut World, member: MemberId, request: Request) -> Result<Response, CallError> {
+    let number = world.sent.len() as u64;
+    let call = CallId { member, number };
+    world.receive(Up::Call {
+        call,
+        home: HOME,
+        request,
+    });
+    world.sync();
+    world.answer(call).expect("an answer")
+}
+
+#[test]
+fn a_vote_in_doubt_keeps_its_own_members_values_and_nobody_elses() {
+    let mut world = world();
+    let own = stage(world.registration, 1);
+    world.called(own).expect("room");
+    let other = MemberId(8);
+    let registered = call_of(&mut world, other, Request::Register);
+    let Ok(Response::Registered(registration)) = registered else {
+        panic!("it is not registered");
+    };
+    let not_its_own = stage(world.registration, 2);
+    let refused = call_of(&mut world, other, not_its_own);
+    assert_eq!(refused, Err(CallError::NotRegistered));
+    call_of(&mut world, other, stage(registration, 1)).expect("room");
+    assert_eq!(world.size("staged"), 2);
+    voted(&mut world, 1);
+    world.wait(2 * STAGED_SILENT_MS_MAX);
+    world.wait(IN_DOUBT_RETRY_MS);
+    world.sync();
+    assert_eq!(world.size("staged"), 1);
+}
