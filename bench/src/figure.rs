@@ -54,3 +54,12 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
     let middle = numbers.len() / 2;
     numbers.get(middle).copied().unwrap_or(f64::NAN)
 }
+
+/// What a share of some numbers is not above.
+pub fn percentile(numbers: &[f64], share: f64) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().saturating_sub(1);
+    let index = (last as f64 * share).ceil() as usize;
+    sorted.get(index).copied().unwrap_or(f64::NAN)
+}

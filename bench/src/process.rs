@@ -59,6 +59,15 @@ impl Process {
         Ok(writeln!(stdin, "{line}")?)
     }
 
+    /// Asks it for a number.
+    pub fn ask(&mut self) -> Result<u64> {
+        self.tell("how many?")?;
+        let mut line = String::new();
+        let lines = self.lines.as_mut().ok_or("somebody else hears it")?;
+        lines.read_line(&mut line)?;
+        Ok(line.trim_end().parse()?)
+    }
+
     /// Its id.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -100,9 +109,27 @@ pub fn wait_for_end() {
 
 /// As [`wait_for_end`], in a runtime.
 pub async fn end() {
+    end_of(wait_for_end).await;
+}
+
+/// The same; meanwhile each line that is heard is answered by a number.
+pub async fn end_answering(number: impl Fn() -> u64 + Send + 'static) {
+    end_of(move || {
+        for _ in std::io::stdin()
+            .lock()
+            .lines()
+            .map_while(std::io::Result::ok)
+        {
+            println!("{}", number());
+        }
+    })
+    .await;
+}
+
+async fn end_of(wait: impl FnOnce() + Send + 'static) {
     let (tell, told) = oneshot::channel();
     std::thread::spawn(move || {
-        wait_for_end();
+        wait();
         tell.send(())
     });
     // It is sent, or its thread could not wait: an end either way.

@@ -1,11 +1,12 @@
 //! What the other processes of a measurement do.
 
 use crate::Result;
-use crate::process::{end, end_with_parent, ready, role, wait_for_end};
+use crate::process::{end, end_answering, end_with_parent, ready, role, wait_for_end};
 use crate::village::{HOME, identity};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thorp_client::{JoinConfig, Member};
+use thorp_core::note::Note;
 use thorp_net::driver::runtime;
 use thorp_net::{Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay};
 use thorp_net::{Listener, Role, dial};
@@ -20,9 +21,9 @@ pub fn play() -> Result<bool> {
     end_with_parent()?;
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match (role.as_str(), arguments.as_slice()) {
-        ("home", [dir, delays, alive]) => home(Path::new(dir), delays, alive)?,
-        ("site", [dir, name, cache, delay, alive]) => {
-            site(Path::new(dir), name, (cache, delay), alive)?
+        ("home", [dir, delays, limits]) => home(Path::new(dir), delays, limits)?,
+        ("site", [dir, name, cache, delay, limits]) => {
+            site(Path::new(dir), name, (cache, delay), limits)?
         }
         ("reader", [dir, parent, segment]) => reader(Path::new(dir), parent, segment)?,
         ("echo", [dir, bytes, delay]) => runtime()?.block_on(echo(dir, bytes, delay))?,
@@ -31,7 +32,7 @@ pub fn play() -> Result<bool> {
     Ok(true)
 }
 
-fn home(dir: &Path, delays: &str, alive: &str) -> Result<()> {
+fn home(dir: &Path, delays: &str, limits: &str) -> Result<()> {
     let mut config = HomeConfigFile {
         name: Some(HOME.to_owned()),
         data_dir: Some(dir.to_owned()),
@@ -46,7 +47,7 @@ fn home(dir: &Path, delays: &str, alive: &str) -> Result<()> {
             one_way_ms: ms.parse()?,
         });
     }
-    set_alive(&mut config.link, alive)?;
+    set_limits(&mut config.link, limits)?;
     runtime()?.block_on(async {
         let server = HomeServer::start(config).await?;
         ready();
@@ -55,11 +56,13 @@ fn home(dir: &Path, delays: &str, alive: &str) -> Result<()> {
     })
 }
 
-/// As `MS,PERIODS`; nothing leaves the defaults.
-fn set_alive(link: &mut LinkLimits, alive: &str) -> Result<()> {
-    if let Some((every, missed)) = alive.split_once(',') {
+/// As `MS,PERIODS,BYTES`; nothing leaves the defaults.
+fn set_limits(link: &mut LinkLimits, limits: &str) -> Result<()> {
+    let limits: Vec<&str> = limits.split(',').collect();
+    if let [every, missed, queue] = limits.as_slice() {
         link.alive_ms = every.parse()?;
         link.alive_missed_max = missed.parse()?;
+        link.queue = Bytes(queue.parse()?);
     }
     Ok(())
 }
@@ -68,7 +71,7 @@ fn site(
     dir: &Path,
     name: &str,
     (cache_bytes, one_way_ms): (&str, &str),
-    alive: &str,
+    limits: &str,
 ) -> Result<()> {
     identity(dir, name)?;
     let mut config = SiteConfigFile {
@@ -85,11 +88,13 @@ fn site(
         addresses: vec![socket(dir, HOME)],
         one_way_ms: one_way_ms.parse()?,
     });
-    set_alive(&mut config.link, alive)?;
+    set_limits(&mut config.link, limits)?;
     runtime()?.block_on(async {
         let server = SiteServer::start(&config).await?;
+        let handle = server.handle();
         ready();
-        server.run(end()).await;
+        let cut_off = move || handle.notes().get(Note::ChildCutOff);
+        server.run(end_answering(cut_off)).await;
         Ok(())
     })
 }

@@ -31,14 +31,15 @@ impl Village {
         Self::new_with(delays, "")
     }
 
-    /// The same; how often its nodes say that they are alive, in milliseconds, and how many silent periods they bear, as `MS,PERIODS`.
-    pub fn new_with(delays: &[(&str, u64)], alive: &str) -> Result<Self> {
+    /// The same, with limits as `MS,PERIODS,BYTES`: how often it says that it is alive, how many silent periods it bears, and
+    /// what waits to be written to one child.
+    pub fn new_with(delays: &[(&str, u64)], limits: &str) -> Result<Self> {
         let delays = delays.iter();
         let delays: Vec<String> = delays.map(|(name, ms)| format!("{name}={ms}")).collect();
         let mut village = Village {
             dir: TempDir::new()?,
             home: None,
-            told: [delays.join(","), alive.to_owned()],
+            told: [delays.join(","), limits.to_owned()],
         };
         village.start_home()?;
         Ok(village)
@@ -51,9 +52,9 @@ impl Village {
 
     /// Starts the home with what it has.
     pub fn start_home(&mut self) -> Result<()> {
-        let [delays, alive] = &self.told;
+        let [delays, limits] = &self.told;
         let place = text(self.dir.path());
-        self.home = Some(Process::start("home", &[&place, delays, alive])?);
+        self.home = Some(Process::start("home", &[&place, delays, limits])?);
         Ok(())
     }
 
@@ -68,11 +69,11 @@ impl Village {
         name: &str,
         cache_bytes: usize,
         one_way_ms: u64,
-        alive: &str,
+        limits: &str,
     ) -> Result<Process> {
         let dir = text(self.dir.path());
         let (cache, delay) = (cache_bytes.to_string(), one_way_ms.to_string());
-        Process::start("site", &[&dir, name, &cache, &delay, alive])
+        Process::start("site", &[&dir, name, &cache, &delay, limits])
     }
 
     /// Where a home or a site listens.

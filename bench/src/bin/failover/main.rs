@@ -1,10 +1,11 @@
-//! What failing costs, with a home 40 ms away, two sites and ten members, all of them processes: `make failover`, or
-//! `cargo run --release -p thorp-bench --bin failover -- [site_killed | site_stopped | member_killed | home_killed] [ROUNDS]`.
+//! What failing costs, or not keeping up, with a home 40 ms away, two sites and ten members, all of them processes: `make failover`, or
+//! `cargo run --release -p thorp-bench --bin failover -- [site_killed | site_stopped | member_killed | member_slow | home_killed] [ROUNDS]`.
 //!
 //! One line of JSON for each figure, then a table. What runs here ends with this program, however that ends.
 
 mod home;
 mod member;
+mod overload;
 mod site;
 mod village;
 
@@ -17,10 +18,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A figure: how often, and lines of the table come back.
 type Measure = fn(usize) -> Result<Vec<String>>;
 
-const FIGURES: [(&str, Measure); 4] = [
+const FIGURES: [(&str, Measure); 5] = [
     ("site_killed", site::killed),
     ("site_stopped", site::stopped),
     ("member_killed", site::member_killed),
+    ("member_slow", overload::slow),
     ("home_killed", home::killed),
 ];
 

@@ -90,22 +90,32 @@ fn work(
     let mut step = own.object.page.page.0 as usize;
     while !over.load(Ordering::Relaxed) {
         let alone = counting.lock();
-        let sent = member.stats().traffic.frames_sent;
-        let begun = micros();
+        let before = member.stats();
+        let (begun, mut read) = (micros(), 0);
         let done = member.transact(|tx| {
             for read in 0..READS {
                 let object = library[(step * 7919 + read * 104_729) % library.len()];
                 tx.read(&object)?;
             }
+            read = micros();
             tx.write(&own, (step as u64).to_le_bytes())
         });
-        let sent = member.stats().traffic.frames_sent - sent;
+        let since = member.stats().since(&before);
+        let counts = (since.traffic.frames_sent, since.misses);
+        let committed = || {
+            println!(
+                "commit {begun} {read} {} {} {}",
+                micros(),
+                counts.0,
+                counts.1
+            )
+        };
         step += 1;
         match done {
-            Ok(()) => println!("commit {begun} {} {sent}", micros()),
+            Ok(()) => committed(),
             Err(error) => match (error.kind(), error) {
                 (ErrorKind::OutcomeUnknown(id), _) => match member.outcome(id) {
-                    Ok(Outcome::Committed(_)) => println!("commit {begun} {} {sent}", micros()),
+                    Ok(Outcome::Committed(_)) => committed(),
                     Ok(Outcome::Refused(why)) => println!("refused {why}"),
                     Err(why) => println!("unknown {why}"),
                 },

@@ -5,7 +5,7 @@ use crate::village::{ALIVE_MS, Commit, MEMBERS, MISSED_MAX, PAGES, Running, Scen
 use std::thread;
 use std::time::Duration;
 use thorp_bench::Result;
-use thorp_bench::figure::{Figure, median};
+use thorp_bench::figure::{Figure, median, percentile};
 use thorp_core::limits::PAGE_BYTES;
 
 /// Pages that really change while the site is gone.
@@ -92,14 +92,6 @@ fn pause(member: &Running, since: u64) -> f64 {
     longest.unwrap_or(0) as f64 / 1e3
 }
 
-fn percentile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().saturating_sub(1);
-    let index = (last as f64 * share).ceil() as usize;
-    sorted.get(index).copied().unwrap_or(f64::NAN)
-}
-
 /// One is killed, and another one stopped: nobody else's commit waits for them.
 pub(crate) fn member_killed(rounds: usize) -> Result<Vec<String>> {
     let others: Vec<usize> = (2..MEMBERS).collect();
@@ -121,10 +113,7 @@ pub(crate) fn member_killed(rounds: usize) -> Result<Vec<String>> {
             before.extend(told.commits.iter().filter(early).copied());
         }
     }
-    let took = |commits: &[Commit]| -> Vec<f64> {
-        let took = commits.iter().map(|commit| commit.ended - commit.begun);
-        took.map(|micros| micros as f64 / 1e3).collect()
-    };
+    let took = |commits: &[Commit]| commits.iter().map(Commit::took_ms).collect::<Vec<f64>>();
     let frames = |commits: &[Commit]| -> f64 {
         let all: u64 = commits.iter().map(|commit| commit.frames).sum();
         all as f64 / commits.len() as f64

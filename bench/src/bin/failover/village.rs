@@ -10,6 +10,7 @@ use thorp_bench::Result;
 use thorp_bench::process::Process;
 use thorp_bench::village::{HOME, Village, fill};
 use thorp_client::{Member, Reference};
+use thorp_net::QUEUE_BYTES_MAX;
 
 pub(crate) const MEMBERS: usize = 10;
 pub(crate) const ONE_WAY_MS: u64 = 20;
@@ -26,9 +27,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Commit {
     pub(crate) begun: u64,
+    /// When it had read what it reads, at the last try.
+    pub(crate) read: u64,
     pub(crate) ended: u64,
     /// What the member sent meanwhile.
     pub(crate) frames: u64,
+    /// Pages that it had to fetch.
+    pub(crate) fetched: u64,
 }
 
 /// What a member told.
@@ -65,16 +70,21 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn start() -> Result<Self> {
-        let alive = format!("{ALIVE_MS},{MISSED_MAX}");
+        Self::start_with(MISSED_MAX, QUEUE_BYTES_MAX)
+    }
+
+    /// So many silent periods are borne, and so many bytes wait at a site for one member.
+    pub(crate) fn start_with(missed_max: u32, queue_bytes_max: usize) -> Result<Self> {
+        let limits = format!("{ALIVE_MS},{missed_max},{queue_bytes_max}");
         let delays = SITES.map(|name| (name, ONE_WAY_MS));
-        let village = Village::new_with(&delays, &alive)?;
+        let village = Village::new_with(&delays, &limits)?;
         let mut sites = Vec::new();
         for name in SITES {
-            let site = village.site_with(name, SITE_BYTES, ONE_WAY_MS, &alive)?;
+            let site = village.site_with(name, SITE_BYTES, ONE_WAY_MS, &limits)?;
             sites.push(Some(site));
         }
         let every = Duration::from_millis(ALIVE_MS);
-        let far = Member::join(village.config(HOME, "far")?.alive(every, MISSED_MAX))?;
+        let far = Member::join(village.config(HOME, "far")?.alive(every, missed_max))?;
         let library = far.create(LIBRARY)?;
         let firsts = fill(&far, &library, PAGES)?;
         let mut scene = Scene {
@@ -85,16 +95,16 @@ impl Scene {
             _village: village,
         };
         for number in 0..MEMBERS {
-            let member = scene.member(number)?;
+            let member = scene.member(number, missed_max)?;
             scene.members.push(member);
         }
         Ok(scene)
     }
 
-    fn member(&self, number: usize) -> Result<Running> {
+    fn member(&self, number: usize, missed_max: u32) -> Result<Running> {
         let dir = self._village.path("").display().to_string();
         let (name, sites) = (format!("member-{number}"), SITES.join(","));
-        let (every, missed) = (ALIVE_MS.to_string(), MISSED_MAX.to_string());
+        let (every, missed) = (ALIVE_MS.to_string(), missed_max.to_string());
         let arguments = [&dir, &name, &sites, LIBRARY, &every, &missed];
         let mut process = Process::start(ROLE, &arguments.map(|argument: &str| argument))?;
         let told = Arc::<Mutex<Told>>::default();
@@ -160,6 +170,17 @@ impl Scene {
     }
 }
 
+impl Commit {
+    pub(crate) fn took_ms(&self) -> f64 {
+        (self.ended - self.begun) as f64 / 1e3
+    }
+
+    /// How long its reads took, if they had to fetch.
+    pub(crate) fn fetch_ms(&self) -> Option<f64> {
+        (self.fetched > 0).then(|| (self.read - self.begun) as f64 / 1e3)
+    }
+}
+
 impl Running {
     pub(crate) fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
@@ -173,8 +194,10 @@ fn take(line: &str, told: &mut Told) {
     match kind {
         Some("commit") => told.commits.push(Commit {
             begun: number(),
+            read: number(),
             ended: number(),
             frames: number(),
+            fetched: number(),
         }),
         Some("counted") => told.counted.push_back(Counted { pages: number() }),
         Some("unknown") => told.unknown += 1,
