@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thorp_bench::village::identity;
 use thorp_bench::{Result, process};
-use thorp_client::{ErrorKind, JoinConfig, Member, Outcome, Reference, Segment};
+use thorp_client::{ErrorKind, JoinConfig, Member, Outcome, Reference, Segment, Stats};
+use thorp_core::ids::Slot;
 
 pub(crate) const ROLE: &str = "worker";
 /// Between two transactions.
@@ -55,7 +56,7 @@ pub(crate) fn play(arguments: &[String]) -> Result<()> {
                 let _alone = counting.lock();
                 let read = all(&member, &library);
                 let now = member.stats().since(&warm);
-                let pages = now.from_home + now.through_site + now.from_peers;
+                let pages = came(&now);
                 if read.is_err() {
                     println!("unread");
                 }
@@ -88,28 +89,27 @@ fn work(
     counting: &Mutex<()>,
 ) {
     let mut step = own.object.page.page.0 as usize;
+    let is_first = |object: &&Reference| object.object.slot == Slot(0);
+    let (firsts, others): (Vec<&Reference>, Vec<&Reference>) = library.iter().partition(is_first);
     while !over.load(Ordering::Relaxed) {
         let alone = counting.lock();
+        // A page that others change is fetched anew: nothing but that, or the commit would have it to conflict with.
         let before = member.stats();
-        let (begun, mut read) = (micros(), 0);
+        let asked = micros();
+        let read = member.transact(|tx| tx.read(firsts[step % firsts.len()]).map(drop));
+        let read_us = micros() - asked;
+        let fetched = came(&member.stats().since(&before)) * u64::from(read.is_ok());
+        let sent = member.stats().traffic.frames_sent;
+        let begun = micros();
         let done = member.transact(|tx| {
             for read in 0..READS {
-                let object = library[(step * 7919 + read * 104_729) % library.len()];
-                tx.read(&object)?;
+                let object = others[(step * 7919 + read * 104_729) % others.len()];
+                tx.read(object)?;
             }
-            read = micros();
             tx.write(&own, (step as u64).to_le_bytes())
         });
-        let since = member.stats().since(&before);
-        let counts = (since.traffic.frames_sent, since.misses);
-        let committed = || {
-            println!(
-                "commit {begun} {read} {} {} {}",
-                micros(),
-                counts.0,
-                counts.1
-            )
-        };
+        let sent = member.stats().traffic.frames_sent - sent;
+        let committed = || println!("commit {begun} {} {sent} {read_us} {fetched}", micros());
         step += 1;
         match done {
             Ok(()) => committed(),
@@ -125,6 +125,11 @@ fn work(
         drop(alone);
         thread::sleep(THINK);
     }
+}
+
+/// Pages that had to be fetched.
+fn came(stats: &Stats) -> u64 {
+    stats.from_home + stats.through_site + stats.from_peers
 }
 
 /// The machine's clock: the same for all processes.

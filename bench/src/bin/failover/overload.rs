@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Round {
     before: Vec<Commit>,
     during: Vec<Commit>,
+    /// Changes of all pages by somebody else.
+    changes: u64,
     /// From its stop until it is cut off, and from going on to its next commit; in milliseconds.
     cut_off_ms: f64,
     back_ms: f64,
@@ -42,17 +44,19 @@ fn under_load(scene: &mut Scene) -> Result<Round> {
     let over = AtomicBool::new(false);
     let scene = &*scene;
     thread::scope(|scope| {
-        let changes = scope.spawn(|| -> Result<()> {
+        let changes = scope.spawn(|| -> Result<u64> {
+            let mut changes = 0;
             while !over.load(Ordering::Relaxed) {
                 scene.change(PAGES)?;
+                changes += 1;
                 thread::sleep(EVERY);
             }
-            Ok(())
+            Ok(changes)
         });
         let round = stopped(scene, || first.ask());
         over.store(true, Ordering::Relaxed);
-        changes.join().map_err(|_| "the changes panicked")??;
-        round
+        let changes = changes.join().map_err(|_| "the changes panicked")??;
+        Ok(Round { changes, ..round? })
     })
 }
 
@@ -92,6 +96,7 @@ fn stopped(scene: &Scene, mut cut_off: impl FnMut() -> Result<u64>) -> Result<Ro
     Ok(Round {
         before: of_others(began, since),
         during: of_others(since, until),
+        changes: 0,
         cut_off_ms,
         back_ms: back as f64 / 1e3,
     })
@@ -128,6 +133,10 @@ fn told(rounds: &[Round]) -> String {
     let figure = Figure::new("failover").with("figure", "member_slow");
     figure
         .with("rounds", rounds.len())
+        .with(
+            "changes_of_all_pages",
+            rounds.iter().map(|round| round.changes).sum::<u64>(),
+        )
         .with("queue_bytes_max", QUEUE_BYTES_MAX)
         .with("commits_before", before.len())
         .with("commits_during", during.len())

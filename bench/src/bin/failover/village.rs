@@ -27,13 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Commit {
     pub(crate) begun: u64,
-    /// When it had read what it reads, at the last try.
-    pub(crate) read: u64,
     pub(crate) ended: u64,
     /// What the member sent meanwhile.
     pub(crate) frames: u64,
-    /// Pages that it had to fetch.
-    pub(crate) fetched: u64,
+    /// How long it took before to read an object that others may have changed, and the pages fetched for that.
+    read_us: u64,
+    fetched: u64,
 }
 
 /// What a member told.
@@ -175,9 +174,9 @@ impl Commit {
         (self.ended - self.begun) as f64 / 1e3
     }
 
-    /// How long its reads took, if they had to fetch.
+    /// How long the read before it took, if that had to fetch.
     pub(crate) fn fetch_ms(&self) -> Option<f64> {
-        (self.fetched > 0).then(|| (self.read - self.begun) as f64 / 1e3)
+        (self.fetched > 0).then(|| self.read_us as f64 / 1e3)
     }
 }
 
@@ -194,9 +193,9 @@ fn take(line: &str, told: &mut Told) {
     match kind {
         Some("commit") => told.commits.push(Commit {
             begun: number(),
-            read: number(),
             ended: number(),
             frames: number(),
+            read_us: number(),
             fetched: number(),
         }),
         Some("counted") => told.counted.push_back(Counted { pages: number() }),
