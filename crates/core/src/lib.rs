@@ -31,3 +31,4 @@ pub mod snapshot;
 pub mod storage;
 pub mod takeover;
 pub mod upstream;
+mod ways;

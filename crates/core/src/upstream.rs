@@ -256,6 +256,15 @@ impl<W> Upstream<W> {
         self.told < self.position
     }
 
+    /// What is promised where the parent stands, which is where its next step is: a parent that
+    /// lags has not promised there what this node has heard further down.
+    pub(crate) fn promised(&self) -> Stamp {
+        match self.lags() {
+            true => self.told_watermark,
+            false => self.watermark,
+        }
+    }
+
     /// Whether no image may be shown yet: parent and node stand at different places.
     fn waits(&self) -> bool {
         self.lags() || self.held

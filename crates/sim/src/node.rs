@@ -191,6 +191,8 @@ pub struct Node {
     pub life: u32,
     /// When it started.
     pub started: At,
+    /// Thousandths of the true time by which its monotone clock is too fast in this life.
+    pub mono_per_mille: i64,
     /// How far its wall clock is ahead of the true time.
     pub wall_ms_ahead: i64,
     /// How its wall clock goes just now.
@@ -231,7 +233,7 @@ pub const WALL_MS_FIRST: u64 = 1_000_000_000;
 impl Node {
     /// What the node's clocks say.
     pub fn now(&self, at: At) -> Now {
-        let mono = Now::MONO_FIRST.plus((at.0 - self.started.0) / 1000);
+        let mono = Now::MONO_FIRST.plus((at.0 - self.started.0) * self.mono_rate() / 1_000_000);
         let ahead = self.wall_ms_ahead + self.drift.map_or(0, |drift| drift.ms_ahead(at));
         let wall = (WALL_MS_FIRST + at.0 / 1000).saturating_add_signed(ahead);
         Now {
@@ -242,13 +244,19 @@ impl Node {
 
     /// When the node's monotone clock will say so.
     pub fn at(&self, mono: Millis) -> At {
+        let us = |ms: u64| (ms * 1_000_000).div_ceil(self.mono_rate());
         match mono.since(Now::MONO_FIRST) {
             0 => At(self
                 .started
                 .0
-                .saturating_sub(Now::MONO_FIRST.since(mono) * 1000)),
-            since => self.started.plus_ms(since),
+                .saturating_sub(us(Now::MONO_FIRST.since(mono)))),
+            since => self.started.plus_us(us(since)),
         }
+    }
+
+    /// Milliseconds of its monotone clock in a true second.
+    fn mono_rate(&self) -> u64 {
+        1000_u64.saturating_add_signed(self.mono_per_mille)
     }
 
     /// Its wall clock goes right again, or wrong otherwise, from where it is.

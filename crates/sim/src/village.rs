@@ -36,6 +36,8 @@ pub struct Village {
     pub beside: bool,
     /// What programs do.
     pub habits: Habits,
+    /// Thousandths of the true time by which monotone clocks go wrong, at most.
+    pub mono_per_mille_max: u64,
     /// Kinds of faults that happen here.
     pub faults: Vec<Kind>,
     /// How many of them.
@@ -158,6 +160,9 @@ pub struct Habits {
 /// A link so slow that a page is asked for again before the first answer can be there.
 const FAR_AWAY_US: u64 = FETCH_RETRY_MS * 1000 * 11 / 20;
 
+/// Thousandths by which a monotone clock goes wrong, at most: a twentieth, where real ones do a tenth of a thousandth.
+const MONO_PER_MILLE_MAX: u64 = 50;
+
 impl Village {
     /// Draws the village of a seed.
     pub fn draw(prng: &mut Prng) -> Self {
@@ -188,6 +193,7 @@ impl Village {
             as_bytes: prng.percent(30),
             beside: prng.percent(50),
             habits: draw_habits(prng),
+            mono_per_mille_max: 0,
             faults: Kind::ANYWHERE
                 .iter()
                 .copied()
@@ -204,6 +210,15 @@ impl Village {
         .with_homes(prng)
         .with_reports(prng)
         .with_alive(prng)
+        .with_clocks(prng)
+    }
+
+    /// In a third of the villages no two monotone clocks go alike.
+    fn with_clocks(mut self, prng: &mut Prng) -> Self {
+        if prng.percent(30) {
+            self.mono_per_mille_max = prng.range(1, MONO_PER_MILLE_MAX);
+        }
+        self
     }
 
     /// Often neighbours are given up soon, though never while the first word is on its way.

@@ -187,6 +187,7 @@ impl World {
             id: MemberId(0),
             life: 0,
             started: self.now,
+            mono_per_mille: 0,
             wall_ms_ahead: 0,
             drift: None,
             machine: None,
@@ -216,9 +217,11 @@ impl World {
     pub fn start(&mut self, no: NodeNo) -> Checked {
         let id = MemberId(self.prng.wide());
         let now = self.now;
+        let mono_per_mille = self.draw_mono_drift();
         let node = self.node(no);
         node.life += 1;
         node.started = now;
+        node.mono_per_mille = mono_per_mille;
         node.id = id;
         node.tick_planned = None;
         node.news.clear();
@@ -239,6 +242,18 @@ impl World {
             self.plan_local(no, now.plus_us(delay), Local::Dial { parent });
         }
         Ok(())
+    }
+
+    /// How wrong a monotone clock goes, either way.
+    fn draw_mono_drift(&mut self) -> i64 {
+        match self.village.mono_per_mille_max {
+            0 => 0,
+            most => {
+                self.counts
+                    .answered("lives with a monotone clock gone wrong");
+                self.prng.below(2 * most + 1) as i64 - most as i64
+            }
+        }
     }
 
     fn start_home(&mut self, no: NodeNo) -> Checked {

@@ -93,7 +93,7 @@ impl Home {
             return false;
         };
         out.note(Note::OutcomeRemembered);
-        vote.came_by(edge);
+        vote.ways.came_by(edge);
         let then = match &vote.state {
             State::InDoubt => Then::Vote(edge, commit, vote.stamp),
             State::Decided(_) => Then::Nothing,
@@ -110,7 +110,7 @@ impl Home {
         let locks = self.locks_of(&request.part);
         let stamp = self.clock.stamp(now.wall);
         let mut vote = Vote::new(request, stamp, locks, now.mono);
-        vote.edge = Some(edge);
+        vote.ways.came_by(edge);
         let ops = match planted::is(Bug::VoteForgotten) {
             true => Vec::new(),
             false => Vec::from([vote.store()]),

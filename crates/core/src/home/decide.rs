@@ -12,7 +12,6 @@ use crate::message::{Decision, Outcome, Refusal};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::storage::Op;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 impl Home {
@@ -30,7 +29,7 @@ impl Home {
             return self.decide_without_vote(edge, whose, decision, out);
         };
         // Whatever it says: it hears how that ends, so that nobody on the way keeps it for ever.
-        vote.came_by(edge);
+        vote.ways.came_by(edge);
         if let State::Ended(outcome) = &vote.state {
             let outcome = outcome.clone();
             return self.tell_ended(edge, whose.id, outcome, out);
@@ -140,7 +139,7 @@ impl Home {
     fn carry_out_abort(&mut self, now: Now, commit: CommitId, out: &mut Out) {
         out.note(Note::VoteAborted);
         let outcome = Outcome::Refused(Refusal::Elsewhere);
-        let then = match self.votes.get(commit).and_then(|vote| vote.edge) {
+        let then = match self.votes.get(commit).and_then(|vote| vote.ways.last()) {
             Some(edge) => Then::Tell(edge, commit, outcome.clone()),
             None => Then::Nothing,
         };
@@ -153,7 +152,11 @@ impl Home {
     /// Who passed it up by another way than the last one keeps what it wrote until it hears.
     fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, out: &mut Out) {
         let vote = self.votes.get_mut(commit);
-        for edge in vote.map_or_else(BTreeSet::new, |vote| core::mem::take(&mut vote.also)) {
+        for edge in vote
+            .map(|vote| vote.ways.take_others())
+            .into_iter()
+            .flatten()
+        {
             self.after_all(Then::Tell(edge, commit, outcome.clone()), out);
         }
     }
@@ -163,7 +166,7 @@ impl Home {
         let Some(vote) = self.votes.get(commit) else {
             return;
         };
-        let (request, edge) = (vote.request.clone(), vote.edge);
+        let (request, edge) = (vote.request.clone(), vote.ways.last());
         let unbounded = Effects::unbounded();
         let effects = match self.effects(&request.part, request.registration, unbounded, out) {
             Ok(effects) => effects,

@@ -10,6 +10,7 @@ use crate::limits::{IN_DOUBT_MS, UNSETTLED_MS};
 use crate::message::{CallId, CommitRequest, Decision, Outcome, Participant};
 use crate::planted::{self, Bug};
 use crate::storage::{Op, Table};
+use crate::ways::Ways;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -20,10 +21,8 @@ pub(super) struct Vote {
     pub(super) request: CommitRequest,
     /// The stamp voted for.
     pub(super) stamp: Stamp,
-    /// Who hears of the outcome in its stream; nobody, if the asker is gone.
-    pub(super) edge: Option<EdgeId>,
-    /// Other ways by which it came up: who keeps something for it there hears how it ended.
-    pub(super) also: BTreeSet<EdgeId>,
+    /// Who hears of the outcome.
+    pub(super) ways: Ways,
     pub(super) state: State,
     /// The stamp of a decision that this home's clock does not believe, or not yet.
     pub(super) doubted: Option<Stamp>,
@@ -59,8 +58,7 @@ impl Vote {
         Vote {
             request,
             stamp,
-            edge: None,
-            also: BTreeSet::new(),
+            ways: Ways::default(),
             state: State::InDoubt,
             doubted: None,
             needs: BTreeSet::new(),
@@ -78,12 +76,6 @@ impl Vote {
     pub(super) fn may_end_at(&self, stamp: Stamp) -> bool {
         let is_others = || self.others().any(|other| other.home == stamp.home);
         stamp == self.stamp || (stamp > self.stamp && is_others())
-    }
-
-    /// Somebody asks for it, or tells of it, by this way.
-    pub(super) fn came_by(&mut self, edge: EdgeId) {
-        self.also.extend(self.edge.replace(edge));
-        self.also.remove(&edge);
     }
 
     fn key(&self) -> Vec<u8> {
@@ -261,8 +253,7 @@ impl Votes {
     /// The edge of askers is gone: outcomes are told to nobody there.
     pub(super) fn edge_gone(&mut self, edge: EdgeId) {
         for vote in self.by_commit.values_mut() {
-            vote.edge.take_if(|asker| *asker == edge);
-            vote.also.remove(&edge);
+            vote.ways.went(edge);
         }
     }
 

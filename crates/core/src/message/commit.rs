@@ -68,9 +68,9 @@ pub struct PageWrites {
 }
 
 impl CommitRequest {
-    /// Bytes of values and slots, for limits.
+    /// Bytes of values, slots and lists, for limits.
     pub fn bytes(&self) -> usize {
-        self.part.bytes()
+        self.part.bytes() + self.with.len() * 16 + self.builds_on.len() * 24
     }
 
     /// The home that it is sent to.

@@ -104,7 +104,10 @@ impl Redirector {
     fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Out) {
         // What it wrote stays kept: its neighbours get that if it commits (rule 13). And it stays on its way up:
         // every way that a commit came hears how it ended.
-        self.commits.retain(|_, from| !from.went(edge));
+        self.commits.retain(|_, from| {
+            from.went(edge);
+            from.last().is_some()
+        });
         self.calls.retain(|(_, from), _| *from != edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {

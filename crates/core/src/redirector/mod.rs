@@ -32,6 +32,7 @@ use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::reports::Reports;
 use crate::upstream::Upstream;
+use crate::ways::Ways;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -95,8 +96,8 @@ pub struct Redirector {
     above: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
     homes: BTreeMap<HomeId, Proxy>,
-    /// Which child a commit came from, until it is answered.
-    commits: BTreeMap<(HomeId, CommitId), Origin>,
+    /// Which children a commit came from, until it is answered.
+    commits: BTreeMap<(HomeId, CommitId), Ways>,
     /// The edges that a call came up, until it is answered: a child that came
     /// again asks again, and its old edge may bring the same call later still.
     calls: BTreeMap<(CallId, EdgeId), HomeId>,
@@ -177,47 +178,6 @@ impl Core for Redirector {
         let fetches = self.homes.values().filter_map(|p| p.up.deadline());
         let alive = self.neighbours.deadline();
         fetches.chain(alive).chain([self.next_beat]).min()
-    }
-}
-
-/// Where a commit on its way up came from.
-#[derive(Clone, Debug)]
-struct Origin {
-    /// The last way: its delivery goes there.
-    edge: EdgeId,
-    /// Other ways that it came, and that are there yet: what keeps something for it there hears how it ended.
-    also: BTreeSet<EdgeId>,
-}
-
-impl Origin {
-    fn new(edge: EdgeId) -> Self {
-        Origin {
-            edge,
-            also: BTreeSet::new(),
-        }
-    }
-
-    fn came_by(&mut self, edge: EdgeId) {
-        self.also.insert(core::mem::replace(&mut self.edge, edge));
-        self.also.remove(&edge);
-    }
-
-    /// An edge is gone; whether it was the last one.
-    fn went(&mut self, edge: EdgeId) -> bool {
-        self.also.remove(&edge);
-        if self.edge != edge {
-            return false;
-        }
-        match self.also.pop_first() {
-            Some(other) => self.edge = other,
-            None => return true,
-        }
-        false
-    }
-
-    fn edges(&self) -> impl Iterator<Item = EdgeId> {
-        let also = self.also.iter().copied();
-        also.chain([self.edge])
     }
 }
 
@@ -465,10 +425,7 @@ impl Redirector {
     }
 
     fn came_by(&mut self, commit: (HomeId, CommitId), edge: EdgeId) {
-        let origin = self.commits.entry(commit);
-        origin
-            .and_modify(|origin| origin.came_by(edge))
-            .or_insert_with(|| Origin::new(edge));
+        self.commits.entry(commit).or_default().came_by(edge);
     }
 
     fn is_member(&self, edge: EdgeId) -> bool {
@@ -486,7 +443,9 @@ impl Redirector {
         let to_home = self
             .commits
             .range((home, id(u128::MIN))..=(home, id(u128::MAX)));
-        to_home.filter(|(_, from)| from.edge == edge).count()
+        to_home
+            .filter(|(_, from)| from.last() == Some(edge))
+            .count()
     }
 
     /// Without the home the message is lost, which is told; the member sends

@@ -10,6 +10,7 @@ use crate::message::{Down, Outcome, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::upstream::Upstream;
+use crate::ways::Ways;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -110,7 +111,7 @@ impl Redirector {
             Down::Voted { home, commit, .. } => {
                 self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
-                    for edge in from.edges() {
+                    for edge in from.iter() {
                         out.down(edge, message.clone());
                     }
                 }
@@ -266,7 +267,8 @@ impl Redirector {
             mut changes,
         } = step;
         let from = commit.and_then(|id| self.commits.remove(&(home, id)));
-        let origin = commit.zip(from.as_ref()).map(|(id, from)| (from.edge, id));
+        let last = from.as_ref().and_then(Ways::last);
+        let origin = last.zip(commit);
         if let Some(commit) = commit {
             self.passing.commit_ended(home, commit);
             self.kept.fill(home, commit, &mut changes);
@@ -284,9 +286,9 @@ impl Redirector {
             }
         }
         proxy.deliver(position, stamp, changes, origin, out);
-        if let Some((commit, from)) = commit.zip(from) {
+        if let Some((commit, mut from)) = commit.zip(from) {
             let outcome = Outcome::Committed { position, stamp };
-            for edge in from.also {
+            for edge in from.take_others() {
                 tell(edge, home, commit, outcome.clone(), out);
             }
         }
@@ -313,7 +315,7 @@ impl Redirector {
         self.passing.commit_ended(home, commit);
         self.kept.drop_commit(home, commit);
         if let Some(from) = self.commits.remove(&(home, commit)) {
-            for edge in from.edges() {
+            for edge in from.iter() {
                 tell(edge, home, commit, outcome.clone(), out);
             }
         }
@@ -347,7 +349,7 @@ impl Proxy {
         let news = News {
             position,
             stamp,
-            watermark: self.up.watermark,
+            watermark: self.up.promised(),
             changes,
             origin,
         };

@@ -6,7 +6,7 @@ use crate::ids::{
     CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, Peer, Position, Registration,
     Stamp,
 };
-use crate::message::{CommitRequest, Decision, Down, Message, Part, Participant, Up};
+use crate::message::{CommitRequest, Decision, Down, Message, Part, Participant, Step, Up};
 use crate::note::Note;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -210,4 +210,46 @@ fn a_member_speaks_for_itself() {
     let is_closed = |effect: &Effect| matches!(effect, Effect::Close(edge, _) if *edge == CHILD);
     assert!(effects.iter().any(is_closed), "{effects:?}");
     assert_eq!(size(&redirector, "upward_bytes"), 0);
+}
+
+/// It has been further down than its new parent is (rule 13), and so has everybody below it.
+#[test]
+fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
+    let stamp = |clock| Stamp { clock, home: HOME };
+    let begin = |position, watermark| {
+        from_above(Down::Begin {
+            home: HOME,
+            name: String::from("h"),
+            epoch: Epoch(position),
+            position: Position(position),
+            watermark,
+            silent_ms: 0,
+        })
+    };
+    let mut redirector = redirector();
+    tell(&mut redirector, from_above(Down::End { home: HOME }));
+    tell(&mut redirector, begin(9, stamp(900)));
+    tell(&mut redirector, from_above(Down::End { home: HOME }));
+    tell(&mut redirector, begin(5, stamp(500)));
+    tell(&mut redirector, commit(CHILD, CHILD, 0));
+    let mut promised = |position, watermark| {
+        let step = from_above(Down::Step(Step {
+            home: HOME,
+            position: Position(position),
+            stamp: watermark,
+            watermark,
+            commit: Some(id_of(CHILD)),
+            changes: Vec::new(),
+        }));
+        let effects = tell(&mut redirector, step);
+        let told = effects.iter().find_map(|effect| match effect {
+            Effect::Send(CHILD, Message::Down(Down::Step(step))) => Some(step.watermark),
+            _ => None,
+        });
+        tell(&mut redirector, commit(CHILD, CHILD, 0));
+        told
+    };
+    assert_eq!(promised(6, stamp(600)), Some(stamp(600)));
+    assert_eq!(promised(9, stamp(800)), Some(stamp(900)));
+    assert_eq!(promised(10, stamp(1000)), Some(stamp(1000)));
 }

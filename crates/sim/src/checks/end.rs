@@ -32,19 +32,24 @@ pub fn check(world: &mut World) -> Checked {
 
 /// Pages of removed segments leave the disk, a few at a time.
 fn removed_pages_go(world: &mut World) -> Checked {
-    for _ in 0..30 {
-        if removed_pages(world).is_none() {
-            return Ok(());
-        }
-        world.run_for(1_000)?;
-    }
-    let page = removed_pages(world);
+    let page = left_after(world, 30_000, removed_pages)?;
     demand!(
         page.is_none(),
         "leak",
         "page {page:?} is still stored, and its segment was removed"
     );
     Ok(())
+}
+
+/// What is still there when it had so long to go.
+fn left_after<T>(world: &mut World, ms: u64, find: fn(&World) -> Option<T>) -> Checked<Option<T>> {
+    for _ in 0..ms / 1_000 {
+        if find(world).is_none() {
+            break;
+        }
+        world.run_for(1_000)?;
+    }
+    Ok(find(world))
 }
 
 fn removed_pages(world: &World) -> Option<PageId> {
@@ -57,14 +62,7 @@ fn removed_pages(world: &World) -> Option<PageId> {
 
 /// What every home knows to have ended is kept by none: at the latest when it was asked for.
 fn votes_are_forgotten(world: &mut World) -> Checked {
-    let until = UNSETTLED_MS + 10 * IN_DOUBT_RETRY_MS;
-    for _ in 0..until / 1_000 {
-        if voting(world).is_none() {
-            return Ok(());
-        }
-        world.run_for(1_000)?;
-    }
-    let voting = voting(world);
+    let voting = left_after(world, UNSETTLED_MS + 10 * IN_DOUBT_RETRY_MS, voting)?;
     demand!(
         voting.is_none(),
         "leak",
@@ -73,11 +71,11 @@ fn votes_are_forgotten(world: &mut World) -> Checked {
     Ok(())
 }
 
-fn voting(world: &World) -> Option<(&str, usize)> {
+fn voting(world: &World) -> Option<(String, usize)> {
     world.nodes.iter().find_map(|node| {
         let sizes = node.machine.as_ref()?.sizes();
         let (_, votes) = sizes.iter().find(|(table, _)| *table == "votes")?;
-        (*votes > 0).then_some((node.name.as_str(), *votes))
+        (*votes > 0).then(|| (node.name.clone(), *votes))
     })
 }
 

@@ -109,7 +109,9 @@ fn staleness(world: &World, no: NodeNo, transaction: &Transaction, evidence: Pos
 fn silence(world: &World, no: NodeNo, news: News) -> Checked {
     let silent = world.now.ms_since(news.arrived);
     // Nodes count whole milliseconds: when it came, and what time it is.
-    let allowed = world.village.habits.staleness_ms_max + 1;
+    let counted = world.village.habits.staleness_ms_max + 1;
+    let slowest = 1000 - world.village.mono_per_mille_max;
+    let allowed = (counted * 1000).div_ceil(slowest);
     demand!(
         silent <= allowed,
         "staleness",
