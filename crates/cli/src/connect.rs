@@ -3,6 +3,8 @@
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::Duration;
 use thorp_client::{COMMIT_TIMEOUT, JoinConfig, Member, Session};
 
@@ -53,9 +55,35 @@ impl Via {
             .cache_bytes(CACHE_BYTES)
             .join_timeout(timeout)
             .session(session);
-        Ok(Member::join(config)?)
+        let waiting = Waiting::tell(&self.via.join(" and "), timeout);
+        let member = Member::join(config)?;
+        drop(waiting);
+        Ok(member)
     }
 }
+
+/// While nobody answers, a person is told so. Told once; ends when it is dropped.
+struct Waiting(#[expect(dead_code, reason = "it ends the thread by being dropped")] Sender<()>);
+
+impl Waiting {
+    fn tell(whom: &str, timeout: Duration) -> Self {
+        let (sender, ended) = channel();
+        let text = format!(
+            "waiting for an answer from {whom} (at most {} s: --timeout)",
+            timeout.as_secs()
+        );
+        thread::spawn(move || {
+            if ended.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
+                // Whoever reads no errors misses nothing.
+                let _ = crate::text::note(&text);
+            }
+        });
+        Waiting(sender)
+    }
+}
+
+/// Nobody wants to read of shorter waits.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 fn missing(what: &str, flag: &str, variable: &str) -> Failure {
     let todo = format!("give {flag}, or set {variable}; `thorp home` prints both when it starts");

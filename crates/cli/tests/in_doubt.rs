@@ -35,6 +35,12 @@ fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
 
+    assert!(told.contains("dale at") && !told.contains("NOT"), "{told}");
+    let all = village.out_at_site(&["ls"]);
+    for segment in ["thorp://alps/bank", "thorp://dale/bank"] {
+        assert!(all.contains(segment), "{all}");
+    }
+
     village.kill(1);
     member.transact(|tx| tx.put(&accounts[0], &5)).unwrap();
     let impatient = Session::new()

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use thorp_core::ids::{MemberId, NodeKind, Peer};
 use thorp_net::driver::{DriverConfig, DriverLimits, net_config};
 use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
+use tokio::net::TcpListener;
 
 use crate::config::{ChildDelay, LinkLimits};
 use crate::error::ServerError;
@@ -67,6 +69,31 @@ impl Plan<'_> {
         };
         Ok((config, addresses))
     }
+}
+
+/// Tries the ports; they are free again when this returns.
+pub(crate) async fn can_listen(
+    addresses: &[Address],
+    http: Option<SocketAddr>,
+) -> Result<(), ServerError> {
+    if let Some(address) = http {
+        let bound = TcpListener::bind(address).await;
+        bound.map_err(|error| ServerError::Http { address, error })?;
+    }
+    for address in addresses {
+        let Address::Tcp { host, port } = address else {
+            continue;
+        };
+        let bound = TcpListener::bind((host.as_str(), *port)).await;
+        bound.map_err(|error| ServerError::Listen {
+            address: address.clone(),
+            error: thorp_net::Error::Io {
+                during: "bind",
+                source: error,
+            },
+        })?;
+    }
+    Ok(())
 }
 
 /// Addresses, for a log.

@@ -116,6 +116,8 @@ pub struct ParentLine {
     pub addresses: Vec<String>,
     /// Whether it is reached.
     pub connected: bool,
+    /// Whether it should be. Another home is dialed only while there is something to ask it.
+    pub wanted: bool,
     /// Where, as the system knows the address.
     pub reached_at: Option<String>,
     /// Since when it is not reached, in seconds.
@@ -443,6 +445,7 @@ fn parent(parent: ParentStatus, edges: &[EdgeStatus]) -> ParentLine {
         name: parent.name,
         addresses: parent.addresses,
         connected: false,
+        wanted: parent.state != ParentState::Unwanted,
         reached_at: None,
         lost_for_s: None,
         why: None,

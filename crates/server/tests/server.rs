@@ -290,11 +290,14 @@ async fn a_taken_address_is_named() {
     );
     let mut config = village.home_config();
     config.http = Some(address);
+    let dir = config.data_dir().unwrap().to_owned();
     let refused = HomeServer::start(config).await.map(drop).unwrap_err();
     assert!(
         refused.to_string().contains("cannot serve HTTP"),
         "{refused}"
     );
+    // Nothing is there that would be taken for a home.
+    assert!(!dir.exists(), "{}", dir.display());
 }
 
 #[tokio::test]

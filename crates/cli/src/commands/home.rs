@@ -6,7 +6,7 @@ use super::toml::Toml;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
-use thorp_net::Address;
+use thorp_net::{Address, Identity};
 use thorp_server::{Bytes, HomeConfigFile, HomeServer, OtherHome};
 
 /// What `thorp home` is told.
@@ -102,11 +102,13 @@ fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> 
         dir.display()
     ))?;
     node::say_listening(server.addresses())?;
-    say("  let another node in, and carry the directory to its machine:")?;
-    let pasted = node::pasted(&identity);
-    say(&format!(
-        "    thorp invite NAME --dir {pasted} --out NAME-identity"
-    ))?;
+    if Identity::may_invite(&identity) {
+        say("  let another node in, and carry the directory to its machine:")?;
+        let pasted = node::pasted(&identity);
+        say(&format!(
+            "    thorp invite NAME --dir {pasted} --out NAME-identity"
+        ))?;
+    }
     node::say_ready(server.addresses(), &identity, server.http_address())
 }
 

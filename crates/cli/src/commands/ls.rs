@@ -5,7 +5,9 @@ use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::text::{Side, Table};
 use clap::Args;
-use thorp_client::{Member, SegmentEntry};
+use std::thread::sleep;
+use std::time::Duration;
+use thorp_client::{HomeStatus, Member, SegmentEntry};
 
 /// What `thorp ls` is told.
 #[derive(Args, Debug)]
@@ -57,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 /// The prefixes of all homes. A site that reaches none knows of none: then it is not known what there is.
 fn everywhere(member: &Member) -> Result<Vec<String>, Failure> {
-    let homes = member.homes();
+    let homes = begun(member);
     if homes.is_empty() {
         let todo = "`thorp status` on its machine tells why";
         let failure = Failure::new("no home is reached by way of this site", todo);
@@ -66,6 +68,22 @@ fn everywhere(member: &Member) -> Result<Vec<String>, Failure> {
     let prefixes = homes.iter().map(|home| format!("thorp://{}/", home.name));
     Ok(prefixes.collect())
 }
+
+/// A site tells of one home after another when somebody has joined.
+fn begun(member: &Member) -> Vec<HomeStatus> {
+    let mut homes = member.homes();
+    loop {
+        sleep(NEXT_HOME_WITHIN);
+        let more = member.homes();
+        if more.len() <= homes.len() {
+            return more;
+        }
+        homes = more;
+    }
+}
+
+/// So soon after one home the next one is told of, if there is one.
+const NEXT_HOME_WITHIN: Duration = Duration::from_millis(300);
 
 /// Pages that may hold objects: the first has only what the home itself notes there.
 fn pages(entry: &SegmentEntry) -> u32 {

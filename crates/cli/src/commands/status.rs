@@ -84,6 +84,8 @@ struct Parent {
     name: String,
     addresses: Vec<String>,
     connected: bool,
+    #[serde(default = "yes")]
+    wanted: bool,
     reached_at: Option<String>,
     lost_for_s: Option<u64>,
     why: Option<String>,
@@ -261,6 +263,9 @@ fn parent_line(parent: &Parent) -> String {
         let at = parent.reached_at.as_ref().unwrap_or(&at);
         return format!("connected to {name} at {at}");
     }
+    if !parent.wanted {
+        return format!("{name} at {at} is dialed when there is something to ask it");
+    }
     let since = parent
         .lost_for_s
         .map_or(String::new(), |s| format!(" for {s} s"));
@@ -269,6 +274,11 @@ fn parent_line(parent: &Parent) -> String {
         .as_ref()
         .map_or(String::new(), |why| format!(": {why}"));
     format!("NOT connected to {name} at {at}{since}{why}")
+}
+
+/// Of a parent, if an older node does not tell.
+fn yes() -> bool {
+    true
 }
 
 fn storage_line(storage: &Storage) -> String {

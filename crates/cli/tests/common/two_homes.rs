@@ -95,6 +95,14 @@ impl Village {
         Member::join(config.name(format!("member-{number}"))).unwrap()
     }
 
+    /// A command whose program has joined at the site.
+    pub(crate) fn out_at_site(&self, command: &[&str]) -> String {
+        let at_site = ["--via", &self.site, "--identity", &self.identity];
+        let said = run(&[command, &at_site].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out
+    }
+
     pub(crate) fn agreement(&self, which: usize) -> serde_json::Value {
         let home = self.home(which);
         let said = run(&["status", &home.http, "--json"]);

@@ -92,6 +92,11 @@ impl Identity {
         Self::join(name, roots, certificate, dir)
     }
 
+    /// Whether others can be let in from `dir`: it has the key of the village's authority.
+    pub fn may_invite(dir: impl AsRef<Path>) -> bool {
+        dir.as_ref().join(files::AUTHORITY_KEY).exists()
+    }
+
     /// The node's name, as in its certificate.
     pub fn name(&self) -> &str {
         &self.inner.name

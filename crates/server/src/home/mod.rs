@@ -30,7 +30,7 @@ use tracing::{error, info, warn};
 use crate::config::{HomeConfigFile, OtherHome};
 use crate::error::ServerError;
 use crate::http::Http;
-use crate::node::{Plan, fresh_node, listed, one_way};
+use crate::node::{Plan, can_listen, fresh_node, listed, one_way};
 use crate::status::{Nameplate, Status, Watched};
 use disk::Disk;
 use life::{EndedLife, Life};
@@ -73,6 +73,10 @@ impl HomeServer {
         config.check()?;
         let config = Arc::new(config);
         let (name, node) = (config.name()?, fresh_node()?);
+        if !config.store_dir()?.exists() {
+            // A new home that cannot listen leaves nothing behind.
+            can_listen(&config.listen, config.http).await?;
+        }
         // First of all: whoever has the store is the home.
         let disk = Arc::new(Disk::open(&config)?);
         let home = identity::of(&config, disk.store())?;
