@@ -405,12 +405,12 @@ impl World {
         let ms = self.liveness_ms_max();
         let until = self.now.plus_ms(ms);
         while self.all_sessions().any(|s| s.progress < PROGRESS_MIN) {
-            let late = self.stuck(|session| session.progress < PROGRESS_MIN);
             demand!(
                 self.now < until,
                 "liveness",
                 "{ms} ms after all faults these have not ended {PROGRESS_MIN} transactions: \
-                 {late:?}"
+                 {:?}",
+                self.stuck(|session| session.progress < PROGRESS_MIN)
             );
             self.next()?;
         }
@@ -422,11 +422,11 @@ impl World {
         self.closing = true;
         let until = self.now.plus_ms(self.liveness_ms_max());
         while self.all_sessions().any(|s| !s.is_stopped()) {
-            let late = self.stuck(|session| !session.is_stopped());
             demand!(
                 self.now < until,
                 "liveness",
-                "these do not come to an end: {late:?}"
+                "these do not come to an end: {:?}",
+                self.stuck(|session| !session.is_stopped())
             );
             self.next()?;
         }

@@ -19,8 +19,12 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
     let children = world.edges.values().filter(|edge| edge.parent == no);
     // What a child asked for that has just gone may still be on its way.
     let children = children.count() + 2;
-    for (table, size) in machine.sizes() {
-        let limit = limit(world, no, table, children);
+    let sizes = machine.sizes();
+    for &(table, size) in &sizes {
+        let limit = match table {
+            "parked_bytes" => parked_bytes_limit(world, no, &sizes),
+            _ => limit(world, no, table, children),
+        };
         demand!(
             limit.is_none_or(|limit| size <= limit),
             "bounds",
@@ -35,7 +39,6 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
     let node = &world.nodes[no.0];
     let homes = world.village.homes.len();
     match (node.kind, table) {
-        (NodeKind::Home, "parked_bytes") => parked_bytes_limit(world, no),
         (NodeKind::Home, _) => home_limit(world, node.plan, table, children),
         (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
         (NodeKind::Redirector, "image_bytes") => Some(world.village.sites[node.plan].cache_bytes),
@@ -80,9 +83,8 @@ fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Optio
 }
 
 /// One commit alone may wait whatever its size.
-fn parked_bytes_limit(world: &World, no: NodeNo) -> Option<usize> {
+fn parked_bytes_limit(world: &World, no: NodeNo, sizes: &[(&str, usize)]) -> Option<usize> {
     let node = &world.nodes[no.0];
-    let sizes = node.machine.as_ref()?.sizes();
     let parked = sizes.iter().find(|(table, _)| *table == "parked")?.1;
     (parked != 1).then(|| world.village.homes[node.plan].parked_bytes_max)
 }
