@@ -73,7 +73,12 @@ fn print(
             serde_json::json!({"position": position, "page": page, "slot": slot.to_string()})
                 .to_string()
         } else {
-            format!("{}  {segment}#{page}.{slot}", change.position)
+            let what = match (page.0, slot.0) {
+                (0, 0) => format!("{segment}: pages were added"),
+                (0, 1) => format!("{segment}: its roots"),
+                _ => format!("{segment}#{page}.{slot}"),
+            };
+            format!("{}  {what}", change.position)
         })?;
         left -= 1;
     }
@@ -85,4 +90,5 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 const HELP: &str = "\
 Prints a line for each object of a segment that is written, created or deleted from now on: the
-commit's position, the object's page and slot. Ends when interrupted.";
+commit's position, the object's page and slot; in words what a segment itself keeps (slots 0 and 1
+of page 0). Ends when interrupted.";
