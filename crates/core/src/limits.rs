@@ -219,6 +219,10 @@ pub const WATCHES_PER_CHILD_MAX: usize = 256;
 /// Values that one member has staged and not committed.
 pub const STAGED_PER_MEMBER_MAX: usize = 64;
 
+/// Tokens of staged values that have ended which a home remembers of each member, so that no piece
+/// that comes late begins one of them anew.
+pub const STAGED_ENDED_MAX: usize = 4 * STAGED_PER_MEMBER_MAX;
+
 /// How long a home keeps what a member has staged without hearing of that
 /// member: without a piece of a value and without a commit. Counted anew when
 /// the home starts. Who comes later has its commit refused, and stages again.

@@ -179,4 +179,6 @@ notes! {
     RegistrationForgotten,
     /// Decision 3: a value was dropped because its member was not heard of.
     StagedExpired,
+    /// Rule 11: a piece of a value came when that had ended; it begins none anew.
+    StagedTooLate,
 }

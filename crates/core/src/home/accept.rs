@@ -48,7 +48,7 @@ impl Home {
             Known::Ended(_) if planted::is(Bug::OutcomeForgotten) => {}
             Known::Ended(outcome) => {
                 out.note(Note::OutcomeRemembered);
-                return self.after_all(Then::Tell(edge, whose.id, outcome), out);
+                return self.tell_ended(edge, whose.id, outcome, out);
             }
             Known::BelowWindow => {
                 out.note(Note::BelowWindow);

@@ -16,7 +16,7 @@ use crate::message::{
 };
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -94,12 +94,13 @@ impl Home {
         };
         out.note(Note::OutcomeRemembered);
         vote.ways.came_by(edge);
-        let then = match &vote.state {
-            State::InDoubt => Then::Vote(edge, commit, vote.stamp),
-            State::Decided(_) => Then::Nothing,
-            State::Ended(outcome) => Then::Tell(edge, commit, outcome.clone()),
-        };
-        self.after_all(then, out);
+        let (state, stamp) = (vote.state.clone(), vote.stamp);
+        match state {
+            State::InDoubt if self.under_way.tells_vote(edge, commit) => {}
+            State::InDoubt => self.after_all(Then::Vote(edge, commit, stamp), out),
+            State::Decided(_) => {}
+            State::Ended(outcome) => self.tell_ended(edge, commit, outcome, out),
+        }
         true
     }
 
@@ -184,22 +185,23 @@ impl Home {
         let Some(vote) = self.votes.get_mut(commit) else {
             return;
         };
+        // It answers every question, however far away or busy it is: one of each vote is enough.
+        if vote.asked.contains(&other.home) {
+            return;
+        }
+        vote.asked.insert(other.home);
         out.note(Note::InDoubtAsked);
         self.questions += 1;
         let call = CallId {
             member: self.config.node,
             number: self.questions,
         };
-        // A home that does not answer has one question of each vote, not one for each time.
-        if let Some(before) = vote.asked.insert(other.home, call) {
-            self.asking.remove(&before);
-        }
-        self.asking.insert(call, (other.home, commit));
+        let home = other.home;
+        self.asking.insert(call, Question { edge, home, commit });
         let request = Request::Outcome {
             commit,
             registration: other.registration,
         };
-        let home = other.home;
         out.up(
             edge,
             Up::Call {
@@ -218,12 +220,11 @@ impl Home {
         result: Result<Response, CallError>,
         out: &mut Out,
     ) {
-        let Some((home, commit)) = self.asking.remove(&call) else {
+        let Some(question) = self.asking.remove(&call) else {
             return;
         };
-        if let Some(vote) = self.votes.get_mut(commit) {
-            vote.asked.remove(&home);
-        }
+        self.may_ask_again(&question);
+        let Question { home, commit, .. } = question;
         let in_doubt = self.votes.get(commit).map(|v| v.state == State::InDoubt);
         match result {
             Ok(Response::Voted(stamp)) => {
@@ -309,14 +310,28 @@ impl Home {
     /// An edge to another home, or from one, is gone.
     pub(super) fn other_gone(&mut self, edge: EdgeId) {
         self.askers.remove(&edge);
-        let gone: BTreeSet<HomeId> = self
-            .others
-            .extract_if(.., |_, other| *other == edge)
-            .map(|(home, _)| home)
-            .collect();
-        self.asking.retain(|_, (home, _)| !gone.contains(home));
+        self.others.retain(|_, other| *other != edge);
+        let unanswered = self.asking.extract_if(.., |_, asked| asked.edge == edge);
+        for question in unanswered.map(|(_, question)| question).collect::<Vec<_>>() {
+            self.may_ask_again(&question);
+        }
         self.votes.edge_gone(edge);
     }
+
+    fn may_ask_again(&mut self, question: &Question) {
+        if let Some(vote) = self.votes.get_mut(question.commit) {
+            vote.asked.remove(&question.home);
+        }
+    }
+}
+
+/// What another home was asked and has not answered.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The way that it went; the answer comes by the same.
+    edge: EdgeId,
+    home: HomeId,
+    commit: CommitId,
 }
 
 /// Whose outcome a message is about.

@@ -285,6 +285,10 @@ impl Home {
             Some(staged) => staged,
             // Page numbers are given only to what begins: they are never given again.
             None if piece.index > 0 || piece.chunks.is_empty() => return Err(CallError::Invalid),
+            None if self.staging.has_ended(piece.registration, piece.token) => {
+                out.note(Note::StagedTooLate);
+                return Err(CallError::Invalid);
+            }
             None => self.begin_stage(piece, pages, &mut ops)?,
         };
         let end = piece.index + piece.chunks.len() as u32;
@@ -349,8 +353,10 @@ impl Home {
         }
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);
-        if !ops.is_empty() {
-            self.append_ops(ops, Then::Nothing, out);
+        match ops.is_empty() {
+            // Its pieces may be on their way yet.
+            true => self.staging.end(registration, token),
+            false => self.append_ops(ops, Then::Nothing, out),
         }
         Ok(Response::Unstaged)
     }

@@ -80,9 +80,15 @@ impl Home {
         }
     }
 
-    /// Tells how it ended to whoever decides on it: once, however often it is said before the disk
+    /// Tells how it ended to whoever decides on it, or sends it again: once, however often it is said before the disk
     /// is that far. So no queue fills with it (rule 15): outcomes remembered are bounded.
-    fn tell_ended(&mut self, edge: EdgeId, commit: CommitId, outcome: Outcome, out: &mut Out) {
+    pub(super) fn tell_ended(
+        &mut self,
+        edge: EdgeId,
+        commit: CommitId,
+        outcome: Outcome,
+        out: &mut Out,
+    ) {
         if !self.under_way.tells(edge, commit) {
             self.after_all(Then::Tell(edge, commit, outcome), out);
         }
@@ -104,11 +110,7 @@ impl Home {
         decision: Decision,
         out: &mut Out,
     ) {
-        let Some(vote) = self.votes.get_mut(commit) else {
-            return;
-        };
-        if vote.state == State::InDoubt {
-            vote.state = State::Decided(decision);
+        if self.votes.decide(commit, decision) {
             self.carry_out(now, commit, out);
         }
     }

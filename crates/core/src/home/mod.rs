@@ -75,7 +75,7 @@ pub struct Home {
     /// The ways to other homes, and what was asked there (rule 10).
     others: BTreeMap<HomeId, EdgeId>,
     askers: BTreeSet<EdgeId>,
-    asking: BTreeMap<CallId, (HomeId, CommitId)>,
+    asking: BTreeMap<CallId, agree::Question>,
     questions: u64,
     segments: Segments,
     staging: Staging,

@@ -8,11 +8,12 @@ use crate::change::{NewValue, WriteOp};
 use crate::door::Out;
 use crate::ids::{Millis, Now, PageId, PageNo, Registration, SegmentId};
 use crate::image::Overflow;
+use crate::limits::STAGED_ENDED_MAX;
 use crate::message::{CommitRequest, Refusal};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::storage::{Mark, Op, Table};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 /// All staged values.
@@ -27,6 +28,9 @@ pub(super) struct Staging {
     touched: BTreeMap<Registration, Millis>,
     /// The same, who was silent longest first.
     by_touch: BTreeSet<(Millis, Registration)>,
+    /// The last tokens of each member that have ended. A piece that comes late, by a way that the
+    /// member has left, must not begin a value that nobody will name or give up.
+    ended: BTreeMap<Registration, VecDeque<u64>>,
 }
 
 impl Staging {
@@ -106,13 +110,29 @@ impl Staging {
             .map(|((_, token), _)| *token)
     }
 
-    /// Forgets a value.
+    /// No piece is taken any more under a token.
+    pub(super) fn end(&mut self, registration: Registration, token: u64) {
+        let ended = self.ended.entry(registration).or_default();
+        if ended.len() >= STAGED_ENDED_MAX {
+            ended.pop_front();
+        }
+        ended.push_back(token);
+    }
+
+    /// Whether a token has ended.
+    pub(super) fn has_ended(&self, registration: Registration, token: u64) -> bool {
+        let ended = self.ended.get(&registration);
+        ended.is_some_and(|ended| ended.contains(&token))
+    }
+
+    /// Forgets a value, and takes no more of it.
     pub(super) fn remove(
         &mut self,
         registration: Registration,
         token: u64,
     ) -> Option<StagedRecord> {
         let record = self.values.remove(&(registration, token))?;
+        self.end(registration, token);
         self.written.remove(&(registration, token));
         self.pages.remove(&(record.segment, record.overflow.first));
         let all = (registration, 0)..=(registration, u64::MAX);
@@ -185,6 +205,7 @@ impl Home {
         for token in self.staging.of(registration) {
             self.drop_staged(registration, token, ops);
         }
+        self.staging.ended.remove(&registration);
     }
 
     pub(super) fn drop_staged(

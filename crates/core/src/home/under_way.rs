@@ -14,8 +14,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 pub(super) struct UnderWay {
     counts: BTreeMap<EdgeId, Counts>,
     /// Whose outcome is told to whom as soon as it may.
-    telling: BTreeSet<(EdgeId, CommitId)>,
+    telling: BTreeSet<Told>,
+    /// Whose vote is.
+    voting: BTreeSet<Told>,
 }
+
+/// To whom, of which commit.
+type Told = (EdgeId, CommitId);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -36,8 +41,8 @@ impl Counts {
 impl UnderWay {
     /// Something is to be told later.
     pub(super) fn begin(&mut self, then: &Then) {
-        if let Then::Tell(edge, commit, _) = then {
-            self.telling.insert((*edge, *commit));
+        if let Some((told, key)) = self.once(then) {
+            told.insert(key);
         }
         if let Some(edge) = then.edge()
             && let Some(count) = self.counts.entry(edge).or_default().of(then)
@@ -48,8 +53,8 @@ impl UnderWay {
 
     /// It is told.
     pub(super) fn end(&mut self, then: &Then) {
-        if let Then::Tell(edge, commit, _) = then {
-            self.telling.remove(&(*edge, *commit));
+        if let Some((told, key)) = self.once(then) {
+            told.remove(&key);
         }
         let Some(edge) = then.edge() else {
             return;
@@ -65,9 +70,23 @@ impl UnderWay {
         }
     }
 
+    /// What is told once, however often it is asked for before it may be told.
+    fn once(&mut self, then: &Then) -> Option<(&mut BTreeSet<Told>, Told)> {
+        match then {
+            Then::Tell(edge, commit, _) => Some((&mut self.telling, (*edge, *commit))),
+            Then::Vote(edge, commit, _) => Some((&mut self.voting, (*edge, *commit))),
+            _ => None,
+        }
+    }
+
     /// Whether an outcome is to be told to somebody already.
     pub(super) fn tells(&self, edge: EdgeId, commit: CommitId) -> bool {
         self.telling.contains(&(edge, commit))
+    }
+
+    /// Whether a vote is.
+    pub(super) fn tells_vote(&self, edge: EdgeId, commit: CommitId) -> bool {
+        self.voting.contains(&(edge, commit))
     }
 
     fn of(&self, edge: EdgeId) -> Counts {

@@ -7,7 +7,7 @@ use crate::change::{NewValue, WriteOp};
 use crate::ids::{CommitId, EdgeId, HomeId, Millis, PageId, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::limits::{IN_DOUBT_MS, UNSETTLED_MS};
-use crate::message::{CallId, CommitRequest, Decision, Outcome, Participant};
+use crate::message::{CommitRequest, Decision, Outcome, Participant};
 use crate::planted::{self, Bug};
 use crate::storage::{Op, Table};
 use crate::ways::Ways;
@@ -33,8 +33,8 @@ pub(super) struct Vote {
     pub(super) since: Millis,
     /// When the other homes are asked next.
     pub(super) ask_at: Millis,
-    /// What was asked of other homes and is not answered.
-    pub(super) asked: BTreeMap<HomeId, CallId>,
+    /// Other homes that were asked and have not answered.
+    pub(super) asked: BTreeSet<HomeId>,
     /// What other homes are known to have voted for.
     votes: BTreeMap<HomeId, Stamp>,
     /// Homes that are known to have heard the outcome.
@@ -65,7 +65,7 @@ impl Vote {
             locks,
             since: now,
             ask_at: now.plus(IN_DOUBT_MS),
-            asked: BTreeMap::new(),
+            asked: BTreeSet::new(),
             votes: BTreeMap::new(),
             heard: BTreeSet::new(),
         }
@@ -136,6 +136,10 @@ pub(super) struct Votes {
     by_commit: BTreeMap<CommitId, Vote>,
     /// Those that hold locks: they may still become commits.
     open: BTreeSet<CommitId>,
+    /// The same, by the stamps voted for.
+    stamps: BTreeSet<(Stamp, CommitId)>,
+    /// Those of them whose outcome is known and could not be carried out yet.
+    decided: BTreeSet<CommitId>,
     /// Bytes of them.
     open_bytes: usize,
     /// The same, by the pages where they hold them.
@@ -178,6 +182,7 @@ impl Votes {
         let id = vote.request.id;
         if vote.holds_locks() {
             self.open.insert(id);
+            self.stamps.insert((vote.stamp, id));
             self.open_bytes += vote.request.bytes();
             for page in vote.locks.pages() {
                 self.locked.entry(page).or_default().insert(id);
@@ -206,6 +211,8 @@ impl Votes {
         if self.open.remove(&commit) {
             self.open_bytes -= vote.request.bytes();
         }
+        self.stamps.remove(&(vote.stamp, commit));
+        self.decided.remove(&commit);
         let locks = core::mem::take(&mut vote.locks);
         vote.forget_part();
         for page in locks.pages() {
@@ -260,7 +267,7 @@ impl Votes {
     /// The lowest stamp that was voted for and may still become a commit's: no
     /// watermark may reach it.
     pub(super) fn lowest_stamp(&self) -> Option<Stamp> {
-        self.open().map(|vote| vote.stamp).min()
+        self.stamps.first().map(|(stamp, _)| *stamp)
     }
 
     /// Whether a part conflicts with what a vote has locked.
@@ -299,7 +306,8 @@ impl Votes {
 
     /// Whether a decision waits for a page.
     pub(super) fn needs(&self, page: PageId) -> bool {
-        self.open().any(|vote| vote.needs.contains(&page))
+        let mut waiting = self.decided.iter().filter_map(|id| self.by_commit.get(id));
+        waiting.any(|vote| vote.needs.contains(&page))
     }
 
     /// Votes that may still become commits.
@@ -307,10 +315,18 @@ impl Votes {
         self.open.iter().filter_map(|id| self.by_commit.get(id))
     }
 
+    /// The outcome of a vote is known; whether it was in doubt.
+    pub(super) fn decide(&mut self, commit: CommitId, decision: Decision) -> bool {
+        let vote = self.by_commit.get_mut(&commit);
+        let Some(vote) = vote.filter(|vote| vote.state == State::InDoubt) else {
+            return false;
+        };
+        vote.state = State::Decided(decision);
+        self.decided.insert(commit)
+    }
+
     /// Those whose outcome is known and could not be carried out yet.
     pub(super) fn decided(&self) -> Vec<CommitId> {
-        let decided = |vote: &&Vote| matches!(vote.state, State::Decided(_));
-        let waiting = self.open().filter(decided);
-        waiting.map(|vote| vote.request.id).collect()
+        self.decided.iter().copied().collect()
     }
 }

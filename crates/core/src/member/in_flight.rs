@@ -52,8 +52,10 @@ impl InFlight {
         builds_on: Vec<(HomeId, CommitId)>,
         after: Stamp,
     ) -> Self {
+        let with = if parts.len() > 1 { parts.len() } else { 0 };
+        let here = |home| builds_on.iter().filter(|(of, _)| *of == home).count();
         let at_part = |part: Part| AtPart {
-            bytes: part.bytes(),
+            bytes: part.bytes_in(with, here(part.home)),
             part,
             registration: None,
             state: PartState::Waiting,

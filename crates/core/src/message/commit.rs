@@ -70,7 +70,7 @@ pub struct PageWrites {
 impl CommitRequest {
     /// Bytes of values, slots and lists, for limits.
     pub fn bytes(&self) -> usize {
-        self.part.bytes() + self.with.len() * 16 + self.builds_on.len() * 24
+        self.part.bytes_in(self.with.len(), self.builds_on.len())
     }
 
     /// The home that it is sent to.
@@ -94,6 +94,11 @@ impl Part {
             })
             .sum();
         self.reads.len() * 48 + writes
+    }
+
+    /// Bytes of a request with this part that lists so many homes and commits.
+    pub fn bytes_in(&self, with: usize, builds_on: usize) -> usize {
+        self.bytes() + with * 16 + builds_on * 24
     }
 }
 

@@ -433,19 +433,19 @@ impl Redirector {
         below.is_some_and(|peer| peer.kind == NodeKind::Member)
     }
 
-    /// A child's commits under way to one home: a member, which counts a commit over several homes
-    /// once, has never more at any of them than its limit.
+    /// A member's commits under way to one home. It counts a commit over several homes once, so it
+    /// has never more at any of them than its limit; and it speaks only for itself.
     fn commits_of(&self, edge: EdgeId, home: HomeId) -> usize {
-        let id = |id| CommitId {
-            member: MemberId(id),
-            sequence: id as u64,
+        let Some(Peer { node, .. }) = self.below.get(&edge) else {
+            return 0;
         };
-        let to_home = self
-            .commits
-            .range((home, id(u128::MIN))..=(home, id(u128::MAX)));
-        to_home
-            .filter(|(_, from)| from.last() == Some(edge))
-            .count()
+        let id = |sequence| CommitId {
+            member: *node,
+            sequence,
+        };
+        let own = (home, id(u64::MIN))..=(home, id(u64::MAX));
+        let own = self.commits.range(own);
+        own.filter(|(_, from)| from.last() == Some(edge)).count()
     }
 
     /// Without the home the message is lost, which is told; the member sends

@@ -48,13 +48,14 @@ pub fn published(world: &World, no: NodeNo, home: HomeId, heard: Millis) -> Chec
 
 fn no_later(world: &World, no: NodeNo, home: HomeId, at: At) -> Checked {
     let known = world.heard.get(&(no, home)).copied().unwrap_or_default();
-    // How long ago that was, one clock has told the other, and neither goes right.
-    let wrong_us = (world.now.0 - known.0) * 2 * world.village.mono_per_mille_max / 1000;
+    let node = &world.nodes[no.0];
+    // How long ago that was, it has counted by its own clock, or takes as counted by that.
+    let wrong_us = (world.now.0 - known.0) * node.mono_per_mille.unsigned_abs() / 1000;
     demand!(
         at.0 <= known.0 + ROUNDING_US + wrong_us,
         "silence",
         "{} counts the silence of home {home} from {at:?}; it has heard of it at {known:?}",
-        world.nodes[no.0].name
+        node.name
     );
     Ok(())
 }

@@ -11,7 +11,8 @@ use crate::limits::{
     DECIDED_AHEAD_MS_MAX, IN_DOUBT_MS, IN_DOUBT_RETRY_MS, STAGED_SILENT_MS_MAX, UNSETTLED_MS,
 };
 use crate::message::{
-    CallError, CallId, Decision, Message, Outcome, Refusal, Request, Response, Up,
+    CallError, CallId, Decision, Down, Message, Outcome, Participant, Refusal, Request, Response,
+    Up,
 };
 use crate::storage::Table;
 use alloc::vec;
@@ -174,4 +175,74 @@ fn a_vote_in_doubt_keeps_its_own_members_values_and_nobody_elses() {
     world.wait(IN_DOUBT_RETRY_MS);
     world.sync();
     assert_eq!(world.size("staged"), 1);
+}
+
+/// Farther away than it waits before it would ask again, each answer would come too late.
+#[test]
+fn another_home_is_asked_once_and_has_all_the_time_to_answer() {
+    let mut world = world();
+    world.other_home(OTHER, TO_OTHER);
+    voted(&mut world, 1);
+    world.wait(IN_DOUBT_MS);
+    for _ in 0..3 {
+        world.wait(IN_DOUBT_RETRY_MS);
+    }
+    assert_eq!(world.asked.len(), 1);
+    // The way is gone, and the answer with it.
+    world.handle(Input::Disconnected { edge: TO_OTHER });
+    world.wait(IN_DOUBT_RETRY_MS);
+    world.asked.clear();
+    world.other_home(OTHER, TO_OTHER);
+    world.wait(IN_DOUBT_RETRY_MS);
+    world.wait(IN_DOUBT_RETRY_MS);
+    assert_eq!(world.asked.len(), 1);
+    let refused = Outcome::Refused(Refusal::Unknown);
+    other_answers(&mut world, Response::Outcome(refused));
+    assert_eq!(world.size("in_doubt"), 0);
+}
+
+#[test]
+fn a_part_that_is_sent_again_and_again_is_voted_on_once() {
+    let mut world = world();
+    let evidence = world.home.durable();
+    let mut request = world.request(evidence, Vec::new(), vec![on(page(1), vec![write(0, 8)])]);
+    let registration = world.registration;
+    request.with = Vec::from([HOME, OTHER].map(|home| Participant { home, registration }));
+    for _ in 0..5 {
+        world.send(request.clone());
+    }
+    world.sync();
+    let votes = |world: &World| {
+        let told = world.sent.iter();
+        told.filter(|down| matches!(down, Down::Voted { .. }))
+            .count()
+    };
+    assert_eq!(votes(&world), 1);
+    // Who asks when it was told is told again.
+    world.send(request);
+    assert_eq!(votes(&world), 2);
+}
+
+/// A member that has turned to another site leaves copies of its calls on the old way.
+#[test]
+fn a_piece_that_comes_late_begins_no_value() {
+    let mut world = world();
+    let registration = world.registration;
+    let unstage = |token| Request::Unstage {
+        registration,
+        token,
+    };
+    world.called(stage(registration, 1)).expect("room");
+    world
+        .called(stage(registration, 1))
+        .expect("it is the same");
+    world.called(unstage(1)).expect("it is there");
+    // This one overtakes what it gives up.
+    world.called(unstage(2)).expect("nothing to do");
+    for token in [1, 2] {
+        let late = world.called(stage(registration, token));
+        assert_eq!(late, Err(CallError::Invalid));
+    }
+    assert_eq!(world.size("staged"), 0);
+    world.called(stage(registration, 3)).expect("room");
 }
