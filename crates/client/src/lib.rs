@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod among;
+pub mod collections;
 mod config;
 mod error;
 mod limits;

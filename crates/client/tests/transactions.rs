@@ -10,6 +10,7 @@ mod village;
 use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
+use thorp_client::collections::TreeMap;
 use thorp_client::{Error, ErrorKind, Member, Ref, Reference, Session};
 use village::{Village, eventually};
 
@@ -529,4 +530,38 @@ fn what_was_read_grows_old_when_the_cache_could_not_keep_it() {
     // The home was there all the time.
     anna.transact_with(session, |tx| tx.read(&made[0]).map(|_| ()))
         .unwrap();
+}
+
+#[test]
+fn who_inserts_into_different_leaves_of_a_map_does_not_conflict() {
+    let village = Village::new();
+    let (anna, shop) = village.member_at("shop");
+    let bert = village.member();
+    let map = anna.transact(|tx| {
+        let map: TreeMap<u64, String> = TreeMap::create(tx, &shop)?;
+        for key in 0..500 {
+            map.insert(tx, 10 * key, format!("number {key}"))?;
+        }
+        tx.set_root(&shop, "map", Some(map.reference()))?;
+        Ok(map)
+    });
+    let map = map.unwrap();
+    let mut ends = Vec::new();
+    for keys in [[11, 4_001], [21, 22]] {
+        let begin = |member: &Member, key| {
+            let mut tx = member.begin(Session::new());
+            map.insert(&mut tx, key, String::from("new")).unwrap();
+            tx
+        };
+        let [anna, bert] = [begin(&anna, keys[0]), begin(&bert, keys[1])];
+        anna.commit().unwrap();
+        ends.push(bert.commit().map(drop).map_err(|error| error.kind()));
+    }
+    assert_eq!(ends, [Ok(()), Err(ErrorKind::Conflict)]);
+    let found = bert.transact(|tx| {
+        let map: TreeMap<u64, String> = TreeMap::at(tx.root(&shop, "map")?.unwrap());
+        map.range(tx, 11..=22)
+    });
+    let keys: Vec<u64> = found.unwrap().into_iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, [11, 20, 21]);
 }

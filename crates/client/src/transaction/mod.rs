@@ -12,6 +12,8 @@ mod typed;
 mod write;
 mod writes;
 
+pub(crate) use typed::{decode, encode};
+
 use crate::link::{Ending, Link};
 use crate::member::Member;
 use crate::{Error, ErrorKind, Reference, Result, Session};
@@ -48,8 +50,8 @@ use writes::Writes;
 /// ```
 pub struct Transaction {
     link: Arc<Link>,
-    // Keeps the member running.
-    _member: Member,
+    // Keeps it running, too.
+    pub(crate) member: Member,
     session: Session,
     /// Where its program had been when it began: it stands no lower (rule 5).
     floor: Stamp,
@@ -71,7 +73,7 @@ impl Transaction {
             floor,
             reads,
             link,
-            _member: member,
+            member,
             session,
             writes: Writes::default(),
             large: HashMap::new(),

@@ -75,12 +75,12 @@ impl Transaction {
     }
 }
 
-fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     postcard::to_allocvec(value)
         .map_err(|error| Error::invalid(format!("the value cannot be encoded: {error}")))
 }
 
-fn decode<T: DeserializeOwned>(reference: &Reference, bytes: &[u8]) -> Result<T> {
+pub(crate) fn decode<T: DeserializeOwned>(reference: &Reference, bytes: &[u8]) -> Result<T> {
     let wrong = |why: &str| {
         let of = std::any::type_name::<T>();
         Error::damaged(format!("object {reference:?} does not hold a {of}: {why}"))

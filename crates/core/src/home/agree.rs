@@ -282,6 +282,7 @@ impl Home {
             return out.close(edge, "too many other homes");
         }
         self.askers.insert(edge);
+        self.neighbours.came(edge);
         out.down(
             edge,
             Down::Begin {
@@ -301,7 +302,13 @@ impl Home {
             Down::Begin { home, .. } => {
                 self.others.insert(home, edge);
             }
-            Down::Answer { call, result, .. } => self.other_answered(now, call, result, out),
+            Down::Answer { call, result, .. } => {
+                let asked = self.asking.get(&call);
+                // Only who was asked is heard.
+                if asked.is_some_and(|asked| asked.edge == edge) {
+                    self.other_answered(now, call, result, out);
+                }
+            }
             // The rest of the stream is not for a home.
             _ => {}
         }
@@ -328,7 +335,7 @@ impl Home {
 /// What another home was asked and has not answered.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// The way that it went; the answer comes by the same.
+    /// The way that it went: the answer comes by the same.
     edge: EdgeId,
     home: HomeId,
     commit: CommitId,

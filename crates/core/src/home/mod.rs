@@ -164,7 +164,9 @@ impl Core for Home {
                 direction: Direction::Down,
                 peer,
             } => self.connected(now, edge, &peer, out),
-            Input::Connected { peer, .. } if peer.kind == NodeKind::Home => {}
+            Input::Connected { edge, peer, .. } if peer.kind == NodeKind::Home => {
+                self.neighbours.came(edge);
+            }
             Input::Connected { edge, .. } => out.close(edge, "a home has no parent"),
             Input::Disconnected { edge } => self.disconnected(edge),
             Input::Received {
@@ -190,7 +192,7 @@ impl Core for Home {
             Input::Tick | Input::Asked { .. } | Input::Evict(_) => {}
         }
         for edge in self.neighbours.tick(now.mono, out) {
-            self.child_is_silent(edge, out);
+            self.neighbour_is_silent(edge, out);
         }
         while let Some(edge) = self.children.worn_out() {
             out.note(Note::EdgeWornOut);
@@ -253,6 +255,8 @@ impl Home {
             ("changes", self.changes.len()),
             ("registrations", self.outcomes.len()),
             ("votes", self.votes.len()),
+            ("asking", self.asking.len()),
+            ("telling", self.under_way.telling()),
             ("in_doubt", self.votes.in_doubt()),
             ("in_doubt_bytes", self.votes.open_bytes()),
             ("segments", self.segments.len()),
@@ -282,12 +286,15 @@ impl Home {
         self.neighbours.came(edge);
     }
 
-    /// A child says nothing: it is struck, and what it has committed stays.
-    fn child_is_silent(&mut self, edge: EdgeId, out: &mut Out) {
-        out.note(Note::ChildSilent);
-        if planted::is(Bug::StruckChildBelieved) {
-            self.neighbours.went(edge);
-            return self.children.strike_pages(edge);
+    /// A child says nothing: it is struck, and what it has committed stays. Or another home does:
+    /// it is asked again by another edge.
+    fn neighbour_is_silent(&mut self, edge: EdgeId, out: &mut Out) {
+        if self.children.get(edge).is_some() {
+            out.note(Note::ChildSilent);
+            if planted::is(Bug::StruckChildBelieved) {
+                self.neighbours.went(edge);
+                return self.children.strike_pages(edge);
+            }
         }
         self.end_edge(edge, "it says nothing", out);
     }

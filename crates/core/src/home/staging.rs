@@ -28,7 +28,7 @@ pub(super) struct Staging {
     touched: BTreeMap<Registration, Millis>,
     /// The same, who was silent longest first.
     by_touch: BTreeSet<(Millis, Registration)>,
-    /// The last tokens of each member that have ended. A piece that comes late, by a way that the
+    /// The last tokens of each member that have ended in this life of the home. A piece that comes late, by a way that the
     /// member has left, must not begin a value that nobody will name or give up.
     ended: BTreeMap<Registration, VecDeque<u64>>,
 }
@@ -113,6 +113,9 @@ impl Staging {
     /// No piece is taken any more under a token.
     pub(super) fn end(&mut self, registration: Registration, token: u64) {
         let ended = self.ended.entry(registration).or_default();
+        if ended.contains(&token) {
+            return;
+        }
         if ended.len() >= STAGED_ENDED_MAX {
             ended.pop_front();
         }

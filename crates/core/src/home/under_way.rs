@@ -89,6 +89,11 @@ impl UnderWay {
         self.voting.contains(&(edge, commit))
     }
 
+    /// How many outcomes and votes are to be told.
+    pub(super) fn telling(&self) -> usize {
+        self.telling.len() + self.voting.len()
+    }
+
     fn of(&self, edge: EdgeId) -> Counts {
         self.counts.get(&edge).copied().unwrap_or_default()
     }

@@ -172,6 +172,11 @@ impl Votes {
         self.by_commit.get_mut(&commit)
     }
 
+    fn check(&self) {
+        debug_assert_eq!(self.stamps.len(), self.open.len());
+        debug_assert!(self.decided.is_subset(&self.open));
+    }
+
     /// All votes.
     pub(super) fn iter(&self) -> impl Iterator<Item = (CommitId, &Vote)> {
         self.by_commit.iter().map(|(id, vote)| (*id, vote))
@@ -189,6 +194,7 @@ impl Votes {
             }
         }
         self.by_commit.insert(id, vote);
+        self.check();
     }
 
     /// Takes a vote from the store.
@@ -223,7 +229,9 @@ impl Votes {
                 }
             }
         }
-        Some(vote.store())
+        let op = vote.store();
+        self.check();
+        Some(op)
     }
 
     /// Notes another home's vote; the decision, if no other is missing.

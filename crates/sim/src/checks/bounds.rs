@@ -126,6 +126,8 @@ pub fn check_rest(world: &World) -> Checked {
                     | "reported"
                     | "in_doubt"
                     | "in_doubt_bytes"
+                    | "asking"
+                    | "telling"
                     | "upward_bytes"
             );
             demand!(

@@ -3,10 +3,11 @@
 use super::decisions::{
     MEMBER, OTHER, TO_OTHER, asked_for, commit_at, decide, other_answers, voted, voted_for, world,
 };
-use super::world::{HOME, World, create, inline, on, page, write};
+use super::world::{HOME, SITE, World, create, inline, on, page, write};
+use crate::alive::AliveLimits;
 use crate::change::Blob;
 use crate::door::{Direction, Input};
-use crate::ids::{MemberId, NodeKind, Registration, SegmentId, Stamp};
+use crate::ids::{EdgeId, HomeId, MemberId, NodeKind, Registration, SegmentId, Stamp};
 use crate::limits::{
     DECIDED_AHEAD_MS_MAX, IN_DOUBT_MS, IN_DOUBT_RETRY_MS, STAGED_SILENT_MS_MAX, UNSETTLED_MS,
 };
@@ -245,4 +246,49 @@ fn a_piece_that_comes_late_begins_no_value() {
     }
     assert_eq!(world.size("staged"), 0);
     world.called(stage(registration, 3)).expect("room");
+}
+
+/// Its question was taken by a system whose program does nothing any more.
+#[test]
+fn another_home_that_says_nothing_is_asked_by_another_way() {
+    let mut world = World::new(|config| {
+        config.alive = Some(AliveLimits {
+            every_ms: 100,
+            missed_max: 3,
+        });
+    });
+    world.other_home(OTHER, TO_OTHER);
+    for _ in 0..3 {
+        world.wait(100);
+        world.receive_on(TO_OTHER, Message::Alive);
+        world.receive_on(SITE, Message::Alive);
+    }
+    assert_eq!(world.closed, []);
+    for _ in 0..4 {
+        world.wait(100);
+        world.receive_on(SITE, Message::Alive);
+    }
+    assert_eq!(world.closed, [TO_OTHER]);
+}
+
+#[test]
+fn only_who_was_asked_is_heard() {
+    const WRONG: EdgeId = EdgeId(9);
+    let mut world = world();
+    world.other_home(OTHER, TO_OTHER);
+    world.other_home(HomeId(3), WRONG);
+    voted(&mut world, 1);
+    world.wait(IN_DOUBT_MS);
+    let Some(Up::Call { call, .. }) = world.asked.last().cloned() else {
+        panic!("it is not asked");
+    };
+    world.receive_on(
+        WRONG,
+        Message::Down(Down::Answer {
+            home: OTHER,
+            call,
+            result: Ok(Response::Outcome(Outcome::Refused(Refusal::Unknown))),
+        }),
+    );
+    assert_eq!(world.size("in_doubt"), 1);
 }

@@ -1,0 +1,52 @@
+//! What a collection needs of a transaction.
+
+use crate::{Reference, Result, Transaction};
+
+/// What collections need of a transaction. [`Transaction`] has it; who implements it for something else (memory, say, in a
+/// test) can use the same collections there.
+///
+/// All methods fail as those of [`Transaction`] do.
+pub trait Access {
+    /// An object's bytes.
+    fn read(&mut self, reference: &Reference) -> impl Future<Output = Result<&[u8]>> + Send;
+
+    /// Replaces an object's bytes.
+    fn write(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()>;
+
+    /// Makes an object near another one, if there is room.
+    fn create_near(
+        &mut self,
+        near: &Reference,
+        bytes: Vec<u8>,
+    ) -> impl Future<Output = Result<Reference>> + Send;
+
+    /// Deletes an object.
+    fn delete(&mut self, reference: &Reference) -> Result<()>;
+
+    /// Says that these will be read soon.
+    fn prefetch(&mut self, references: &[Reference]) {
+        let _ = references;
+    }
+}
+
+impl Access for Transaction {
+    async fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
+        self.read_async(reference).await
+    }
+
+    fn write(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {
+        Transaction::write(self, reference, bytes)
+    }
+
+    async fn create_near(&mut self, near: &Reference, bytes: Vec<u8>) -> Result<Reference> {
+        self.create_near_async(near, bytes).await
+    }
+
+    fn delete(&mut self, reference: &Reference) -> Result<()> {
+        Transaction::delete(self, reference)
+    }
+
+    fn prefetch(&mut self, references: &[Reference]) {
+        self.member.prefetch(references);
+    }
+}
