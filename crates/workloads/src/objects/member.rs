@@ -99,6 +99,10 @@ impl Objects for MemberObjects<'_> {
         self.transaction.create_near(near, bytes)
     }
 
+    fn delete(&mut self, reference: &Reference) -> Result<()> {
+        self.transaction.delete(reference)
+    }
+
     fn root(&mut self, name: &str) -> Result<Option<Reference>> {
         self.transaction.root(&self.store.segment, name)
     }

@@ -20,7 +20,8 @@ pub struct MemoryStore {
 #[derive(Debug)]
 pub struct MemoryObjects<'a> {
     base: RefMut<'a, Base>,
-    changed: HashMap<ObjectId, Vec<u8>>,
+    /// None are those that were deleted.
+    changed: HashMap<ObjectId, Option<Vec<u8>>>,
     roots: BTreeMap<String, Reference>,
     next: Next,
 }
@@ -82,7 +83,12 @@ impl Store for MemoryStore {
 impl MemoryObjects<'_> {
     fn commit(mut self) {
         self.base.next = self.next;
-        self.base.objects.extend(self.changed);
+        for (object, bytes) in self.changed {
+            match bytes {
+                Some(bytes) => self.base.objects.insert(object, bytes),
+                None => self.base.objects.remove(&object),
+            };
+        }
         self.base.roots.extend(self.roots);
     }
 
@@ -90,19 +96,20 @@ impl MemoryObjects<'_> {
         let object = reference.object;
         if !self.changed.contains_key(&object) {
             let bytes = self.base.objects.get(&object).ok_or(ABSENT)?.clone();
-            self.changed.insert(object, bytes);
+            self.changed.insert(object, Some(bytes));
         }
-        Ok(self.changed.get_mut(&object).ok_or(ABSENT)?)
+        let changed = self.changed.get_mut(&object).and_then(Option::as_mut);
+        Ok(changed.ok_or(ABSENT)?)
     }
 }
 
 impl Objects for MemoryObjects<'_> {
     fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
         let object = &reference.object;
-        let found = self
-            .changed
-            .get(object)
-            .or_else(|| self.base.objects.get(object));
+        let found = match self.changed.get(object) {
+            Some(changed) => changed.as_ref(),
+            None => self.base.objects.get(object),
+        };
         Ok(found.ok_or(ABSENT)?)
     }
 
@@ -132,7 +139,7 @@ impl Objects for MemoryObjects<'_> {
 
     fn create(&mut self, bytes: Vec<u8>) -> Result<Reference> {
         let object = self.next.take(bytes.len());
-        self.changed.insert(object, bytes);
+        self.changed.insert(object, Some(bytes));
         Ok(Reference {
             home: HomeId(1),
             object,
@@ -143,6 +150,12 @@ impl Objects for MemoryObjects<'_> {
 
     fn create_near(&mut self, _near: &Reference, bytes: Vec<u8>) -> Result<Reference> {
         self.create(bytes)
+    }
+
+    fn delete(&mut self, reference: &Reference) -> Result<()> {
+        self.get_mut(reference)?;
+        self.changed.insert(reference.object, None);
+        Ok(())
     }
 
     fn root(&mut self, name: &str) -> Result<Option<Reference>> {

@@ -2,9 +2,11 @@
 //!
 //! [`MemberStore`] is a segment of a village, [`MemoryStore`] this process's memory.
 
+mod indexed;
 mod member;
 mod memory;
 
+pub(crate) use indexed::Indexed;
 pub use member::{MemberObjects, MemberStore};
 pub use memory::{MemoryObjects, MemoryStore};
 
@@ -81,6 +83,12 @@ pub trait Objects {
     /// # Errors
     /// As [`Objects::read`].
     fn create_near(&mut self, near: &Reference, bytes: Vec<u8>) -> Result<Reference>;
+
+    /// Deletes an object.
+    ///
+    /// # Errors
+    /// As [`Objects::read`].
+    fn delete(&mut self, reference: &Reference) -> Result<()>;
 
     /// The segment's root of that name.
     ///

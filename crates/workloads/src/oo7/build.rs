@@ -9,9 +9,10 @@ use std::ops::Range;
 use thorp_client::{Error, Reference, Result};
 use thorp_core::limits::{COMMIT_BYTES_MAX, STAGED_PER_MEMBER_MAX};
 
+use super::graph::{Draws, Graph};
+use super::index::Part;
 use super::layout::{self, Assembly, Atomic, Composite, Kind};
-use super::module::write_lists;
-use super::{Config, Module, ROOT};
+use super::{Config, Indexes, Module, ROOT};
 use crate::objects::{Objects, Store, encoded};
 use crate::random::Random;
 
@@ -21,18 +22,31 @@ use crate::random::Random;
 /// The config is [bad](super::BadConfig), the segment has a module, or those of the store. What was made until then stays
 /// in the segment and is of no use: remove it.
 pub fn build<S: Store>(store: &S, config: &Config) -> Result<Module> {
+    build_sharing(store, config, &[])
+}
+
+/// As [`build`], where each base assembly also uses as many composites of a module that several share, drawn from those
+/// given. That one's composites do not know of it: they would change with every private module that is made.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_sharing<S: Store>(store: &S, config: &Config, shared: &[Reference]) -> Result<Module> {
     config.check().map_err(Error::aborted_by)?;
-    let plan = Plan::draw(config);
+    let plan = Plan::draw(config, shared);
     let assemblies = store.transact(|objects| plan.make_assemblies(objects))?;
-    let mut composites = Vec::new();
+    let mut made = Made::default();
     let composites_max = config.composites_per_batch();
     for first in (0..config.composites).step_by(composites_max as usize) {
         let batch = first..config.composites.min(first.saturating_add(composites_max));
-        composites.extend(
-            store.transact(|objects| plan.make_composites(objects, batch.clone(), &assemblies))?,
-        );
+        let batch =
+            store.transact(|objects| plan.make_composites(objects, batch.clone(), &assemblies))?;
+        made.composites.extend(batch.composites);
+        made.parts.extend(batch.parts);
     }
-    store.transact(|objects| plan.finish(objects, &assemblies, &composites))
+    let complexes = config.complexes();
+    let bases = &assemblies.0[complexes as usize..];
+    let indexes = made.index(store, complexes + 1, bases)?;
+    store.transact(|objects| plan.finish(objects, &assemblies, &made.composites, indexes))
 }
 
 /// Everything that is chosen before the first object is made.
@@ -42,14 +56,24 @@ struct Plan<'a> {
     uses: Vec<Vec<u32>>,
     /// For each composite the base assemblies that use it, by their places; one that does so twice is there twice.
     users: Vec<Vec<u32>>,
+    /// For each base assembly the shared composites that it uses.
+    shared: Vec<Vec<Reference>>,
 }
 
 /// References of the assemblies, by their places in the tree: the topmost first, those below place n at
 /// n * fan-out + 1 and after. So complex assemblies come before base assemblies.
 struct Assemblies(Vec<Reference>);
 
+/// What was made and has to be indexed.
+#[derive(Default)]
+struct Made {
+    /// With their documents, in the order of their ids.
+    composites: Vec<(Reference, Reference)>,
+    parts: Vec<Part>,
+}
+
 impl<'a> Plan<'a> {
-    fn draw(config: &'a Config) -> Self {
+    fn draw(config: &'a Config, shared: &[Reference]) -> Self {
         let mut random = Random::of(config.seed, Draws::USES);
         let mut users = vec![Vec::new(); config.composites as usize];
         let uses = (0..config.bases())
@@ -62,10 +86,21 @@ impl<'a> Plan<'a> {
                 (0..config.composites_per_base).map(draw).collect()
             })
             .collect();
+        let mut random = Random::of(config.seed, Draws::SHARED);
+        let per_base = if shared.is_empty() {
+            0
+        } else {
+            config.composites_per_base
+        };
+        let mut one_shared = |_| shared[random.below(shared.len() as u32) as usize];
+        let shared = (0..config.bases())
+            .map(|_| (0..per_base).map(&mut one_shared).collect())
+            .collect();
         Plan {
             config,
             uses,
             users,
+            shared,
         }
     }
 
@@ -73,13 +108,12 @@ impl<'a> Plan<'a> {
     fn make_assemblies<O: Objects>(&self, objects: &mut O) -> Result<Assemblies> {
         refuse_a_second(objects)?;
         let complexes = self.config.complexes() as usize;
-        let bases = self.config.bases() as usize;
         let complex_size = Assembly::size(self.config.fan_out as usize);
-        let base_size = Assembly::size(self.config.composites_per_base as usize);
-        let sizes = [(complexes, complex_size), (bases, base_size)];
-        let sizes = sizes
-            .into_iter()
-            .flat_map(|(count, size)| std::iter::repeat_n(size, count));
+        let base_size = |shared: &Vec<Reference>| {
+            Assembly::size(self.config.composites_per_base as usize + shared.len())
+        };
+        let sizes = std::iter::repeat_n(complex_size, complexes);
+        let sizes = sizes.chain(self.shared.iter().map(base_size));
         let made: Result<_> = sizes.map(|size| objects.create(vec![0; size])).collect();
         let assemblies = Assemblies(made?);
         for place in 0..complexes {
@@ -110,6 +144,8 @@ impl<'a> Plan<'a> {
         let level = std::iter::successors(Some(place), |place| {
             place.checked_sub(1).map(|before| before / fan_out)
         });
+        let base = place.checked_sub(self.config.complexes() as usize);
+        let shared = base.map_or(&[][..], |base| &self.shared[base]);
         Assembly {
             kind,
             level: u8::try_from(level.count()).unwrap_or(u8::MAX),
@@ -118,6 +154,7 @@ impl<'a> Plan<'a> {
             type_no: random.type_no(),
             above: assemblies.0[above],
             below,
+            shared,
         }
         .encode()
     }
@@ -129,107 +166,22 @@ impl<'a> Plan<'a> {
         objects: &mut O,
         batch: Range<u32>,
         assemblies: &Assemblies,
-    ) -> Result<Vec<Reference>> {
-        let made: Result<Vec<Graph>> = batch
-            .map(|composite| self.make_graph(objects, composite))
-            .collect();
-        let made = made?;
-        for graph in &made {
-            let document = layout::document(graph.id, &graph.composite, self.config.document_bytes);
-            let document = objects.create(document)?;
-            let bytes = self.composite(graph, document, assemblies);
-            objects.write(&graph.composite, bytes)?;
-        }
-        Ok(made.iter().map(|graph| graph.composite).collect())
-    }
-
-    fn composite(&self, graph: &Graph, document: Reference, assemblies: &Assemblies) -> Vec<u8> {
-        let mut random = Random::of(self.config.seed, Draws::COMPOSITES + u64::from(graph.id));
-        let users = self.users[graph.id as usize - 1].iter();
-        let bases = &assemblies.0[self.config.complexes() as usize..];
-        let users: Vec<Reference> = users.map(|&base| bases[base as usize]).collect();
-        let is_new = graph.id.is_multiple_of(10);
-        Composite {
-            id: graph.id,
-            date: random.date(if is_new { 2000 } else { 0 }),
-            type_no: random.type_no(),
-            document,
-            parts: &graph.parts,
-            users: &users,
-        }
-        .encode()
-    }
-
-    /// A composite, as room for what cannot be known yet, and its parts and connections as they stay.
-    fn make_graph<O: Objects>(&self, objects: &mut O, place: u32) -> Result<Graph> {
-        let id = place + 1;
-        let wiring = Wiring::draw(self.config, id);
-        let users = self.users[place as usize].len();
-        let size = Composite::size(wiring.ends.len(), users);
-        let composite = objects.create(vec![0; size])?;
-        let parts: Result<Vec<Reference>> = (0..wiring.ends.len())
-            .map(|part| {
-                let size = Atomic::size(wiring.ends[part].len(), wiring.incoming[part] as usize);
-                objects.create_near(&composite, vec![0; size])
-            })
-            .collect();
-        let graph = Graph {
-            id,
-            composite,
-            parts: parts?,
+    ) -> Result<Made> {
+        let make = |place: u32| {
+            let users = self.users[place as usize].len();
+            Graph::make(objects, self.config, place + 1, users)
         };
-        let (outgoing, incoming) = self.make_connections(objects, &graph, &wiring)?;
-        for part in 0..graph.parts.len() {
-            let bytes = self.atomic(&graph, part, &outgoing[part], &incoming[part]);
-            objects.write(&graph.parts[part], bytes)?;
+        let graphs: Result<Vec<Graph>> = batch.map(make).collect();
+        let bases = &assemblies.0[self.config.complexes() as usize..];
+        let mut made = Made::default();
+        for graph in &graphs? {
+            let users = self.users[graph.id as usize - 1].iter();
+            let users: Vec<Reference> = users.map(|&base| bases[base as usize]).collect();
+            let document = graph.finish(objects, self.config, &users)?;
+            made.composites.push((graph.composite, document));
+            made.parts.extend(graph.parts(self.config));
         }
-        Ok(graph)
-    }
-
-    /// The connections of a composite, and for each part those that leave and those that reach it.
-    fn make_connections<O: Objects>(
-        &self,
-        objects: &mut O,
-        graph: &Graph,
-        wiring: &Wiring,
-    ) -> Result<(Connections, Connections)> {
-        let mut random = Random::of(self.config.seed, Draws::CONNECTIONS + u64::from(graph.id));
-        let mut outgoing = vec![Vec::new(); graph.parts.len()];
-        let mut incoming = outgoing.clone();
-        for (from, ends) in wiring.ends.iter().enumerate() {
-            for &to in ends {
-                let (type_no, length) = (random.type_no(), random.below(LENGTHS));
-                let bytes =
-                    layout::connection(type_no, length, &graph.parts[from], &graph.parts[to]);
-                let connection = objects.create_near(&graph.composite, bytes)?;
-                outgoing[from].push(connection);
-                incoming[to].push(connection);
-            }
-        }
-        Ok((outgoing, incoming))
-    }
-
-    fn atomic(
-        &self,
-        graph: &Graph,
-        part: usize,
-        outgoing: &[Reference],
-        incoming: &[Reference],
-    ) -> Vec<u8> {
-        let id = (graph.id - 1) * self.config.atomics_per_composite + part as u32 + 1;
-        let mut random = Random::of(self.config.seed, Draws::ATOMICS + u64::from(id));
-        Atomic {
-            id,
-            x: random.below(LENGTHS),
-            y: random.below(LENGTHS),
-            date: random.date(1000),
-            document_id: 1 + random.below(self.config.composites),
-            type_no: random.type_no(),
-            composite: graph.composite,
-            outgoing,
-            incoming,
-        }
-        .encode()
+        Ok(made)
     }
 
     /// Base assemblies as they stay, the manual, the module; and the root that shows it.
@@ -237,7 +189,8 @@ impl<'a> Plan<'a> {
         &self,
         objects: &mut O,
         assemblies: &Assemblies,
-        composites: &[Reference],
+        composites: &[(Reference, Reference)],
+        indexes: Indexes,
     ) -> Result<Module> {
         refuse_a_second(objects)?;
         let complexes = self.config.complexes() as usize;
@@ -245,7 +198,7 @@ impl<'a> Plan<'a> {
             let place = complexes + base;
             let below: Vec<Reference> = uses
                 .iter()
-                .map(|&composite| composites[composite as usize])
+                .map(|&composite| composites[composite as usize].0)
                 .collect();
             let bytes = self.assembly(Kind::Base, place, assemblies, &below);
             objects.write(&assemblies.0[place], bytes)?;
@@ -257,8 +210,7 @@ impl<'a> Plan<'a> {
             date: random.date(1000),
             manual: objects.create(layout::manual(MODULE_ID, self.config.manual_bytes))?,
             design: assemblies.0[0],
-            composite_lists: write_lists(objects, composites)?,
-            base_lists: write_lists(objects, &assemblies.0[complexes..])?,
+            indexes,
         };
         let root = objects.create(encoded(&module)?)?;
         objects.set_root(ROOT, &root)?;
@@ -266,45 +218,45 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// For each atomic part of a composite, some connections.
-type Connections = Vec<Vec<Reference>>;
-
-/// A composite whose parts are made.
-struct Graph {
-    id: u32,
-    composite: Reference,
-    parts: Vec<Reference>,
-}
-
-/// Which part of a composite is connected to which.
-struct Wiring {
-    /// For each part, where its connections lead.
-    ends: Vec<Vec<usize>>,
-    /// For each part, how many lead to it.
-    incoming: Vec<u32>,
-}
-
-impl Wiring {
-    /// A ring, so that every part is reached from the root, and the other connections at random.
-    fn draw(config: &Config, composite: u32) -> Self {
-        let mut random = Random::of(config.seed, Draws::WIRING + u64::from(composite));
-        let parts = config.atomics_per_composite;
-        let mut incoming = vec![0; parts as usize];
-        let ends = (0..parts)
-            .map(|part| {
-                let end = |number| {
-                    let end = if number == 0 {
-                        (part + 1) % parts
-                    } else {
-                        random.below(parts)
-                    };
-                    incoming[end as usize] += 1;
-                    end as usize
-                };
-                (0..config.connections_per_atomic).map(end).collect()
-            })
-            .collect();
-        Wiring { ends, incoming }
+impl Made {
+    /// Fills the indexes, each in the order of its keys: so its nodes are full, and lie side by side.
+    fn index<S: Store>(
+        &mut self,
+        store: &S,
+        first_base: u32,
+        bases: &[Reference],
+    ) -> Result<Indexes> {
+        let indexes = store.transact(|objects| {
+            let indexes = Indexes::create(objects)?;
+            indexes.add_bases(objects, first_base, bases)?;
+            Ok(indexes)
+        })?;
+        for (first, some) in (1..)
+            .step_by(ENTRIES_MAX)
+            .zip(self.composites.chunks(ENTRIES_MAX))
+        {
+            store.transact(|objects| {
+                (first..)
+                    .zip(some)
+                    .try_for_each(|(id, (composite, document))| {
+                        indexes.add_composite(objects, id, *composite, *document)
+                    })
+            })?;
+        }
+        for some in self.parts.chunks(ENTRIES_MAX) {
+            store.transact(|objects| {
+                let mut parts = some.iter();
+                parts.try_for_each(|part| indexes.add_part(objects, part))
+            })?;
+        }
+        self.parts.sort_unstable_by_key(|part| (part.date, part.id));
+        for some in self.parts.chunks(ENTRIES_MAX) {
+            store.transact(|objects| {
+                let mut parts = some.iter();
+                parts.try_for_each(|part| indexes.add_date(objects, part))
+            })?;
+        }
+        Ok(indexes)
     }
 }
 
@@ -323,17 +275,6 @@ impl Config {
     }
 }
 
-impl Random {
-    /// A build date of the thousand that begins so.
-    fn date(&mut self, from: u32) -> u32 {
-        from + self.below(1000)
-    }
-
-    fn type_no(&mut self) -> u32 {
-        self.below(TYPES)
-    }
-}
-
 fn refuse_a_second<O: Objects>(objects: &mut O) -> Result<()> {
     match objects.root(ROOT)? {
         None => Ok(()),
@@ -343,24 +284,10 @@ fn refuse_a_second<O: Objects>(objects: &mut O) -> Result<()> {
     }
 }
 
-/// Which sequence of numbers belongs to what; ids are added.
-struct Draws;
-
-impl Draws {
-    const MODULE: u64 = 1 << 32;
-    const USES: u64 = 2 << 32;
-    const ASSEMBLIES: u64 = 3 << 32;
-    const COMPOSITES: u64 = 4 << 32;
-    const WIRING: u64 = 5 << 32;
-    const CONNECTIONS: u64 = 6 << 32;
-    const ATOMICS: u64 = 7 << 32;
-}
-
 const MODULE_ID: u32 = 1;
-const TYPES: u32 = 10;
-/// x, y and lengths are below.
-const LENGTHS: u32 = 100_000;
 /// Bytes of objects made by one transaction: with what the protocol adds, far below its limit.
 const BATCH_BYTES: usize = COMMIT_BYTES_MAX / 4;
 /// What an object costs besides its bytes.
 const SLOT_BYTES: usize = 32;
+/// Entries of an index that one transaction makes.
+const ENTRIES_MAX: usize = 10_000;

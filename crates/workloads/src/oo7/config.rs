@@ -89,22 +89,29 @@ impl Config {
         levels.map(of_level).fold(0, u32::saturating_add)
     }
 
-    /// What a traversal must count in any module of this config.
+    /// What a traversal must count in any module of this config; but for the assemblies of T7, of which there are as many
+    /// as levels for each use of the composite.
     #[must_use]
     pub fn expected(&self, traversal: Traversal) -> Counts {
         let composite_visits = u64::from(self.bases()) * u64::from(self.composites_per_base);
         let parts = composite_visits * u64::from(self.atomics_per_composite);
-        let (atomic_visits, swaps) = match traversal {
-            Traversal::T1 => (parts, 0),
-            Traversal::T2a => (parts, composite_visits),
-            Traversal::T2b => (parts, parts),
-            Traversal::T2c => (parts, 4 * parts),
-            Traversal::T6 => (composite_visits, 0),
-            Traversal::T8 | Traversal::T9 => (0, 0),
+        let (atomic_visits, swaps, dates) = match traversal {
+            Traversal::T1 => (parts, 0, 0),
+            Traversal::T2a => (parts, composite_visits, 0),
+            Traversal::T2b => (parts, parts, 0),
+            Traversal::T2c => (parts, 4 * parts, 0),
+            Traversal::T3a => (parts, 0, composite_visits),
+            Traversal::T3b => (parts, 0, parts),
+            Traversal::T3c => (parts, 0, 4 * parts),
+            Traversal::T6 => (composite_visits, 0, 0),
+            Traversal::T7 => (1, 0, 0),
+            Traversal::T8 | Traversal::T9 => (0, 0, 0),
         };
         Counts {
             atomic_visits,
             swaps,
+            dates,
+            assemblies: 0,
         }
     }
 

@@ -14,7 +14,6 @@
 //! manual       0 kind | 4 id u32 | 8 title [40] | 48 text
 //! assembly     0 kind | 1 level | 2 below u16 | 4 shared u16 | 8 id u32 | 12 date u32 | 16 type [10] | 26 above
 //!              | 44 below, shared composites                                                         98 bytes
-//! list         0 kind | 2 count u16 | 4 references
 //! ```
 
 use thorp_client::{HomeId, ObjectId, PageId, Reference, Result};
@@ -28,8 +27,8 @@ pub(super) const REFERENCE_BYTES: usize = 18;
 pub(super) const XY_AT: usize = 8;
 /// Where the manual's text begins.
 pub(super) const MANUAL_TEXT_AT: u64 = 48;
-/// References of one list object: well within a page.
-pub(super) const LIST_MAX: usize = 256;
+/// Where an atomic part's build date lies.
+pub(super) const DATE_AT: usize = 20;
 
 /// What an object is: its first byte, so that a wrong reference is found out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +41,6 @@ pub(super) enum Kind {
     Manual,
     Complex,
     Base,
-    List,
 }
 
 /// An object's bytes while they are read.
@@ -75,7 +73,7 @@ impl<'a> View<'a> {
         let end = at + N;
         match self.0.get(at..end).map(<[u8; N]>::try_from) {
             Some(Ok(bytes)) => Ok(bytes),
-            _ => Err(Damaged("an object of OO7 is too short").into()),
+            _ => Err(TOO_SHORT.into()),
         }
     }
 
@@ -84,7 +82,6 @@ impl<'a> View<'a> {
         self.bytes(at).map(u16::from_le_bytes)
     }
 
-    #[cfg(test)]
     fn u32(self, at: usize) -> Result<u32> {
         self.bytes(at).map(u32::from_le_bytes)
     }
@@ -109,6 +106,31 @@ impl<'a> View<'a> {
         self.bytes(XY_AT)
     }
 
+    /// An atomic part's build date.
+    pub(super) fn atomic_date(self) -> Result<u32> {
+        self.u32(DATE_AT)
+    }
+
+    /// The composite that an atomic part is of.
+    pub(super) fn composite(self) -> Result<Reference> {
+        self.reference(38)
+    }
+
+    /// The assembly above another one; the topmost names itself.
+    pub(super) fn above(self) -> Result<Reference> {
+        self.reference(26)
+    }
+
+    /// An atomic part's number.
+    pub(super) fn atomic_id(self) -> Result<u32> {
+        self.u32(16)
+    }
+
+    /// The number of the document that an atomic part names.
+    pub(super) fn document_id(self) -> Result<u32> {
+        self.u32(24)
+    }
+
     /// An atomic part's connections outward.
     #[inline]
     pub(super) fn outgoing(self, into: &mut Vec<Reference>) -> Result<()> {
@@ -121,21 +143,65 @@ impl<'a> View<'a> {
         self.reference(34)
     }
 
+    /// The build date of a composite or an assembly.
+    pub(super) fn date(self) -> Result<u32> {
+        self.u32(12)
+    }
+
     /// A composite's root part.
     pub(super) fn root_part(self) -> Result<Reference> {
         self.reference(26)
     }
 
-    /// What is directly below an assembly: assemblies or composites, the shared ones too.
-    pub(super) fn below(self, into: &mut Vec<Reference>) -> Result<()> {
-        let own = self.u16(2)?;
-        self.references(44, own.saturating_add(self.u16(4)?), into)
+    /// A composite's document.
+    pub(super) fn document(self) -> Result<Reference> {
+        self.reference(44)
     }
 
-    /// A list's references.
-    pub(super) fn listed(self, into: &mut Vec<Reference>) -> Result<()> {
-        self.references(4, self.u16(2)?, into)
+    /// A composite's parts.
+    pub(super) fn parts(self, into: &mut Vec<Reference>) -> Result<()> {
+        self.references(62, self.u16(2)?, into)
     }
+
+    /// The base assemblies that use a composite.
+    pub(super) fn users(self, into: &mut Vec<Reference>) -> Result<()> {
+        let parts = usize::from(self.u16(2)?);
+        self.references(62 + parts * REFERENCE_BYTES, self.u16(4)?, into)
+    }
+
+    /// A document's number.
+    pub(super) fn number_of_document(self) -> Result<u32> {
+        self.u32(4)
+    }
+
+    /// The composite that a document is of.
+    pub(super) fn documented(self) -> Result<Reference> {
+        self.reference(8)
+    }
+
+    /// What is directly below an assembly in its own module: assemblies or composites.
+    pub(super) fn below(self, into: &mut Vec<Reference>) -> Result<()> {
+        self.references(44, self.u16(2)?, into)
+    }
+
+    /// The composites of the shared module that a base assembly uses.
+    pub(super) fn shared(self, into: &mut Vec<Reference>) -> Result<()> {
+        let own = usize::from(self.u16(2)?);
+        self.references(44 + own * REFERENCE_BYTES, self.u16(4)?, into)
+    }
+
+    /// The same base assembly with other composites of its own.
+    pub(super) fn with_below(self, below: &[Reference]) -> Result<Vec<u8>> {
+        let mut shared = Vec::new();
+        self.shared(&mut shared)?;
+        let mut bytes = self.0.get(..44).ok_or(TOO_SHORT)?.to_vec();
+        bytes[2..4].copy_from_slice(&count(below.len()).to_le_bytes());
+        Ok(Draft(bytes).references(below).references(&shared).0)
+    }
+}
+
+fn count(of: usize) -> u16 {
+    u16::try_from(of).unwrap_or(u16::MAX)
 }
 
 fn decode(bytes: &[u8; REFERENCE_BYTES]) -> Result<Reference> {
@@ -179,9 +245,8 @@ impl Draft {
     }
 
     /// A count; [`super::Config::check`] keeps counts far below the limit.
-    fn count(self, count: usize) -> Self {
-        let count = u16::try_from(count).unwrap_or(u16::MAX);
-        self.bytes(&count.to_le_bytes())
+    fn count(self, of: usize) -> Self {
+        self.bytes(&count(of).to_le_bytes())
     }
 
     fn reference(self, reference: &Reference) -> Self {
@@ -306,7 +371,7 @@ pub(super) fn document(id: u32, composite: &Reference, text_bytes: u32) -> Vec<u
         .to(4)
         .u32(id)
         .reference(composite)
-        .text(&format!("Composite Part {id:08}"), &sentence, text_bytes)
+        .text(&title(id), &sentence, text_bytes)
 }
 
 /// The manual of a module.
@@ -329,6 +394,8 @@ pub(super) struct Assembly<'a> {
     pub(super) above: Reference,
     /// Assemblies, or composites.
     pub(super) below: &'a [Reference],
+    /// Composites of the shared module.
+    pub(super) shared: &'a [Reference],
 }
 
 impl Assembly<'_> {
@@ -340,27 +407,25 @@ impl Assembly<'_> {
         Draft::new(self.kind, Self::size(self.below.len()))
             .bytes(&[self.level])
             .count(self.below.len())
-            .count(0)
+            .count(self.shared.len())
             .to(8)
             .u32(self.id)
             .u32(self.date)
             .type_name(self.type_no)
             .reference(&self.above)
             .references(self.below)
+            .references(self.shared)
             .0
     }
 }
 
-/// Up to [`LIST_MAX`] references.
-pub(super) fn list(references: &[Reference]) -> Vec<u8> {
-    Draft::new(Kind::List, 4 + references.len() * REFERENCE_BYTES)
-        .to(2)
-        .count(references.len())
-        .references(references)
-        .0
+/// The title of a composite's document.
+pub(super) fn title(id: u32) -> String {
+    format!("Composite Part {id:08}")
 }
 
 const TITLE_BYTES: usize = 40;
+const TOO_SHORT: Damaged = Damaged("an object of OO7 is too short");
 
 #[cfg(test)]
 mod tests {
@@ -436,15 +501,25 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_is_damage_not_a_panic() {
-        let whole = list(&[reference(1, 1), reference(2, 2)]);
+        let whole = Assembly {
+            kind: Kind::Base,
+            level: 7,
+            id: 1,
+            date: 2,
+            type_no: 3,
+            above: reference(3, 3),
+            below: &[reference(1, 1)],
+            shared: &[reference(2, 2)],
+        }
+        .encode();
+        let mut into = Vec::new();
+        let view = View::of(&whole, Kind::Base).unwrap();
+        view.shared(&mut into).unwrap();
+        assert_eq!(into, [reference(2, 2)]);
         for end in 0..whole.len() {
             let cut = &whole[..end];
-            let mut into = Vec::new();
-            assert!(
-                View::of(cut, Kind::List)
-                    .and_then(|view| view.listed(&mut into))
-                    .is_err()
-            );
+            let shared = View::of(cut, Kind::Base).and_then(|view| view.shared(&mut into));
+            assert!(shared.is_err());
         }
         let no_slot = [0xff; REFERENCE_BYTES];
         assert!(decode(&no_slot).is_err());

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use thorp_client::{Result, Stats};
 
-use super::{Done, Module, Traversal, traverse};
+use super::{Done, Module, Scope, Traversal, traverse_scope};
 use crate::objects::Store;
 use crate::random::Random;
 
@@ -12,6 +12,7 @@ use crate::random::Random;
 #[derive(Clone, Debug)]
 pub struct Mix {
     writing_percent: u32,
+    shared_percent: u32,
     random: Random,
 }
 
@@ -20,6 +21,8 @@ pub struct Mix {
 pub struct Turn {
     /// Which traversal.
     pub traversal: Traversal,
+    /// Of which composites.
+    pub scope: Scope,
     /// What it did, in the attempt that was committed.
     pub done: Done,
     /// How often it was run: more than once if it conflicted.
@@ -37,8 +40,17 @@ impl Mix {
     pub fn new(writing_percent: u32, seed: u64) -> Self {
         Mix {
             writing_percent,
+            shared_percent: 0,
             random: Random::new(seed),
         }
+    }
+
+    /// With that chance in a hundred a transaction goes to the composites of the shared module, which the member's own
+    /// module [uses](super::build_sharing).
+    #[must_use]
+    pub fn sharing(mut self, percent: u32) -> Self {
+        self.shared_percent = percent;
+        self
     }
 
     /// Runs the next transaction.
@@ -52,7 +64,11 @@ impl Mix {
         } else {
             Traversal::T1
         };
-        Turn::run(store, module, traversal)
+        let scope = match self.shared_percent > 0 && self.random.chance(self.shared_percent) {
+            true => Scope::Shared,
+            false => Scope::Own,
+        };
+        Turn::run_in(store, module, traversal, scope)
     }
 }
 
@@ -62,15 +78,29 @@ impl Turn {
     /// # Errors
     /// Those of the store.
     pub fn run<S: Store>(store: &S, module: &Module, traversal: Traversal) -> Result<Self> {
+        Self::run_in(store, module, traversal, Scope::Own)
+    }
+
+    /// As [`Turn::run`], of the composites of one scope.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn run_in<S: Store>(
+        store: &S,
+        module: &Module,
+        traversal: Traversal,
+        scope: Scope,
+    ) -> Result<Self> {
         let mut attempts = 0;
         let before = store.stats();
         let begun = Instant::now();
         let done = store.transact(|objects| {
             attempts += 1;
-            traverse(objects, module, traversal)
+            traverse_scope(objects, module, traversal, scope)
         })?;
         Ok(Turn {
             traversal,
+            scope,
             done,
             attempts,
             total: begun.elapsed(),

@@ -5,19 +5,28 @@
 //! multi-user run does. One module lies in one segment, a composite's parts and connections side by side, so that they
 //! share a page.
 //!
-//! What this benchmark does not yet have are indexes, queries, the traversals T3 that change an indexed date, structural
-//! changes, and the shared module of a multi-user run. The objects already hold what those need: dates, titles, the way back from each
-//! part to its users, lists of all composites and base assemblies, and room for shared composites.
+//! [`query`] finds objects by the module's [`Indexes`], and [`insert`] and [`remove`] change its structure. In a multi-user
+//! run each member has a module of its own whose base assemblies also use composites of one that all share
+//! ([`build_sharing`], [`Scope`]).
 
 mod build;
 mod config;
+mod graph;
+mod index;
 mod layout;
 mod mix;
 mod module;
+mod query;
+mod structure;
+#[cfg(test)]
+mod tests;
 mod traverse;
 
-pub use build::build;
+pub use build::{build, build_sharing};
 pub use config::{BadConfig, Config};
+pub use index::Indexes;
 pub use mix::{Mix, Turn};
 pub use module::{Module, ROOT};
-pub use traverse::{Counts, Done, Traversal, traverse, traverse_from};
+pub use query::{Query, query};
+pub use structure::{insert, remove};
+pub use traverse::{Counts, Done, Scope, Traversal, traverse, traverse_from, traverse_scope};

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use thorp_client::{Reference, Result};
 
-use super::Config;
-use super::layout::{Kind, LIST_MAX, View, list};
+use super::index::all;
+use super::{Config, Indexes};
 use crate::objects::{Objects, Store};
 
 /// The name of the segment's root that is the module.
 pub const ROOT: &str = "oo7";
 
-/// A module: how it was made and where its parts are. It does not change after it was built.
+/// A module: how it was made and where its parts are. It does not change after it was built; what changes lies below it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Module {
     /// How it was made.
@@ -23,8 +23,8 @@ pub struct Module {
     pub manual: Reference,
     /// The topmost assembly.
     pub design: Reference,
-    pub(super) composite_lists: Vec<Reference>,
-    pub(super) base_lists: Vec<Reference>,
+    /// Where objects are found by number, date and title.
+    pub indexes: Indexes,
 }
 
 impl Module {
@@ -44,7 +44,7 @@ impl Module {
     /// # Errors
     /// Those of the store.
     pub fn composites<O: Objects>(&self, objects: &mut O) -> Result<Vec<Reference>> {
-        read_lists(objects, &self.composite_lists)
+        all(objects, self.indexes.composites)
     }
 
     /// All base assemblies, in the order of their ids.
@@ -52,25 +52,6 @@ impl Module {
     /// # Errors
     /// Those of the store.
     pub fn bases<O: Objects>(&self, objects: &mut O) -> Result<Vec<Reference>> {
-        read_lists(objects, &self.base_lists)
+        all(objects, self.indexes.bases)
     }
-}
-
-/// Makes list objects that hold all of `references`.
-pub(super) fn write_lists<O: Objects>(
-    objects: &mut O,
-    references: &[Reference],
-) -> Result<Vec<Reference>> {
-    references
-        .chunks(LIST_MAX)
-        .map(|some| objects.create(list(some)))
-        .collect()
-}
-
-fn read_lists<O: Objects>(objects: &mut O, lists: &[Reference]) -> Result<Vec<Reference>> {
-    let mut references = Vec::new();
-    for list in lists {
-        View::of(objects.read(list)?, Kind::List)?.listed(&mut references)?;
-    }
-    Ok(references)
 }

@@ -6,8 +6,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use thorp_client::{Reference, Result};
 
 use super::Module;
-use super::layout::{Kind, MANUAL_TEXT_AT, View, XY_AT};
-use crate::objects::Objects;
+use super::index::Part;
+use super::layout::{DATE_AT, Kind, MANUAL_TEXT_AT, View, XY_AT};
+use crate::objects::{Damaged, Indexed, Objects};
+use crate::random::Random;
 
 /// Which traversal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,8 +22,16 @@ pub enum Traversal {
     T2b,
     /// As T1, and swaps x and y of every part four times.
     T2c,
+    /// As T2a, with the build date, which is indexed, in place of x and y: an even one becomes the odd one after it, and back.
+    T3a,
+    /// As T2b, with the build date.
+    T3b,
+    /// As T2c, with the build date.
+    T3c,
     /// Visits only each composite's root part.
     T6,
+    /// From a random atomic part, found by its id, up to the topmost assembly: every assembly by way of which it is used.
+    T7,
     /// Counts one character in the manual.
     T8,
     /// Compares the manual's first character with its last.
@@ -47,24 +57,42 @@ pub struct Counts {
     pub atomic_visits: u64,
     /// Swaps of x and y.
     pub swaps: u64,
+    /// Changes of build dates.
+    pub dates: u64,
+    /// Assemblies visited on the way up.
+    pub assemblies: u64,
 }
 
 impl Traversal {
     /// Whether it changes anything.
     #[must_use]
     pub fn writes(self) -> bool {
-        self.swaps_on(true) > 0
+        self.changes_on(true) > 0
     }
 
-    /// Swaps on a part, which is a composite's root or not.
-    fn swaps_on(self, is_root: bool) -> u32 {
+    /// Changes on a part, which is a composite's root or not.
+    fn changes_on(self, is_root: bool) -> u32 {
         match self {
-            Traversal::T2a => u32::from(is_root),
-            Traversal::T2b => 1,
-            Traversal::T2c => 4,
+            Traversal::T2a | Traversal::T3a => u32::from(is_root),
+            Traversal::T2b | Traversal::T3b => 1,
+            Traversal::T2c | Traversal::T3c => 4,
             _ => 0,
         }
     }
+
+    fn changes_dates(self) -> bool {
+        matches!(self, Traversal::T3a | Traversal::T3b | Traversal::T3c)
+    }
+}
+
+/// Which composites a base assembly's visitor goes on to, in a multi-user run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scope {
+    /// Those of the module itself.
+    #[default]
+    Own,
+    /// Those of the module that several share.
+    Shared,
 }
 
 /// Traverses the module, inside a transaction.
@@ -77,6 +105,26 @@ pub fn traverse<O: Objects>(
     traversal: Traversal,
 ) -> Result<Done> {
     traverse_from(objects, module, traversal, 0)
+}
+
+/// As [`traverse`], to the composites of one scope; T7 to T9 know of no other than their own.
+///
+/// # Errors
+/// As [`traverse`].
+pub fn traverse_scope<O: Objects>(
+    objects: &mut O,
+    module: &Module,
+    traversal: Traversal,
+    scope: Scope,
+) -> Result<Done> {
+    match scope {
+        Scope::Own => traverse(objects, module, traversal),
+        Scope::Shared => {
+            let mut walk = Walk::new(objects, module, traversal);
+            walk.scope = scope;
+            walk.design(0)
+        }
+    }
 }
 
 /// As [`traverse`], with the assemblies below each other one in another order for each `start`: members that begin at
@@ -93,7 +141,8 @@ pub fn traverse_from<O: Objects>(
     match traversal {
         Traversal::T8 => count_in_manual(objects, module),
         Traversal::T9 => compare_ends_of_manual(objects, module),
-        _ => Walk::new(objects, traversal).design(module, start),
+        Traversal::T7 => go_up(objects, module, start),
+        _ => Walk::new(objects, module, traversal).design(start),
     }
 }
 
@@ -112,7 +161,9 @@ fn turn(below: &mut [Reference], assembly: &Reference, start: u32) {
 /// nothing.
 struct Walk<'a, O> {
     objects: &'a mut O,
+    module: &'a Module,
     traversal: Traversal,
+    scope: Scope,
     done: Done,
     /// Parts to visit, the next one last.
     waiting: Vec<Reference>,
@@ -121,10 +172,12 @@ struct Walk<'a, O> {
 }
 
 impl<'a, O: Objects> Walk<'a, O> {
-    fn new(objects: &'a mut O, traversal: Traversal) -> Self {
+    fn new(objects: &'a mut O, module: &'a Module, traversal: Traversal) -> Self {
         Walk {
             objects,
+            module,
             traversal,
+            scope: Scope::default(),
             done: Done::default(),
             waiting: Vec::new(),
             connections: Vec::new(),
@@ -132,13 +185,16 @@ impl<'a, O: Objects> Walk<'a, O> {
         }
     }
 
-    fn design(mut self, module: &Module, start: u32) -> Result<Done> {
-        let mut waiting = vec![module.design];
+    fn design(mut self, start: u32) -> Result<Done> {
+        let mut waiting = vec![self.module.design];
         let mut below = Vec::new();
         while let Some(assembly) = waiting.pop() {
             below.clear();
             let (kind, view) = View::assembly(self.objects.read(&assembly)?)?;
-            view.below(&mut below)?;
+            match (kind, self.scope) {
+                (Kind::Base, Scope::Shared) => view.shared(&mut below)?,
+                _ => view.below(&mut below)?,
+            }
             if kind == Kind::Complex {
                 turn(&mut below, &assembly, start);
                 waiting.extend(below.iter().rev());
@@ -161,25 +217,28 @@ impl<'a, O: Objects> Walk<'a, O> {
         self.seen.clear();
         self.waiting.clear();
         self.waiting.push(root);
-        let mut swaps = self.traversal.swaps_on(true);
+        let mut changes = self.traversal.changes_on(true);
         while let Some(part) = self.waiting.pop() {
             if self.seen.insert(place(&part)) {
-                self.part(&part, swaps)?;
-                swaps = self.traversal.swaps_on(false);
+                self.part(&part, changes)?;
+                changes = self.traversal.changes_on(false);
             }
         }
         Ok(())
     }
 
     /// Visits a part and puts what it is connected to next in the line.
-    fn part(&mut self, part: &Reference, swaps: u32) -> Result<()> {
+    fn part(&mut self, part: &Reference, changes: u32) -> Result<()> {
         self.connections.clear();
         let view = View::of(self.objects.read(part)?, Kind::Atomic)?;
         view.outgoing(&mut self.connections)?;
         let xy = view.xy()?;
         self.visited(xy);
-        for _ in 0..swaps {
-            self.swap(part)?;
+        for _ in 0..changes {
+            match self.traversal.changes_dates() {
+                true => self.redate(part)?,
+                false => self.swap(part)?,
+            }
         }
         for connection in self.connections.iter().rev() {
             let view = View::of(self.objects.read(connection)?, Kind::Connection)?;
@@ -200,6 +259,42 @@ impl<'a, O: Objects> Walk<'a, O> {
         self.done.counts.swaps += 1;
         Ok(())
     }
+
+    fn redate(&mut self, part: &Reference) -> Result<()> {
+        let view = View::of(self.objects.read(part)?, Kind::Atomic)?;
+        let (id, old) = (view.atomic_id()?, view.atomic_date()?);
+        let date = old ^ 1;
+        self.objects
+            .patch(part, DATE_AT as u64, &date.to_le_bytes())?;
+        let part = Part {
+            id,
+            date,
+            at: *part,
+        };
+        self.module.indexes.redate(self.objects, old, &part)?;
+        self.done.counts.dates += 1;
+        Ok(())
+    }
+}
+
+/// As often as there are ways up: an assembly is visited once for each.
+fn go_up<O: Objects>(objects: &mut O, module: &Module, seed: u32) -> Result<Done> {
+    let parts = module.config.composites * module.config.atomics_per_composite;
+    let id = 1 + Random::new(u64::from(seed)).below(parts);
+    let part = module.indexes.atomics.get(&mut Indexed(objects), &id)?;
+    let part = part.ok_or(Damaged("an atomic part of OO7 is not indexed"))?;
+    let composite = View::of(objects.read(&part)?, Kind::Atomic)?.composite()?;
+    let mut waiting = Vec::new();
+    View::of(objects.read(&composite)?, Kind::Composite)?.users(&mut waiting)?;
+    let mut done = Done::default();
+    done.counts.atomic_visits = 1;
+    while let Some(assembly) = waiting.pop() {
+        done.counts.assemblies += 1;
+        let (_, view) = View::assembly(objects.read(&assembly)?)?;
+        // The topmost names itself.
+        waiting.extend(Some(view.above()?).filter(|above| *above != assembly));
+    }
+    Ok(done)
 }
 
 fn count_in_manual<O: Objects>(objects: &mut O, module: &Module) -> Result<Done> {
