@@ -81,9 +81,9 @@ impl Village {
         format!("unix:{}", self.path(&format!("{name}.sock")).display())
     }
 
-    /// How to join at a home or a site.
+    /// How to join at a home or a site, by who measures single fetches.
     pub fn config(&self, parent: &str, name: &str) -> Result<JoinConfig> {
-        let config = JoinConfig::new(self.address(parent));
+        let config = JoinConfig::new(self.address(parent)).fetch_ahead(0);
         Ok(config.identity_of(self.identity(name)?).name(name))
     }
 

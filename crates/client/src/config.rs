@@ -34,6 +34,7 @@ pub struct JoinConfig {
     pub(crate) join_timeout: Duration,
     pub(crate) leave_timeout: Duration,
     pub(crate) alive: AliveLimits,
+    pub(crate) fetch_ahead: usize,
     pub(crate) session: Session,
 }
 
@@ -60,6 +61,7 @@ impl JoinConfig {
             join_timeout: JOIN_TIMEOUT,
             leave_timeout: LEAVE_TIMEOUT,
             alive: AliveLimits::default(),
+            fetch_ahead: FETCH_AHEAD_PAGES,
             session: Session::default(),
         }
     }
@@ -139,6 +141,13 @@ impl JoinConfig {
             every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX),
             missed_max,
         };
+        self
+    }
+
+    /// How many pages at most are fetched with one that a transaction waits for, because they lie near it; zero fetches none
+    /// ahead. Fewer are, where they are not read afterwards.
+    pub fn fetch_ahead(mut self, pages_max: usize) -> Self {
+        self.fetch_ahead = pages_max;
         self
     }
 
@@ -250,3 +259,5 @@ pub const COMMIT_TIMEOUT: Duration = Duration::from_secs(30);
 pub const ATTEMPTS_MAX: u32 = 50;
 /// The longest pause between attempts, if not told otherwise.
 pub const BACKOFF_MAX: Duration = Duration::from_millis(250);
+/// Pages fetched with one that is waited for, at most: [`JoinConfig::fetch_ahead`].
+pub const FETCH_AHEAD_PAGES: usize = 64;

@@ -49,8 +49,8 @@ mod watch;
 
 pub use among::{HEAL_EVERY, SiteOfMembers};
 pub use config::{
-    ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_TIMEOUT, JOIN_TIMEOUT, JoinConfig,
-    LEAVE_TIMEOUT, MAX_STALENESS, Session,
+    ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_AHEAD_PAGES, FETCH_TIMEOUT, JOIN_TIMEOUT,
+    JoinConfig, LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use member::{HomeStatus, Member, SiteStatus};

@@ -349,6 +349,9 @@ impl Member {
         stats.misses = totals.misses;
         stats.cached_pages = link.cache.pages() as u64;
         stats.cached_bytes = link.cache.bytes() as u64;
+        let ahead = link.ahead.fate();
+        (stats.ahead, stats.ahead_used, stats.ahead_wasted) =
+            (ahead.asked, ahead.used, ahead.wasted);
         if let Some(handle) = link.handle() {
             stats.traffic = handle.totals().up;
             stats.fetches = handle.notes().get(Note::FetchSent);

@@ -20,6 +20,13 @@ pub struct Stats {
     pub through_site: u64,
     /// Pages that came from a neighbour.
     pub from_peers: u64,
+    /// Pages asked for because they lie near one that a transaction waited for ([`JoinConfig::fetch_ahead`](crate::JoinConfig::fetch_ahead)).
+    pub ahead: u64,
+    /// Of those, the ones that were read afterwards, as far as it was seen (when a transaction waits for another page, and
+    /// when one that waited ends).
+    pub ahead_used: u64,
+    /// Of those, the ones that were not read while hundreds of others were fetched ahead.
+    pub ahead_wasted: u64,
     /// Transactions committed, all kinds.
     pub commits: u64,
     /// Of those, the ones that only read and asked nobody.
@@ -67,6 +74,9 @@ impl Stats {
             from_home: self.from_home.saturating_sub(earlier.from_home),
             through_site: self.through_site.saturating_sub(earlier.through_site),
             from_peers: self.from_peers.saturating_sub(earlier.from_peers),
+            ahead: self.ahead.saturating_sub(earlier.ahead),
+            ahead_used: self.ahead_used.saturating_sub(earlier.ahead_used),
+            ahead_wasted: self.ahead_wasted.saturating_sub(earlier.ahead_wasted),
             commits: self.commits.saturating_sub(earlier.commits),
             free_commits: self.free_commits.saturating_sub(earlier.free_commits),
             conflicts: self.conflicts.saturating_sub(earlier.conflicts),

@@ -35,6 +35,8 @@ fn config(village: &Village, own: &str, neighbours: &[String]) -> JoinConfig {
     JoinConfig::among(site(village, own, neighbours))
         .identity_of(village.identity())
         .name(own)
+        // Pages are counted.
+        .fetch_ahead(0)
 }
 
 fn join(village: &Village, own: &str, names: &[&str]) -> Member {

@@ -141,11 +141,12 @@ fn every_wait_for_a_page_is_one_miss() {
         let spent = member.stats().since(&before);
         (spent.cached_reads, spent.misses, spent.fetches)
     };
-    let bert = village.member();
+    let join = || Member::join(village.config().fetch_ahead(0)).unwrap();
+    let bert = join();
     assert_eq!(read_all(&bert), (10, 10, 10));
     assert_eq!(read_all(&bert), (10, 0, 0));
     // Every way of reading waits once.
-    let conny = village.member();
+    let conny = join();
     let mut tx = conny.begin(Session::new());
     tx.read_at(&notes[0], 10, 10).unwrap();
     tx.size(&notes[1]).unwrap();
@@ -155,7 +156,7 @@ fn every_wait_for_a_page_is_one_miss() {
     let stats = conny.stats();
     assert_eq!((stats.misses, stats.fetches), (4, 4));
     // So does a visit: once a page, and once for the segment's extent; pages are asked for ahead of it.
-    let dora = village.member();
+    let dora = join();
     let shop = dora.open("thorp://alps/shop").unwrap();
     let mut tx = dora.begin(Session::new());
     tx.scan(&shop, |_, _| Ok(())).unwrap();
@@ -163,6 +164,34 @@ fn every_wait_for_a_page_is_one_miss() {
     let stats = dora.stats();
     assert_eq!(stats.fetches, 11);
     assert!((1..=11).contains(&stats.misses), "{}", stats.misses);
+}
+
+#[test]
+fn pages_that_lie_near_one_that_is_waited_for_come_with_it() {
+    const PAGES: u64 = 100;
+    let village = Village::new();
+    let (anna, shop) = village.member_at("shop");
+    let notes: Vec<Reference> = anna
+        .transact(|tx| {
+            (0..PAGES)
+                .map(|_| tx.create(&shop, vec![7; 8000]))
+                .collect()
+        })
+        .unwrap();
+    // Here and there, each once.
+    let order: Vec<Reference> = (0..PAGES)
+        .map(|n| notes[(n * 37 % PAGES) as usize])
+        .collect();
+    for order in [&notes, &order] {
+        let bert = village.member();
+        bert.transact(|tx| order.iter().try_for_each(|note| tx.read(note).map(|_| ())))
+            .unwrap();
+        let stats = bert.stats();
+        assert!(stats.misses < PAGES / 3, "{stats:?}");
+        assert!(stats.ahead_used > PAGES / 2, "{stats:?}");
+        // None that is not there, and none twice.
+        assert!(stats.fetches <= PAGES + 1, "{stats:?}");
+    }
 }
 
 #[test]

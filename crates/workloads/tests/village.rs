@@ -71,6 +71,31 @@ fn traversals_count_in_a_village() {
     assert_eq!(counted.done.characters, 100_000_u64.div_ceil(38));
 }
 
+/// The objects of one composite lie side by side, and those of the next one after them: who visits some of them at random
+/// soon visits all.
+#[test]
+fn a_cold_traversal_waits_seldom() {
+    let village = Village::new();
+    let config = Config {
+        composites: 150,
+        levels: 5,
+        ..tenth()
+    };
+    let module = build(&village.at_home("builder", "oo7"), &config).expect("built");
+    let misses = |member: &MemberStore| {
+        let turn = Turn::run(member, &module, Traversal::T1).expect("traversed");
+        assert_eq!(turn.done.counts, config.expected(Traversal::T1));
+        println!("{:?}", turn.stats);
+        turn.stats.misses
+    };
+    let page_by_page = misses(&village.page_by_page("anna", "oo7"));
+    let ahead = misses(&village.at_home("bert", "oo7"));
+    assert!(
+        ahead * 3 < page_by_page,
+        "{ahead} waits, page by page {page_by_page}"
+    );
+}
+
 /// T2b takes the module from one of two states to the other. So every traversal must have seen one of the two, and the
 /// last state tells whether the number of swaps was even.
 #[test]

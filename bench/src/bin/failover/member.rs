@@ -34,7 +34,9 @@ pub(crate) fn play(arguments: &[String]) -> Result<()> {
     let first = at.next().ok_or("no site")?;
     let every = Duration::from_millis(every_ms.parse()?);
     let config = at.fold(JoinConfig::new(first), JoinConfig::or_at);
-    let config = config.identity_of(identity(dir, name)?).name(name);
+    // What is fetched again is counted.
+    let config = config.fetch_ahead(0).identity_of(identity(dir, name)?);
+    let config = config.name(name);
     let member = Member::join(config.alive(every, missed.parse()?))?;
     let own = member.create(&format!("thorp://alps/{name}"))?;
     let own = member.transact(|tx| tx.create(&own, 0u64.to_le_bytes()))?;

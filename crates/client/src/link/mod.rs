@@ -1,5 +1,6 @@
 //! Between the program's threads and the member's loop: what both share, and the asking.
 
+mod ahead;
 mod block_on;
 mod counters;
 mod homes;
@@ -23,6 +24,7 @@ pub(crate) use waits::{Kind, Late, Source, Told};
 use crate::limits::IDLE_READ_SETS_MAX;
 use crate::room::Grounds;
 use crate::{Error, Result};
+use ahead::Ahead;
 use homes::Homes;
 use std::future::Future;
 use std::pin::Pin;
@@ -33,7 +35,8 @@ use std::time::{Duration, Instant};
 use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, PageId, Place, Stamp, Ticket};
+use thorp_core::ids::{CommitId, HomeId, PageId, PageNo, Place, Slot, Stamp, Ticket};
+use thorp_core::image::Content;
 use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
 use thorp_net::driver::{Handle, NotTaken};
 use tokio::sync::{oneshot, watch};
@@ -46,6 +49,7 @@ pub(crate) struct Link {
     pub(crate) waits: Waits,
     pub(crate) counters: Counters,
     pub(crate) grounds: Grounds,
+    pub(crate) ahead: Ahead,
     /// Counts publications that changed something.
     pub(crate) changes: watch::Sender<u64>,
     /// Pages were chosen to go and have not gone: what is over the limit is not counted again.
@@ -76,13 +80,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    fn new(cache_bytes: usize) -> Self {
+    fn new(cache_bytes: usize, ahead_pages_max: usize) -> Self {
         Link {
             cache: Cache::new(cache_bytes),
             homes: Homes::new(),
             waits: Waits::new(),
             counters: Counters::default(),
             grounds: Grounds::default(),
+            ahead: Ahead::new(ahead_pages_max),
             changes: watch::Sender::new(0),
             is_evicting: AtomicBool::new(false),
             handle: OnceLock::new(),
@@ -140,13 +145,43 @@ impl Link {
 
     /// Asks for a page that nobody waits for, unless it is there.
     pub(crate) fn prefetch(&self, place: Place) {
-        if self
-            .cache
-            .image(place)
-            .is_none_or(|image| !image.is_complete())
-        {
+        if !self.is_here(place) {
             self.tell(Ask::Prefetch(place));
         }
+    }
+
+    /// Asks for what is likely to be wanted after a page that is waited for.
+    pub(crate) fn fetch_ahead(&self, place: Place, reads: &ReadSet) {
+        let is_read = |place| reads.image(place).is_some();
+        let extent = self.extent(place);
+        let is_here = |place| self.is_here(place);
+        for place in self.ahead.missed(place, extent, is_read, is_here) {
+            self.tell(Ask::Prefetch(place));
+        }
+    }
+
+    /// The first page of a segment that holds nothing. If the page that tells is not here, it is asked for, too.
+    fn extent(&self, of: Place) -> Option<PageNo> {
+        let page = PageId {
+            page: PageNo(0),
+            ..of.page
+        };
+        let first = Place { page, ..of };
+        let Some(image) = self.cache.image(first) else {
+            if self.ahead.is_on() {
+                self.tell(Ask::Prefetch(first));
+            }
+            return None;
+        };
+        match image.content(Slot(0)) {
+            Content::Value(bytes) => bytes.try_into().ok().map(u32::from_le_bytes).map(PageNo),
+            _ => None,
+        }
+    }
+
+    fn is_here(&self, place: Place) -> bool {
+        let image = self.cache.image(place);
+        image.is_some_and(|image| image.is_complete())
     }
 
     /// Asks for a page.
@@ -154,13 +189,19 @@ impl Link {
         self.ask(Kind::Answer, due, Ask::Fetch(place))
     }
 
-    /// Has a page in the cache, without holes.
-    pub(crate) async fn fetch(self: &Arc<Self>, place: Place, due: Instant) -> Result<Source> {
+    /// Has a page that was asked for in the cache, without holes; asks again for what is busy.
+    pub(crate) async fn fetched(
+        self: &Arc<Self>,
+        mut asked: Result<Wait>,
+        place: Place,
+        due: Instant,
+    ) -> Result<Source> {
         loop {
-            let wait = match self.ask_page(place, due) {
+            let wait = match asked {
                 Ok(wait) => wait,
                 Err(error) if error.is_retryable() => {
                     self.pause(PAUSE, due).await?;
+                    asked = self.ask_page(place, due);
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -169,6 +210,7 @@ impl Link {
                 Some(source) => return Ok(source),
                 None => self.pause(PAUSE, due).await?,
             }
+            asked = self.ask_page(place, due);
         }
     }
 
@@ -380,7 +422,7 @@ mod tests {
     #[test]
     fn what_was_never_asked_is_waited_for_by_nobody() {
         // Its loop takes nothing.
-        let link = Arc::new(Link::new(1 << 20));
+        let link = Arc::new(Link::new(1 << 20, 0));
         let (parts, builds_on) = (Vec::new(), Vec::new());
         let after = thorp_core::ids::Stamp::default();
         let ask = Ask::Commit {

@@ -46,7 +46,7 @@ impl Running {
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, carrier.as_ref())?;
         let (driver, handle) = Driver::new(driver_config);
-        let link = Arc::new(Link::new(config.cache_bytes));
+        let link = Arc::new(Link::new(config.cache_bytes, config.fetch_ahead));
         // Set once, here.
         let _ = link.handle.set(handle);
         let mut member = MemberConfig::new(node, config.name.clone());
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn readers_leave_room_for_others() {
-        let link = Arc::new(Link::new(10_000));
+        let link = Arc::new(Link::new(10_000, 0));
         let mut inside = Inside {
             link: Arc::clone(&link),
             quiet_until: None,
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn what_is_over_the_limit_goes_once() {
-        let link = Arc::new(Link::new(1000));
+        let link = Arc::new(Link::new(1000, 0));
         let mut inside = Inside {
             link: Arc::clone(&link),
             quiet_until: None,

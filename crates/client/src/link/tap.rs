@@ -203,7 +203,7 @@ mod tests {
 
     fn tap() -> Tap {
         let config = MemberConfig::new(MemberId(1), "anna".to_owned());
-        Tap::new(Member::new(config), Arc::new(Link::new(1 << 20)))
+        Tap::new(Member::new(config), Arc::new(Link::new(1 << 20, 0)))
     }
 
     fn connect(tap: &mut Tap, edge: u64) -> Vec<Effect> {

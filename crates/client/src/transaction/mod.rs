@@ -60,6 +60,8 @@ pub struct Transaction {
     /// Large objects that were read, put together.
     large: HashMap<ObjectAt, Vec<u8>>,
     homes: Homes,
+    /// For a page.
+    has_waited: bool,
     /// It is sent and not answered: what is not waited for goes on.
     in_doubt: bool,
     ending: Option<Ending>,
@@ -78,6 +80,7 @@ impl Transaction {
             writes: Writes::default(),
             large: HashMap::new(),
             homes: Homes::default(),
+            has_waited: false,
             in_doubt: false,
             ending: None,
         }
@@ -116,6 +119,10 @@ impl Transaction {
         }
         self.large.clear();
         self.homes.clear();
+        if std::mem::take(&mut self.has_waited) {
+            let reads = &self.reads;
+            self.link.ahead.ended(|place| reads.image(place).is_some());
+        }
         self.reads.finish(&self.link.cache);
         self.link.counters.ended(ending);
     }

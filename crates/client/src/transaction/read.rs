@@ -201,10 +201,15 @@ impl Transaction {
 
     pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
         let since = Instant::now();
-        let source = match self.link.fetch(place, due).await {
+        // What is waited for goes first.
+        let wait = self.link.ask_page(place, due);
+        self.link.fetch_ahead(place, &self.reads);
+        self.has_waited = true;
+        let source = match self.link.fetched(wait, place, due).await {
             Ok(source) => source,
             Err(error) => return Err(self.not_fetched(place, error)),
         };
+        self.link.ahead.came(since.elapsed());
         self.link.counters.waited_for_page(since, source);
         Ok(())
     }

@@ -86,7 +86,16 @@ impl Village {
 
     /// A member at a site, and a segment.
     pub(crate) fn at(&self, parent: &Address, name: &str, segment: &str) -> MemberStore {
-        let config = JoinConfig::new(parent.to_string());
+        self.joined(JoinConfig::new(parent.to_string()), name, segment)
+    }
+
+    /// A member right at the home that fetches nothing ahead.
+    pub(crate) fn page_by_page(&self, name: &str, segment: &str) -> MemberStore {
+        let config = JoinConfig::new(self.home.to_string()).fetch_ahead(0);
+        self.joined(config, name, segment)
+    }
+
+    fn joined(&self, config: JoinConfig, name: &str, segment: &str) -> MemberStore {
         let config = config.identity_of(self.identity.clone()).name(name);
         let member = Member::join(config).expect("the village takes members");
         let segment = member.open_or_create(&format!("thorp://alps/{segment}"));
