@@ -29,4 +29,6 @@ pub use mix::{Mix, Turn};
 pub use module::{Module, ROOT};
 pub use query::{Query, query};
 pub use structure::{insert, remove};
-pub use traverse::{Counts, Done, Scope, Traversal, traverse, traverse_from, traverse_scope};
+pub use traverse::{
+    Counts, Done, Scope, Traversal, traverse, traverse_changing_one, traverse_from, traverse_scope,
+};

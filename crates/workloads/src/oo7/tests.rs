@@ -209,3 +209,31 @@ fn a_module_of_ones_own_uses_one_that_all_share() {
         config().expected(Traversal::T1)
     );
 }
+
+#[test]
+fn of_one_composite_all_parts_are_changed_and_of_others_none() {
+    let (store, module) = built();
+    let changed = |id| {
+        let done = store.transact(|objects| traverse_changing_one(objects, &module, id));
+        done.map(|done| done.counts)
+    };
+    let users = |id| {
+        let found = store.transact(|objects| {
+            let composite = module.indexes.composites.get(&mut Indexed(objects), &id)?;
+            let mut users = Vec::new();
+            let composite = composite.expect("it is there");
+            View::of(objects.read(&composite)?, Kind::Composite)?.users(&mut users)?;
+            Ok(users.len() as u64)
+        });
+        found.expect("memory")
+    };
+    for id in 1..=20 {
+        let counts = changed(id).expect("it is there");
+        assert_eq!(counts.swaps, 20 * users(id));
+        assert_eq!(
+            counts.atomic_visits,
+            config().expected(Traversal::T1).atomic_visits
+        );
+    }
+    assert!(changed(21).is_err());
+}

@@ -146,6 +146,22 @@ pub fn traverse_from<O: Objects>(
     }
 }
 
+/// As [`Traversal::T2b`], but of one composite only x and y are swapped: what BuddyCache's writers do (section 6.2).
+///
+/// # Errors
+/// As [`traverse`]; also if there is no such composite.
+pub fn traverse_changing_one<O: Objects>(
+    objects: &mut O,
+    module: &Module,
+    composite: u32,
+) -> Result<Done> {
+    let composites = module.indexes.composites;
+    let only = composites.get(&mut Indexed(objects), &composite)?;
+    let mut walk = Walk::new(objects, module, Traversal::T2b);
+    walk.only = Some(only.ok_or(Damaged("there is no such composite of OO7"))?);
+    walk.design(0)
+}
+
 /// Turns what is below an assembly, by a number that follows from the start and the assembly.
 fn turn(below: &mut [Reference], assembly: &Reference, start: u32) {
     let mut hasher = PlaceHasher::default();
@@ -164,6 +180,8 @@ struct Walk<'a, O> {
     module: &'a Module,
     traversal: Traversal,
     scope: Scope,
+    /// Changes are made here and nowhere else.
+    only: Option<Reference>,
     done: Done,
     /// Parts to visit, the next one last.
     waiting: Vec<Reference>,
@@ -178,6 +196,7 @@ impl<'a, O: Objects> Walk<'a, O> {
             module,
             traversal,
             scope: Scope::default(),
+            only: None,
             done: Done::default(),
             waiting: Vec::new(),
             connections: Vec::new(),
@@ -217,11 +236,16 @@ impl<'a, O: Objects> Walk<'a, O> {
         self.seen.clear();
         self.waiting.clear();
         self.waiting.push(root);
-        let mut changes = self.traversal.changes_on(true);
+        let is_changed = self.only.is_none_or(|only| only == *composite);
+        let changes_on = |is_root| match is_changed {
+            true => self.traversal.changes_on(is_root),
+            false => 0,
+        };
+        let (mut changes, others) = (changes_on(true), changes_on(false));
         while let Some(part) = self.waiting.pop() {
             if self.seen.insert(place(&part)) {
                 self.part(&part, changes)?;
-                changes = self.traversal.changes_on(false);
+                changes = others;
             }
         }
         Ok(())
