@@ -1,9 +1,12 @@
 //! The laboratory: villages over wide-area networks that lie on one machine. No part of the product.
 //!
 //! - [`net`]: the networks.
+//! - [`measure`]: what a network really does, beside what was asked of it.
 
+pub mod measure;
 pub mod net;
 pub mod quantity;
+pub mod stop;
 
 mod dice;
 mod system;

@@ -1,0 +1,151 @@
+//! Raw samples, and the files they are written to.
+
+use super::finding::table;
+use super::{Datagram, Finding, Interval, RoundTrip};
+use crate::Outcome;
+use crate::net::{Plan, Statistics};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub struct Record {
+    /// What was asked for.
+    pub plan: Plan,
+    /// How the kernel was set, by spoke.
+    pub settings: BTreeMap<String, BTreeMap<String, String>>,
+    /// By way, `from,to`.
+    pub round_trips: Vec<(String, RoundTrip)>,
+    /// By way.
+    pub datagrams: Vec<(String, Datagram)>,
+    /// By way.
+    pub throughput: Vec<(String, Interval)>,
+    /// What it comes to.
+    pub findings: Vec<Finding>,
+    /// The network's own count.
+    pub statistics: Statistics,
+    /// Why packets may have been late, beside the machine's load.
+    pub imprecision: Option<String>,
+    /// Whether it was stopped before its end.
+    pub cut_short: bool,
+}
+
+/// What was asked, and the circumstances.
+#[derive(Serialize)]
+struct Circumstances<'a> {
+    plan: &'a Plan,
+    settings: &'a BTreeMap<String, BTreeMap<String, String>>,
+    findings: &'a [Finding],
+    statistics: &'a Statistics,
+    imprecision: &'a Option<String>,
+    cut_short: bool,
+    kernel: String,
+    processors: usize,
+    load_average: String,
+}
+
+impl Record {
+    /// The findings, and how punctual the network was.
+    pub fn table(&self) -> String {
+        let mut text = table(&self.findings);
+        let late = &self.statistics.punctuality;
+        text += &format!(
+            "packets were late by {:.0} us (mean), {:.0} us (p99), {:.0} us (max)\n",
+            late.late_mean_us, late.late_p99_us, late.late_max_us,
+        );
+        let crossed = if self.statistics.whole_segments {
+            "whole"
+        } else {
+            "in packets"
+        };
+        let cpu = self.statistics.carrier_cpu_s;
+        text +=
+            &format!("large segments crossed {crossed}; carrying took {cpu:.1} s of a processor\n");
+        if let Some(why) = &self.imprecision {
+            text += &format!("not as punctual as it could be: {why}\n");
+        }
+        if self.cut_short {
+            text += "cut short\n";
+        }
+        text
+    }
+
+    /// Writes `round_trips.csv`, `datagrams.csv`, `throughput.csv` and `record.json` into a directory, which it makes.
+    pub fn write(&self, directory: &Path) -> Outcome<()> {
+        let write = |name: &str, text: String| {
+            let path = directory.join(name);
+            fs::write(&path, text).map_err(|why| format!("{}: {why}", path.display()))
+        };
+        fs::create_dir_all(directory).map_err(|why| format!("{}: {why}", directory.display()))?;
+        write("round_trips.csv", self.round_trips_csv())?;
+        write("datagrams.csv", self.datagrams_csv())?;
+        write("throughput.csv", self.throughput_csv())?;
+        Ok(write(
+            "record.json",
+            serde_json::to_string_pretty(&self.circumstances())? + "\n",
+        )?)
+    }
+
+    fn circumstances(&self) -> Circumstances<'_> {
+        let first_line = |path| {
+            fs::read_to_string(path)
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
+        Circumstances {
+            plan: &self.plan,
+            settings: &self.settings,
+            findings: &self.findings,
+            statistics: &self.statistics,
+            imprecision: &self.imprecision,
+            cut_short: self.cut_short,
+            kernel: first_line("/proc/sys/kernel/osrelease"),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
+            load_average: first_line("/proc/loadavg"),
+        }
+    }
+
+    fn round_trips_csv(&self) -> String {
+        let line = |(way, sample): &(String, RoundTrip)| {
+            format!(
+                "{way},{},{},{}\n",
+                sample.protocol,
+                sample.at.as_micros(),
+                sample.took.as_nanos() as f64 / 1e3
+            )
+        };
+        csv(
+            "from,to,protocol,at_us,round_trip_us",
+            self.round_trips.iter().map(line),
+        )
+    }
+
+    fn datagrams_csv(&self) -> String {
+        let line = |(way, datagram): &(String, Datagram)| {
+            format!(
+                "{way},{},{}\n",
+                datagram.sequence,
+                u8::from(datagram.arrived)
+            )
+        };
+        csv("from,to,sequence,arrived", self.datagrams.iter().map(line))
+    }
+
+    fn throughput_csv(&self) -> String {
+        let line = |(way, sample): &(String, Interval)| {
+            let (at, length) = (sample.at.as_micros(), sample.length.as_micros());
+            format!("{way},{},{at},{length},{}\n", sample.protocol, sample.bytes)
+        };
+        csv(
+            "from,to,protocol,at_us,length_us,bytes",
+            self.throughput.iter().map(line),
+        )
+    }
+}
+
+fn csv(head: &str, lines: impl Iterator<Item = String>) -> String {
+    [format!("{head}\n")].into_iter().chain(lines).collect()
+}
