@@ -3,7 +3,7 @@
 use super::finding::table;
 use super::{Datagram, Finding, Interval, RoundTrip};
 use crate::Outcome;
-use crate::net::{Plan, Statistics};
+use crate::net::{Plan, Punctuality, Statistics};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,9 @@ pub struct Record {
     pub throughput: Vec<(String, Interval)>,
     /// What it comes to.
     pub findings: Vec<Finding>,
-    /// The network's own count.
+    /// How punctual the network was when little was sent.
+    pub calm: Punctuality,
+    /// The network's own count, of all.
     pub statistics: Statistics,
     /// Why packets may have been late, beside the machine's load.
     pub imprecision: Option<String>,
@@ -38,6 +40,7 @@ struct Circumstances<'a> {
     plan: &'a Plan,
     settings: &'a BTreeMap<String, BTreeMap<String, String>>,
     findings: &'a [Finding],
+    calm: &'a Punctuality,
     statistics: &'a Statistics,
     imprecision: &'a Option<String>,
     cut_short: bool,
@@ -50,11 +53,15 @@ impl Record {
     /// The findings, and how punctual the network was.
     pub fn table(&self) -> String {
         let mut text = table(&self.findings);
-        let late = &self.statistics.punctuality;
-        text += &format!(
-            "packets were late by {:.0} us (mean), {:.0} us (p99), {:.0} us (max)\n",
-            late.late_mean_us, late.late_p99_us, late.late_max_us,
-        );
+        for (when, late) in [
+            ("in calm", self.calm),
+            ("in all", self.statistics.punctuality),
+        ] {
+            text += &format!(
+                "{when}, packets were late by {:.0} us (mean), {:.0} us (p99), {:.0} us (max)\n",
+                late.late_mean_us, late.late_p99_us, late.late_max_us,
+            );
+        }
         let crossed = if self.statistics.whole_segments {
             "whole"
         } else {
@@ -99,6 +106,7 @@ impl Record {
             plan: &self.plan,
             settings: &self.settings,
             findings: &self.findings,
+            calm: &self.calm,
             statistics: &self.statistics,
             imprecision: &self.imprecision,
             cut_short: self.cut_short,

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const MESSAGE: usize = 64;
 /// A moment between two, so that one does not run into the wake of another.
 const PAUSE: Duration = Duration::from_millis(1);
+/// TCP has sent something seven times by then.
+const STREAM_SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// One that came back.
 #[derive(Clone, Copy, Debug)]
@@ -26,29 +28,22 @@ pub struct RoundTrip {
     pub took: Duration,
 }
 
-/// So many over TCP, or fewer if it is stopped.
+/// So many over TCP, or fewer if it is stopped or nothing comes any more.
 pub(super) fn tcp(
     from: &Namespace,
     to: &Namespace,
     count: u32,
-    patience: Duration,
     stop: &Stop,
 ) -> Outcome<Vec<RoundTrip>> {
-    let (mut near, far) = sockets::tcp(from, to)?;
-    // Longer than a packet that is lost again and again.
-    near.set_read_timeout(Some(patience * 10))?;
+    let (near, far) = sockets::tcp(from, to)?;
+    near.set_read_timeout(Some(GLANCE))?;
     far.set_read_timeout(Some(GLANCE))?;
-    let mut message = [0; MESSAGE];
-    beside(
-        |done| echo_stream(&far, done),
-        || {
-            repeat(Protocol::Tcp, count, stop, |_| {
-                near.write_all(&message)?;
-                near.read_exact(&mut message)?;
-                Ok(true)
-            })
-        },
-    )
+    let ask = || {
+        repeat(Protocol::Tcp, count, stop, |_| {
+            stream_round_trip(&near, stop)
+        })
+    };
+    beside(|done| echo_stream(&far, done), ask)
 }
 
 /// So many over UDP; what does not come back in time is not among them.
@@ -64,7 +59,11 @@ pub(super) fn udp(
     far.set_read_timeout(Some(GLANCE))?;
     beside(
         |done| echo_datagrams(&far, done),
-        || repeat(Protocol::Udp, count, stop, |turn| round_trip(&near, turn)),
+        || {
+            repeat(Protocol::Udp, count, stop, |turn| {
+                datagram_round_trip(&near, turn)
+            })
+        },
     )
 }
 
@@ -95,7 +94,7 @@ fn repeat(
     protocol: Protocol,
     count: u32,
     stop: &Stop,
-    mut there_and_back: impl FnMut(u32) -> Outcome<bool>,
+    mut there_and_back: impl FnMut(u32) -> Outcome<Back>,
 ) -> Outcome<Vec<RoundTrip>> {
     let (mut samples, start) = (Vec::new(), Instant::now());
     for turn in 0..count {
@@ -103,28 +102,56 @@ fn repeat(
             break;
         }
         let sent = Instant::now();
-        if there_and_back(turn)? {
-            samples.push(RoundTrip {
+        match there_and_back(turn)? {
+            Back::Came => samples.push(RoundTrip {
                 protocol,
                 at: sent - start,
                 took: sent.elapsed(),
-            });
+            }),
+            Back::Lost => {}
+            Back::Ended => break,
         }
         thread::sleep(PAUSE);
     }
     Ok(samples)
 }
 
-/// Whether it came back; one that comes after its time is not taken for the next.
-fn round_trip(socket: &UdpSocket, turn: u32) -> Outcome<bool> {
+/// What became of one.
+enum Back {
+    Came,
+    Lost,
+    /// And there will be no other.
+    Ended,
+}
+
+/// TCP sends again what is lost, after pauses that double: an answer that is not there yet may be lost for long.
+fn stream_round_trip(mut stream: &TcpStream, stop: &Stop) -> Outcome<Back> {
+    let (mut message, mut filled, sent) = ([0; MESSAGE], 0, Instant::now());
+    stream.write_all(&message)?;
+    while filled < MESSAGE {
+        match stream.read(&mut message[filled..]) {
+            Ok(0) => return Ok(Back::Ended),
+            Ok(length) => filled += length,
+            Err(why) if !was_silence(&why) => return Err(why.into()),
+            Err(_) if stop.is_set() || sent.elapsed() > STREAM_SILENCE_MAX => {
+                return Ok(Back::Ended);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(Back::Came)
+}
+
+/// One that comes after its time is not taken for the next.
+fn datagram_round_trip(socket: &UdpSocket, turn: u32) -> Outcome<Back> {
     let mut message = [0; MESSAGE];
     message[..4].copy_from_slice(&turn.to_be_bytes());
     socket.send(&message)?;
     loop {
         match socket.recv(&mut message) {
-            Ok(_) if message[..4] == turn.to_be_bytes() => return Ok(true),
+            Ok(_) if message[..4] == turn.to_be_bytes() => return Ok(Back::Came),
             Ok(_) => {}
-            Err(why) if was_silence(&why) => return Ok(false),
+            Err(why) if was_silence(&why) => return Ok(Back::Lost),
             Err(why) => return Err(why.into()),
         }
     }

@@ -8,8 +8,8 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Several round trips of the longest road, and a lost packet or two.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Several round trips of the longest road, and four lost packets: the kernel tries again after 1, 2, 4 and 8 seconds.
+const CONNECT_MAX: Duration = Duration::from_secs(20);
 /// Readers look so often whether they are still wanted.
 pub(super) const GLANCE: Duration = Duration::from_millis(50);
 /// Room for what arrives while its reader does not run.
