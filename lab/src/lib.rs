@@ -2,7 +2,9 @@
 //!
 //! - [`net`]: the networks.
 //! - [`measure`]: what a network really does, beside what was asked of it.
+//! - [`chart`]: samples as pictures.
 
+pub mod chart;
 pub mod measure;
 pub mod net;
 pub mod quantity;
