@@ -16,10 +16,11 @@ BROKEN_TRANSACTIONS ?= 3000
 OPERATIONS_MIN ?= 1000000
 PYTHON ?=
 DEMO ?=
+LAB ?= cold
 FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -37,6 +38,7 @@ lint: ## Format, and lints as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	cd spec && $(CARGO) fmt --check && $(CARGO) clippy --all-targets -- -D warnings
+	cd lab && $(CARGO) fmt --all --check && $(CARGO) clippy -p thorp-lab --all-targets -- -D warnings
 
 floors: ## Every room imports only from floors below it
 	$(CARGO) run -q -p thorp-floors
@@ -94,6 +96,10 @@ bench: ## What docs/performance.md tells, measured here: one line of JSON for ea
 
 failover: ## What failing costs: a site, a member and a home are killed or stopped under load: make failover [FAILOVER="site_killed 5"]
 	$(CARGO) run -q --release -p thorp-bench --bin failover -- $(FAILOVER)
+
+lab: build ## Experiments over real wide-area links (needs root): make lab LAB="cold --members 3 --repeats 1"
+	cd lab && $(CARGO) build --release --workspace --target-dir $(abspath $(BUILT))/lab
+	$(BUILT)/lab/release/thorp-lab $(LAB) --thorp $(abspath $(BUILT))/release/thorp --out lab-out
 
 clean: ## What was built
 	$(CARGO) clean

@@ -1,7 +1,8 @@
 //! What the commands do.
 
-use crate::options::{Ctl, Network, Ping, Up};
+use crate::options::{ColdOptions, Ctl, HotOptions, Network, Ping, Up};
 use lab::Outcome;
+use lab::experiment;
 use lab::measure::{self, Effort};
 use lab::net::{self, ControlSocket, Wan};
 use lab::stop::Stop;
@@ -55,6 +56,22 @@ pub(crate) fn up(options: &Up) -> Outcome<ExitCode> {
 
 pub(crate) fn ctl(options: &Ctl) -> Outcome<ExitCode> {
     tell(net::say(&options.socket, &options.words)?.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn cold(options: &ColdOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::cold(&options.cold(), &stop, &mut show)?;
+    show("");
+    tell(table.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn hot(options: &HotOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::hot(&options.hot(), &stop, &mut show)?;
+    show("");
+    tell(table.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,13 +2,17 @@
 //!
 //! - [`net`]: the networks.
 //! - [`measure`]: what a network really does, beside what was asked of it.
+//! - [`village`]: a village of real processes over such a network.
+//! - [`experiment`]: what members of villages wait for.
 //! - [`chart`]: samples as pictures.
 
 pub mod chart;
+pub mod experiment;
 pub mod measure;
 pub mod net;
 pub mod quantity;
 pub mod stop;
+pub mod village;
 
 mod dice;
 mod system;

@@ -16,6 +16,8 @@ fn main() -> ExitCode {
         Command::Ping(options) => commands::ping(&options),
         Command::Up(options) => commands::up(&options),
         Command::Ctl(options) => commands::ctl(&options),
+        Command::Cold(options) => commands::cold(&options),
+        Command::Hot(options) => commands::hot(&options),
         Command::Clean => commands::clean(),
     };
     done.unwrap_or_else(|why| {

@@ -1,0 +1,224 @@
+//! Figures 7 to 9: members with empty caches go through the same module at the same time.
+
+use super::{CACHE_BYTES, Common, Cost, HOME, Model, SITE, Samples};
+use crate::Outcome;
+use crate::net::{Link, Plan, Wan};
+use crate::stop::Stop;
+use crate::village::{Manner, Process, Village, answer, together};
+use serde_json::json;
+
+/// What the experiment is told.
+#[derive(Clone, Debug)]
+pub struct Cold {
+    /// What all experiments are.
+    pub common: Common,
+    /// Sizes of groups.
+    pub groups: Vec<usize>,
+}
+
+/// How members are joined and behave.
+struct Case {
+    name: &'static str,
+    at: &'static str,
+    manner: Manner,
+}
+
+/// *Plain*: no site, strict sessions, page by page, which is what the paper compares with. *Tuned*: everything but neighbours.
+const CASES: [Case; 3] = [
+    Case {
+        name: "plain",
+        at: HOME,
+        manner: Manner {
+            cache_bytes: CACHE_BYTES,
+            fetch_ahead: Some(0),
+            strict: true,
+        },
+    },
+    Case {
+        name: "tuned",
+        at: HOME,
+        manner: Manner {
+            cache_bytes: CACHE_BYTES,
+            fetch_ahead: None,
+            strict: false,
+        },
+    },
+    Case {
+        name: "thorp",
+        at: SITE,
+        manner: Manner {
+            cache_bytes: CACHE_BYTES,
+            fetch_ahead: None,
+            strict: false,
+        },
+    },
+];
+
+/// Runs it; tells the table.
+pub fn cold(told: &Cold, stop: &Stop, show: &mut dyn FnMut(&str)) -> Outcome<String> {
+    let common = &told.common;
+    let plan = Plan::two(SITE, HOME, Link::with_delay(common.round_trip / 2))?;
+    let wan = Wan::start(&plan)?;
+    let mut samples = Samples::keep_in(&common.out, "cold")?;
+    let runs = common.repeats * told.groups.len() * CASES.len();
+    let mut done = 0;
+    for &members in &told.groups {
+        for case in &CASES {
+            for run in 0..common.repeats {
+                done += 1;
+                show(&format!(
+                    "{done} of {runs}: {members} members, {}",
+                    case.name
+                ));
+                one(common, &wan, case, (members, run), &mut samples, stop)?;
+            }
+        }
+    }
+    Ok(table(told, &samples))
+}
+
+/// A village of its own: no cache anywhere knows of an earlier run.
+fn one(
+    common: &Common,
+    wan: &Wan,
+    case: &Case,
+    (members, run): (usize, usize),
+    samples: &mut Samples,
+    stop: &Stop,
+) -> Outcome<()> {
+    let mut village = Village::start(wan, HOME, &common.programs, stop)?;
+    // Made next door to the home: that is not measured.
+    let mut builder = village.member(HOME, HOME, "builder", case.manner)?;
+    builder.tell(&format!("build {}", common.size))?;
+    answer(&mut builder)?;
+    drop(builder);
+    if case.at == SITE {
+        village.site(SITE, HOME)?;
+    }
+    let start = |number| village.member(SITE, case.at, &format!("m{number}"), case.manner);
+    let mut group: Vec<Process> = (1..=members).map(start).collect::<Outcome<_>>()?;
+    // Each begins elsewhere, as people do.
+    let answers = together(&mut group, |number| format!("run T1 {}", number + 1))?;
+    for (member, answer) in answers.iter().enumerate() {
+        let of = [
+            ("case", json!(case.name)),
+            ("members", json!(members)),
+            ("run", json!(run)),
+            ("member", json!(member)),
+            ("round_trip_ms", json!(common.round_trip.as_millis() as u64)),
+        ];
+        samples.add(&of, answer)?;
+    }
+    Ok(())
+}
+
+/// What the paper saved at 40 ms, in parts of its base's time (section 6.4.1), and what is asked of us.
+fn asked(members: usize) -> Option<(f64, f64)> {
+    match members {
+        3 => Some((0.39, 0.75)),
+        5 => Some((0.46, 0.85)),
+        10 => Some((0.56, 0.92)),
+        _ => None,
+    }
+}
+
+fn table(told: &Cold, samples: &Samples) -> String {
+    let mut text = String::from(
+        "members |  plain s |  tuned s |  thorp s | saved of plain | paper, target | saved of tuned | limit 1-1/k | model: plain, thorp s\n",
+    );
+    for &members in &told.groups {
+        let figure = |case: &str, figure: &str| {
+            let of = [("case", json!(case)), ("members", json!(members))];
+            samples.median_of_means(&of, figure).unwrap_or(f64::NAN)
+        };
+        let total = |case| figure(case, "total_s");
+        let (plain, tuned, thorp) = (total("plain"), total("tuned"), total("thorp"));
+        let paper = asked(members).map_or("-".to_owned(), |(paper, target)| {
+            format!("{:.0} %, {:.0} %", 100.0 * paper, 100.0 * target)
+        });
+        let (base, group) = modelled(members, &figure);
+        text += &format!(
+            "{members:7} | {plain:8.2} | {tuned:8.2} | {thorp:8.2} | {:12.1} % | {paper:>13} | {:12.1} % | {:9.1} % | {base:.2}, {group:.2}\n",
+            100.0 * (1.0 - thorp / plain),
+            100.0 * (1.0 - thorp / tuned),
+            100.0 * (1.0 - 1.0 / members as f64),
+        );
+    }
+    text
+}
+
+/// Equations 1 and 2 with what was measured here: of pages one by one in the plain base, and at the site.
+fn modelled(members: usize, figure: &dyn Fn(&str, &str) -> f64) -> (f64, f64) {
+    let each = |case: &str, time: &str, count: &str| {
+        let count = figure(case, count);
+        if count > 0.0 {
+            figure(case, time) / count
+        } else {
+            0.0
+        }
+    };
+    let waits = ["commit_s", "home_fetch_s", "site_fetch_s", "peer_fetch_s"];
+    let compute = |case: &str| {
+        let waited: f64 = waits.iter().map(|wait| figure(case, wait)).sum();
+        (figure(case, "total_s") - waited).max(0.0)
+    };
+    let model = Model {
+        clients: members as f64,
+        pages: figure("plain", "misses"),
+        transactions: 1.0,
+    };
+    let base = Cost {
+        fetch_s: each("plain", "home_fetch_s", "misses"),
+        redirect_s: 0.0,
+        commit_s: figure("plain", "commit_s"),
+        compute_s: compute("plain"),
+    };
+    let group = Cost {
+        redirect_s: each("thorp", "peer_fetch_s", "from_peers"),
+        commit_s: figure("thorp", "commit_s"),
+        compute_s: compute("thorp"),
+        ..base
+    };
+    (model.cold_base(&base), model.cold_group(&group))
+}
+
+/// For tests of the table.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::village::Programs;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_saved_is_told_beside_the_papers() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let told = Cold {
+            common: Common {
+                programs: Programs {
+                    thorp: "thorp".into(),
+                    worker: "worker".into(),
+                },
+                round_trip: Duration::from_millis(40),
+                repeats: 1,
+                size: "tiny".to_owned(),
+                out: dir.path().to_owned(),
+            },
+            groups: vec![3],
+        };
+        let mut samples = Samples::keep_in(dir.path(), "cold").expect("a file");
+        for (case, total) in [("plain", 20.0), ("tuned", 4.0), ("thorp", 2.0)] {
+            let of = [
+                ("case", json!(case)),
+                ("members", json!(3)),
+                ("run", json!(0)),
+            ];
+            let answer = json!({"total_s": total, "misses": 500, "home_fetch_s": total, "commit_s": 0, "site_fetch_s": 0, "peer_fetch_s": 0, "from_peers": 0});
+            samples.add(&of, &answer).expect("written");
+        }
+        let table = table(&told, &samples);
+        let line = table.lines().nth(1).expect("a line");
+        for part in ["90.0 %", "39 %, 75 %", "50.0 %", "66.7 %"] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A member that obeys: one command a line on standard input, one line of JSON for each on standard output.
+//!
+//! ```text
+//! build SIZE           makes OO7's module in the segment (tiny, small, medium)
+//! run KIND [START]     one transaction, again if it conflicts: T1, T2a .. T9, Q1 .. Q8, S1, S2, or W: T2b of one composite
+//! runs KIND COUNT      as many; what they count is added up
+//! mix COUNT PERCENT    as many, of which so many in a hundred are W and the others T1
+//! quit
+//! ```
+
+mod work;
+
+use clap::Parser;
+use serde_json::json;
+use std::error::Error;
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use thorp_client::{JoinConfig, Member, Session};
+use thorp_workloads::objects::MemberStore;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// A member of a village that does what it is told on standard input
+#[derive(Parser, Debug)]
+#[command(after_help = HELP)]
+struct Options {
+    /// The site or home to join, as tcp://HOST:PORT
+    #[arg(long, value_name = "ADDR")]
+    via: String,
+    /// The directory of its certificate
+    #[arg(long, value_name = "DIR")]
+    identity: String,
+    /// Its name
+    #[arg(long)]
+    name: String,
+    /// The segment that it works on, as thorp://HOME/path
+    #[arg(long, value_name = "URL")]
+    segment: String,
+    /// Bytes of its cache
+    #[arg(long, default_value_t = 40 << 20)]
+    cache_bytes: usize,
+    /// Pages that come with one that is waited for, at most
+    #[arg(long, default_value_t = thorp_client::FETCH_AHEAD_PAGES)]
+    fetch_ahead: usize,
+    /// Strict sessions: also what only read is validated at the home
+    #[arg(long)]
+    strict: bool,
+}
+
+fn main() -> ExitCode {
+    match obey(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey(options: &Options) -> Outcome<()> {
+    let config = JoinConfig::new(&options.via)
+        .identity(&options.identity)
+        .name(&options.name)
+        .cache_bytes(options.cache_bytes)
+        .fetch_ahead(options.fetch_ahead);
+    let member = Member::join(config)?;
+    let segment = member.open_or_create(&options.segment)?;
+    let session = Session::new()
+        .strict(options.strict)
+        .attempts_max(ATTEMPTS_MAX);
+    let store = MemberStore::new(member, segment, session);
+    say(&json!({"ready": true}))?;
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let answer = match words[..] {
+            [] => continue,
+            ["quit"] => break,
+            ["build", size] => work::build(&store, size),
+            ["run", kind] => work::run(&store, kind, 0),
+            ["run", kind, start] => work::run(&store, kind, start.parse()?),
+            ["runs", kind, count] => work::runs(&store, kind, count.parse()?),
+            ["mix", count, percent] => work::mix(&store, count.parse()?, percent.parse()?),
+            _ => Err(format!("not a command: {line}").into()),
+        };
+        let answer = answer.unwrap_or_else(|error| json!({"error": error.to_string()}));
+        say(&answer)?;
+    }
+    Ok(())
+}
+
+fn say(answer: &serde_json::Value) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{answer}")?;
+    out.flush()
+}
+
+/// Nobody gives up because others were quicker.
+const ATTEMPTS_MAX: u32 = 100_000;
+
+const HELP: &str = "\
+Commands, one a line: `build tiny|small|medium`, `run T1|T2a|...|T9|Q1|...|Q8|S1|S2|W [START]`,
+`runs KIND COUNT`, `mix COUNT PERCENT`, `quit`. Each is answered by a
+line of JSON: what was counted, how long it took, for what it waited, where pages came from.";
