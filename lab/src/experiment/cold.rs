@@ -2,6 +2,7 @@
 
 use super::{CACHE_BYTES, Common, Cost, HOME, Model, SITE, Samples};
 use crate::Outcome;
+use crate::chart::Chart;
 use crate::net::{Link, Plan, Wan};
 use crate::stop::Stop;
 use crate::village::{Manner, Process, Village, answer, together};
@@ -74,7 +75,11 @@ pub fn cold(told: &Cold, stop: &Stop, show: &mut dyn FnMut(&str)) -> Outcome<Str
             }
         }
     }
-    Ok(table(told, &samples))
+    let of = |members: &usize| Row::of(*members, &samples);
+    let rows: Vec<Row> = told.groups.iter().map(of).collect();
+    let chart = chart(&rows, common.round_trip.as_millis());
+    std::fs::write(common.out.join("cold.svg"), chart.svg())?;
+    Ok(table(&rows))
 }
 
 /// A village of its own: no cache anywhere knows of an earlier run.
@@ -122,29 +127,88 @@ fn asked(members: usize) -> Option<(f64, f64)> {
     }
 }
 
-fn table(told: &Cold, samples: &Samples) -> String {
-    let mut text = String::from(
-        "members |  plain s |  tuned s |  thorp s | saved of plain | paper, target | saved of tuned | limit 1-1/k | model: plain, thorp s\n",
-    );
-    for &members in &told.groups {
+/// What a size of group comes to, in seconds for each member.
+struct Row {
+    members: usize,
+    plain: f64,
+    tuned: f64,
+    thorp: f64,
+    /// By the paper's model: the base, and the group.
+    modelled: (f64, f64),
+}
+
+impl Row {
+    fn of(members: usize, samples: &Samples) -> Self {
         let figure = |case: &str, figure: &str| {
             let of = [("case", json!(case)), ("members", json!(members))];
             samples.median_of_means(&of, figure).unwrap_or(f64::NAN)
         };
-        let total = |case| figure(case, "total_s");
-        let (plain, tuned, thorp) = (total("plain"), total("tuned"), total("thorp"));
-        let paper = asked(members).map_or("-".to_owned(), |(paper, target)| {
+        Row {
+            members,
+            plain: figure("plain", "total_s"),
+            tuned: figure("tuned", "total_s"),
+            thorp: figure("thorp", "total_s"),
+            modelled: modelled(members, &figure),
+        }
+    }
+
+    /// In per cent of another time.
+    fn saved_of(&self, base: f64) -> f64 {
+        100.0 * (1.0 - self.thorp / base)
+    }
+
+    /// Who fetches every page once for all k saves no more.
+    fn limit(&self) -> f64 {
+        100.0 * (1.0 - 1.0 / self.members as f64)
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "members |  plain s |  tuned s |  thorp s | saved of plain | paper, target | saved of tuned | limit 1-1/k | model: plain, thorp s\n",
+    );
+    for row in rows {
+        let paper = asked(row.members).map_or("-".to_owned(), |(paper, target)| {
             format!("{:.0} %, {:.0} %", 100.0 * paper, 100.0 * target)
         });
-        let (base, group) = modelled(members, &figure);
         text += &format!(
-            "{members:7} | {plain:8.2} | {tuned:8.2} | {thorp:8.2} | {:12.1} % | {paper:>13} | {:12.1} % | {:9.1} % | {base:.2}, {group:.2}\n",
-            100.0 * (1.0 - thorp / plain),
-            100.0 * (1.0 - thorp / tuned),
-            100.0 * (1.0 - 1.0 / members as f64),
+            "{:7} | {:8.2} | {:8.2} | {:8.2} | {:12.1} % | {paper:>13} | {:12.1} % | {:9.1} % | {:.2}, {:.2}\n",
+            row.members,
+            row.plain,
+            row.tuned,
+            row.thorp,
+            row.saved_of(row.plain),
+            row.saved_of(row.tuned),
+            row.limit(),
+            row.modelled.0,
+            row.modelled.1,
         );
     }
     text
+}
+
+fn chart(rows: &[Row], round_trip_ms: u128) -> Chart {
+    let line = |name: &str, value: &dyn Fn(&Row) -> Option<f64>| {
+        let points = rows
+            .iter()
+            .filter_map(|row| Some((row.members as f64, value(row)?)));
+        (name.to_owned(), points.collect())
+    };
+    let asked = |row: &Row| asked(row.members);
+    Chart {
+        title: format!("Time saved from cold, {round_trip_ms} ms round trip"),
+        x: "members of the group".to_owned(),
+        y: "saved, %".to_owned(),
+        lines: vec![
+            line("of the plain base", &|row| Some(row.saved_of(row.plain))),
+            line("of the tuned base", &|row| Some(row.saved_of(row.tuned))),
+            line("limit 1 - 1/k", &|row| Some(row.limit())),
+            line("the paper, of its base", &|row| Some(100.0 * asked(row)?.0)),
+            line("the paper's model, here", &|row| {
+                Some(100.0 * (1.0 - row.modelled.1 / row.modelled.0))
+            }),
+        ],
+    }
 }
 
 /// Equations 1 and 2 with what was measured here: of pages one by one in the plain base, and at the site.
@@ -182,29 +246,13 @@ fn modelled(members: usize, figure: &dyn Fn(&str, &str) -> f64) -> (f64, f64) {
     (model.cold_base(&base), model.cold_group(&group))
 }
 
-/// For tests of the table.
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::village::Programs;
-    use std::time::Duration;
 
     #[test]
     fn what_is_saved_is_told_beside_the_papers() {
         let dir = tempfile::tempdir().expect("a directory");
-        let told = Cold {
-            common: Common {
-                programs: Programs {
-                    thorp: "thorp".into(),
-                    worker: "worker".into(),
-                },
-                round_trip: Duration::from_millis(40),
-                repeats: 1,
-                size: "tiny".to_owned(),
-                out: dir.path().to_owned(),
-            },
-            groups: vec![3],
-        };
         let mut samples = Samples::keep_in(dir.path(), "cold").expect("a file");
         for (case, total) in [("plain", 20.0), ("tuned", 4.0), ("thorp", 2.0)] {
             let of = [
@@ -215,10 +263,16 @@ mod tests {
             let answer = json!({"total_s": total, "misses": 500, "home_fetch_s": total, "commit_s": 0, "site_fetch_s": 0, "peer_fetch_s": 0, "from_peers": 0});
             samples.add(&of, &answer).expect("written");
         }
-        let table = table(&told, &samples);
+        let rows = [Row::of(3, &samples)];
+        let table = table(&rows);
         let line = table.lines().nth(1).expect("a line");
         for part in ["90.0 %", "39 %, 75 %", "50.0 %", "66.7 %"] {
             assert!(line.contains(part), "{part}: {line}");
         }
+        let svg = chart(&rows, 40).svg();
+        assert!(
+            svg.contains("of the tuned base") && !svg.contains("NaN"),
+            "{svg}"
+        );
     }
 }
