@@ -62,17 +62,23 @@ pub(crate) fn ctl(options: &Ctl) -> Outcome<ExitCode> {
 pub(crate) fn cold(options: &ColdOptions) -> Outcome<ExitCode> {
     let stop = Stop::on_signals()?;
     let table = experiment::cold(&options.cold(), &stop, &mut show)?;
-    show("");
-    tell(table.trim_end())?;
-    Ok(ExitCode::SUCCESS)
+    told(&table, &stop)
 }
 
 pub(crate) fn hot(options: &HotOptions) -> Outcome<ExitCode> {
     let stop = Stop::on_signals()?;
     let table = experiment::hot(&options.hot(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+fn told(table: &str, stop: &Stop) -> Outcome<ExitCode> {
     show("");
     tell(table.trim_end())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if stop.is_set() {
+        ExitCode::from(CUT_SHORT)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 pub(crate) fn clean() -> Outcome<ExitCode> {

@@ -1,6 +1,6 @@
 //! Figures 7 to 9: members with empty caches go through the same module at the same time.
 
-use super::{CACHE_BYTES, Common, Cost, HOME, Model, SITE, Samples};
+use super::{CACHE_BYTES, CUT_SHORT, Common, Cost, HOME, Model, SITE, Samples};
 use crate::Outcome;
 use crate::chart::Chart;
 use crate::net::{Link, Plan, Wan};
@@ -71,11 +71,21 @@ pub fn cold(told: &Cold, stop: &Stop, show: &mut dyn FnMut(&str)) -> Outcome<Str
                     "{done} of {runs}: {members} members, {}",
                     case.name
                 ));
-                one(common, &wan, case, (members, run), &mut samples, stop)?;
+                let ended = one(common, &wan, case, (members, run), &mut samples, stop);
+                if stop.is_set() {
+                    return Ok(told_of(told, &samples)? + CUT_SHORT);
+                }
+                ended?;
             }
         }
     }
-    let of = |members: &usize| Row::of(*members, &samples);
+    told_of(told, &samples)
+}
+
+/// What there is so far comes to.
+fn told_of(told: &Cold, samples: &Samples) -> Outcome<String> {
+    let common = &told.common;
+    let of = |members: &usize| Row::of(*members, samples);
     let rows: Vec<Row> = told.groups.iter().map(of).collect();
     let chart = chart(&rows, common.round_trip.as_millis());
     std::fs::write(common.out.join("cold.svg"), chart.svg())?;

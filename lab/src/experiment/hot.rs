@@ -1,6 +1,6 @@
 //! Figures 10 to 12: warm members read what one of them changes, in their own group or in another.
 
-use super::{CACHE_BYTES, Common, HOME, OTHER, SITE, Samples};
+use super::{CACHE_BYTES, CUT_SHORT, Common, HOME, OTHER, SITE, Samples};
 use crate::Outcome;
 use crate::net::{Link, Plan, Wan};
 use crate::stop::Stop;
@@ -93,7 +93,11 @@ pub fn hot(told: &Hot, stop: &Stop, show: &mut dyn FnMut(&str)) -> Outcome<Strin
         for run in 0..common.repeats {
             done += 1;
             show(&format!("{done} of {runs}: {}", case.name));
-            one(told, &wan, case, run, &mut samples, stop)?;
+            let ended = one(told, &wan, case, run, &mut samples, stop);
+            if stop.is_set() {
+                return Ok(table(&samples) + CUT_SHORT);
+            }
+            ended?;
         }
     }
     Ok(table(&samples))

@@ -34,5 +34,7 @@ const HOME: &str = "home";
 const SITE: &str = "site";
 /// A second site, for whom is not in the group.
 const OTHER: &str = "other";
+/// After what there was until somebody wanted the end.
+const CUT_SHORT: &str = "cut short: NaN is what was not measured\n";
 /// As the paper's clients have (section 6.2).
 const CACHE_BYTES: usize = 40 << 20;
