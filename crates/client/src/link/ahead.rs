@@ -9,8 +9,9 @@
 use super::lock;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
+use thorp_core::limits::FETCH_RETRY_MS;
 
 /// Which pages to fetch ahead.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ struct State {
     /// The same.
     is_waiting: HashSet<Place>,
     /// Those of them that had not come when it was last looked.
-    under_way: Vec<Place>,
+    under_way: Vec<(Place, Instant)>,
     waits: u64,
     /// In quarters of a page.
     credit: usize,
@@ -90,7 +91,12 @@ impl Ahead {
             state.settle(is_read);
         }
         state.credit = (state.credit + state.earned()).min(CREDIT_MAX);
-        state.under_way.retain(|place| !is_here(*place));
+        // What was refused, or has come and gone again, is not waited for for ever.
+        let is_young = |since: &Instant| since.elapsed() < UNDER_WAY_FOR;
+        state
+            .under_way
+            .retain(|(place, since)| is_young(since) && !is_here(*place));
+        state.come_and_gone(place);
         let free = state.link.pages_max.saturating_sub(state.under_way.len());
         let most = (state.credit / PAGE).min(self.pages_max).min(free);
         let chosen = state.choose(place, extent, most, is_here);
@@ -99,10 +105,13 @@ impl Ahead {
         chosen
     }
 
-    /// The page came, after so long.
-    pub(crate) fn came(&self, after: Duration) {
+    /// The page came, after so long. One that had been asked for before tells nothing of the link.
+    pub(crate) fn came(&self, place: Place, after: Duration) {
         if self.pages_max > 0 {
-            lock(&self.state).link.came(after);
+            let state = &mut *lock(&self.state);
+            if !state.is_waiting.contains(&place) {
+                state.link.came(after);
+            }
         }
     }
 
@@ -151,11 +160,24 @@ impl State {
         self.credit = (self.credit + used * 2 * PAGE).min(CREDIT_MAX);
     }
 
+    /// A page that is waited for although it was fetched ahead, and is not on its way any more, was given up before it was
+    /// read: there is no room for so many.
+    fn come_and_gone(&mut self, place: Place) {
+        let is_under_way = self.under_way.iter().any(|(other, _)| *other == place);
+        if !is_under_way && self.is_waiting.remove(&place) {
+            self.waiting.retain(|other| *other != place);
+            self.fate.wasted += 1;
+            self.recent.wasted += 1;
+        }
+    }
+
     fn asked(&mut self, chosen: &[Place]) {
         self.fate.asked += chosen.len() as u64;
         self.waiting.extend(chosen);
         self.is_waiting.extend(chosen);
-        self.under_way.extend(chosen);
+        let now = Instant::now();
+        self.under_way
+            .extend(chosen.iter().map(|place| (*place, now)));
         let given_up = self.waiting.len().saturating_sub(WAITING_MAX);
         for place in self.waiting.drain(..given_up) {
             self.is_waiting.remove(&place);
@@ -219,7 +241,11 @@ fn near(page: PageNo, end: PageNo, goes_on: bool) -> impl Iterator<Item = PageNo
 impl Flow {
     /// More, while what is waited for comes as quickly as ever; half, if it comes late.
     fn came(&mut self, after: Duration) {
-        self.quickest = self.quickest.min(after);
+        // It may have become a longer way.
+        self.quickest = match after.checked_sub(self.quickest) {
+            Some(longer) => self.quickest + longer / 16,
+            None => after,
+        };
         if after <= self.quickest * 5 / 4 {
             self.pages_max = (self.pages_max + 8).min(UNDER_WAY_MAX);
         } else if after > self.quickest * 2 {
@@ -255,7 +281,9 @@ const RUNS_MAX: usize = 1024;
 const GAP: u32 = 4;
 /// Pages fetched ahead that may be under way.
 const UNDER_WAY_MIN: usize = 8;
-const UNDER_WAY_MAX: usize = 256;
+const UNDER_WAY_MAX: usize = 64;
+/// As long as until a page is asked for again.
+const UNDER_WAY_FOR: Duration = Duration::from_millis(FETCH_RETRY_MS);
 
 #[cfg(test)]
 mod tests {
@@ -281,7 +309,7 @@ mod tests {
                 assert!(!chosen.contains(&page) && chosen.len() <= pages_max);
                 here.insert(page);
                 here.extend(chosen);
-                ahead.came(Duration::from_millis(40));
+                ahead.came(page, Duration::from_millis(40));
             }
             read.insert(page);
         }
@@ -324,6 +352,20 @@ mod tests {
         assert_eq!((waits, fate), (100, Fate::default()));
     }
 
+    /// None of it stays: each page is gone before it is read.
+    #[test]
+    fn a_cache_that_is_too_small_is_not_flooded() {
+        let ahead = Ahead::new(64);
+        for round in 0..20 {
+            for page in 1..=200 {
+                let extent = Some(PageNo(201));
+                ahead.missed(place(page), extent, |_| false, |_| round % 2 == 1);
+            }
+        }
+        let fate = ahead.fate();
+        assert!(fate.wasted > 100 && fate.asked < 20 * 200 / 4, "{fate:?}");
+    }
+
     #[test]
     fn what_is_waited_for_is_not_held_up() {
         let mut flow = Flow::default();
@@ -332,9 +374,14 @@ mod tests {
         }
         assert_eq!(flow.pages_max, UNDER_WAY_MAX);
         for _ in 0..10 {
-            flow.came(Duration::from_millis(100));
+            flow.came(Duration::from_millis(400));
         }
         assert_eq!(flow.pages_max, UNDER_WAY_MIN);
+        // What has become a longer way is the way.
+        for _ in 0..100 {
+            flow.came(Duration::from_millis(400));
+        }
+        assert_eq!(flow.pages_max, UNDER_WAY_MAX);
     }
 
     #[test]

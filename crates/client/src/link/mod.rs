@@ -37,6 +37,7 @@ use thorp_cache::{Cache, ReadSet};
 use thorp_core::door::{Answer, Ask, Input};
 use thorp_core::ids::{CommitId, HomeId, PageId, PageNo, Place, Slot, Stamp, Ticket};
 use thorp_core::image::Content;
+use thorp_core::limits::PAGE_BYTES;
 use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
 use thorp_net::driver::{Handle, NotTaken};
 use tokio::sync::{oneshot, watch};
@@ -87,7 +88,8 @@ impl Link {
             waits: Waits::new(),
             counters: Counters::default(),
             grounds: Grounds::default(),
-            ahead: Ahead::new(ahead_pages_max),
+            // What is fetched ahead must not push out what is read.
+            ahead: Ahead::new(ahead_pages_max.min(cache_bytes / PAGE_BYTES / 8)),
             changes: watch::Sender::new(0),
             is_evicting: AtomicBool::new(false),
             handle: OnceLock::new(),
@@ -152,6 +154,9 @@ impl Link {
 
     /// Asks for what is likely to be wanted after a page that is waited for.
     pub(crate) fn fetch_ahead(&self, place: Place, reads: &ReadSet) {
+        if !self.ahead.is_on() || place.page.page.is_overflow() {
+            return;
+        }
         let is_read = |place| reads.image(place).is_some();
         let extent = self.extent(place);
         let is_here = |place| self.is_here(place);
@@ -167,16 +172,12 @@ impl Link {
             ..of.page
         };
         let first = Place { page, ..of };
-        let Some(image) = self.cache.image(first) else {
-            if self.ahead.is_on() {
-                self.tell(Ask::Prefetch(first));
-            }
-            return None;
-        };
-        match image.content(Slot(0)) {
-            Content::Value(bytes) => bytes.try_into().ok().map(u32::from_le_bytes).map(PageNo),
-            _ => None,
+        let image = self.cache.image(first);
+        if let Some(Content::Value(bytes)) = image.as_ref().map(|image| image.content(Slot(0))) {
+            return bytes.try_into().ok().map(u32::from_le_bytes).map(PageNo);
         }
+        self.prefetch(first);
+        None
     }
 
     fn is_here(&self, place: Place) -> bool {

@@ -2,7 +2,7 @@
 
 use super::writes::Own;
 use super::{ObjectAt, Transaction, gone, place_of};
-use crate::link::block_on;
+use crate::link::{Source, block_on};
 use crate::{Error, ErrorKind, Reference, Result};
 use std::time::Instant;
 use thorp_cache::ReadError;
@@ -209,7 +209,9 @@ impl Transaction {
             Ok(source) => source,
             Err(error) => return Err(self.not_fetched(place, error)),
         };
-        self.link.ahead.came(since.elapsed());
+        if matches!(source, Source::Home | Source::Site) {
+            self.link.ahead.came(place, since.elapsed());
+        }
         self.link.counters.waited_for_page(since, source);
         Ok(())
     }
