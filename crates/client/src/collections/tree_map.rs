@@ -153,8 +153,10 @@ where
         let Ok(place) = way.entries.binary_search_by(|(own, _)| own.cmp(key)) else {
             return Ok(None);
         };
+        // A leaf is its entries and a byte.
+        let before = 1 + crate::transaction::encode(&way.entries)?.len();
         let (_, value) = way.entries.remove(place);
-        self.shrunk(tx, way).await?;
+        self.shrunk(tx, way, before).await?;
         Ok(Some(value))
     }
 
@@ -314,10 +316,12 @@ where
             entries,
         } = way;
         let mut node = Node::Leaf(entries);
+        let mut changes = Changes::default();
         loop {
             let bytes = node.bytes()?;
             if bytes.len() <= NODE_BYTES_MAX || !node.may_split() {
-                return tx.write(&at, bytes);
+                changes.write(at, bytes);
+                return changes.make(tx);
             }
             let halves = node.split(added_last)?;
             let right = tx.create_near(&at, halves.right.bytes()?).await?;
@@ -333,9 +337,10 @@ where
                     keys: vec![halves.from],
                     below: vec![left, right],
                 });
-                return tx.write(&at, root.bytes()?);
+                changes.write(at, root.bytes()?);
+                return changes.make(tx);
             };
-            tx.write(&at, halves.left.bytes()?)?;
+            changes.write(at, halves.left.bytes()?);
             added_last = taken == inner.keys.len();
             inner.keys.insert(taken, halves.from);
             inner.below.insert(taken + 1, right);
@@ -344,24 +349,30 @@ where
     }
 
     /// Writes a leaf that has less than before, and what follows from that above.
-    async fn shrunk<A: Access>(self, tx: &mut A, way: Way<K, V>) -> Result<()> {
+    async fn shrunk<A: Access>(self, tx: &mut A, way: Way<K, V>, mut before: usize) -> Result<()> {
         let Way {
             mut steps,
             mut at,
             entries,
         } = way;
         let mut node = Node::Leaf(entries);
+        let mut changes = Changes::default();
         while let Some(mut step) = steps.pop() {
             if node.is_empty() {
-                tx.delete(&at)?;
+                changes.delete(at);
                 step.inner.remove(step.taken);
-                (at, node) = (step.at, Node::Inner(step.inner));
+                (at, node, before) = (step.at, Node::Inner(step.inner), NODE_BYTES_MAX);
                 continue;
             }
             let bytes = node.bytes()?;
-            let is_small = bytes.len() < NODE_BYTES_MAX / 4;
-            if !is_small || step.inner.keys.is_empty() {
-                return tx.write(&at, bytes);
+            // Looked at when it becomes small and when it has halved since: each look reads a neighbour, which others change.
+            let marks = [4, 8, 16, 32].map(|part| NODE_BYTES_MAX / part);
+            let becomes_small = marks
+                .iter()
+                .any(|mark| bytes.len() < *mark && before >= *mark);
+            if !becomes_small || step.inner.keys.is_empty() {
+                changes.write(at, bytes);
+                return changes.make(tx);
             }
             // With the neighbour before it, or if there is none the one after it.
             let place = step.taken.saturating_sub(1);
@@ -377,30 +388,32 @@ where
             let one = Node::merge(left, from, right).ok_or_else(|| damaged(&other_at))?;
             let one = one.bytes()?;
             if !is_one(one.len()) {
-                return tx.write(&at, bytes);
+                changes.write(at, bytes);
+                return changes.make(tx);
             }
-            tx.write(&left_at, one)?;
-            tx.delete(&right_at)?;
+            changes.write(left_at, one);
+            changes.delete(right_at);
             step.inner.remove(place + 1);
-            (at, node) = (step.at, Node::Inner(step.inner));
+            (at, node, before) = (step.at, Node::Inner(step.inner), NODE_BYTES_MAX);
         }
-        self.root_shrunk(tx, node).await
-    }
-
-    /// A root with one node below it takes that one's place; with none it is a leaf again.
-    async fn root_shrunk<A: Access>(self, tx: &mut A, mut root: Node<K, V>) -> Result<()> {
+        // A root with one node below it takes that one's place; with none it is a leaf again.
         let mut depth = 1;
-        while let Node::Inner(Inner { below, .. }) = &root
+        while let Node::Inner(Inner { below, .. }) = &node
             && let [only] = below[..]
         {
-            root = self.node(tx, &only, depth).await?;
-            tx.delete(&only)?;
+            node = match changes.written(&only) {
+                Some(bytes) => crate::transaction::decode(&only, bytes)?,
+                None => self.node(tx, &only, depth).await?,
+            };
+            changes.delete(only);
             depth += 1;
         }
-        match root.is_empty() {
-            true => tx.write(&self.reference(), Self::empty()?),
-            false => tx.write(&self.reference(), root.bytes()?),
-        }
+        let bytes = match node.is_empty() {
+            true => Self::empty()?,
+            false => node.bytes()?,
+        };
+        changes.write(self.reference(), bytes);
+        changes.make(tx)
     }
 
     async fn walk<A: Access>(
@@ -443,6 +456,41 @@ where
                         }
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What follows from one insertion or removal: made at the end and at once, so that whoever gives up on the way, because a
+/// page does not come, has a whole tree.
+#[derive(Default)]
+struct Changes(Vec<(Reference, Option<Vec<u8>>)>);
+
+impl Changes {
+    fn write(&mut self, at: Reference, bytes: Vec<u8>) {
+        self.set(at, Some(bytes));
+    }
+
+    fn delete(&mut self, at: Reference) {
+        self.set(at, None);
+    }
+
+    fn set(&mut self, at: Reference, bytes: Option<Vec<u8>>) {
+        self.0.retain(|(other, _)| *other != at);
+        self.0.push((at, bytes));
+    }
+
+    fn written(&self, at: &Reference) -> Option<&[u8]> {
+        let change = self.0.iter().find(|(other, _)| other == at);
+        change.and_then(|(_, bytes)| bytes.as_deref())
+    }
+
+    fn make<A: Access>(self, tx: &mut A) -> Result<()> {
+        for (at, bytes) in self.0 {
+            match bytes {
+                Some(bytes) => tx.write(&at, bytes)?,
+                None => tx.delete(&at)?,
             }
         }
         Ok(())
