@@ -126,7 +126,6 @@ pub fn check_rest(world: &World) -> Checked {
                     | "reported"
                     | "in_doubt"
                     | "in_doubt_bytes"
-                    | "asking"
                     | "telling"
                     | "upward_bytes"
             );

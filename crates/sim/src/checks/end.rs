@@ -74,8 +74,12 @@ fn votes_are_forgotten(world: &mut World) -> Checked {
 fn voting(world: &World) -> Option<(String, usize)> {
     world.nodes.iter().find_map(|node| {
         let sizes = node.machine.as_ref()?.sizes();
-        let (_, votes) = sizes.iter().find(|(table, _)| *table == "votes")?;
-        (*votes > 0).then(|| (node.name.clone(), *votes))
+        // What is asked about is not forgotten, and the answer to that may just be on its way.
+        let kept = sizes
+            .iter()
+            .filter(|(table, _)| ["votes", "asking"].contains(table));
+        let kept = kept.map(|(_, size)| size).sum();
+        (kept > 0).then(|| (node.name.clone(), kept))
     })
 }
 
