@@ -88,7 +88,7 @@ pub(crate) async fn can_listen(
         bound.map_err(|error| ServerError::Listen {
             address: address.clone(),
             error: thorp_net::Error::Io {
-                during: "bind",
+                during: "listening",
                 source: error,
             },
         })?;

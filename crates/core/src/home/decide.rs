@@ -154,11 +154,8 @@ impl Home {
     /// Who passed it up by another way than the last one keeps what it wrote until it hears.
     fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, out: &mut Out) {
         let vote = self.votes.get_mut(commit);
-        for edge in vote
-            .map(|vote| vote.ways.take_others())
-            .into_iter()
-            .flatten()
-        {
+        let others = vote.map(|vote| vote.ways.take_others());
+        for edge in others.unwrap_or_default() {
             self.after_all(Then::Tell(edge, commit, outcome.clone()), out);
         }
     }

@@ -134,10 +134,8 @@ impl Vote {
 #[derive(Debug, Default)]
 pub(super) struct Votes {
     by_commit: BTreeMap<CommitId, Vote>,
-    /// Those that hold locks: they may still become commits.
-    open: BTreeSet<CommitId>,
-    /// The same, by the stamps voted for.
-    stamps: BTreeSet<(Stamp, CommitId)>,
+    /// Those that hold locks: they may still become commits. By the stamps voted for.
+    open: BTreeSet<(Stamp, CommitId)>,
     /// Those of them whose outcome is known and could not be carried out yet.
     decided: BTreeSet<CommitId>,
     /// Bytes of them.
@@ -172,11 +170,6 @@ impl Votes {
         self.by_commit.get_mut(&commit)
     }
 
-    fn check(&self) {
-        debug_assert_eq!(self.stamps.len(), self.open.len());
-        debug_assert!(self.decided.is_subset(&self.open));
-    }
-
     /// All votes.
     pub(super) fn iter(&self) -> impl Iterator<Item = (CommitId, &Vote)> {
         self.by_commit.iter().map(|(id, vote)| (*id, vote))
@@ -186,15 +179,13 @@ impl Votes {
     pub(super) fn insert(&mut self, vote: Vote) {
         let id = vote.request.id;
         if vote.holds_locks() {
-            self.open.insert(id);
-            self.stamps.insert((vote.stamp, id));
+            self.open.insert((vote.stamp, id));
             self.open_bytes += vote.request.bytes();
             for page in vote.locks.pages() {
                 self.locked.entry(page).or_default().insert(id);
             }
         }
         self.by_commit.insert(id, vote);
-        self.check();
     }
 
     /// Takes a vote from the store.
@@ -214,10 +205,9 @@ impl Votes {
         vote.state = State::Ended(outcome);
         vote.needs.clear();
         vote.ask_at = now.plus(UNSETTLED_MS);
-        if self.open.remove(&commit) {
+        if self.open.remove(&(vote.stamp, commit)) {
             self.open_bytes -= vote.request.bytes();
         }
-        self.stamps.remove(&(vote.stamp, commit));
         self.decided.remove(&commit);
         let locks = core::mem::take(&mut vote.locks);
         vote.forget_part();
@@ -229,9 +219,7 @@ impl Votes {
                 }
             }
         }
-        let op = vote.store();
-        self.check();
-        Some(op)
+        Some(vote.store())
     }
 
     /// Notes another home's vote; the decision, if no other is missing.
@@ -275,7 +263,7 @@ impl Votes {
     /// The lowest stamp that was voted for and may still become a commit's: no
     /// watermark may reach it.
     pub(super) fn lowest_stamp(&self) -> Option<Stamp> {
-        self.stamps.first().map(|(stamp, _)| *stamp)
+        self.open.first().map(|(stamp, _)| *stamp)
     }
 
     /// Whether a part conflicts with what a vote has locked.
@@ -320,7 +308,8 @@ impl Votes {
 
     /// Votes that may still become commits.
     fn open(&self) -> impl Iterator<Item = &Vote> {
-        self.open.iter().filter_map(|id| self.by_commit.get(id))
+        let open = self.open.iter();
+        open.filter_map(|(_, id)| self.by_commit.get(id))
     }
 
     /// The outcome of a vote is known; whether it was in doubt.
