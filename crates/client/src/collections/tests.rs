@@ -15,6 +15,8 @@ struct Memory {
     made: u32,
     read: BTreeSet<Reference>,
     written: BTreeSet<Reference>,
+    /// So many more times something may be read or made, then no page comes.
+    patience: Option<u32>,
 }
 
 impl Memory {
@@ -34,6 +36,20 @@ impl Memory {
         reference
     }
 
+    fn wait(&mut self) -> Result<()> {
+        match &mut self.patience {
+            Some(0) => Err(crate::Error::new(
+                ErrorKind::HomeUnreachable,
+                "no page comes",
+            )),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     fn map<K, V>(&mut self) -> TreeMap<K, V>
     where
         K: Ord + Clone + serde::Serialize + serde::de::DeserializeOwned,
@@ -45,6 +61,7 @@ impl Memory {
 
 impl Access for Memory {
     async fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
+        self.wait()?;
         self.read.insert(*reference);
         let found = self.objects.get(reference);
         Ok(found.expect("it is there"))
@@ -58,6 +75,7 @@ impl Access for Memory {
     }
 
     async fn create_near(&mut self, near: &Reference, bytes: Vec<u8>) -> Result<Reference> {
+        self.wait()?;
         assert!(self.objects.contains_key(near));
         Ok(self.create(bytes))
     }
@@ -219,6 +237,74 @@ fn who_changes_a_leaf_writes_nothing_else() {
     });
     // The others split one.
     assert!(alone.count() > 900);
+}
+
+#[test]
+fn who_gives_up_on_the_way_has_changed_nothing() {
+    let mut memory = Memory::default();
+    let map: TreeMap<u64, Vec<u8>> = memory.map();
+    let value = vec![7; 100];
+    for key in 0..1_500 {
+        let key = key * 7_919 % 1_500;
+        for patience in 0.. {
+            let kept = memory.objects.clone();
+            memory.patience = Some(patience);
+            let inserted = map.insert(&mut memory, key, value.clone());
+            memory.patience = None;
+            if inserted.is_ok() {
+                break;
+            }
+            // Nodes may have been made, which nobody knows yet.
+            assert!(kept.iter().all(|(at, bytes)| memory.objects[at] == *bytes));
+            memory.objects = kept;
+        }
+    }
+    assert_eq!(check(&mut memory, map), 2);
+    let mut most = 0;
+    for key in 0..1_500 {
+        for patience in 0.. {
+            let kept = memory.objects.clone();
+            memory.patience = Some(patience);
+            let removed = map.remove(&mut memory, &key);
+            memory.patience = None;
+            most = most.max(patience);
+            match removed {
+                Ok(old) => {
+                    assert_eq!(old.as_ref(), Some(&value));
+                    break;
+                }
+                Err(error) => assert_eq!(error.kind(), ErrorKind::HomeUnreachable),
+            }
+            assert_eq!(memory.objects, kept);
+        }
+    }
+    // Three nodes down, and a neighbour on each level below the root.
+    assert!(most >= 5, "{most}");
+    assert_eq!(check(&mut memory, map), 0);
+}
+
+#[test]
+fn a_removal_seldom_looks_at_a_neighbour() {
+    let mut memory = Memory::default();
+    let map: TreeMap<u64, Vec<u8>> = memory.map();
+    for key in 0..4_000 {
+        map.insert(&mut memory, key, vec![7; 40]).unwrap();
+    }
+    let height = check(&mut memory, map);
+    let (mut dice, mut removed, mut more) = (Dice(3), 0, 0);
+    while removed < 3_600 {
+        memory.read.clear();
+        if map
+            .remove(&mut memory, &dice.below(4_000))
+            .unwrap()
+            .is_some()
+        {
+            removed += 1;
+            more += usize::from(memory.read.len() > height + 1);
+        }
+    }
+    // Of the leaves each is looked at from a quarter of its size on, whenever it has halved.
+    assert!((1..removed / 20).contains(&more), "{more} of {removed}");
 }
 
 #[test]

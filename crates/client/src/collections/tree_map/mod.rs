@@ -1,13 +1,17 @@
 //! An ordered map: a B-tree, each of whose nodes is one object.
 
+mod change;
+mod traits;
+mod walk;
+
 use super::Access;
-use super::node::{DEPTH_MAX, Inner, Node, damaged, is_one};
+use super::node::{DEPTH_MAX, Inner, Node, damaged};
 use crate::link::block_on;
 use crate::{Error, ErrorKind, Ref, Reference, Result, Segment, Transaction};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
 use std::ops::{ControlFlow, RangeBounds};
+use walk::{AHEAD, Direction};
 
 /// Bytes of a node: when there are more it is split. A fetch brings a page, which holds several; a commit that inserts sends
 /// one.
@@ -117,7 +121,12 @@ where
 
     /// Whether there is such a key.
     pub fn contains<A: Access>(self, tx: &mut A, key: &K) -> Result<bool> {
-        Ok(self.get(tx, key)?.is_some())
+        block_on(self.contains_async(tx, key))
+    }
+
+    /// As [`TreeMap::contains`].
+    pub async fn contains_async<A: Access>(self, tx: &mut A, key: &K) -> Result<bool> {
+        Ok(self.get_async(tx, key).await?.is_some())
     }
 
     /// Sets the value of a key; tells the one that it had.
@@ -162,22 +171,22 @@ where
 
     /// The entry with the smallest key.
     pub fn first<A: Access>(self, tx: &mut A) -> Result<Option<(K, V)>> {
-        block_on(self.end(tx, Direction::Ascending))
+        block_on(self.first_async(tx))
+    }
+
+    /// As [`TreeMap::first`].
+    pub async fn first_async<A: Access>(self, tx: &mut A) -> Result<Option<(K, V)>> {
+        self.end(tx, Direction::Ascending).await
     }
 
     /// The entry with the greatest key.
     pub fn last<A: Access>(self, tx: &mut A) -> Result<Option<(K, V)>> {
-        block_on(self.end(tx, Direction::Descending))
+        block_on(self.last_async(tx))
     }
 
-    async fn end<A: Access>(self, tx: &mut A, direction: Direction) -> Result<Option<(K, V)>> {
-        let mut found = None;
-        let take = |key, value| {
-            found = Some((key, value));
-            Ok(ControlFlow::Break(()))
-        };
-        self.walk(tx, .., direction, 0, take).await?;
-        Ok(found)
+    /// As [`TreeMap::last`].
+    pub async fn last_async<A: Access>(self, tx: &mut A) -> Result<Option<(K, V)>> {
+        self.end(tx, Direction::Descending).await
     }
 
     /// All entries in a range of keys, in their order.
@@ -245,17 +254,28 @@ where
 
     /// How many entries there are; they are counted, so this reads every leaf.
     pub fn len<A: Access>(self, tx: &mut A) -> Result<u64> {
+        block_on(self.len_async(tx))
+    }
+
+    /// As [`TreeMap::len`].
+    pub async fn len_async<A: Access>(self, tx: &mut A) -> Result<u64> {
         let mut count = 0;
-        self.scan(tx, .., |_, _| {
+        let visit = |_, _| {
             count += 1;
             Ok(ControlFlow::Continue(()))
-        })?;
+        };
+        self.scan_async(tx, .., visit).await?;
         Ok(count)
     }
 
     /// Whether there is no entry.
     pub fn is_empty<A: Access>(self, tx: &mut A) -> Result<bool> {
-        Ok(self.first(tx)?.is_none())
+        block_on(self.is_empty_async(tx))
+    }
+
+    /// As [`TreeMap::is_empty`].
+    pub async fn is_empty_async<A: Access>(self, tx: &mut A) -> Result<bool> {
+        Ok(self.first_async(tx).await?.is_none())
     }
 
     /// Takes everything away. The map itself stays, with its root.
@@ -302,205 +322,6 @@ where
             }
         }
     }
-
-    /// Writes a leaf that has more than before, and what follows from that above.
-    async fn grown<A: Access>(
-        self,
-        tx: &mut A,
-        way: Way<K, V>,
-        mut added_last: bool,
-    ) -> Result<()> {
-        let Way {
-            mut steps,
-            mut at,
-            entries,
-        } = way;
-        let mut node = Node::Leaf(entries);
-        let mut changes = Changes::default();
-        loop {
-            let bytes = node.bytes()?;
-            if bytes.len() <= NODE_BYTES_MAX || !node.may_split() {
-                changes.write(at, bytes);
-                return changes.make(tx);
-            }
-            let halves = node.split(added_last)?;
-            let right = tx.create_near(&at, halves.right.bytes()?).await?;
-            let Some(Step {
-                at: above,
-                mut inner,
-                taken,
-            }) = steps.pop()
-            else {
-                // The root stays where it is: both halves go below it.
-                let left = tx.create_near(&at, halves.left.bytes()?).await?;
-                let root = Node::<K, V>::Inner(Inner {
-                    keys: vec![halves.from],
-                    below: vec![left, right],
-                });
-                changes.write(at, root.bytes()?);
-                return changes.make(tx);
-            };
-            changes.write(at, halves.left.bytes()?);
-            added_last = taken == inner.keys.len();
-            inner.keys.insert(taken, halves.from);
-            inner.below.insert(taken + 1, right);
-            (at, node) = (above, Node::Inner(inner));
-        }
-    }
-
-    /// Writes a leaf that has less than before, and what follows from that above.
-    async fn shrunk<A: Access>(self, tx: &mut A, way: Way<K, V>, mut before: usize) -> Result<()> {
-        let Way {
-            mut steps,
-            mut at,
-            entries,
-        } = way;
-        let mut node = Node::Leaf(entries);
-        let mut changes = Changes::default();
-        while let Some(mut step) = steps.pop() {
-            if node.is_empty() {
-                changes.delete(at);
-                step.inner.remove(step.taken);
-                (at, node, before) = (step.at, Node::Inner(step.inner), NODE_BYTES_MAX);
-                continue;
-            }
-            let bytes = node.bytes()?;
-            // Looked at when it becomes small and when it has halved since: each look reads a neighbour, which others change.
-            let marks = [4, 8, 16, 32].map(|part| NODE_BYTES_MAX / part);
-            let becomes_small = marks
-                .iter()
-                .any(|mark| bytes.len() < *mark && before >= *mark);
-            if !becomes_small || step.inner.keys.is_empty() {
-                changes.write(at, bytes);
-                return changes.make(tx);
-            }
-            // With the neighbour before it, or if there is none the one after it.
-            let place = step.taken.saturating_sub(1);
-            let (left_at, right_at) = (step.inner.below[place], step.inner.below[place + 1]);
-            let from = step.inner.keys[place].clone();
-            let is_left = step.taken == 0;
-            let other_at = if is_left { right_at } else { left_at };
-            let other = self.node(tx, &other_at, steps.len() + 1).await?;
-            let (left, right) = match is_left {
-                true => (node, other),
-                false => (other, node),
-            };
-            let one = Node::merge(left, from, right).ok_or_else(|| damaged(&other_at))?;
-            let one = one.bytes()?;
-            if !is_one(one.len()) {
-                changes.write(at, bytes);
-                return changes.make(tx);
-            }
-            changes.write(left_at, one);
-            changes.delete(right_at);
-            step.inner.remove(place + 1);
-            (at, node, before) = (step.at, Node::Inner(step.inner), NODE_BYTES_MAX);
-        }
-        // A root with one node below it takes that one's place; with none it is a leaf again.
-        let mut depth = 1;
-        while let Node::Inner(Inner { below, .. }) = &node
-            && let [only] = below[..]
-        {
-            node = match changes.written(&only) {
-                Some(bytes) => crate::transaction::decode(&only, bytes)?,
-                None => self.node(tx, &only, depth).await?,
-            };
-            changes.delete(only);
-            depth += 1;
-        }
-        let bytes = match node.is_empty() {
-            true => Self::empty()?,
-            false => node.bytes()?,
-        };
-        changes.write(self.reference(), bytes);
-        changes.make(tx)
-    }
-
-    async fn walk<A: Access>(
-        self,
-        tx: &mut A,
-        range: impl RangeBounds<K>,
-        direction: Direction,
-        ahead: usize,
-        mut visit: impl FnMut(K, V) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        // The next one last.
-        let mut waiting = vec![(self.reference(), 0)];
-        while let Some((at, depth)) = waiting.pop() {
-            match self.node(tx, &at, depth).await? {
-                Node::Inner(inner) => {
-                    let below = inner.below.get(inner.places_in(&range));
-                    let mut below = below.map(<[_]>::to_vec).unwrap_or_default();
-                    if direction == Direction::Ascending {
-                        below.reverse();
-                    }
-                    let next = below.len().saturating_sub(ahead);
-                    if below.len() > 1 && ahead > 0 {
-                        tx.prefetch(&below[next..]);
-                    }
-                    waiting.extend(below.into_iter().map(|below| (below, depth + 1)));
-                }
-                Node::Leaf(mut entries) => {
-                    if let Some(place) = waiting.len().checked_sub(ahead)
-                        && let Some((next, _)) = waiting.get(place)
-                    {
-                        tx.prefetch(&[*next]);
-                    }
-                    if direction == Direction::Descending {
-                        entries.reverse();
-                    }
-                    let within = entries.into_iter().filter(|(key, _)| range.contains(key));
-                    for (key, value) in within {
-                        if visit(key, value)?.is_break() {
-                            return Ok(());
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What follows from one insertion or removal: made at the end and at once, so that whoever gives up on the way, because a
-/// page does not come, has a whole tree.
-#[derive(Default)]
-struct Changes(Vec<(Reference, Option<Vec<u8>>)>);
-
-impl Changes {
-    fn write(&mut self, at: Reference, bytes: Vec<u8>) {
-        self.set(at, Some(bytes));
-    }
-
-    fn delete(&mut self, at: Reference) {
-        self.set(at, None);
-    }
-
-    fn set(&mut self, at: Reference, bytes: Option<Vec<u8>>) {
-        self.0.retain(|(other, _)| *other != at);
-        self.0.push((at, bytes));
-    }
-
-    fn written(&self, at: &Reference) -> Option<&[u8]> {
-        let change = self.0.iter().find(|(other, _)| other == at);
-        change.and_then(|(_, bytes)| bytes.as_deref())
-    }
-
-    fn make<A: Access>(self, tx: &mut A) -> Result<()> {
-        for (at, bytes) in self.0 {
-            match bytes {
-                Some(bytes) => tx.write(&at, bytes)?,
-                None => tx.delete(&at)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Ascending,
-    Descending,
 }
 
 fn check_size<T: Serialize>(what: &str, value: &T, most: usize) -> Result<()> {
@@ -511,43 +332,5 @@ fn check_size<T: Serialize>(what: &str, value: &T, most: usize) -> Result<()> {
             ErrorKind::TooLarge,
             format!("a {what} of a tree map has at most {most} bytes, and this one has {bytes}"),
         )),
-    }
-}
-
-/// Nodes that a scan has on their way ahead of the one that it shows.
-const AHEAD: usize = 16;
-
-// By hand: derived ones would ask the same of K and V.
-impl<K, V> Clone for TreeMap<K, V> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K, V> Copy for TreeMap<K, V> {}
-
-impl<K, V> PartialEq for TreeMap<K, V> {
-    fn eq(&self, other: &Self) -> bool {
-        self.root == other.root
-    }
-}
-
-impl<K, V> Eq for TreeMap<K, V> {}
-
-impl<K, V> fmt::Debug for TreeMap<K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TreeMap").field(&self.root).finish()
-    }
-}
-
-impl<K, V> Serialize for TreeMap<K, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        self.root.serialize(serializer)
-    }
-}
-
-impl<'de, K, V> Deserialize<'de> for TreeMap<K, V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        Ref::deserialize(deserializer).map(|root| TreeMap { root })
     }
 }
