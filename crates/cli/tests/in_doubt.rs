@@ -21,6 +21,15 @@ fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
     let member = village.join(0);
     let accounts = found(&member, "bank", 2, BALANCE);
     member.transact(|tx| pay(tx, &accounts, (0, 1, 1))).unwrap();
+    // Only who holds the authority can let others in.
+    let invites = |which| {
+        village
+            .home(which)
+            .welcome
+            .concat()
+            .contains("thorp invite")
+    };
+    assert!(invites(0) && !invites(1));
     let alps = village.home(0);
     let told = alps.out(&["status", &alps.http]);
     assert!(

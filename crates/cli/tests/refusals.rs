@@ -219,6 +219,12 @@ fn nobody_there_is_an_exit_code_of_its_own() {
     let mut command = thorp(&["ls", "--timeout", "1", "--via", &nowhere]);
     command.env("THORP_IDENTITY", &home.identity);
     assert_refused(&finish(command), 4, "nobody.sock");
+    // Who waits for longer is told meanwhile what for.
+    let mut command = thorp(&["ls", "--timeout", "3", "--via", &nowhere]);
+    command.env("THORP_IDENTITY", &home.identity);
+    let said = finish(command);
+    let note = format!("waiting for an answer from {nowhere} (at most 3 s: --timeout)");
+    assert!(said.err.contains(&note), "{}", said.err);
     assert_refused(&run(&["status", "127.0.0.1:1"]), 4, "does not answer");
 }
 

@@ -59,7 +59,7 @@ pub use reach::OutOfReach;
 pub use segment::{Segment, SegmentEntry};
 pub use stats::{Stats, Waits};
 pub use thorp_core::ids::{
-    CommitId, HomeId, ObjectId, PageId, Position, Reference, SegmentId, Stamp,
+    CommitId, HomeId, ObjectId, PageId, PageNo, Position, Reference, SegmentId, Slot, Stamp,
 };
 pub use thorp_net::{Identity, Traffic};
 pub use transaction::Transaction;

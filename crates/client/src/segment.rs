@@ -7,7 +7,14 @@ use crate::room::Ground;
 use crate::{Reference, Result, Watch};
 use std::fmt;
 use std::sync::Arc;
-use thorp_core::ids::{HomeId, SegmentId};
+use thorp_core::ids::{HomeId, PageNo, SegmentId, Slot};
+
+/// The page that a segment keeps what it knows of itself in.
+pub(crate) const HEAD_PAGE: PageNo = PageNo(0);
+/// How many pages it has: kept by the home.
+pub(crate) const EXTENT_SLOT: Slot = Slot(0);
+/// Its named roots: kept by the programs.
+pub(crate) const ROOTS_SLOT: Slot = Slot(1);
 
 /// A named, growable set of pages of one home. Cheap to clone.
 #[derive(Clone)]

@@ -2,13 +2,14 @@
 
 use crate::limits::WATCHED_MAX;
 use crate::link::{Link, PAUSE, Wait, block_on, called, lock};
+use crate::segment::{EXTENT_SLOT, HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, ErrorKind, Result, Segment};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Cursor;
 use thorp_core::door::Ask;
-use thorp_core::ids::{ObjectId, Position};
+use thorp_core::ids::{ObjectId, Position, Slot};
 use thorp_core::message::Request;
 use tokio::sync::watch;
 
@@ -44,10 +45,26 @@ pub struct Changed {
 /// One changed object: written, created or deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// Which object. Slot 0 of page 0 is the segment's extent, slot 1 its roots.
+    /// Which object: the program's, or one that the segment itself keeps.
     pub object: ObjectId,
     /// By the commit at this place in the home's order.
     pub position: Position,
+}
+
+impl Change {
+    /// Whether the segment has got more pages.
+    pub fn is_extent(&self) -> bool {
+        self.is_at(EXTENT_SLOT)
+    }
+
+    /// Whether it is the segment's [named roots](crate::Transaction::root) that have changed.
+    pub fn is_roots(&self) -> bool {
+        self.is_at(ROOTS_SLOT)
+    }
+
+    fn is_at(&self, slot: Slot) -> bool {
+        self.object.page.page == HEAD_PAGE && self.object.slot == slot
+    }
 }
 
 impl Watch {
@@ -252,3 +269,26 @@ impl fmt::Debug for Watch {
 
 /// How long one wait for changes lasts before the next: only so that no wait is for ever.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_core::ids::PageId;
+
+    #[test]
+    fn what_a_segment_keeps_of_itself_is_known() {
+        let at = |page, slot| {
+            let page = PageId::new(3, page);
+            let slot = Slot(slot);
+            let change = Change {
+                object: ObjectId { page, slot },
+                position: Position(9),
+            };
+            (change.is_extent(), change.is_roots())
+        };
+        assert_eq!(at(0, 0), (true, false));
+        assert_eq!(at(0, 1), (false, true));
+        assert_eq!(at(0, 2), (false, false));
+        assert_eq!(at(1, 0), (false, false));
+    }
+}

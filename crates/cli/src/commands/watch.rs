@@ -5,7 +5,7 @@ use crate::connect::Via;
 use crate::failure::Failure;
 use clap::Args;
 use std::time::{Duration, Instant};
-use thorp_client::Changed;
+use thorp_client::{Change, Changed};
 
 /// What `thorp watch` is told.
 #[derive(Args, Debug)]
@@ -73,16 +73,22 @@ fn print(
             serde_json::json!({"position": position, "page": page, "slot": slot.to_string()})
                 .to_string()
         } else {
-            let what = match (page.0, slot.0) {
-                (0, 0) => format!("{segment}: pages were added"),
-                (0, 1) => format!("{segment}: its roots"),
-                _ => format!("{segment}#{page}.{slot}"),
-            };
-            format!("{}  {what}", change.position)
+            format!("{}  {}", change.position, in_words(segment, change))
         })?;
         left -= 1;
     }
     Ok(left)
+}
+
+fn in_words(segment: &str, change: &Change) -> String {
+    let (page, slot) = (change.object.page.page, change.object.slot);
+    if change.is_extent() {
+        format!("{segment}: pages were added")
+    } else if change.is_roots() {
+        format!("{segment}: its roots")
+    } else {
+        format!("{segment}#{page}.{slot}")
+    }
 }
 
 /// Between looks at the clock.
@@ -92,3 +98,28 @@ const HELP: &str = "\
 Prints a line for each object of a segment that is written, created or deleted from now on: the
 commit's position, the object's page and slot; in words what a segment itself keeps (slots 0 and 1
 of page 0). Ends when interrupted.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_client::{ObjectId, PageId, PageNo, Position, SegmentId, Slot};
+
+    #[test]
+    fn what_a_segment_itself_keeps_is_told_in_words() {
+        let told = |page, slot| {
+            let object = ObjectId {
+                page: PageId {
+                    segment: SegmentId(3),
+                    page: PageNo(page),
+                },
+                slot: Slot(slot),
+            };
+            let position = Position(9);
+            in_words("thorp://alps/shop", &Change { object, position })
+        };
+        assert_eq!(told(0, 0), "thorp://alps/shop: pages were added");
+        assert_eq!(told(0, 1), "thorp://alps/shop: its roots");
+        assert_eq!(told(0, 2), "thorp://alps/shop#0.2");
+        assert_eq!(told(4, 0), "thorp://alps/shop#4.0");
+    }
+}

@@ -23,6 +23,7 @@ pub(crate) use waits::{Kind, Late, Source, Told};
 
 use crate::limits::IDLE_READ_SETS_MAX;
 use crate::room::Grounds;
+use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::{Error, Result};
 use ahead::Ahead;
 use homes::Homes;
@@ -35,7 +36,7 @@ use std::time::{Duration, Instant};
 use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, PageId, PageNo, Place, Slot, Stamp, Ticket};
+use thorp_core::ids::{CommitId, HomeId, PageId, PageNo, Place, Stamp, Ticket};
 use thorp_core::image::Content;
 use thorp_core::limits::PAGE_BYTES;
 use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
@@ -168,12 +169,13 @@ impl Link {
     /// The first page of a segment that holds nothing. If the page that tells is not here, it is asked for, too.
     fn extent(&self, of: Place) -> Option<PageNo> {
         let page = PageId {
-            page: PageNo(0),
+            page: HEAD_PAGE,
             ..of.page
         };
         let first = Place { page, ..of };
         let image = self.cache.image(first);
-        if let Some(Content::Value(bytes)) = image.as_ref().map(|image| image.content(Slot(0))) {
+        if let Some(Content::Value(bytes)) = image.as_ref().map(|image| image.content(EXTENT_SLOT))
+        {
             return bytes.try_into().ok().map(u32::from_le_bytes).map(PageNo);
         }
         self.prefetch(first);

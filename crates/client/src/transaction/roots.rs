@@ -3,12 +3,10 @@
 use super::Transaction;
 use super::writes::Act;
 use crate::link::block_on;
+use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, Reference, Result, Segment};
 use std::collections::BTreeMap;
-use thorp_core::ids::{Generation, ObjectId, PageNo, Slot};
-
-/// The slot of a segment's first page that holds the roots.
-pub(super) const ROOTS_SLOT: Slot = Slot(1);
+use thorp_core::ids::{Generation, ObjectId};
 
 type Roots = BTreeMap<String, Reference>;
 
@@ -92,7 +90,7 @@ fn roots_of(segment: &Segment) -> Reference {
     Reference {
         home: ground.home,
         object: ObjectId {
-            page: ground.place(PageNo(0)).page,
+            page: ground.place(HEAD_PAGE).page,
             slot: ROOTS_SLOT,
         },
         generation: Generation(1),

@@ -4,6 +4,7 @@ use super::{ObjectAt, Transaction};
 use crate::limits::SCAN_AHEAD;
 use crate::link::block_on;
 use crate::room::Ground;
+use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::{Error, Reference, Result, Segment};
 use std::sync::Arc;
 use thorp_cache::ReadError;
@@ -52,7 +53,7 @@ impl Transaction {
 
     /// The pages below this one may hold objects. It is an object of its own: who makes one beyond it, changes it.
     async fn extent(&mut self, segment: &Segment) -> Result<PageNo> {
-        let reference = reference_in(segment.ground(), PageNo(0), Slot(0), Generation(1));
+        let reference = reference_in(segment.ground(), HEAD_PAGE, EXTENT_SLOT, Generation(1));
         let bytes = self.read_async(&reference).await?;
         let bytes: [u8; 4] = bytes
             .try_into()

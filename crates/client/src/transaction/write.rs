@@ -5,6 +5,7 @@ use super::writes::{Act, Own};
 use super::{Transaction, gone};
 use crate::link::block_on;
 use crate::room::{Ground, Taken};
+use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, ErrorKind, Reference, Result, Segment};
 use std::ops::Range;
 use std::sync::Arc;
@@ -155,7 +156,7 @@ impl Transaction {
             ));
         }
         let object = reference.object;
-        if object.page.page == PageNo(0) && object.slot.0 != super::roots::ROOTS_SLOT.0
+        if object.page.page == HEAD_PAGE && object.slot != ROOTS_SLOT
             || object.page.page.is_overflow()
         {
             return Err(Error::invalid("this page is the home's own"));
