@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thorp_core::alive::AliveLimits;
 use thorp_core::limits::MEMBER_CACHE_BYTES;
-use thorp_net::Identity;
+use thorp_net::{Congestion, Identity};
 
 /// How a program joins a village: where its site (or home) is, who it is, and its limits.
 ///
@@ -35,6 +35,7 @@ pub struct JoinConfig {
     pub(crate) leave_timeout: Duration,
     pub(crate) alive: AliveLimits,
     pub(crate) fetch_ahead: usize,
+    pub(crate) congestion: Congestion,
     pub(crate) session: Session,
 }
 
@@ -62,6 +63,7 @@ impl JoinConfig {
             leave_timeout: LEAVE_TIMEOUT,
             alive: AliveLimits::default(),
             fetch_ahead: FETCH_AHEAD_PAGES,
+            congestion: Congestion::default(),
             session: Session::default(),
         }
     }
@@ -149,6 +151,12 @@ impl JoinConfig {
     /// ([`JoinConfig::cache_bytes`]).
     pub fn fetch_ahead(mut self, pages_max: usize) -> Self {
         self.fetch_ahead = pages_max;
+        self
+    }
+
+    /// How TCP decides how fast this member sends: if not told otherwise, by BBR where the system lets programs choose it.
+    pub fn congestion(mut self, congestion: Congestion) -> Self {
+        self.congestion = congestion;
         self
     }
 

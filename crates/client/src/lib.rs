@@ -61,7 +61,7 @@ pub use stats::{Stats, Waits};
 pub use thorp_core::ids::{
     CommitId, HomeId, ObjectId, PageId, PageNo, Position, Reference, SegmentId, Slot, Stamp,
 };
-pub use thorp_net::{Identity, Traffic};
+pub use thorp_net::{Congestion, Identity, Traffic};
 pub use transaction::Transaction;
 pub use typed::Ref;
 pub use watch::{Change, Changed, Watch};

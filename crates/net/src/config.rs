@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::Congestion;
+
 /// What one end of a connection is and how it behaves. Built with [`Config::new`], then changed field by field.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -48,6 +50,8 @@ pub struct Limits {
     pub handshakes_max: usize,
     /// Longest time a closed sender goes on writing what is queued (the link delay comes on top).
     pub close_linger_max: Duration,
+    /// How fast TCP sends.
+    pub congestion: Congestion,
 }
 
 impl Config {
@@ -99,6 +103,7 @@ impl Default for Limits {
             handshake_timeout: HANDSHAKE_TIMEOUT,
             handshakes_max: HANDSHAKES_MAX,
             close_linger_max: CLOSE_LINGER_MAX,
+            congestion: Congestion::default(),
         }
     }
 }

@@ -76,7 +76,7 @@ struct Caller<'a> {
 impl Caller<'_> {
     async fn call(&self, target: &Target) -> Result<Connection, Error> {
         let limits = &self.config.limits;
-        let socket = within(limits.connect_timeout, "connecting", connect(target)).await?;
+        let socket = within(limits.connect_timeout, "connecting", self.connect(target)).await?;
         let (stream, peer) = within(
             limits.handshake_timeout,
             "the handshake",
@@ -84,6 +84,15 @@ impl Caller<'_> {
         )
         .await?;
         Ok(Connection::start(stream, peer, self.config, Vec::new()))
+    }
+
+    async fn connect(&self, target: &Target) -> Result<Socket, Error> {
+        let congestion = &self.config.limits.congestion;
+        let socket = match target {
+            Target::Tcp(address) => Socket::connect_tcp(*address, congestion).await,
+            Target::Unix(path) => Socket::connect_unix(path).await,
+        };
+        socket.map_err(Error::io("connecting"))
     }
 
     async fn shake_hands(&self, socket: Socket, target: &Target) -> Result<(Stream, Peer), Error> {
@@ -143,14 +152,6 @@ impl Caller<'_> {
         name.map(ServerName::DnsName)
             .map_err(|error| Error::Tls(rustls::Error::General(error.to_string())))
     }
-}
-
-async fn connect(target: &Target) -> Result<Socket, Error> {
-    let socket = match target {
-        Target::Tcp(address) => Socket::connect_tcp(*address).await,
-        Target::Unix(path) => Socket::connect_unix(path).await,
-    };
-    socket.map_err(Error::io("connecting"))
 }
 
 async fn resolve(address: &Address, config: &Config) -> Result<Vec<Target>, Error> {

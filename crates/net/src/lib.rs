@@ -21,6 +21,7 @@ mod address;
 mod backoff;
 mod clock;
 mod config;
+mod congestion;
 mod connection;
 mod cut;
 mod dial;
@@ -45,6 +46,7 @@ pub use config::{
     HANDSHAKES_MAX, HELLO_BYTES_MAX, Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX,
     QUEUE_FRAMES_MAX, Role,
 };
+pub use congestion::Congestion;
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};
 pub use dial::{DialError, dial};
 pub use error::{Error, ErrorKind, Side};

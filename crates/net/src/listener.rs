@@ -17,7 +17,7 @@ use crate::config::ACCEPT_PAUSE;
 use crate::handshake;
 use crate::local::Local;
 use crate::socket::{Buffered, Socket, Stream};
-use crate::{Address, Config, Connection, Error, Identity, Peer};
+use crate::{Address, Config, Congestion, Connection, Error, Identity, Peer};
 
 /// Hears callers on one address. Dropping it stops hearing; connections that were accepted live on.
 #[derive(Debug)]
@@ -157,7 +157,7 @@ impl Door {
         let mut handshakes = JoinSet::new();
         while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
             while handshakes.try_join_next().is_some() {}
-            match bound.accept().await {
+            match bound.accept(&self.config.limits.congestion).await {
                 Ok((socket, address)) => {
                     handshakes.spawn(self.clone().receive(socket, address, place));
                 }
@@ -274,11 +274,12 @@ struct SocketFile {
 }
 
 impl Bound {
-    async fn accept(&self) -> io::Result<(Socket, String)> {
+    async fn accept(&self, congestion: &Congestion) -> io::Result<(Socket, String)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                Ok((Socket::from_tcp(stream)?, format!("tcp://{address}")))
+                let socket = Socket::from_tcp(stream, congestion)?;
+                Ok((socket, format!("tcp://{address}")))
             }
             Self::Unix(listener, file) => {
                 let (stream, _) = listener.accept().await?;

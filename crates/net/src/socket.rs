@@ -15,6 +15,7 @@ use tokio_rustls::TlsStream;
 use crate::config::{
     KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, READ_BYTES, UNANSWERED_MAX,
 };
+use crate::congestion::Congestion;
 use crate::local::Local;
 
 /// A connected socket of either kind.
@@ -31,8 +32,11 @@ pub(crate) type Stream = TlsStream<Buffered>;
 
 impl Socket {
     /// Connects over TCP.
-    pub(crate) async fn connect_tcp(address: SocketAddr) -> io::Result<Self> {
-        Self::from_tcp(TcpStream::connect(address).await?)
+    pub(crate) async fn connect_tcp(
+        address: SocketAddr,
+        congestion: &Congestion,
+    ) -> io::Result<Self> {
+        Self::from_tcp(TcpStream::connect(address).await?, congestion)
     }
 
     /// Connects to the Unix-domain socket at `path`.
@@ -41,7 +45,7 @@ impl Socket {
     }
 
     /// Sets the options every TCP connection gets.
-    pub(crate) fn from_tcp(stream: TcpStream) -> io::Result<Self> {
+    pub(crate) fn from_tcp(stream: TcpStream, congestion: &Congestion) -> io::Result<Self> {
         // The writer gathers frames itself; the system must not wait for more.
         stream.set_nodelay(true)?;
         let keepalive = TcpKeepalive::new()
@@ -51,6 +55,7 @@ impl Socket {
         let socket = SockRef::from(&stream);
         socket.set_tcp_keepalive(&keepalive)?;
         set_unanswered_max(&socket, UNANSWERED_MAX)?;
+        congestion.apply(&stream)?;
         Ok(Self::Tcp(stream))
     }
 

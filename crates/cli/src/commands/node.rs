@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
-use thorp_net::Address;
+use thorp_net::{Address, Congestion};
 use thorp_server::{
     Bytes, ChildDelay, ConfigError, HttpAt, LinkLimits, LogConfig, LogFormat, ServerError,
 };
@@ -49,6 +49,9 @@ pub(super) struct Common {
     /// Give up a neighbour after so many of these periods without a word from it [default: 15]
     #[arg(long, value_name = "PERIODS")]
     pub(super) alive_missed_max: Option<u32>,
+    /// How TCP decides how fast it sends: best (BBR if the system lets programs choose it), system, or a name [default: best]
+    #[arg(long, value_name = "NAME")]
+    pub(super) congestion: Option<Congestion>,
     /// error, warn, info, debug or trace; single parts too: info,thorp_net=debug
     #[arg(long, value_name = "LEVEL")]
     pub(super) log_level: Option<String>,
@@ -121,6 +124,9 @@ impl Common {
         }
         if let Some(missed) = self.alive_missed_max {
             parts.link.alive_missed_max = missed;
+        }
+        if let Some(congestion) = &self.congestion {
+            parts.link.congestion.clone_from(congestion);
         }
         if let Some(level) = &self.log_level {
             parts.log.level.clone_from(level);

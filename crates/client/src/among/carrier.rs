@@ -13,8 +13,16 @@ use thorp_core::ids::{NodeKind, Peer};
 use thorp_core::note::Note;
 use thorp_core::redirector::RedirectorConfig;
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
-use thorp_net::{Address, Identity, LinkDelay, Listener};
+use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
 use tokio::sync::oneshot;
+
+/// How the edges of a member, and of the redirector beside it, behave.
+#[derive(Clone)]
+pub(crate) struct Edges {
+    pub(crate) delay: LinkDelay,
+    pub(crate) alive: AliveLimits,
+    pub(crate) limits: Limits,
+}
 
 /// It runs until it is stopped or dropped; then its children turn to the next in rank.
 pub(crate) struct Carrier {
@@ -31,7 +39,7 @@ impl Carrier {
     pub(crate) async fn start(
         site: &SiteOfMembers,
         (identity, name): (Identity, &str),
-        how: (Duration, AliveLimits),
+        edges: Edges,
     ) -> Result<Self, JoinError> {
         let plan = site.plan()?;
         let before = plan.before.clone();
@@ -39,7 +47,7 @@ impl Carrier {
         let name = format!("site-of-{name}");
         let life = Life::start(move |stopped| async move {
             // Sockets belong to the runtime of this thread.
-            let opened = open(plan, identity, name, how).await;
+            let opened = open(plan, identity, name, edges).await;
             let (mut driver, mut core, handle, door) = match opened {
                 Ok(opened) => opened,
                 Err(error) => {
@@ -105,7 +113,7 @@ async fn open(
     plan: Plan,
     identity: Identity,
     name: String,
-    (link_delay, alive): (Duration, AliveLimits),
+    edges: Edges,
 ) -> Result<(Driver<Carried>, Carried, Handle<Carried>, Address), JoinError> {
     let node = random_id();
     let hello = Peer {
@@ -113,32 +121,39 @@ async fn open(
         node,
         name: name.clone(),
     };
-    let listener = listen(&plan.listen, &identity).await?;
+    let listener = listen(&plan.listen, &identity, &edges).await?;
     let inside = Address::Tcp {
         host: "127.0.0.1".to_owned(),
         port: 0,
     };
-    let door = listen(&inside, &identity).await?;
+    let door = listen(&inside, &identity, &edges).await?;
     let address = door.address().clone();
     let mut config = DriverConfig::new(identity, hello);
     config.listeners = vec![listener, door];
     let homes = plan.homes.into_iter().map(|home| ParentConfig {
-        delay: LinkDelay::new(link_delay),
+        delay: edges.delay,
         ..home
     });
     config.parents = homes.collect();
+    config.net_limits = edges.limits;
     let homes = config.parents.len();
     let (driver, handle) = Driver::new(config);
     let mut config = RedirectorConfig::new(node, name);
     config.cache_bytes = CARRIER_CACHE_BYTES;
-    config.alive = Some(alive);
+    config.alive = Some(edges.alive);
     let wanting = handle.clone();
     let core = Carried::new(config, homes, move || wanting.want_parents());
     Ok((driver, core, handle, address))
 }
 
-async fn listen(address: &Address, identity: &Identity) -> Result<Listener, JoinError> {
-    let listening = Listener::bind(address, identity, net_config(NodeKind::Redirector));
+async fn listen(
+    address: &Address,
+    identity: &Identity,
+    edges: &Edges,
+) -> Result<Listener, JoinError> {
+    let mut config = net_config(NodeKind::Redirector);
+    config.limits = edges.limits.clone();
+    let listening = Listener::bind(address, identity, config);
     listening.await.map_err(|error| JoinError::Listen {
         address: address.to_string(),
         error,

@@ -8,5 +8,5 @@ mod carried;
 mod carrier;
 mod config;
 
-pub(crate) use carrier::Carrier;
+pub(crate) use carrier::{Carrier, Edges};
 pub use config::{HEAL_EVERY, SiteOfMembers};

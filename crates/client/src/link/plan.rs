@@ -1,12 +1,12 @@
 //! What a member is told when it joins, understood.
 
-use crate::among::Carrier;
+use crate::among::{Carrier, Edges};
 use crate::{JoinConfig, JoinError};
 use std::path::Path;
 use std::time::Duration;
 use thorp_core::alive::{AliveLimits, Wrong};
 use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
-use thorp_net::{ADDRESSES_MAX, Address, Identity};
+use thorp_net::{ADDRESSES_MAX, Address, Identity, Limits, LinkDelay};
 
 pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
     if let Some(identity) = &config.ready_identity {
@@ -28,7 +28,7 @@ pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
     identity.map_err(JoinError::Identity)
 }
 
-pub(super) fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
+fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
     let Some(wrong) = config.alive.wrong() else {
         return Ok(config.alive);
     };
@@ -39,6 +39,23 @@ pub(super) fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
     Err(JoinError::Limit(format!(
         "JoinConfig::alive: {what} has to be {wrong}"
     )))
+}
+
+pub(super) fn edges(config: &JoinConfig) -> Result<Edges, JoinError> {
+    let congestion = &config.congestion;
+    congestion.check().map_err(|error| {
+        JoinError::Limit(format!(
+            "JoinConfig::congestion: the system does not let this program use {congestion}: {error}"
+        ))
+    })?;
+    Ok(Edges {
+        delay: LinkDelay::new(config.link_delay),
+        alive: alive(config)?,
+        limits: Limits {
+            congestion: congestion.clone(),
+            ..Limits::default()
+        },
+    })
 }
 
 pub(super) fn parents(

@@ -1,7 +1,7 @@
 //! A running member: the loop that drives its state machine.
 
 use super::life::Stopped;
-use super::plan::{alive, identity, parents};
+use super::plan::{edges, identity, parents};
 use super::tap::Tap;
 use super::{Life, Link, PAUSE};
 use crate::among::Carrier;
@@ -29,11 +29,11 @@ impl Running {
     /// Starts a member, and what it is told to carry.
     pub(crate) async fn start(config: &JoinConfig) -> Result<Running, JoinError> {
         let identity = identity(config)?;
+        let edges = edges(config)?;
         let carrier = match &config.among {
             Some(site) => {
                 let who = (identity.clone(), &config.name[..]);
-                let how = (config.link_delay, alive(config)?);
-                Some(Carrier::start(site, who, how).await?)
+                Some(Carrier::start(site, who, edges.clone()).await?)
             }
             None => None,
         };
@@ -45,12 +45,13 @@ impl Running {
         };
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, carrier.as_ref())?;
+        driver_config.net_limits = edges.limits;
         let (driver, handle) = Driver::new(driver_config);
         let link = Arc::new(Link::new(config.cache_bytes, config.fetch_ahead));
         // Set once, here.
         let _ = link.handle.set(handle);
         let mut member = MemberConfig::new(node, config.name.clone());
-        member.alive = Some(alive(config)?);
+        member.alive = Some(edges.alive);
         let member = Member::new(member);
         let (of_member, patience) = (Arc::clone(&link), config.leave_timeout);
         let life = Life::start(|stopped| {
@@ -297,7 +298,7 @@ mod tests {
     fn limits_with_which_every_parent_would_be_silent_are_refused() {
         let wrong = |every_ms, missed| {
             let config = JoinConfig::new("a:1").alive(Duration::from_millis(every_ms), missed);
-            alive(&config).err().map(|error| error.to_string())
+            edges(&config).err().map(|error| error.to_string())
         };
         assert_eq!(wrong(10, 2), None);
         assert!(wrong(0, 15).unwrap().contains("the period in milliseconds"));

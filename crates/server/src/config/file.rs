@@ -149,7 +149,7 @@ impl HomeConfigFile {
         self.data_dir()?;
         check_listen(&self.listen)?;
         self.check_other_homes()?;
-        check_alive(&self.link)?;
+        check_link(&self.link)?;
         if self.limits.outcomes_per_member < COMMITS_IN_FLIGHT_MAX as u64 {
             return Err(ConfigError::Value {
                 key: "limits.outcomes_per_member",
@@ -245,7 +245,7 @@ impl SiteConfigFile {
         self.name()?;
         self.identity_dir()?;
         check_listen(&self.listen)?;
-        check_alive(&self.link)?;
+        check_link(&self.link)?;
         if self.parent.iter().any(|parent| parent.addresses.is_empty()) {
             return Err(ConfigError::Missing {
                 key: "parent.addresses",
@@ -376,6 +376,17 @@ fn check_addresses(key: &'static str, addresses: &[Address]) -> Result<(), Confi
         }
         _ => Ok(()),
     }
+}
+
+fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {
+    check_alive(link)?;
+    link.congestion.check().map_err(|error| ConfigError::Value {
+        key: "link.congestion",
+        why: format!(
+            "the system does not let this program use {}: {error}",
+            link.congestion
+        ),
+    })
 }
 
 fn check_alive(link: &LinkLimits) -> Result<(), ConfigError> {
@@ -536,6 +547,28 @@ mod tests {
             let why = wrong.unwrap_err().to_string();
             assert!(why.contains(key) && why.contains("are the most"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_congestion_control_that_the_system_does_not_have_is_refused() {
+        let home = "name = \"alps\"\ndata_dir = \"/d\"\nlisten = [\"a:1\"]\n[link]\ncongestion = ";
+        let checked = |name: &str| {
+            let home = HomeConfigFile::parse(&format!("{home}{name:?}")).unwrap();
+            home.check().map_err(|error| error.to_string())
+        };
+        for name in ["best", "system"] {
+            assert_eq!(checked(name), Ok(()));
+        }
+        let why = checked("carrier-pigeon").unwrap_err();
+        assert!(
+            why.contains("`link.congestion`") && why.contains("carrier-pigeon"),
+            "{why}"
+        );
+        let error = HomeConfigFile::parse(&format!("{home}\"two words\"")).unwrap_err();
+        assert!(
+            error.to_string().contains("no congestion control"),
+            "{error}"
+        );
     }
 
     #[test]

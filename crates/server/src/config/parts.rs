@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use thorp_core::alive::AliveLimits;
 use thorp_core::limits;
-use thorp_net::Address;
 use thorp_net::driver;
+use thorp_net::{Address, Congestion};
 
-use super::values::{Bytes, texts};
+use super::values::{Bytes, text, texts};
 
 /// `[log]`: what is logged, and how. To standard error.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -100,6 +100,9 @@ pub struct LinkLimits {
     pub alive_ms: u64,
     /// So many of these periods without a word from a neighbour end its edge.
     pub alive_missed_max: u32,
+    /// How TCP decides how fast it sends: `best` (BBR where the system lets programs choose it), `system`, or a name.
+    #[serde(deserialize_with = "text")]
+    pub congestion: Congestion,
 }
 
 /// `[limits]` of a home.
@@ -181,6 +184,7 @@ impl Default for LinkLimits {
             flush_ms_max: driver::FLUSH_TIME_MAX.as_millis() as u64,
             alive_ms: limits::ALIVE_MS,
             alive_missed_max: limits::ALIVE_MISSED_MAX,
+            congestion: Congestion::default(),
         }
     }
 }

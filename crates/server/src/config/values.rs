@@ -118,6 +118,16 @@ pub(super) mod texts {
     }
 }
 
+/// A text that `FromStr` reads.
+pub(super) fn text<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err: fmt::Display>,
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
+}
+
 /// Where a node serves HTTP: `IP:PORT`, or `off`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HttpAt(pub Option<SocketAddr>);
