@@ -50,6 +50,8 @@ pub struct Limits {
     pub handshakes_max: usize,
     /// Longest time a closed sender goes on writing what is queued (the link delay comes on top).
     pub close_linger_max: Duration,
+    /// Most sockets of one connection, for frames that may overtake others ([`Connection::widen`](crate::Connection::widen)).
+    pub lanes: usize,
     /// How fast TCP sends.
     pub congestion: Congestion,
 }
@@ -73,6 +75,8 @@ impl Role {
     pub const SITE: Self = Self(2);
     /// A member.
     pub const MEMBER: Self = Self(3);
+    /// No node, but a further socket of a connection: its hello tells of which.
+    pub(crate) const LANE: Self = Self(4);
 }
 
 impl fmt::Display for Role {
@@ -81,6 +85,7 @@ impl fmt::Display for Role {
             Self::HOME => f.write_str("home"),
             Self::SITE => f.write_str("site"),
             Self::MEMBER => f.write_str("member"),
+            Self::LANE => f.write_str("lane"),
             Self(other) => write!(f, "node of role {other}"),
         }
     }
@@ -103,6 +108,7 @@ impl Default for Limits {
             handshake_timeout: HANDSHAKE_TIMEOUT,
             handshakes_max: HANDSHAKES_MAX,
             close_linger_max: CLOSE_LINGER_MAX,
+            lanes: LANES,
             congestion: Congestion::default(),
         }
     }
@@ -133,6 +139,11 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const HANDSHAKES_MAX: usize = 64;
 /// Longest time a closed sender goes on writing.
 pub const CLOSE_LINGER_MAX: Duration = Duration::from_secs(5);
+/// Most sockets of one connection: with one packet in a hundred lost at 40 ms, and thirty pages under way, the median page
+/// waits 1.75 times as long as without loss behind one socket, 1.4 behind two, 1.2 behind four, and 1.1 behind eight.
+pub const LANES: usize = 4;
+/// More sockets than these bring little, and each costs memory in both systems.
+pub const LANES_MAX: usize = 16;
 /// Most addresses of one parent: also those of other sites that take its place, or of the members that may. Whoever reads a
 /// configuration refuses more.
 pub const ADDRESSES_MAX: usize = 32;

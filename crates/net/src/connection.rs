@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cut::Cut;
+use crate::lanes::{Lanes, Token};
 use crate::receiver::{FrameReceiver, Partial};
 use crate::socket::Stream;
 use crate::traffic::{Counters, Traffic};
@@ -17,6 +18,8 @@ pub struct Connection {
     sender: FrameSender,
     receiver: FrameReceiver,
     peer: Peer,
+    /// By which both ends know its further sockets.
+    pub(crate) token: Option<Token>,
 }
 
 /// Who is at the other end. Its names are proven by its certificate; its role and hello are its own words.
@@ -38,6 +41,7 @@ pub struct Peer {
 #[derive(Debug)]
 pub struct FrameSender {
     outgoing: Arc<Outgoing>,
+    lanes: Arc<Lanes>,
     cut: Arc<Cut>,
     counters: Arc<Counters>,
 }
@@ -78,8 +82,13 @@ impl Connection {
         (self.sender, self.receiver)
     }
 
+    pub(crate) fn lanes(&self) -> &Arc<Lanes> {
+        &self.sender.lanes
+    }
+
     /// Takes a stream that is past the greetings and starts its writer, which sends `first` before any frame.
     pub(crate) fn start(stream: Stream, peer: Peer, config: &Config, first: Vec<u8>) -> Self {
+        let token = Token::of(&stream);
         let (read_half, write_half) = tokio::io::split(stream);
         let outgoing = Arc::new(Outgoing::new(&config.limits, config.delay));
         let (cut, counters) = (Arc::new(Cut::default()), Arc::new(Counters::default()));
@@ -91,21 +100,30 @@ impl Connection {
             limits: config.limits.clone(),
         };
         tokio::spawn(writer.run(first));
+        let (lanes, arrivals) = Lanes::new(
+            Arc::clone(&outgoing),
+            Arc::clone(&cut),
+            Arc::clone(&counters),
+            (&config.limits, config.delay),
+        );
         let receiver = FrameReceiver {
             stream: read_half,
             cut: Arc::clone(&cut),
             counters: Arc::clone(&counters),
             frame_bytes_max: config.limits.frame_bytes_max,
             partial: Partial::default(),
+            lanes: arrivals,
         };
         Self {
             sender: FrameSender {
                 outgoing,
+                lanes: Arc::new(lanes),
                 cut,
                 counters,
             },
             receiver,
             peer,
+            token,
         }
     }
 }
@@ -122,9 +140,24 @@ impl FrameSender {
         Ok(())
     }
 
+    /// Queues a frame that may overtake others, and be overtaken: it goes by the socket of this connection that has least to write.
+    /// At the end of the connection it may be lost where those before it are not.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]; nothing is queued then.
+    pub fn try_send_unordered(&self, frame: Vec<u8>) -> Result<(), SendError> {
+        self.lanes.push(Instant::now(), frame)
+    }
+
+    /// How many sockets the connection has.
+    pub fn sockets(&self) -> usize {
+        self.lanes.sockets()
+    }
+
     /// What waits to be written.
     pub fn queued(&self) -> Queued {
-        self.outgoing.queue().held()
+        self.lanes.queued()
     }
 
     /// What has crossed this connection so far, both ways. Also told after the end.
@@ -139,18 +172,18 @@ impl FrameSender {
 
     /// Changes the delay for frames queued from now on; the order stays.
     pub fn set_delay(&self, delay: LinkDelay) {
-        self.outgoing.queue().set_delay(delay);
+        self.lanes.set_delay(delay);
     }
 
     /// Writes what is queued, then says goodbye; nothing more can be queued. The receiving half goes on.
     pub fn close(&self) {
-        self.outgoing.close();
+        self.lanes.close();
     }
 
     /// Cuts the peer off at once: what is queued is dropped, and [`FrameReceiver::recv`] gives
     /// [`Error::CutOff`](crate::Error::CutOff). The socket closes when both halves are dropped.
     pub fn abort(&self) {
-        self.outgoing.queue().discard();
+        self.lanes.discard();
         self.cut.abort();
     }
 }

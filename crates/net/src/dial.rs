@@ -1,14 +1,17 @@
 //! Calling another node.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tokio_rustls::{TlsConnector, TlsStream};
+use tracing::debug;
 
 use crate::config::ATTEMPTS_MAX;
 use crate::handshake::{self, within};
 use crate::listener::names_of;
 use crate::socket::{Socket, Stream};
-use crate::{Address, Config, Connection, Error, Identity, Peer};
+use crate::{Address, Config, Connection, Error, Identity, Peer, Role};
 use rustls::pki_types::{DnsName, ServerName};
 
 /// No address led to the node. In the order they were tried.
@@ -60,9 +63,12 @@ pub async fn dial(
     Err(DialError { attempts })
 }
 
+/// Before an address, for people.
+const TCP: &str = "tcp://";
+
 /// One place to connect to.
 enum Target {
-    Tcp(std::net::SocketAddr),
+    Tcp(SocketAddr),
     Unix(std::path::PathBuf),
 }
 
@@ -75,15 +81,15 @@ struct Caller<'a> {
 
 impl Caller<'_> {
     async fn call(&self, target: &Target) -> Result<Connection, Error> {
+        let (stream, peer) = self.reach(target).await?;
+        Ok(Connection::start(stream, peer, self.config, Vec::new()))
+    }
+
+    async fn reach(&self, target: &Target) -> Result<(Stream, Peer), Error> {
         let limits = &self.config.limits;
         let socket = within(limits.connect_timeout, "connecting", self.connect(target)).await?;
-        let (stream, peer) = within(
-            limits.handshake_timeout,
-            "the handshake",
-            self.shake_hands(socket, target),
-        )
-        .await?;
-        Ok(Connection::start(stream, peer, self.config, Vec::new()))
+        let shaking = self.shake_hands(socket, target);
+        within(limits.handshake_timeout, "the handshake", shaking).await
     }
 
     async fn connect(&self, target: &Target) -> Result<Socket, Error> {
@@ -96,7 +102,7 @@ impl Caller<'_> {
     }
 
     async fn shake_hands(&self, socket: Socket, target: &Target) -> Result<(Stream, Peer), Error> {
-        let connector = TlsConnector::from(std::sync::Arc::clone(self.identity.client()));
+        let connector = TlsConnector::from(Arc::clone(self.identity.client()));
         let name = self.ticket_name(target)?;
         let mut stream = match connector
             .connect(name, socket.buffered())
@@ -154,6 +160,49 @@ impl Caller<'_> {
     }
 }
 
+impl Connection {
+    /// Where the peer is, if it was called over TCP.
+    pub(crate) fn remote(&self) -> Option<SocketAddr> {
+        self.peer().address.strip_prefix(TCP)?.parse().ok()
+    }
+
+    /// Opens further sockets of this connection in the background, up to [`Limits::lanes`](crate::Limits::lanes) in all, if it goes
+    /// over TCP and this side has called. [`FrameSender::try_send_unordered`](crate::FrameSender::try_send_unordered) uses them at both ends. It
+    /// works without them, also with a peer that wants none.
+    pub fn widen(&self, identity: &Identity, config: &Config) {
+        let (Some(target), Some(token)) = (self.remote(), self.token) else {
+            return;
+        };
+        let names = self.peer().names.clone();
+        let (identity, lanes) = (identity.clone(), Arc::downgrade(self.lanes()));
+        let config = Config {
+            role: Role::LANE,
+            ..config.clone()
+        };
+        tokio::spawn(async move {
+            let caller = Caller {
+                identity: &identity,
+                expect_name: names.first().map(String::as_str),
+                hello: token.as_hello(),
+                config: &config,
+            };
+            for _ in 1..config.limits.lanes {
+                let called = caller.reach(&Target::Tcp(target)).await;
+                let joined = called.map(|(stream, _)| {
+                    let lanes = lanes.upgrade();
+                    lanes.is_some_and(|lanes| lanes.join(stream, Vec::new()))
+                });
+                match joined {
+                    Ok(true) => {}
+                    // It has ended meanwhile.
+                    Ok(false) => return,
+                    Err(error) => return debug!(%target, "no further socket: {error}"),
+                }
+            }
+        });
+    }
+}
+
 async fn resolve(address: &Address, config: &Config) -> Result<Vec<Target>, Error> {
     match address {
         Address::Unix(path) => Ok(vec![Target::Unix(path.clone())]),
@@ -172,7 +221,7 @@ async fn resolve(address: &Address, config: &Config) -> Result<Vec<Target>, Erro
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => write!(f, "tcp://{address}"),
+            Self::Tcp(address) => write!(f, "{TCP}{address}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }

@@ -29,6 +29,7 @@ pub mod driver;
 mod error;
 mod handshake;
 mod identity;
+mod lanes;
 mod listener;
 mod local;
 mod queue;
@@ -43,8 +44,8 @@ pub use backoff::Backoff;
 pub use config::{
     ADDRESSES_MAX, ATTEMPTS_MAX, BACKOFF_MAX, BACKOFF_MIN, CLOSE_LINGER_MAX, CONNECT_TIMEOUT,
     Config, FRAME_BYTES_MAX, FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX, HANDSHAKE_TIMEOUT,
-    HANDSHAKES_MAX, HELLO_BYTES_MAX, Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX,
-    QUEUE_FRAMES_MAX, Role,
+    HANDSHAKES_MAX, HELLO_BYTES_MAX, LANES, LANES_MAX, Limits, LinkDelay, PROTOCOL_VERSION,
+    QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
 };
 pub use congestion::Congestion;
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};

@@ -15,9 +15,10 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use crate::config::ACCEPT_PAUSE;
 use crate::handshake;
+use crate::lanes::{Registry, Token};
 use crate::local::Local;
 use crate::socket::{Buffered, Socket, Stream};
-use crate::{Address, Config, Congestion, Connection, Error, Identity, Peer};
+use crate::{Address, Config, Congestion, Connection, Error, Identity, Peer, Role};
 
 /// Hears callers on one address. Dropping it stops hearing; connections that were accepted live on.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct Incoming {
     stream: Stream,
     peer: Peer,
     config: Arc<Config>,
+    connections: Arc<Registry>,
     place: OwnedSemaphorePermit,
 }
 
@@ -75,6 +77,7 @@ impl Listener {
             config: Arc::new(config),
             arrived,
             places: Arc::new(Semaphore::new(places_max)),
+            connections: Arc::default(),
         };
         let hearing = tokio::spawn(door.keep(bound)).abort_handle();
         Ok(Self {
@@ -117,12 +120,24 @@ impl Incoming {
     /// [`Error::HelloTooLong`]; the caller is hung up on then.
     pub fn accept(self, hello: &[u8]) -> Result<Connection, Error> {
         let answer = handshake::acceptance(&self.config, hello)?;
-        Ok(Connection::start(
-            self.stream,
-            self.peer,
-            &self.config,
-            answer,
-        ))
+        let connection = Connection::start(self.stream, self.peer, &self.config, answer);
+        if let Some(token) = connection.token {
+            let names = &connection.peer().names;
+            self.connections.insert(token, names, connection.lanes());
+        }
+        Ok(connection)
+    }
+
+    /// It is a further socket of a connection that is there.
+    fn join(self) {
+        let token = Token::from_hello(&self.peer.hello);
+        let of = token.and_then(|token| self.connections.find(token, &self.peer.names));
+        let answer = handshake::acceptance(&self.config, &[]);
+        let (Some(lanes), Ok(answer)) = (of, answer) else {
+            return self.reject("this is a lane of no connection");
+        };
+        // One that there is no room for is hung up on.
+        lanes.join(self.stream, answer);
     }
 
     /// Turns the caller away, telling it why (the first 4 KiB of it). Does not wait.
@@ -143,6 +158,7 @@ struct Door {
     config: Arc<Config>,
     arrived: mpsc::Sender<Result<Incoming, AcceptError>>,
     places: Arc<Semaphore>,
+    connections: Arc<Registry>,
 }
 
 /// A handshake that failed. The owner hears of it first; then the peer is let go gently.
@@ -190,14 +206,17 @@ impl Door {
         };
         match shaken.unwrap_or_else(|_| Err(timeout())) {
             Ok((stream, peer)) => {
-                let config = Arc::clone(&self.config);
-                self.report(Ok(Incoming {
+                let incoming = Incoming {
                     stream,
                     peer,
-                    config,
+                    config: Arc::clone(&self.config),
+                    connections: Arc::clone(&self.connections),
                     place,
-                }))
-                .await;
+                };
+                match incoming.peer.role {
+                    Role::LANE => incoming.join(),
+                    _ => self.report(Ok(incoming)).await,
+                }
             }
             Err(failed) => {
                 self.report(Err(AcceptError {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, ReadHalf};
+use tokio::sync::mpsc;
 
 use crate::Error;
 use crate::config::{FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX};
 use crate::cut::Cut;
+use crate::lanes::Arrived;
 use crate::queue::PREFIX_BYTES;
 use crate::socket::Stream;
 use crate::traffic::Counters;
@@ -20,6 +22,8 @@ pub struct FrameReceiver {
     pub(crate) counters: Arc<Counters>,
     pub(crate) frame_bytes_max: usize,
     pub(crate) partial: Partial,
+    /// What came by other sockets of the connection.
+    pub(crate) lanes: mpsc::Receiver<Arrived>,
 }
 
 /// The frame that is arriving. Kept outside of the future, so that giving up a `recv` loses nothing.
@@ -55,25 +59,31 @@ impl FrameReceiver {
             counters,
             frame_bytes_max,
             partial,
+            lanes,
         } = self;
         tokio::select! {
             // What has arrived comes before the news that the writer failed.
             biased;
-            frame = partial.read(stream, *frame_bytes_max, counters) => {
-                let frame = frame?;
-                counters.arriving(0);
-                if let Some(frame) = &frame {
-                    counters.received(PREFIX_BYTES + frame.len());
+            frame = async {
+                tokio::select! {
+                    frame = partial.read(stream, *frame_bytes_max, counters) => {
+                        let frame = frame?;
+                        counters.arriving(0);
+                        if let Some(frame) = &frame {
+                            counters.received(PREFIX_BYTES + frame.len());
+                        }
+                        Ok(frame)
+                    }
+                    Some(frame) = lanes.recv() => frame.map(Some),
                 }
-                Ok(frame)
-            }
+            } => frame,
             () = cut.pulled() => Err(cut.error()),
         }
     }
 }
 
 impl Partial {
-    async fn read(
+    pub(crate) async fn read(
         &mut self,
         stream: &mut ReadHalf<Stream>,
         bytes_max: usize,

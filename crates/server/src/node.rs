@@ -117,6 +117,7 @@ fn net_limits(link: &LinkLimits) -> Limits {
     Limits {
         queue_bytes_max: link.queue.size(),
         queue_frames_max: link.queue_frames_max,
+        lanes: link.lanes,
         congestion: link.congestion.clone(),
         ..Limits::default()
     }

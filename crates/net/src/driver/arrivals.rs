@@ -21,7 +21,7 @@ pub(super) enum Arrival {
     /// A parent answered.
     Parent {
         index: usize,
-        connection: Connection,
+        connection: Box<Connection>,
         peer: Peer,
         /// Is told how the edge ended: then the parent is dialed again.
         held: oneshot::Sender<End>,
@@ -162,7 +162,7 @@ impl Dialer {
         let (held, ended) = oneshot::channel();
         let arrival = Arrival::Parent {
             index: self.index,
-            connection,
+            connection: Box::new(connection),
             peer,
             held,
         };

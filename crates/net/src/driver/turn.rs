@@ -123,7 +123,12 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
                 return self.cut_off(id);
             }
         };
-        match edge.sender().try_send(frame) {
+        let sent = match message {
+            // What it is labelled with says where it belongs (rule 9).
+            Message::Down(Down::Peer(_)) => edge.sender().try_send_unordered(frame),
+            _ => edge.sender().try_send(frame),
+        };
+        match sent {
             Ok(()) => {}
             // The reader tells why.
             Err(SendError::Closed) => {}
@@ -207,7 +212,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
                 held,
             } => {
                 self.leave(index);
-                let edge = self.open(connection, peer, Direction::Up, None, Some(held));
+                let edge = self.open(*connection, peer, Direction::Up, None, Some(held));
                 self.shared.set_parent(index, ParentState::Connected(edge));
             }
         }

@@ -4,6 +4,7 @@
 //! ([`ParentConfig::heals_every`]), of which the first that answers is the parent. What answers late is not waited for alone,
 //! and what comes before the present one is tried again now and then: so a site that was split is one again.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub(super) struct Caller {
     pub(super) identity: Identity,
     /// Encoded.
     pub(super) hello: Arc<[u8]>,
+    pub(super) kind: NodeKind,
     pub(super) config: Config,
     pub(super) expect_name: Option<String>,
     pub(super) called_within: Duration,
@@ -70,6 +72,7 @@ impl Caller {
         Self {
             identity,
             hello: hello.into(),
+            kind,
             config,
             expect_name: parent.expect_name.clone(),
             called_within: parent.called_within,
@@ -88,15 +91,29 @@ impl Caller {
         );
         let connection = dialing.await.map_err(|error| Refused::from(&error))?;
         match decode_hello(&connection.peer().hello) {
-            Some(peer) => Ok(Answered {
-                connection,
-                peer,
-                place: 0,
-            }),
+            Some(peer) => {
+                self.widen(&connection, &peer);
+                Ok(Answered {
+                    connection,
+                    peer,
+                    place: 0,
+                })
+            }
             None => Err(Refused {
                 words: "its hello does not say who answers".to_owned(),
                 kind: Some(ErrorKind::PeerMisbehaved),
             }),
+        }
+    }
+
+    /// A home's images may overtake its stream (rule 9): over a wide area, by sockets of their own.
+    fn widen(&self, connection: &Connection, peer: &Peer) {
+        let is_far = |remote: SocketAddr| !remote.ip().is_loopback();
+        if peer.kind == NodeKind::Home
+            && self.kind != NodeKind::Home
+            && connection.remote().is_some_and(is_far)
+        {
+            connection.widen(&self.identity, &self.config);
         }
     }
 

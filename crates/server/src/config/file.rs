@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use thorp_core::alive::Wrong;
 use thorp_core::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
 use thorp_net::driver::PARENTS_MAX;
-use thorp_net::{ADDRESSES_MAX, Address};
+use thorp_net::{ADDRESSES_MAX, Address, LANES_MAX};
 
 use super::error::ConfigError;
 use super::parts::{
@@ -380,6 +380,12 @@ fn check_addresses(key: &'static str, addresses: &[Address]) -> Result<(), Confi
 
 fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {
     check_alive(link)?;
+    if !(1..=LANES_MAX).contains(&link.lanes) {
+        return Err(ConfigError::Value {
+            key: "link.lanes",
+            why: format!("1 to {LANES_MAX}"),
+        });
+    }
     link.congestion.check().map_err(|error| ConfigError::Value {
         key: "link.congestion",
         why: format!(
@@ -546,6 +552,21 @@ mod tests {
             right.unwrap();
             let why = wrong.unwrap_err().to_string();
             assert!(why.contains(key) && why.contains("are the most"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_connection_has_a_socket_and_not_too_many() {
+        let checked = |lanes: usize| {
+            let home = format!(
+                "name = \"alps\"\ndata_dir = \"/d\"\nlisten = [\"a:1\"]\n[link]\nlanes = {lanes}"
+            );
+            let checked = HomeConfigFile::parse(&home).unwrap().check();
+            checked.map_err(|error| error.to_string())
+        };
+        assert_eq!([1, LANES_MAX].map(checked), [Ok(()), Ok(())]);
+        for lanes in [0, LANES_MAX + 1] {
+            assert!(checked(lanes).unwrap_err().contains("`link.lanes`"));
         }
     }
 

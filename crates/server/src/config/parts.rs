@@ -100,6 +100,8 @@ pub struct LinkLimits {
     pub alive_ms: u64,
     /// So many of these periods without a word from a neighbour end its edge.
     pub alive_missed_max: u32,
+    /// Sockets of one connection between a home and a site or member beyond this machine: what may overtake goes by all of them.
+    pub lanes: usize,
     /// How TCP decides how fast it sends: `best` (BBR where the system lets programs choose it), `system`, or a name.
     #[serde(deserialize_with = "text")]
     pub congestion: Congestion,
@@ -184,6 +186,7 @@ impl Default for LinkLimits {
             flush_ms_max: driver::FLUSH_TIME_MAX.as_millis() as u64,
             alive_ms: limits::ALIVE_MS,
             alive_missed_max: limits::ALIVE_MISSED_MAX,
+            lanes: thorp_net::LANES,
             congestion: Congestion::default(),
         }
     }
