@@ -116,6 +116,22 @@ pub const REPORTS_UNDER_WAY_MAX: usize = 32;
 /// of full pages, for some 50 MiB of its own memory. What is more counts as changed.
 pub const REPORTED_MAX: usize = 1 << 21;
 
+/// Pages of one home of which a redirector knows whether they were asked for again after they
+/// were invalidated (rule 8).
+pub const HISTORY_PAGES_MAX: usize = 65_536;
+
+/// After so many invalidations that were followed by a request, a page is asked for above with
+/// the next one.
+pub const WANTED_AGAIN_MIN: u8 = 2;
+
+/// How much of a page's past counts: one request for each invalidation counts one, a refetch that
+/// nobody used takes half of it. So what has become cold is refetched a few times more at most.
+pub const WANTED_AGAIN_MAX: u8 = 7;
+
+/// Pages of one home that a redirector refetches at one time before anybody has asked for them:
+/// what its members wait for comes behind at most these.
+pub const REFETCHES_MAX: usize = 32;
+
 /// Messages kept for a page that is on its way (rule 9).
 pub const KEPT_CHANGES_MAX: usize = 256;
 

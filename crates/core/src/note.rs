@@ -84,6 +84,12 @@ notes! {
     UpdateDelivered,
     /// Rule 8: values that were not kept: an invalidation was delivered.
     InvalidationDelivered,
+    /// Rule 8: an invalidated page was asked for again before anybody below did.
+    Refetched,
+    /// Rule 8: somebody below asked for a page that was refetched.
+    RefetchUsed,
+    /// Rule 8: nobody did before it changed again, or went.
+    RefetchWasted,
     /// Rule 8: kept values were dropped at their limit.
     KeptDropped,
     /// Rule 9: a page was served from a redirector's own memory.

@@ -179,6 +179,12 @@ pub struct HitCounts {
     pub joined: u64,
     /// Asked of the parent.
     pub from_parent: u64,
+    /// Of what was invalidated, asked of the parent before anybody below asked for it (rule 8).
+    pub refetched: u64,
+    /// Of these, asked for below since.
+    pub refetches_used: u64,
+    /// Of these, changed again or gone before anybody did.
+    pub refetches_wasted: u64,
     /// Loaded from the home's disk.
     pub from_disk: u64,
     /// The part of a site's requests that cost nothing upward; none before the first.
@@ -409,7 +415,8 @@ impl HitCounts {
         let from_memory = notes.get(Note::ServedFromMemory);
         let redirected = notes.get(Note::Redirected);
         let joined = notes.get(Note::FetchJoined);
-        let from_parent = notes.get(Note::FetchSent);
+        let refetched = notes.get(Note::Refetched);
+        let from_parent = notes.get(Note::FetchSent).saturating_sub(refetched);
         let near = from_memory + redirected + joined;
         let all = near + from_parent;
         Self {
@@ -417,6 +424,9 @@ impl HitCounts {
             redirected,
             joined,
             from_parent,
+            refetched,
+            refetches_used: notes.get(Note::RefetchUsed),
+            refetches_wasted: notes.get(Note::RefetchWasted),
             from_disk: notes.get(Note::PageLoaded),
             served_near: (all > 0).then(|| near as f64 / all as f64),
         }

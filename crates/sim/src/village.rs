@@ -5,7 +5,7 @@ use crate::faults::Kind;
 use crate::prng::Prng;
 use thorp_core::alive::AliveLimits;
 use thorp_core::ids::EntryNo;
-use thorp_core::limits::{ENTERINGS_MAX, FETCH_RETRY_MS, REPORT_PAGES_MAX};
+use thorp_core::limits::{ENTERINGS_MAX, FETCH_RETRY_MS, HISTORY_PAGES_MAX, REPORT_PAGES_MAX};
 
 /// Everything that a seed decides before time begins.
 #[derive(Clone, Debug)]
@@ -96,6 +96,16 @@ pub struct SitePlan {
     pub cache_bytes: usize,
     /// Bytes of commits kept on their way.
     pub kept_bytes_max: usize,
+}
+
+impl SitePlan {
+    /// Pages whose past its redirector knows: few where it keeps few commits, too.
+    pub fn history_pages_max(&self) -> usize {
+        match self.kept_bytes_max {
+            few @ ..=1_000 => few % 4,
+            _ => HISTORY_PAGES_MAX,
+        }
+    }
 }
 
 /// A member.

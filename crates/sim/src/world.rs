@@ -319,6 +319,7 @@ impl World {
         let config = RedirectorConfig {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
+            history_pages_max: plan.history_pages_max(),
             report_pages_max: self.village.report_pages_max,
             alive: Some(self.village.alive),
             per_child: self.per_child(),

@@ -117,6 +117,9 @@ struct Pages {
     redirected: u64,
     joined: u64,
     from_parent: u64,
+    refetched: u64,
+    refetches_used: u64,
+    refetches_wasted: u64,
     from_disk: u64,
 }
 
@@ -323,14 +326,21 @@ fn pages_line(role: &str, pages: &Pages) -> String {
     }
     let near = pages.from_memory + pages.redirected + pages.joined;
     let all = near + pages.from_parent;
-    format!(
+    let mut line = format!(
         "pages: {all} asked for, {} served near: {} from memory, {} from members, {} joined; {} from above",
         percent(near, all),
         pages.from_memory,
         pages.redirected,
         pages.joined,
         pages.from_parent
-    )
+    );
+    if pages.refetched > 0 {
+        line += &format!(
+            "; {} invalidated ones fetched again before they were asked for, {} used, {} in vain",
+            pages.refetched, pages.refetches_used, pages.refetches_wasted
+        );
+    }
+    line
 }
 
 fn children(all: &[Child]) -> Table {

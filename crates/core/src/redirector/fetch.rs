@@ -44,6 +44,7 @@ impl Proxy {
             out.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
         }
+        self.asked_below(page, out);
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         if own && let Some(image) = self.images.get(page) {
             out.note(Note::ServedFromMemory);
@@ -263,6 +264,8 @@ impl Proxy {
     /// A page came from above, as of this redirector's position.
     pub(super) fn arrived(&mut self, fetched: Fetched<Waiter>, out: &mut Out) {
         let page = fetched.page;
+        let complete = fetched.result.as_ref().is_ok_and(|i| i.is_complete());
+        self.history.came(page, complete);
         if let Ok(image) = &fetched.result {
             self.children.directory.set_above(page, fetched.entry);
             self.images.put(page, image.clone());
@@ -328,6 +331,7 @@ impl Proxy {
     /// Keeps within the memory given.
     pub(super) fn shrink(&mut self, out: &mut Out) {
         for page in self.images.shrink() {
+            self.dropped_own(page, out);
             if planted::is(Bug::OwnCopyOnly) {
                 self.give_up(page, out);
             }
@@ -360,6 +364,7 @@ impl Proxy {
         let Some(entry) = self.children.directory.above(page) else {
             return;
         };
+        self.forget_history(page, out);
         self.children.directory.clear_above(page);
         let Some(edge) = self.up.edge else {
             return;

@@ -2,7 +2,7 @@
 
 use crate::ids::PageId;
 use crate::image::Image;
-use crate::limits::SITE_PAGE_OVERHEAD_BYTES;
+use crate::limits::{PAGE_BYTES, SITE_PAGE_OVERHEAD_BYTES};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -116,6 +116,11 @@ impl Images {
             gone.push(page);
         }
         gone
+    }
+
+    /// Whether it has room for any page, however full.
+    pub(super) fn takes_pages(&self) -> bool {
+        self.bytes_max >= PAGE_BYTES + SITE_PAGE_OVERHEAD_BYTES
     }
 
     pub(super) fn bytes(&self) -> usize {

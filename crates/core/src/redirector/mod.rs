@@ -4,8 +4,10 @@
 
 mod edges;
 mod fetch;
+mod history;
 mod images;
 mod passing;
+mod refetch;
 mod resync;
 mod stream;
 #[cfg(test)]
@@ -22,8 +24,9 @@ use crate::ids::{
 use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{
-    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, KEPT_CHANGES_MAX,
-    KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
+    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, HISTORY_PAGES_MAX,
+    KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SITE_CACHE_BYTES,
+    UPWARD_BYTES_MAX,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, Down, Message, Outcome, Refusal, Request, Up,
@@ -37,6 +40,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use fetch::{Redirecting, Waiter};
+use history::History;
 use images::Images;
 use passing::Passing;
 use resync::Whose;
@@ -55,6 +59,9 @@ pub struct RedirectorConfig {
     pub cache_bytes: usize,
     /// Bytes of commits kept until they are delivered (rule 8).
     pub kept_bytes_max: usize,
+    /// Pages of one home of which it knows whether they are asked for again when they were
+    /// invalidated (rule 8); with zero it refetches none.
+    pub history_pages_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
     /// Bytes of commits that it has on their way up one edge, and of values
@@ -78,6 +85,7 @@ impl RedirectorConfig {
             name,
             cache_bytes: SITE_CACHE_BYTES,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+            history_pages_max: HISTORY_PAGES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
             upward_bytes_max: UPWARD_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
@@ -112,6 +120,7 @@ struct Proxy {
     up: Upstream<Waiter>,
     children: Children,
     images: Images,
+    history: History,
     /// What helpers were asked for, by who wants it: one try for each page.
     redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
     watched: BTreeSet<SegmentId>,
@@ -262,6 +271,11 @@ impl Redirector {
             (
                 "waiting",
                 homes.clone().map(|p| p.up.waiting().count()).sum()
+            ),
+            ("history", homes.clone().map(|p| p.history.len()).sum()),
+            (
+                "refetches",
+                homes.clone().map(|p| p.history.under_way()).sum()
             ),
             (
                 "redirecting",

@@ -204,6 +204,7 @@ impl Redirector {
             return proxy.up.begin(edge, epoch, at, false, now, out);
         }
         proxy.children.end_all();
+        proxy.history.clear();
         proxy.redirecting.clear();
         proxy.watched.clear();
         proxy.up.retain_waiting(|_| false);
@@ -242,6 +243,7 @@ impl Redirector {
             out.down(edge, Down::End { home });
         }
         proxy.children.end_all();
+        proxy.history.clear();
         proxy.redirecting.clear();
         proxy.reports.clear();
         self.forget_requests(home);
@@ -277,12 +279,14 @@ impl Redirector {
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
+        let invalidated = super::refetch::invalidated(&changes);
         proxy.up.advance_promised(position, watermark);
         proxy.up.keep(position, stamp, &changes, now, out);
         for change in &changes {
             proxy.apply_own(change, (position, stamp));
             if change.slots == PageSlots::Whole {
                 proxy.children.directory.clear_above(change.page);
+                proxy.forget_history(change.page, out);
             }
         }
         proxy.deliver(position, stamp, changes, origin, out);
@@ -292,6 +296,7 @@ impl Redirector {
                 tell(edge, home, commit, outcome.clone(), out);
             }
         }
+        proxy.refetch(now, &invalidated, out);
         // New values may be longer than the old ones (rule 15).
         proxy.shrink(out);
         proxy.caught_up(now, out);
@@ -328,6 +333,7 @@ impl Proxy {
             up: Upstream::new(home),
             children: Children::new(home, Epoch(0), config.per_child),
             images: super::images::Images::new(config.cache_bytes),
+            history: super::history::History::new(config.history_pages_max),
             redirecting: BTreeMap::new(),
             watched: BTreeSet::new(),
             reports: crate::reports::Reports::new(),

@@ -7,7 +7,7 @@ use crate::world::World;
 use thorp_core::ids::NodeKind;
 use thorp_core::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
-    UPWARD_BYTES_MAX, WATCHES_PER_CHILD_MAX,
+    REFETCHES_MAX, UPWARD_BYTES_MAX, WATCHES_PER_CHILD_MAX,
 };
 
 /// Looks at the sizes of a node's tables.
@@ -43,6 +43,10 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "kept_bytes") => Some(world.village.sites[node.plan].kept_bytes_max),
         (NodeKind::Redirector, "image_bytes") => Some(world.village.sites[node.plan].cache_bytes),
         (NodeKind::Redirector, "fetches" | "redirecting") => Some(homes * FETCHES_MAX),
+        (NodeKind::Redirector, "refetches") => Some(homes * REFETCHES_MAX),
+        (NodeKind::Redirector, "history") => {
+            Some(homes * world.village.sites[node.plan].history_pages_max())
+        }
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
@@ -118,6 +122,7 @@ pub fn check_rest(world: &World) -> Checked {
                     | "parked_bytes"
                     | "waiting"
                     | "fetches"
+                    | "refetches"
                     | "commits"
                     | "calls"
                     | "kept"
