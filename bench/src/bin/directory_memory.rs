@@ -32,6 +32,7 @@ fn measure(pages: u32, holders: u16, step: u64) -> f64 {
         for number in 0..pages {
             let page = (u64::from(number) * step % u64::from(pages)) as u32;
             let holder = Holder {
+                updates: 0,
                 child: ChildNo(child),
                 complete: true,
                 entry: EntryNo(number + 1),

@@ -128,6 +128,17 @@ pub const WANTED_AGAIN_MIN: u8 = 2;
 /// nobody used takes half of it. So what has become cold is refetched a few times more at most.
 pub const WANTED_AGAIN_MAX: u8 = 7;
 
+/// Of so many changes of a page its home tells the values, after one request for it; then who holds
+/// it has to ask again, so that it shows whether anybody wants to know.
+pub const UPDATES_MAX: u8 = 1 << WANTED_AGAIN_MAX;
+
+/// Bytes of such values in one step to one child: beyond them it is told of holes.
+pub const UPDATE_BYTES_MAX: usize = 256 << 10;
+
+/// Pages that one child asks for ahead, at one time; all children together have half of
+/// [`FETCHES_MAX`] for that.
+pub const FETCHES_AHEAD_PER_CHILD_MAX: usize = 256;
+
 /// Pages of one home that a redirector refetches at one time before anybody has asked for them:
 /// what its members wait for comes behind at most these.
 pub const REFETCHES_MAX: usize = 32;

@@ -84,6 +84,8 @@ notes! {
     UpdateDelivered,
     /// Rule 8: values that were not kept: an invalidation was delivered.
     InvalidationDelivered,
+    /// Rule 8: a home told values, as they were asked for with the page.
+    UpdateTold,
     /// Rule 8: an invalidated page was asked for again before anybody below did.
     Refetched,
     /// Rule 8: somebody below asked for a page that was refetched.
@@ -110,7 +112,8 @@ notes! {
     PeerImageWaited,
     /// Rule 9: an image of another attempt was dropped.
     OtherAttemptDropped,
-    /// Rule 9: a request was asked again, for an answer in the stream.
+    /// Rule 9: a request was asked again: for an answer in the stream, or because it was refused as
+    /// one that nobody waits for, and somebody does now.
     FetchAskedAgain,
     /// Rule 9: kept messages overflowed.
     KeptOverflowed,

@@ -64,6 +64,9 @@ struct Fetching<W> {
     attempt: Attempt,
     asked: Millis,
     peers: bool,
+    want: Want,
+    /// Whether the last try said that it is ahead.
+    was_ahead: bool,
     waiting: Vec<W>,
     /// The highest entry number that came with an image that was dropped.
     entry: EntryNo,
@@ -71,6 +74,15 @@ struct Fetching<W> {
     kept: Vec<(Position, Stamp, PageChange)>,
     /// An image that may not be shown yet.
     arrived: Option<Arrived>,
+}
+
+/// How a page is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Want {
+    /// Nobody waits for it.
+    pub ahead: bool,
+    /// Of how many of its next changes the values are wanted, too (rule 8).
+    pub updates: u8,
 }
 
 /// An image that waits until this node and its parent stand where it may be shown.
@@ -300,23 +312,29 @@ impl<W> Upstream<W> {
         }
     }
 
-    /// Asks for a page, or joins a request that is in flight.
-    pub fn ask(&mut self, page: PageId, waiter: W, now: Millis, out: &mut Out) {
+    /// Asks for a page, or joins a request that is in flight. One that is waited for makes another
+    /// that was ahead one that is waited for, too: if it is refused for want of room, it is asked anew.
+    pub fn ask(&mut self, page: PageId, want: Want, waiter: W, now: Millis, out: &mut Out) {
         if let Some(fetching) = self.fetching.get_mut(&page) {
+            fetching.want.ahead &= want.ahead;
             fetching.waiting.push(waiter);
             return out.note(Note::FetchJoined);
         }
-        self.ask_first(page, alloc::vec![waiter], now, out);
+        self.ask_first(page, want, alloc::vec![waiter], now, out);
     }
 
     /// Asks for a page that nobody waits for, unless it is on its way.
-    pub fn ask_ahead(&mut self, page: PageId, now: Millis, out: &mut Out) {
+    pub fn ask_ahead(&mut self, page: PageId, updates: u8, now: Millis, out: &mut Out) {
         if !self.is_fetching(page) {
-            self.ask_first(page, Vec::new(), now, out);
+            let want = Want {
+                ahead: true,
+                updates,
+            };
+            self.ask_first(page, want, Vec::new(), now, out);
         }
     }
 
-    fn ask_first(&mut self, page: PageId, waiting: Vec<W>, now: Millis, out: &mut Out) {
+    fn ask_first(&mut self, page: PageId, want: Want, waiting: Vec<W>, now: Millis, out: &mut Out) {
         let peers = self.helpers;
         self.fetching.insert(
             page,
@@ -325,6 +343,8 @@ impl<W> Upstream<W> {
                 attempt: Attempt(0),
                 asked: now,
                 peers,
+                want,
+                was_ahead: want.ahead,
                 waiting,
                 entry: EntryNo(0),
                 kept: Vec::new(),
@@ -344,10 +364,12 @@ impl<W> Upstream<W> {
         fetching.attempt = self.attempts;
         fetching.asked = now;
         fetching.peers = peers;
+        fetching.was_ahead = fetching.want.ahead;
         fetching.kept.clear();
         if let Some(dropped) = fetching.arrived.take() {
             fetching.entry = fetching.entry.max(dropped.entry);
         }
+        let Want { ahead, updates } = fetching.want;
         if let Some(edge) = self.edge {
             out.up(
                 edge,
@@ -357,6 +379,8 @@ impl<W> Upstream<W> {
                     page,
                     attempt: self.attempts,
                     peers,
+                    ahead,
+                    updates,
                 },
             );
         }
@@ -410,6 +434,14 @@ impl<W> Upstream<W> {
             self.drop_entered(page, entry);
             return None;
         };
+        let is_busy = matches!(answer, FetchAnswer::Refused(FetchRefusal::Busy));
+        if is_busy && fetching.was_ahead && !fetching.want.ahead {
+            let (peers, asked) = (fetching.peers, fetching.asked);
+            out.note(Note::FetchAskedAgain);
+            self.drop_entered(page, entry);
+            self.ask_again(page, peers, asked, out);
+            return None;
+        }
         if waits && let FetchAnswer::Image(image) = &answer {
             out.note(Note::PeerImageWaited);
             fetching.arrived = Some(Arrived {

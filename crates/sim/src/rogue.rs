@@ -92,6 +92,8 @@ impl Rogue {
                     page: PageId::new(1, number),
                     attempt: Attempt(u64::from(number)),
                     peers: self.prng.percent(50),
+                    ahead: number.is_multiple_of(3),
+                    updates: number as u8,
                 },
             );
         }

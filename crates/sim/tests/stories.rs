@@ -136,6 +136,32 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::DamagedIsEmpty, "damaged-page"),
 ];
 
+/// Readers here and a writer elsewhere: each reader reads after each change. What crosses the wide area falls to one request for
+/// each doubling of the changes, whoever asks; and most reads wait for nothing, not even for their redirector.
+#[test]
+fn what_is_read_again_and_again_crosses_the_wide_area_seldom() {
+    const CHANGES: usize = 64;
+    const READERS: usize = 3;
+    let _alone = alone();
+    let mut story = String::from("village H(R(m0 m1 m2) R2(m3)) where P.x=a P.y=b\n");
+    for change in 1..=CHANGES {
+        story += &format!("m3/{change} writes P.x=v{change}\nm3/{change} commits\nsettle\n");
+        for reader in 0..READERS {
+            let read = format!("m{reader}/{change}");
+            story += &format!("{read} reads P.x\nsettle\nexpect {read} saw = \"v{change}\"\n");
+        }
+    }
+    let told = tell(&story);
+    assert_eq!((told.failed, told.panicked), (Vec::new(), false));
+    let count = |what: &str| told.text.matches(what).count();
+    // The first two, and then with the values of 4, 4, 8, 16 and 32 changes.
+    assert_eq!(count(" R -> H: fetch P "), 7);
+    assert_eq!(count("-> R: fetch P "), 7 * READERS);
+    assert_eq!(count(" misses P"), 7 * READERS);
+    // With each of the others nobody waited.
+    assert_eq!(count("[UpdateTold]"), CHANGES - 7);
+}
+
 fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,6 +6,7 @@ use crate::change::PageChange;
 use crate::directory::Holder;
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, PageId, Position, Stamp};
+use crate::limits::UPDATE_BYTES_MAX;
 use crate::message::{Down, Step};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -23,25 +24,44 @@ pub struct News {
     pub watermark: Stamp,
     /// What happened, with the values that are known here.
     pub changes: Vec<PageChange>,
+    /// Who is told these.
+    pub values: Values,
     /// The commit and the child that it came from, if it came from one.
     pub origin: Option<(EdgeId, CommitId)>,
+}
+
+/// Who is told values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Values {
+    /// Everybody who holds the page: a redirector's neighbours.
+    ToHolders,
+    /// Whoever asked for them with the page: a home's children.
+    ToWhoAsked,
+}
+
+/// What one child is told, and bytes of values in it that it asked for.
+#[derive(Debug, Default)]
+struct Told {
+    changes: Vec<PageChange>,
+    updates: usize,
 }
 
 impl Children {
     /// Tells a position: to every child what concerns it, as ONE step (rule 1).
     /// The child that the commit came from is told without values: it kept them.
     pub fn deliver(&mut self, news: News, out: &mut Out) {
-        let mut steps: BTreeMap<EdgeId, Vec<PageChange>> = BTreeMap::new();
+        let mut steps: BTreeMap<EdgeId, Told> = BTreeMap::new();
         let origin = news
             .origin
             .filter(|(edge, _)| self.by_edge.contains_key(edge));
         if let Some((edge, _)) = origin {
-            steps.insert(edge, Vec::new());
+            steps.insert(edge, Told::default());
         }
         for change in &news.changes {
-            self.sort_change(change, origin.map(|(edge, _)| edge), &mut steps, out);
+            let origin = origin.map(|(edge, _)| edge);
+            self.sort_change(change, news.values, origin, &mut steps, out);
         }
-        for (edge, changes) in steps {
+        for (edge, Told { changes, .. }) in steps {
             let commit = origin.filter(|(e, _)| *e == edge).map(|(_, id)| id);
             let step = Step {
                 home: self.home,
@@ -58,29 +78,55 @@ impl Children {
     fn sort_change(
         &mut self,
         change: &PageChange,
+        values: Values,
         origin: Option<EdgeId>,
-        steps: &mut BTreeMap<EdgeId, Vec<PageChange>>,
+        steps: &mut BTreeMap<EdgeId, Told>,
         out: &mut Out,
     ) {
         let page = change.page;
+        let silent = change.without_values();
         for edge in self.concerned(page) {
             if planted::is(Bug::InvalidationLost) && news_is_lost(page, steps.len()) {
                 continue;
             }
-            let told = if Some(edge) == origin || !self.holds(edge, page) {
-                change.without_values()
-            } else {
-                change.clone()
+            let told = steps.entry(edge).or_default();
+            let is_told_values = match values {
+                _ if Some(edge) == origin => false,
+                Values::ToHolders => self.holds(edge, page),
+                Values::ToWhoAsked => {
+                    let fits = told.updates + change.bytes() <= UPDATE_BYTES_MAX;
+                    silent.makes_holes() && fits && self.takes_update(edge, page)
+                }
             };
-            steps.entry(edge).or_default().push(told);
+            if is_told_values && values == Values::ToWhoAsked {
+                out.note(Note::UpdateTold);
+                told.updates += change.bytes();
+            }
+            told.changes.push(match is_told_values {
+                true => change.clone(),
+                false => silent.clone(),
+            });
         }
         if change.slots == crate::change::PageSlots::Whole {
             out.note(Note::WholePageInvalidated);
             self.strike_holders(page);
-        } else if change.makes_holes() {
+        } else if change.makes_holes() || (values == Values::ToWhoAsked && silent.makes_holes()) {
             let origin = origin.and_then(|edge| self.by_edge.get(&edge));
             self.directory.set_incomplete(page, origin.map(|c| c.no));
         }
+    }
+
+    /// Whether a child is to be told the values of one change more of a page; then there is one less.
+    fn takes_update(&mut self, edge: EdgeId, page: PageId) -> bool {
+        let Some(no) = self.by_edge.get(&edge).map(|child| child.no) else {
+            return false;
+        };
+        let holder = self.directory.holder(page, no);
+        let Some(left) = holder.and_then(|holder| holder.updates.checked_sub(1)) else {
+            return false;
+        };
+        self.directory.set_updates(page, no, left);
+        true
     }
 
     fn concerned(&self, page: PageId) -> BTreeSet<EdgeId> {

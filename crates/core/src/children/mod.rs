@@ -4,7 +4,7 @@
 mod deliver;
 mod watch;
 
-pub use deliver::News;
+pub use deliver::{News, Values};
 
 use crate::directory::{ChildNo, Directory, Holder, Notice};
 use crate::door::Out;
@@ -245,6 +245,7 @@ impl Children {
         let holder = Holder {
             child: child.no,
             complete,
+            updates: 0,
             entry: child.entries,
         };
         let entry = child.entries;
@@ -271,6 +272,7 @@ impl Children {
         let holder = Holder {
             child: child.no,
             complete: false,
+            updates: 0,
             entry: child.entries,
         };
         let mut refused = Vec::new();
@@ -330,6 +332,14 @@ impl Children {
         if let Some(child) = self.by_edge.get(&edge) {
             let no = child.no;
             self.directory.set_complete(page, no, complete);
+        }
+    }
+
+    /// A child that was just entered for a page is to be told the values of so many changes.
+    pub fn tell_updates(&mut self, edge: EdgeId, page: PageId, updates: u8) {
+        if let Some(child) = self.by_edge.get(&edge) {
+            let no = child.no;
+            self.directory.set_updates(page, no, updates);
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Holder {
     pub child: ChildNo,
     /// Whether its copy probably has no holes: it can help others.
     pub complete: bool,
+    /// Of how many more changes it is to be told the values.
+    pub updates: u8,
     /// The number of its last entering.
     pub entry: EntryNo,
 }
@@ -184,6 +186,13 @@ impl Directory {
     pub fn set_complete(&mut self, page: PageId, child: ChildNo, complete: bool) {
         if let Some(holder) = self.holder(page, child) {
             self.enter(page, Holder { complete, ..holder });
+        }
+    }
+
+    /// Notes of how many more changes a child is to be told the values.
+    pub fn set_updates(&mut self, page: PageId, child: ChildNo, updates: u8) {
+        if let Some(holder) = self.holder(page, child) {
+            self.enter(page, Holder { updates, ..holder });
         }
     }
 

@@ -5,6 +5,7 @@ use alloc::collections::BTreeSet;
 
 fn holder(child: u16, entry: u32) -> Holder {
     Holder {
+        updates: 0,
         child: ChildNo(child),
         complete: true,
         entry: EntryNo(entry),

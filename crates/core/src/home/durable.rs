@@ -2,7 +2,7 @@
 
 use super::{Home, Pending, Then};
 use crate::change::PageChange;
-use crate::children::News;
+use crate::children::{News, Values};
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Now, Position, SegmentId, Stamp};
 use crate::message::{CallError, CallId, Down, FetchRefusal, Outcome, Response, SegmentInfo};
@@ -131,7 +131,7 @@ impl Home {
         }
     }
 
-    /// A position is durable: every child is told what concerns it, without values.
+    /// A position is durable: every child is told what concerns it, with values only where it asked for them.
     pub(super) fn reach(
         &mut self,
         position: Position,
@@ -146,7 +146,7 @@ impl Home {
         for change in changes {
             self.pages.made_durable(change.page, position);
         }
-        let mut told: Vec<PageChange> = changes.iter().map(PageChange::without_values).collect();
+        let mut told = changes.to_vec();
         if let Some(segment) = removed {
             told.extend(self.whole_segment(segment));
         }
@@ -155,6 +155,7 @@ impl Home {
             stamp,
             watermark: self.promised(),
             changes: told,
+            values: Values::ToWhoAsked,
             origin,
         };
         self.children.deliver(news, out);

@@ -114,6 +114,10 @@ struct Waiter {
     edge: EdgeId,
     epoch: Epoch,
     attempt: Attempt,
+    /// Whether nobody waits for it yet.
+    ahead: bool,
+    /// Of how many changes the values are to be told (rule 8).
+    updates: u8,
 }
 
 /// What is told when a batch is durable, in the order of the batches.
@@ -339,12 +343,16 @@ impl Home {
                 epoch,
                 page,
                 attempt,
+                ahead,
+                updates,
                 ..
             } => {
                 let waiter = Waiter {
                     edge,
                     epoch,
                     attempt,
+                    ahead,
+                    updates,
                 };
                 self.fetch(page, waiter, out);
             }

@@ -3,7 +3,7 @@
 use super::{Home, Then, Waiter};
 use crate::door::{LoadResult, Out};
 use crate::ids::{EdgeId, Now, PageId};
-use crate::limits::FETCHES_PER_CHILD_MAX;
+use crate::limits::{FETCHES_PER_CHILD_MAX, UPDATES_MAX};
 use crate::message::{Down, FetchAnswer, FetchRefusal};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -29,9 +29,7 @@ impl Home {
             self.answer_fetch(page, waiter, out);
         } else if self.pages.is_damaged(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::Damaged, out);
-        } else if self.waiting_of(waiter.edge) >= FETCHES_PER_CHILD_MAX
-            && !planted::is(Bug::ChildNotLimited)
-        {
+        } else if !self.has_room_for(&waiter) && !planted::is(Bug::ChildNotLimited) {
             out.note(Note::ChildLimited);
             self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
         } else {
@@ -44,6 +42,15 @@ impl Home {
     /// before a commit names them would never be told of it.
     pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
         !self.segments.has_given(page) || self.staging.has(page)
+    }
+
+    /// What nobody waits for leaves half of the room for what somebody does.
+    fn has_room_for(&self, waiter: &Waiter) -> bool {
+        let most = match waiter.ahead {
+            true => FETCHES_PER_CHILD_MAX / 2,
+            false => FETCHES_PER_CHILD_MAX,
+        };
+        self.waiting_of(waiter.edge) < most
     }
 
     pub(super) fn waiting_of(&self, edge: EdgeId) -> usize {
@@ -93,6 +100,8 @@ impl Home {
         let Some(image) = self.pages.durable(page) else {
             return;
         };
+        self.children
+            .tell_updates(waiter.edge, page, waiter.updates.min(UPDATES_MAX));
         self.tell_fetch(page, waiter, entry, FetchAnswer::Image(image), out);
     }
 

@@ -9,6 +9,7 @@ use crate::limits::{
 };
 use crate::message::{CallError, CallId, Request, Response, Up};
 use crate::note::Note;
+use crate::upstream::Want;
 
 impl Member {
     pub(super) fn asked(&mut self, now: Millis, ticket: Ticket, ask: Ask, out: &mut Out) {
@@ -53,7 +54,7 @@ impl Member {
         if is_too_much {
             return out.answer(ticket, Answer::Busy);
         }
-        state.up.ask(place.page, ticket, now, out);
+        state.up.ask(place.page, Want::default(), ticket, now, out);
     }
 
     fn prefetch(&mut self, now: Millis, place: Place, out: &mut Out) {
@@ -61,7 +62,7 @@ impl Member {
         let held = state.pages.get(&place.page);
         let is_here = held.is_some_and(|held| held.image.is_complete());
         if !is_here && state.up.fetches() < FETCHES_MAX {
-            state.up.ask_ahead(place.page, now, out);
+            state.up.ask_ahead(place.page, 0, now, out);
         }
     }
 

@@ -45,6 +45,10 @@ pub enum Up {
         attempt: Attempt,
         /// Whether a neighbour may answer, beside the stream (rule 9).
         peers: bool,
+        /// Whether nobody waits for it yet: who waits is served, where there is no room for both.
+        ahead: bool,
+        /// Of how many of its next changes the new values are wanted, too (rule 8).
+        updates: u8,
     },
     /// I no longer hold a page, nor does anybody below me (rule 2).
     Evict {

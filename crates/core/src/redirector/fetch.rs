@@ -5,11 +5,14 @@ use super::Proxy;
 use crate::change::PageChange;
 use crate::door::Out;
 use crate::ids::{Attempt, EdgeId, EntryNo, Millis, PageId, Stamp};
-use crate::limits::{FETCHES_MAX, FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX, PEER_FETCH_MS_MAX};
+use crate::limits::{
+    FETCHES_AHEAD_PER_CHILD_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX,
+    PEER_FETCH_MS_MAX,
+};
 use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Step, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use crate::upstream::Fetched;
+use crate::upstream::{Fetched, Want};
 use alloc::vec::Vec;
 
 /// A child that waits for a page from above.
@@ -19,6 +22,10 @@ pub(super) struct Waiter {
     pub(super) attempt: Attempt,
     /// Whether a neighbour may answer, beside the stream.
     pub(super) peers: bool,
+    /// Whether nobody waits for it yet.
+    pub(super) ahead: bool,
+    /// Whether it shows that the page is wanted below (rule 8).
+    pub(super) counts: bool,
 }
 
 const FIRST_PAGE: PageId = PageId::new(0, 0);
@@ -29,6 +36,7 @@ const LAST_PAGE: PageId = PageId::new(u32::MAX, u32::MAX);
 pub(super) struct Redirecting {
     requester: EdgeId,
     attempt: Attempt,
+    ahead: bool,
     /// The helpers that were asked, and the requester: not to be asked again.
     asked: Vec<EdgeId>,
     entry: EntryNo,
@@ -44,7 +52,9 @@ impl Proxy {
             out.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
         }
-        self.asked_below(page, out);
+        if waiter.counts {
+            self.asked_below(page, out);
+        }
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         if own && let Some(image) = self.images.get(page) {
             out.note(Note::ServedFromMemory);
@@ -81,21 +91,35 @@ impl Proxy {
 
     /// Asks above; requests for one page in flight upward are joined.
     fn ask_above(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Out) {
-        if !self.may_ask(page, waiter.edge) && !planted::is(Bug::ChildNotLimited) {
+        if !self.may_ask(page, waiter) && !planted::is(Bug::ChildNotLimited) {
             out.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
         }
-        self.up.ask(page, waiter, now, out);
+        let want = Want {
+            ahead: waiter.ahead,
+            updates: self.history.updates(page),
+        };
+        self.up.ask(page, want, waiter, now, out);
     }
 
     /// Whether a child may ask for one more page. All of them together are one
     /// child of the parent, and a child may have no more on its way than it
     /// leaves free: so there is always room for one that asks for little.
-    fn may_ask(&self, page: PageId, child: EdgeId) -> bool {
-        let waiting = self.waiting_of(child);
+    fn may_ask(&self, page: PageId, waiter: Waiter) -> bool {
+        let waiting = self.waiting_of(waiter.edge);
         let free = FETCHES_MAX.saturating_sub(self.up.fetches());
         let joins = self.up.is_fetching(page);
-        waiting < FETCHES_PER_CHILD_MAX && (joins || waiting < free)
+        let has_room = !waiter.ahead || self.has_room_ahead(waiter.edge);
+        waiting < FETCHES_PER_CHILD_MAX && (joins || waiting < free) && has_room
+    }
+
+    /// What nobody waits for leaves room for what somebody does, also of other children.
+    fn has_room_ahead(&self, child: EdgeId) -> bool {
+        let ahead = self.up.waiting().filter(|waiter| waiter.ahead);
+        let (own, all) = ahead.fold((0, 0), |(own, all), waiter| {
+            (own + usize::from(waiter.edge == child), all + 1)
+        });
+        own < FETCHES_AHEAD_PER_CHILD_MAX && all < FETCHES_MAX / 2
     }
 
     fn waiting_of(&self, edge: EdgeId) -> usize {
@@ -159,6 +183,7 @@ impl Proxy {
         let redirecting = Redirecting {
             requester: waiter.edge,
             attempt: waiter.attempt,
+            ahead: waiter.ahead,
             asked,
             entry,
             since: now,
@@ -221,6 +246,9 @@ impl Proxy {
             edge: redirecting.requester,
             attempt: redirecting.attempt,
             peers: true,
+            ahead: redirecting.ahead,
+            // It did when it came.
+            counts: false,
         };
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         if own || !self.redirect(now, page, waiter, redirecting.asked, out) {

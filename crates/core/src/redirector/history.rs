@@ -76,6 +76,15 @@ impl History {
         is_hot && self.under_way.len() < REFETCHES_MAX
     }
 
+    /// Of how many of a page's next changes the values are wanted: what comes with them is asked for by
+    /// nobody, and so nothing is learnt of it; the more often it was wanted, the longer that may be.
+    pub(super) fn updates(&self, page: PageId) -> u8 {
+        match self.pages.get(&page) {
+            Some(past) if past.wanted >= WANTED_AGAIN_MIN => 1 << past.wanted,
+            _ => 0,
+        }
+    }
+
     /// It was asked for above, and by nobody below.
     pub(super) fn refetched(&mut self, page: PageId) {
         if let Some(past) = self.pages.get_mut(&page) {

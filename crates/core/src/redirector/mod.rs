@@ -310,11 +310,17 @@ impl Redirector {
                 page,
                 attempt,
                 peers,
+                ahead,
+                updates,
             } => {
                 let waiter = Waiter {
                     edge,
                     attempt,
                     peers,
+                    ahead,
+                    // All values that are known here are told to all anyway. Who asks for them is a
+                    // site that refetches what its members want.
+                    counts: !ahead || updates > 0,
                 };
                 if let Some(proxy) = self.proxy(home, edge, epoch, out) {
                     proxy.fetch(now, page, waiter, out);

@@ -33,7 +33,8 @@ impl Proxy {
             if self.history.wants(*page) && self.has_room_to_refetch() {
                 self.history.refetched(*page);
                 out.note(Note::Refetched);
-                self.up.ask_ahead(*page, now, out);
+                let updates = self.history.updates(*page);
+                self.up.ask_ahead(*page, updates, now, out);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{Proxy, Redirector, RedirectorConfig, tell};
 use crate::change::{PageChange, PageSlots, SlotChange};
-use crate::children::{Children, News};
+use crate::children::{Children, News, Values};
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Epoch, HomeId, Millis, NodeKind, Position, Stamp};
 use crate::message::{Down, Outcome, PeerImage, Step, Up};
@@ -357,6 +357,7 @@ impl Proxy {
             stamp,
             watermark: self.up.promised(),
             changes,
+            values: Values::ToHolders,
             origin,
         };
         self.children.deliver(news, out);

@@ -3,10 +3,13 @@
 use super::{DECIDED_MAX, Redirector, RedirectorConfig};
 use crate::door::{Core, Direction, Effect, Input, Out};
 use crate::ids::{
-    CommitId, EdgeId, Epoch, HomeId, MemberId, Millis, NodeKind, Now, Peer, Position, Registration,
-    Stamp,
+    Attempt, CommitId, EdgeId, EntryNo, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId,
+    Peer, Position, Registration, Stamp,
 };
-use crate::message::{CommitRequest, Decision, Down, Message, Part, Participant, Step, Up};
+use crate::limits::FETCHES_AHEAD_PER_CHILD_MAX;
+use crate::message::{
+    CommitRequest, Decision, Down, FetchAnswer, FetchRefusal, Message, Part, Participant, Step, Up,
+};
 use crate::note::Note;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -252,4 +255,103 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
     assert_eq!(promised(6, stamp(600)), Some(stamp(600)));
     assert_eq!(promised(9, stamp(800)), Some(stamp(900)));
     assert_eq!(promised(10, stamp(1000)), Some(stamp(1000)));
+}
+
+fn fetch(page: u32, attempt: u64, ahead: bool) -> Input {
+    let message = Message::Up(Up::Fetch {
+        home: HOME,
+        epoch: Epoch(1),
+        page: PageId::new(1, page),
+        attempt: Attempt(attempt),
+        peers: false,
+        ahead,
+        updates: 0,
+    });
+    Input::Received {
+        edge: CHILD,
+        message,
+    }
+}
+
+/// What was asked above: the page, the attempt, and whether ahead.
+fn asked_above(effects: &[Effect]) -> Vec<(PageId, Attempt, bool)> {
+    let asked = effects.iter().filter_map(|effect| match effect {
+        Effect::Send(
+            ABOVE,
+            Message::Up(Up::Fetch {
+                page,
+                attempt,
+                ahead,
+                ..
+            }),
+        ) => Some((*page, *attempt, *ahead)),
+        _ => None,
+    });
+    asked.collect()
+}
+
+fn refused_below(effects: &[Effect]) -> usize {
+    let is_busy = |effect: &&Effect| {
+        matches!(
+            effect,
+            Effect::Send(
+                CHILD,
+                Message::Down(Down::Image {
+                    answer: FetchAnswer::Refused(FetchRefusal::Busy),
+                    ..
+                })
+            )
+        )
+    };
+    effects.iter().filter(is_busy).count()
+}
+
+#[test]
+fn what_is_fetched_ahead_leaves_room_for_what_is_waited_for() {
+    let mut redirector = redirector();
+    let most = FETCHES_AHEAD_PER_CHILD_MAX as u32;
+    for page in 1..=most {
+        let effects = tell(&mut redirector, fetch(page, u64::from(page), true));
+        assert!(matches!(asked_above(&effects)[..], [(_, _, true)]));
+    }
+    let effects = tell(&mut redirector, fetch(most + 1, 1001, true));
+    assert_eq!(
+        (asked_above(&effects), refused_below(&effects)),
+        (Vec::new(), 1)
+    );
+    let effects = tell(&mut redirector, fetch(most + 1, 1002, false));
+    assert!(matches!(asked_above(&effects)[..], [(_, _, false)]));
+}
+
+#[test]
+fn what_was_refused_ahead_is_asked_for_anew_for_who_waits_meanwhile() {
+    let mut redirector = redirector();
+    let effects = tell(&mut redirector, fetch(1, 1, true));
+    let [(page, first, true)] = asked_above(&effects)[..] else {
+        panic!("{effects:?}");
+    };
+    let busy = |attempt| {
+        from_above(Down::Image {
+            home: HOME,
+            page,
+            attempt,
+            entry: EntryNo(0),
+            position: Position(1),
+            watermark: Stamp::default(),
+            answer: FetchAnswer::Refused(FetchRefusal::Busy),
+        })
+    };
+    let joined = tell(&mut redirector, fetch(1, 2, false));
+    assert_eq!(asked_above(&joined), []);
+    let effects = tell(&mut redirector, busy(first));
+    let [(_, second, false)] = asked_above(&effects)[..] else {
+        panic!("{effects:?}");
+    };
+    assert!(second > first && refused_below(&effects) == 0);
+    // Who waits and is refused is told.
+    let effects = tell(&mut redirector, busy(second));
+    assert_eq!(
+        (asked_above(&effects).len(), refused_below(&effects)),
+        (0, 2)
+    );
 }

@@ -242,12 +242,14 @@ impl Teller {
                     segment: SegmentId(1 + number as u32),
                     on: true,
                 },
-                "fetches" | "helps" => Up::Fetch {
+                "fetches" | "helps" | "aheads" => Up::Fetch {
                     home: HOME,
                     epoch: query::epoch(&self.village, from, to),
                     page: PageId::new(1, first_page + number as u32),
                     attempt: Attempt(1000 + number),
                     peers: kind == "helps",
+                    ahead: kind == "aheads",
+                    updates: 0,
                 },
                 other => panic!("a flood of {other}"),
             };

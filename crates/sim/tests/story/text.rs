@@ -40,6 +40,8 @@ impl Pen<'_> {
                 page,
                 attempt,
                 peers,
+                ahead,
+                updates,
                 ..
             } => {
                 let how = if *peers {
@@ -47,7 +49,13 @@ impl Pen<'_> {
                 } else {
                     "in the stream"
                 };
-                format!("fetch {} (attempt {attempt}, {how})", names::page(*page))
+                let ahead = if *ahead { ", ahead" } else { "" };
+                let told = match updates {
+                    0 => String::new(),
+                    updates => format!(", and the values of {updates} changes"),
+                };
+                let page = names::page(*page);
+                format!("fetch {page} (attempt {attempt}, {how}{ahead}{told})")
             }
             Up::Evict { page, entry, .. } => {
                 format!("evicted {} (entry {entry})", names::page(*page))

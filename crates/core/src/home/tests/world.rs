@@ -279,6 +279,8 @@ impl World {
             page,
             attempt,
             peers: false,
+            ahead: false,
+            updates: 0,
         });
         attempt
     }
