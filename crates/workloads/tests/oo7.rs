@@ -1,5 +1,7 @@
 //! OO7's module comes out as the benchmark wants it, and the traversals count what they must.
 
+use std::collections::BTreeSet;
+
 use thorp_client::{Error, ErrorKind};
 use thorp_workloads::objects::{MemoryStore, Objects, Store};
 use thorp_workloads::oo7::{Config, Done, Mix, Module, ROOT, Traversal, Turn, build, traverse};
@@ -190,4 +192,41 @@ fn a_mix_follows_from_its_seed() {
     assert_ne!(kinds(50, 1), kinds(50, 2));
     assert_eq!(kinds(0, 1), [Traversal::T1; 20]);
     assert_eq!(kinds(100, 1), [Traversal::T2b; 20]);
+}
+
+#[test]
+fn a_mix_that_changes_one_composite_changes_no_other() {
+    let config = Config::tiny();
+    let (store, module) = built(&config);
+    let checksum = || {
+        let turn = Turn::run(&store, &module, Traversal::T1).expect("memory");
+        turn.done.checksum
+    };
+    let before = checksum();
+    let mut mix = Mix::new(100, 1).changing_one();
+    let mut changed = BTreeSet::new();
+    for _ in 0..20 {
+        let turn = mix.turn(&store, &module).expect("memory");
+        assert_eq!(
+            turn.done.counts.atomic_visits,
+            config.expected(Traversal::T2b).atomic_visits,
+            "it visits all"
+        );
+        let composite = turn.changed.expect("it says which");
+        // It swaps once for each visit, and composites are visited unequally often.
+        assert_eq!(turn.done.counts.swaps % 20, 0);
+        assert!(turn.done.counts.swaps < config.expected(Traversal::T2b).swaps);
+        // The same again takes it back.
+        Turn::run_changing_one(&store, &module, composite).expect("memory");
+        assert_eq!(checksum(), before);
+        changed.insert(composite);
+    }
+    assert!(changed.len() > 3, "always the same: {changed:?}");
+    assert!(
+        changed
+            .iter()
+            .all(|&composite| composite <= config.composites)
+    );
+    let unheard_of = Turn::run_changing_one(&store, &module, config.composites + 1);
+    assert!(unheard_of.is_err());
 }

@@ -15,8 +15,8 @@ use thorp_workloads::ifc::{
     EditRecord, IfcError, Kind, MemoryModel, Plan, Tag, add_property, generate, name_of,
     property_sets, rename, shift, walk,
 };
-use thorp_workloads::objects::MemberStore;
-use thorp_workloads::oo7::{Config, Mix, Module, Traversal, Turn, build};
+use thorp_workloads::objects::{MemberStore, Store};
+use thorp_workloads::oo7::{Config, Mix, Module, Scope, Traversal, Turn, build, build_sharing};
 use thorp_workloads::step::{EntityId, StepFile, parse};
 use village::Village;
 
@@ -139,6 +139,49 @@ fn a_mix_of_four_members_is_serializable() {
         let turn = Turn::run(&member, &module, Traversal::T1).expect("traversed");
         assert_eq!(turn.done.checksum, states[writes % 2].0);
     }
+}
+
+/// Two members have modules of their own in segments of their own; the base assemblies of both also use composites of a
+/// third one, in its segment. What one changes there, the other sees; what it changes in its own, nobody.
+#[test]
+fn a_mix_goes_to_its_own_module_or_to_the_shared_one() {
+    let village = Village::new();
+    let config = Config::tiny();
+    let shared = village.at_home("builder", "shared");
+    let module = build(&shared, &config).expect("built");
+    let composites = shared.transact(|objects| module.composites(objects));
+    let composites = composites.expect("listed");
+    let site = village.site();
+    let [(anna, annas), (ben, bens)] = ["anna", "ben"].map(|name| {
+        let store = village.at(&site, name, name);
+        let module = build_sharing(&store, &config, &composites).expect("built");
+        (store, module)
+    });
+    let turn = |store, module, writing, shared, scope| {
+        let mut mix = Mix::new(writing, 1).sharing(shared);
+        let turn = mix.turn(&strict(store), module).expect("committed");
+        assert_eq!(turn.scope, scope);
+        assert_eq!(turn.done.counts, config.expected(turn.traversal));
+        turn.done.checksum
+    };
+    let own = |store, module| turn(store, module, 0, 0, Scope::Own);
+    let common = |store, module| turn(store, module, 0, 100, Scope::Shared);
+    let before = common(&ben, &bens);
+    assert_eq!(before, common(&anna, &annas), "both draw the same ones");
+    let bens_own = own(&ben, &bens);
+    turn(&anna, &annas, 100, 100, Scope::Shared);
+    let swapped = common(&ben, &bens);
+    assert_ne!(swapped, before, "a neighbour has changed what both use");
+    turn(&anna, &annas, 100, 0, Scope::Own);
+    assert_eq!(common(&ben, &bens), swapped);
+    turn(&ben, &bens, 100, 100, Scope::Shared);
+    assert_eq!(common(&anna, &annas), before, "swapped twice");
+    assert_eq!(own(&ben, &bens), bens_own, "nobody was here");
+    // Of many turns some go here, some there.
+    let mut mix = Mix::new(0, 1).sharing(50);
+    let scopes = (0..16).map(|_| mix.turn(&anna, &annas).expect("committed").scope);
+    let common = scopes.filter(|scope| *scope == Scope::Shared).count();
+    assert!((1..16).contains(&common), "{common} of 16");
 }
 
 /// The whole small module, with the numbers of the papers. What it prints is how long it took.

@@ -4,10 +4,14 @@
 //! build SIZE           makes OO7's module in the segment (tiny, small, medium)
 //! run KIND [START]     one transaction, again if it conflicts: T1, T2a .. T9, Q1 .. Q8, S1, S2, or W: T2b of one composite
 //! runs KIND COUNT      as many; what they count is added up
-//! mix COUNT PERCENT    as many, of which so many in a hundred are W and the others T1
+//! mix COUNT PERCENT SEED  as many, of which about so many in a hundred are W and the others T1
+//! objects COUNT BYTES  makes objects of this size in the segment, each on pages of its own
+//! fetches FIRST COUNT FLIGHT   reads as many of them, so many at a time, and tells how long each took
+//! commits COUNT        changes an object of its own as often, and tells how long each took
 //! quit
 //! ```
 
+mod pieces;
 mod work;
 
 use clap::Parser;
@@ -72,6 +76,7 @@ fn obey(options: &Options) -> Outcome<()> {
         .strict(options.strict)
         .attempts_max(ATTEMPTS_MAX);
     let store = MemberStore::new(member, segment, session);
+    let mut found = work::Found::default();
     say(&json!({"ready": true}))?;
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -80,10 +85,18 @@ fn obey(options: &Options) -> Outcome<()> {
             [] => continue,
             ["quit"] => break,
             ["build", size] => work::build(&store, size),
-            ["run", kind] => work::run(&store, kind, 0),
-            ["run", kind, start] => work::run(&store, kind, start.parse()?),
-            ["runs", kind, count] => work::runs(&store, kind, count.parse()?),
-            ["mix", count, percent] => work::mix(&store, count.parse()?, percent.parse()?),
+            ["run", kind] => work::run(&store, &mut found, kind, 0),
+            ["run", kind, start] => work::run(&store, &mut found, kind, start.parse()?),
+            ["runs", kind, count] => work::runs(&store, &mut found, kind, count.parse()?),
+            ["mix", count, percent, seed] => {
+                let (count, percent) = (count.parse()?, percent.parse()?);
+                work::mix(&store, &mut found, count, percent, seed.parse()?)
+            }
+            ["objects", count, bytes] => pieces::make(&store, count.parse()?, bytes.parse()?),
+            ["fetches", first, count, flight] => {
+                pieces::fetches(&store, first.parse()?, count.parse()?, flight.parse()?)
+            }
+            ["commits", count] => pieces::commits(&store, count.parse()?),
             _ => Err(format!("not a command: {line}").into()),
         };
         let answer = answer.unwrap_or_else(|error| json!({"error": error.to_string()}));
@@ -103,5 +116,5 @@ const ATTEMPTS_MAX: u32 = 100_000;
 
 const HELP: &str = "\
 Commands, one a line: `build tiny|small|medium`, `run T1|T2a|...|T9|Q1|...|Q8|S1|S2|W [START]`,
-`runs KIND COUNT`, `mix COUNT PERCENT`, `quit`. Each is answered by a
+`runs KIND COUNT`, `mix COUNT PERCENT SEED`, `objects COUNT BYTES`, `fetches FIRST COUNT FLIGHT`, `commits COUNT`, `quit`. Each is answered by a
 line of JSON: what was counted, how long it took, for what it waited, where pages came from.";

@@ -6,9 +6,24 @@ use std::time::{Duration, Instant};
 use thorp_client::Stats;
 use thorp_workloads::objects::{MemberStore, Store};
 use thorp_workloads::oo7::{
-    self, Config, Counts, Done, Module, Query, Traversal, insert, query, remove,
-    traverse_changing_one, traverse_from,
+    self, Config, Counts, Done, Mix, Module, Query, Traversal, Turn, insert, query, remove,
+    traverse_from,
 };
+
+/// What does not change from one transaction to the next: the module, once it was found.
+#[derive(Default)]
+pub(crate) struct Found(Option<Module>);
+
+impl Found {
+    fn module(&mut self, store: &MemberStore) -> Outcome<&Module> {
+        if self.0.is_none() {
+            self.0 = Module::open(store)?;
+        }
+        self.0
+            .as_ref()
+            .ok_or_else(|| "no module was built in this segment".into())
+    }
+}
 
 /// Makes OO7's module.
 pub(crate) fn build(store: &MemberStore, size: &str) -> Outcome<Value> {
@@ -24,9 +39,19 @@ pub(crate) fn build(store: &MemberStore, size: &str) -> Outcome<Value> {
 }
 
 /// One transaction.
-pub(crate) fn run(store: &MemberStore, kind: &str, start: u32) -> Outcome<Value> {
-    let work = Work::named(kind)?;
-    let module = Module::open(store)?.ok_or("no module was built in this segment")?;
+pub(crate) fn run(
+    store: &MemberStore,
+    found: &mut Found,
+    kind: &str,
+    start: u32,
+) -> Outcome<Value> {
+    let (work, module) = (Work::named(kind)?, found.module(store)?);
+    if let Work::ChangeOne = work {
+        let composite = 1 + start % module.config.composites;
+        return Ok(told_turn(&Turn::run_changing_one(
+            store, module, composite,
+        )?));
+    }
     let (before, begun) = (store.stats(), Instant::now());
     let mut attempts = 0;
     let done = store.transact(|objects| {
@@ -36,16 +61,13 @@ pub(crate) fn run(store: &MemberStore, kind: &str, start: u32) -> Outcome<Value>
             ..Done::default()
         };
         match work {
-            Work::Traversal(traversal) => traverse_from(objects, &module, traversal, start),
-            Work::Query(asked) => query(objects, &module, asked, u64::from(start)).map(found),
+            Work::Traversal(traversal) => traverse_from(objects, module, traversal, start),
+            Work::Query(asked) => query(objects, module, asked, u64::from(start)).map(found),
             Work::Insert => {
-                insert(objects, &module, u64::from(start)).map(|i| found(i.len() as u64))
+                insert(objects, module, u64::from(start)).map(|i| found(i.len() as u64))
             }
-            Work::ChangeOne => {
-                let composite = 1 + start % module.config.composites;
-                traverse_changing_one(objects, &module, composite)
-            }
-            Work::Remove => remove(objects, &module).map(|i| found(i.len() as u64)),
+            Work::Remove => remove(objects, module).map(|i| found(i.len() as u64)),
+            Work::ChangeOne => Ok(Done::default()),
         }
     })?;
     let total = begun.elapsed();
@@ -59,23 +81,26 @@ pub(crate) fn run(store: &MemberStore, kind: &str, start: u32) -> Outcome<Value>
 }
 
 /// Several transactions, the figures added up.
-pub(crate) fn runs(store: &MemberStore, kind: &str, count: u32) -> Outcome<Value> {
-    added((0..count).map(|number| run(store, kind, number)))
+pub(crate) fn runs(
+    store: &MemberStore,
+    found: &mut Found,
+    kind: &str,
+    count: u32,
+) -> Outcome<Value> {
+    added((0..count).map(|number| run(store, found, kind, number)))
 }
 
-/// Several, some of which write. What follows another is always the same.
-pub(crate) fn mix(store: &MemberStore, count: u32, percent: u32) -> Outcome<Value> {
-    added((0..count).map(|number| {
-        // Two spread multiples, so that neither kind comes in rows nor the same composite again and again.
-        let writes = number.wrapping_mul(2_654_435_761) >> 16 & 0xffff;
-        let kind = if writes * 100 < percent * 0x1_0000 {
-            "W"
-        } else {
-            "T1"
-        };
-        let composite = number.wrapping_mul(40_503) & 0xffff;
-        run(store, kind, if kind == "W" { composite } else { 0 })
-    }))
+/// Several, some of which change one composite, as the seed will have it.
+pub(crate) fn mix(
+    store: &MemberStore,
+    found: &mut Found,
+    count: u32,
+    percent: u32,
+    seed: u64,
+) -> Outcome<Value> {
+    let module = found.module(store)?;
+    let mut mix = Mix::new(percent, seed).changing_one();
+    added((0..count).map(|_| Ok(told_turn(&mix.turn(store, module)?))))
 }
 
 fn added(answers: impl Iterator<Item = Outcome<Value>>) -> Outcome<Value> {
@@ -134,6 +159,10 @@ impl Work {
     }
 }
 
+fn told_turn(turn: &Turn) -> Value {
+    told(&turn.done, turn.attempts, turn.total, &turn.stats)
+}
+
 fn told(done: &Done, attempts: u32, total: Duration, stats: &Stats) -> Value {
     let Counts {
         atomic_visits,
@@ -141,8 +170,7 @@ fn told(done: &Done, attempts: u32, total: Duration, stats: &Stats) -> Value {
         dates,
         assemblies,
     } = done.counts;
-    let waits = &stats.waits;
-    json!({
+    let mut told = json!({
         "atomic_visits": atomic_visits,
         "swaps": swaps,
         "dates": dates,
@@ -151,6 +179,22 @@ fn told(done: &Done, attempts: u32, total: Duration, stats: &Stats) -> Value {
         "checksum": done.checksum,
         "attempts": attempts,
         "total_s": total.as_secs_f64(),
+    });
+    join(&mut told, counted(stats));
+    told
+}
+
+/// Puts what the second tells into the first.
+pub(crate) fn join(told: &mut Value, more: Value) {
+    if let (Value::Object(told), Value::Object(more)) = (told, more) {
+        told.extend(more);
+    }
+}
+
+/// For what was waited, and where pages came from.
+pub(crate) fn counted(stats: &Stats) -> Value {
+    let waits = &stats.waits;
+    json!({
         "commit_s": waits.commit.as_secs_f64(),
         "home_fetch_s": waits.home_fetch.as_secs_f64(),
         "site_fetch_s": waits.site_fetch.as_secs_f64(),

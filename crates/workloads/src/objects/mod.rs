@@ -137,6 +137,9 @@ impl From<Damaged> for Error {
 }
 
 /// The bytes of a value, as [`Objects::get`] reads it.
-pub(crate) fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// The value is of a type that has no bytes.
+pub fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     postcard::to_allocvec(value).map_err(|_| Damaged("a value cannot be encoded").into())
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use thorp_client::{Result, Stats};
 
-use super::{Done, Module, Scope, Traversal, traverse_scope};
+use super::{Done, Module, Scope, Traversal, traverse_changing_one, traverse_scope};
 use crate::objects::Store;
 use crate::random::Random;
 
@@ -13,6 +13,7 @@ use crate::random::Random;
 pub struct Mix {
     writing_percent: u32,
     shared_percent: u32,
+    changes_one: bool,
     random: Random,
 }
 
@@ -23,6 +24,8 @@ pub struct Turn {
     pub traversal: Traversal,
     /// Of which composites.
     pub scope: Scope,
+    /// The id of the only composite whose parts it changed, if it was asked to change no more ([`Mix::changing_one`]).
+    pub changed: Option<u32>,
     /// What it did, in the attempt that was committed.
     pub done: Done,
     /// How often it was run: more than once if it conflicted.
@@ -41,6 +44,7 @@ impl Mix {
         Mix {
             writing_percent,
             shared_percent: 0,
+            changes_one: false,
             random: Random::new(seed),
         }
     }
@@ -53,12 +57,24 @@ impl Mix {
         self
     }
 
+    /// What writes changes the parts of a single composite of the member's own module, drawn anew each time, as
+    /// BuddyCache's writers do (section 6.2); without it, those of all.
+    #[must_use]
+    pub fn changing_one(mut self) -> Self {
+        self.changes_one = true;
+        self
+    }
+
     /// Runs the next transaction.
     ///
     /// # Errors
     /// Those of the store. The next call goes on with the next transaction.
     pub fn turn<S: Store>(&mut self, store: &S, module: &Module) -> Result<Turn> {
         let writes = self.random.chance(self.writing_percent);
+        if writes && self.changes_one {
+            let composite = 1 + self.random.below(module.config.composites);
+            return Turn::run_changing_one(store, module, composite);
+        }
         let traversal = if writes {
             Traversal::T2b
         } else {
@@ -91,16 +107,43 @@ impl Turn {
         traversal: Traversal,
         scope: Scope,
     ) -> Result<Self> {
+        Self::of(store, traversal, scope, |objects| {
+            traverse_scope(objects, module, traversal, scope)
+        })
+    }
+
+    /// Runs one T2b that changes the parts of this composite and of no other.
+    ///
+    /// # Errors
+    /// Those of the store; also if there is no such composite.
+    pub fn run_changing_one<S: Store>(store: &S, module: &Module, composite: u32) -> Result<Self> {
+        let turn = Self::of(store, Traversal::T2b, Scope::Own, |objects| {
+            traverse_changing_one(objects, module, composite)
+        })?;
+        Ok(Turn {
+            changed: Some(composite),
+            ..turn
+        })
+    }
+
+    /// Runs what is such a traversal.
+    fn of<S: Store>(
+        store: &S,
+        traversal: Traversal,
+        scope: Scope,
+        walk: impl for<'a, 'b> Fn(&'b mut S::Objects<'a>) -> Result<Done>,
+    ) -> Result<Self> {
         let mut attempts = 0;
         let before = store.stats();
         let begun = Instant::now();
         let done = store.transact(|objects| {
             attempts += 1;
-            traverse_scope(objects, module, traversal, scope)
+            walk(objects)
         })?;
         Ok(Turn {
             traversal,
             scope,
+            changed: None,
             done,
             attempts,
             total: begun.elapsed(),
