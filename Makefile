@@ -16,11 +16,12 @@ BROKEN_TRANSACTIONS ?= 3000
 OPERATIONS_MIN ?= 1000000
 PYTHON ?=
 DEMO ?=
-LAB ?= cold
+LAB ?= cold --members 3 --repeats 1
+OCEAN ?=
 FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab ocean clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -53,6 +54,7 @@ unit: ## Unit, story, simulation and process tests
 	scripts/setup_tests.sh
 	$(CARGO) test --workspace
 	$(CARGO) test -p thorp-cache --features loom --lib
+	cd lab && $(CARGO) test -q -p thorp-lab
 
 kill: ## Homes are killed under load fifty times, one and then two: make kill ROUNDS=50
 	THORP_KILL_ROUNDS=$(ROUNDS) $(CARGO) test -p thorp-cli --test kill_home --test two_homes -- --nocapture
@@ -100,6 +102,9 @@ failover: ## What failing costs: a site, a member and a home are killed or stopp
 lab: build ## Experiments over real wide-area links (needs root): make lab LAB="cold --members 3 --repeats 1"
 	cd lab && $(CARGO) build --release --workspace --target-dir $(abspath $(BUILT))/lab
 	$(BUILT)/lab/release/thorp-lab $(LAB) --thorp $(abspath $(BUILT))/release/thorp --out lab-out
+
+ocean: ## All experiments over wide-area links that docs/performance.md tells of, in a row: make ocean [OCEAN=--quick]
+	@$(MAKE) --no-print-directory lab LAB="ocean $(OCEAN)"
 
 clean: ## What was built
 	$(CARGO) clean

@@ -1,10 +1,14 @@
 //! What the commands do.
 
-use crate::options::{ColdOptions, Ctl, HotOptions, Network, Ping, Up};
+use crate::options::{
+    ColdOptions, CostsOptions, Ctl, HotOptions, IdleOptions, LossyOptions, Network, OceanOptions,
+    PaperOptions, PeerOptions, Ping, Up,
+};
 use lab::Outcome;
 use lab::experiment;
 use lab::measure::{self, Effort};
 use lab::net::{self, ControlSocket, Wan};
+use lab::peer;
 use lab::stop::Stop;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -68,6 +72,42 @@ pub(crate) fn cold(options: &ColdOptions) -> Outcome<ExitCode> {
 pub(crate) fn hot(options: &HotOptions) -> Outcome<ExitCode> {
     let stop = Stop::on_signals()?;
     let table = experiment::hot(&options.hot(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn costs(options: &CostsOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::costs(&options.costs(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn lossy(options: &LossyOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::lossy(&options.lossy(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn idle(options: &IdleOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::idle(&options.idle(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn paper(options: &PaperOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::paper(&options.paper(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn peer(options: &PeerOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = peer::against(&options.peer(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn ocean(options: &OceanOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::ocean(&options.common(), options.quick, &stop, &mut show)?;
     told(&table, &stop)
 }
 

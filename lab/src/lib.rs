@@ -4,12 +4,14 @@
 //! - [`measure`]: what a network really does, beside what was asked of it.
 //! - [`village`]: a village of real processes over such a network.
 //! - [`experiment`]: what members of villages wait for.
+//! - [`peer`]: other systems that do the same.
 //! - [`chart`]: samples as pictures.
 
 pub mod chart;
 pub mod experiment;
 pub mod measure;
 pub mod net;
+pub mod peer;
 pub mod quantity;
 pub mod stop;
 pub mod village;

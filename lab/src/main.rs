@@ -18,6 +18,12 @@ fn main() -> ExitCode {
         Command::Ctl(options) => commands::ctl(&options),
         Command::Cold(options) => commands::cold(&options),
         Command::Hot(options) => commands::hot(&options),
+        Command::Costs(options) => commands::costs(&options),
+        Command::Peer(options) => commands::peer(&options),
+        Command::Lossy(options) => commands::lossy(&options),
+        Command::Idle(options) => commands::idle(&options),
+        Command::Paper(options) => commands::paper(&options),
+        Command::Ocean(options) => commands::ocean(&options),
         Command::Clean => commands::clean(),
     };
     done.unwrap_or_else(|why| {

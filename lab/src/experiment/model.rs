@@ -59,6 +59,85 @@ impl Model {
     }
 }
 
+/// What was measured of one case: the value of a figure in the samples.
+pub(crate) type Figures<'a> = &'a dyn Fn(&str) -> Option<f64>;
+
+impl Cost {
+    /// What one transaction of a case without a site cost, or one with a site that remembers nothing itself: then what came
+    /// through the site came from the home.
+    pub(crate) fn measured(figures: Figures<'_>) -> Option<Self> {
+        let each = |time: f64, count: f64| if count > 0.0 { time / count } else { 0.0 };
+        let count = figures("transactions").unwrap_or(1.0);
+        let waits = Waits::measured(figures)?;
+        let through = figures("from_home")? + figures("through_site")?;
+        Some(Cost {
+            fetch_s: each(waits.home_s + waits.site_s, through),
+            redirect_s: each(waits.peer_s, figures("from_peers")?),
+            commit_s: waits.commit_s / count,
+            compute_s: waits.computing_s / count,
+        })
+    }
+}
+
+/// Where a case's time went, all its transactions together.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Waits {
+    pub(crate) computing_s: f64,
+    pub(crate) commit_s: f64,
+    pub(crate) home_s: f64,
+    pub(crate) site_s: f64,
+    pub(crate) peer_s: f64,
+}
+
+impl Waits {
+    /// What the parts are called, in the order of [`Waits::parts`].
+    pub(crate) const NAMES: [&'static str; 5] = [
+        "computing",
+        "commit",
+        "fetch from the home",
+        "fetch through the site",
+        "fetch from a neighbour",
+    ];
+
+    pub(crate) fn measured(figures: Figures<'_>) -> Option<Self> {
+        let waits = Waits {
+            computing_s: 0.0,
+            commit_s: figures("commit_s")?,
+            home_s: figures("home_fetch_s")?,
+            site_s: figures("site_fetch_s")?,
+            peer_s: figures("peer_fetch_s")?,
+        };
+        let waited: f64 = waits.parts().iter().sum();
+        Some(Waits {
+            computing_s: (figures("total_s")? - waited).max(0.0),
+            ..waits
+        })
+    }
+
+    /// Of so many transactions, each.
+    pub(crate) fn each(&self, transactions: f64) -> Self {
+        let [computing_s, commit_s, home_s, site_s, peer_s] =
+            self.parts().map(|part| part / transactions);
+        Waits {
+            computing_s,
+            commit_s,
+            home_s,
+            site_s,
+            peer_s,
+        }
+    }
+
+    pub(crate) fn parts(&self) -> [f64; 5] {
+        [
+            self.computing_s,
+            self.commit_s,
+            self.home_s,
+            self.site_s,
+            self.peer_s,
+        ]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +171,25 @@ mod tests {
         let base = Model::stale_base(4.0, &COST);
         assert!(writers < readers && readers < base);
         assert_eq!(Model::stale_readers(4.0, 1.0, &COST), base);
+    }
+
+    #[test]
+    fn costs_are_means_of_what_was_waited_for() {
+        let figures = |figure: &str| match figure {
+            "transactions" => Some(2.0),
+            "total_s" => Some(10.0),
+            "commit_s" => Some(1.0),
+            "home_fetch_s" => Some(0.0),
+            "site_fetch_s" => Some(4.0),
+            "peer_fetch_s" => Some(2.0),
+            "from_home" => Some(0.0),
+            "through_site" => Some(100.0),
+            "from_peers" => Some(1000.0),
+            _ => None,
+        };
+        let cost = Cost::measured(&figures).expect("all is there");
+        assert_eq!((cost.fetch_s, cost.redirect_s), (0.04, 0.002));
+        assert_eq!((cost.commit_s, cost.compute_s), (0.5, 1.5));
+        assert_eq!(Cost::measured(&|_| None), None);
     }
 }

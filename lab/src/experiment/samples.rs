@@ -38,14 +38,26 @@ impl Samples {
         Ok(())
     }
 
-    /// The median over runs of the mean over members of a figure: of all samples that are of this.
-    pub fn median_of_means(&self, of: &[(&str, Value)], figure: &str) -> Option<f64> {
-        let is_one = |sample: &&Map<String, Value>| {
+    /// All numbers of lists of this name, of all samples that are of this.
+    pub fn listed(&self, of: &[(&str, Value)], name: &str) -> Vec<f64> {
+        let lists = self
+            .those(of)
+            .filter_map(|sample| sample.get(name)?.as_array());
+        lists.flatten().filter_map(Value::as_f64).collect()
+    }
+
+    fn those(&self, of: &[(&str, Value)]) -> impl Iterator<Item = &Map<String, Value>> {
+        let is_one = move |sample: &&Map<String, Value>| {
             of.iter()
                 .all(|(name, value)| sample.get(*name) == Some(value))
         };
+        self.all.iter().filter(is_one)
+    }
+
+    /// The median over runs of the mean over members of a figure: of all samples that are of this.
+    pub fn median_of_means(&self, of: &[(&str, Value)], figure: &str) -> Option<f64> {
         let mut runs: Vec<(u64, Vec<f64>)> = Vec::new();
-        for sample in self.all.iter().filter(is_one) {
+        for sample in self.those(of) {
             let run = sample.get("run").and_then(Value::as_u64)?;
             let value = sample.get(figure).and_then(Value::as_f64)?;
             match runs.iter_mut().find(|(known, _)| *known == run) {

@@ -136,6 +136,7 @@ impl Record {
                 .into_iter()
                 .map(|(name, times)| (name, distribution(times)))
                 .collect(),
+            ..Chart::default()
         }
     }
 
@@ -152,6 +153,7 @@ impl Record {
             x: "time (s)".to_owned(),
             y: "rate (Mbit/s)".to_owned(),
             lines: by_line(self.throughput.iter().map(sample)),
+            ..Chart::default()
         }
     }
 

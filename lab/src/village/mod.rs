@@ -21,8 +21,8 @@ pub const HOME: &str = "alps";
 pub const SEGMENT: &str = "thorp://alps/oo7";
 /// The longest that a start takes.
 const START: Duration = Duration::from_secs(60);
-/// The longest that one piece of work takes.
-const WORK: Duration = Duration::from_secs(1800);
+/// The longest that one piece of work takes: the slowest peer goes through a small module in half an hour, over 40 ms.
+const WORK: Duration = Duration::from_secs(3 * 3600);
 
 /// Where the programs are.
 #[derive(Clone, Debug)]
@@ -44,13 +44,23 @@ pub struct Manner {
     pub strict: bool,
 }
 
+/// Whether a site remembers pages itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SiteMemory {
+    /// As BuddyCache's redirector: every page comes from a neighbour or from the home.
+    None,
+    /// As much as a site has that nobody has told otherwise.
+    Usual,
+}
+
 /// A village. Its processes end with it, and its files go.
 pub struct Village<'a> {
     wan: &'a Wan,
     programs: Programs,
     stop: Stop,
     // Processes before the directory that they write into.
-    running: Vec<Process>,
+    sites: Vec<Process>,
+    home: Option<Process>,
     dir: TempDir,
 }
 
@@ -61,22 +71,23 @@ impl<'a> Village<'a> {
             wan,
             programs: programs.clone(),
             stop: stop.clone(),
-            running: Vec::new(),
+            sites: Vec::new(),
+            home: None,
             dir: TempDir::with_prefix("thorp-lab-")?,
         };
         let dir = village.path(HOME).display().to_string();
         let arguments = ["home", "--name", HOME, "--dir", &dir];
-        village.server(spoke, HOME, &arguments)?;
+        village.home = Some(village.server(spoke, HOME, &arguments)?);
         Ok(village)
     }
 
     /// Starts a site in the namespace of that spoke, below the home.
-    pub fn site(&mut self, spoke: &str, home: &str) -> Outcome<()> {
+    pub fn site(&mut self, spoke: &str, home: &str, memory: SiteMemory) -> Outcome<()> {
         let name = format!("site-{spoke}");
         let identity = self.identity(&name)?;
         let above = format!("{HOME}={}", self.address(home)?);
         let dir = self.path(&format!("{name}-dir")).display().to_string();
-        let arguments = [
+        let mut arguments = vec![
             "site",
             "--name",
             &name,
@@ -87,10 +98,20 @@ impl<'a> Village<'a> {
             "--home",
             &above,
         ];
-        self.server(spoke, &name, &arguments)
+        if memory == SiteMemory::None {
+            arguments.extend(["--cache-bytes", "0"]);
+        }
+        let site = self.server(spoke, &name, &arguments)?;
+        self.sites.push(site);
+        Ok(())
     }
 
-    fn server(&mut self, spoke: &str, name: &str, arguments: &[&str]) -> Outcome<()> {
+    /// Ends all sites, with what they remember. Their members should have gone before.
+    pub fn end_sites(&mut self) {
+        self.sites.clear();
+    }
+
+    fn server(&self, spoke: &str, name: &str, arguments: &[&str]) -> Outcome<Process> {
         let listen = format!("0.0.0.0:{PORT}");
         let common = ["--listen", &listen, "--http", "off", "--until-stdin-closes"];
         let arguments: Vec<String> = [arguments, &common]
@@ -109,8 +130,7 @@ impl<'a> Village<'a> {
             &self.stop,
         )?;
         server.hear("ready", START)?;
-        self.running.push(server);
-        Ok(())
+        Ok(server)
     }
 
     /// A member in the namespace of a spoke, joined at the home or site of another one.
@@ -151,6 +171,9 @@ impl<'a> Village<'a> {
     /// The directory of a certificate, which is made if it is not there.
     fn identity(&self, name: &str) -> Outcome<String> {
         let out = self.path(&format!("{name}-identity"));
+        if out.is_dir() {
+            return Ok(out.display().to_string());
+        }
         let made = Command::new(&self.programs.thorp)
             .args(["invite", name, "--dir"])
             .arg(self.path(HOME))

@@ -1,12 +1,18 @@
 //! What can be said on the command line.
 
 use clap::{Args, Parser, Subcommand};
+
+mod experiments;
+
+pub(crate) use experiments::{
+    ColdOptions, CostsOptions, HotOptions, IdleOptions, LossyOptions, OceanOptions, PaperOptions,
+    PeerOptions,
+};
+
 use lab::Outcome;
-use lab::experiment::{Cold, Common, Hot};
 use lab::net::{COMMANDS, Link, Plan};
 use lab::quantity;
-use lab::village::Programs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Parser)]
@@ -26,10 +32,22 @@ pub(crate) enum Command {
     Up(Up),
     /// Change or ask a network that runs with --control
     Ctl(Ctl),
-    /// Members with empty caches go through the same OO7 module: BuddyCache's figures 7 and 8
+    /// What a fetch, a commit and a fetch from a neighbour cost where nothing is far: BuddyCache's tables 1 and 2
+    Costs(CostsOptions),
+    /// Members with empty caches go through the same OO7 module: BuddyCache's figures 7 to 9
     Cold(ColdOptions),
-    /// Warm members read what one of them changes: BuddyCache's figures 10 and 11
+    /// Warm members read what one of them changes: BuddyCache's figures 10 to 12
     Hot(HotOptions),
+    /// BuddyCache's whole evaluation, or single tables and figures of it
+    Paper(PaperOptions),
+    /// The same OO7 module in another system, over the same link
+    Peer(PeerOptions),
+    /// Fetches over a link that loses packets
+    Lossy(LossyOptions),
+    /// A large object after a silence
+    Idle(IdleOptions),
+    /// All of that in a row
+    Ocean(OceanOptions),
     /// Remove what labs have left that were killed together with their guardians
     Clean,
 }
@@ -129,98 +147,4 @@ pub(crate) struct Ctl {
     /// What it is to do; --help lists it
     #[arg(required = true, trailing_var_arg = true)]
     pub(crate) words: Vec<String>,
-}
-
-/// What all experiments with villages are told.
-#[derive(Args)]
-pub(crate) struct Experiment {
-    /// The thorp command
-    #[arg(long, value_name = "FILE", default_value = "thorp")]
-    thorp: PathBuf,
-    /// The member that obeys; it is built beside this program
-    #[arg(long, value_name = "FILE", default_value = "thorp-lab-worker")]
-    worker: PathBuf,
-    /// Between the home and everybody else
-    #[arg(long, value_name = "TIME", value_parser = quantity::duration, default_value = "40ms")]
-    round_trip: Duration,
-    /// How often each case is run; medians are told
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    repeats: usize,
-    /// OO7's module: tiny, small or medium
-    #[arg(long, default_value = "small")]
-    size: String,
-    /// Where the raw samples go
-    #[arg(long, value_name = "DIRECTORY", default_value = "lab-out")]
-    out: PathBuf,
-}
-
-impl Experiment {
-    fn common(&self) -> Common {
-        Common {
-            programs: Programs {
-                thorp: beside(&self.thorp),
-                worker: beside(&self.worker),
-            },
-            round_trip: self.round_trip,
-            repeats: self.repeats.max(1),
-            size: self.size.clone(),
-            out: self.out.clone(),
-        }
-    }
-}
-
-/// A bare name is first looked for where this program lies.
-fn beside(program: &Path) -> PathBuf {
-    let here = std::env::current_exe().ok();
-    let here = here.and_then(|own| Some(own.parent()?.join(program)));
-    here.filter(|path| path.is_file())
-        .unwrap_or_else(|| program.to_owned())
-}
-
-#[derive(Args)]
-pub(crate) struct ColdOptions {
-    #[command(flatten)]
-    experiment: Experiment,
-    /// Sizes of groups
-    #[arg(
-        long,
-        value_name = "N,N",
-        value_delimiter = ',',
-        default_value = "3,5,10"
-    )]
-    members: Vec<usize>,
-}
-
-impl ColdOptions {
-    pub(crate) fn cold(&self) -> Cold {
-        Cold {
-            common: self.experiment.common(),
-            groups: self.members.clone(),
-        }
-    }
-}
-
-#[derive(Args)]
-pub(crate) struct HotOptions {
-    #[command(flatten)]
-    experiment: Experiment,
-    /// Members that only read
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    readers: usize,
-    /// Transactions of each reader before it counts
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    warm_up: usize,
-    /// Transactions of each reader that count
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    transactions: usize,
-}
-
-impl HotOptions {
-    pub(crate) fn hot(&self) -> Hot {
-        Hot {
-            common: self.experiment.common(),
-            readers: self.readers,
-            transactions: (self.warm_up, self.transactions),
-        }
-    }
 }
