@@ -61,6 +61,9 @@ impl Arguments {
 
     /// Joins.
     pub fn join(&self) -> Result<Member, thorp_client::JoinError> {
-        Member::join(JoinConfig::new(self.address.as_str()).identity(&self.identity))
+        let mut addresses = self.address.split(',');
+        let config = JoinConfig::new(addresses.next().unwrap_or_default());
+        let config = addresses.fold(config, JoinConfig::or_at);
+        Member::join(config.identity(&self.identity))
     }
 }

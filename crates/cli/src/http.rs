@@ -26,6 +26,16 @@ pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, F
     ))
 }
 
+/// Whether somebody listens there.
+pub(crate) fn is_taken(node: &str) -> bool {
+    let addresses = host_of(node).to_socket_addrs();
+    let mut addresses = addresses.into_iter().flatten();
+    addresses.any(|address| TcpStream::connect_timeout(&address, TAKEN_WITHIN).is_ok())
+}
+
+/// The system answers for a process that does not.
+const TAKEN_WITHIN: Duration = Duration::from_secs(1);
+
 fn host_of(node: &str) -> &str {
     let rest = node.strip_prefix("http://").unwrap_or(node);
     rest.split('/').next().unwrap_or(rest)

@@ -307,8 +307,88 @@ fn a_home_that_went_away_is_waited_for_as_long_as_was_said() {
     assert_eq!(home.going.terminate(), 0);
     let begun = std::time::Instant::now();
     assert_refused(&get("1"), 4, "home alps cannot be reached");
+    // A program that comes now hears of no home at all.
+    let mut put = thorp(&[
+        "put",
+        "thorp://alps/x",
+        "--text",
+        "x",
+        "--via",
+        &via,
+        "--timeout=1",
+    ]);
+    put.env("THORP_IDENTITY", &home.identity);
+    assert_refused(&finish(put), 4, "home alps cannot be reached");
     assert!(begun.elapsed() < FETCH_TIMEOUT, "{:?}", begun.elapsed());
     assert_eq!(site.terminate(), 0);
+}
+
+#[test]
+fn what_a_segment_keeps_of_itself_is_not_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    home.out(&["put", "thorp://alps/notes", "--text", "x", "--root", "one"]);
+    for slot in ["0.0.1", "0.1.1"] {
+        let object = format!("thorp://alps/notes#{slot}");
+        let put = finish(home.command(&["put", &object, "--text", "y"]));
+        assert_refused(&put, 1, "no object of a program");
+    }
+    assert_eq!(
+        home.out(&["get", "thorp://alps/notes", "--root", "one"]),
+        "x"
+    );
+    let both = [
+        "put",
+        "thorp://alps/notes#1.0.1",
+        "--text",
+        "y",
+        "--root",
+        "two",
+    ];
+    assert_refused(&finish(home.command(&both)), 2, "--root");
+}
+
+#[test]
+fn a_home_without_its_certificate_founds_no_other_village() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let misspelt = [
+        "--identity",
+        &path("nosuch"),
+        "--http=off",
+        "--listen=127.0.0.1:0",
+    ];
+    let new = run(&[&["home", "--dir", &path("new")], &misspelt[..]].concat());
+    assert_refused(&new, 1, "no certificate in");
+    assert!(!dir.path().join("new").exists() && !dir.path().join("nosuch").exists());
+    let home = Home::start(dir.path());
+    assert_eq!(home.going.terminate(), 0);
+    std::fs::rename(&home.identity, dir.path().join("elsewhere")).unwrap();
+    let again = [
+        "home",
+        "--name=alps",
+        "--dir",
+        &path("home"),
+        "--http=off",
+        "--listen=127.0.0.1:0",
+    ];
+    assert_refused(&run(&again), 1, "no certificate in");
+    assert!(!Path::new(&home.identity).exists());
+}
+
+#[test]
+fn what_is_removed_and_what_is_not_there_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    for name in ["a", "b"] {
+        home.out(&["put", &format!("thorp://alps/{name}"), "--text", "x"]);
+    }
+    let rm = |flags: &[&str]| finish(home.command(&[&["rm"], flags].concat()));
+    let said = rm(&["thorp://alps/a", "thorp://alps/nothing", "thorp://alps/b"]);
+    assert_eq!((said.code, &said.out[..]), (1, "removed thorp://alps/a\n"));
+    assert!(said.err.contains("thorp://alps/nothing"), "{}", said.err);
+    let said = rm(&["--force", "thorp://alps/nothing", "thorp://alps/b"]);
+    assert_eq!((said.code, &said.out[..]), (0, "removed thorp://alps/b\n"));
 }
 
 #[test]

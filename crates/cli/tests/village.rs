@@ -159,3 +159,18 @@ fn a_watch_tells_changes_as_they_come() {
     }
     assert_eq!(heard, 3);
 }
+
+#[test]
+fn a_watch_tells_that_its_segment_was_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    let made = home.out(&["put", "thorp://alps/watched", "--text", "0"]);
+    let watch = Going::start(home.command(&["watch", "thorp://alps/watched", "--json"]));
+    while watch.lines_now().is_empty() {
+        home.out(&["put", made.trim(), "--text", "1"]);
+    }
+    home.out(&["rm", "thorp://alps/watched"]);
+    let lines = watch.lines_until("{\"removed\"");
+    // Not a line for each place in its pages.
+    assert!(lines.len() < 50, "{}", lines.len());
+}

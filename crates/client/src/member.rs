@@ -447,17 +447,26 @@ impl Member {
             };
             if !link.changed(&mut changes, begun + patience).await? {
                 return Err(match is_any_live {
-                    true => Error::new(ErrorKind::NotFound, self.no_such_home(name)),
+                    true => self.no_such_home(name),
                     false => Error::unreachable(format!("home {name} cannot be reached")),
                 });
             }
         }
     }
 
-    fn no_such_home(&self, name: &str) -> String {
+    /// A site tells of the homes that it reaches, not of those that it should.
+    fn no_such_home(&self, name: &str) -> Error {
         let known = self.link().homes.all().into_iter().map(|home| home.name);
         let known = known.collect::<Vec<_>>().join(", ");
-        format!("there is no home called {name}; known are: {known}")
+        match self.running.is_below_a_site() {
+            true => Error::unreachable(format!(
+                "no home called {name} is reached by way of this site, only {known}: it is down, or its name is another one"
+            )),
+            false => Error::new(
+                ErrorKind::NotFound,
+                format!("there is no home called {name}; known are: {known}"),
+            ),
+        }
     }
 
     async fn open_at(&self, home: HomeId, path: &str, create: bool) -> Result<Segment> {

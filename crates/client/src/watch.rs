@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Cursor;
+use thorp_core::change::SlotSet;
 use thorp_core::door::Ask;
 use thorp_core::ids::{ObjectId, Position, Slot};
 use thorp_core::message::Request;
@@ -38,7 +39,8 @@ struct Fence {
 pub struct Changed {
     /// The changes, in the order of commits; whole commits only.
     pub changes: Vec<Change>,
-    /// More happened than is told (too much at once, or the connection was lost meanwhile): look at everything anew.
+    /// More happened than is told (too much at once, the connection was lost meanwhile, or pages went, perhaps with the whole
+    /// segment): look at everything anew.
     pub lost: bool,
 }
 
@@ -162,6 +164,11 @@ impl Watch {
         let mut changes = Vec::new();
         for (position, page, slots) in told.touched {
             if page.segment != self.segment.id() || page.page.is_overflow() {
+                continue;
+            }
+            if slots == SlotSet::ALL {
+                // The page went, with the segment perhaps: what was in it is not told.
+                self.lost = true;
                 continue;
             }
             changes.extend(slots.iter().map(|slot| Change {

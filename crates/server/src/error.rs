@@ -94,8 +94,8 @@ impl fmt::Display for ServerError {
             Self::Identity(error) => error.fmt(f),
             Self::NoIdentity { dir, name } => write!(
                 f,
-                "no certificate in {}: have one issued for {name:?} where the village's authority is, and bring the directory here; \
-                 or set `authority_dir` if the authority is on this machine",
+                "no certificate in {}: have one issued for {name:?} where the village's authority is (`thorp invite`), bring the directory here, \
+                 and name it with `--identity`; a site may have `authority_dir` instead, if the authority is on this machine",
                 dir.display()
             ),
             Self::Store(error) => error.fmt(f),

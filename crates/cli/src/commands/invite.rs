@@ -29,7 +29,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             IdentityError::OtherName { .. } | IdentityError::OtherVillage { .. } => {
                 "give a directory that is empty, or not there yet, with --out"
             }
-            _ => "give the directory of the home that was started first with --dir",
+            _ => "give the directory of the home that was started first with --dir: its first start makes the village's authority",
         };
         Failure::new(error.to_string(), todo)
     })?;

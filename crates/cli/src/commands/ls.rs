@@ -91,4 +91,5 @@ fn pages(entry: &SegmentEntry) -> u32 {
 }
 
 const HELP: &str = "\
-Lists segments whose names begin as given; of all homes if nothing is given.";
+Lists segments whose names begin as given; of all homes that are reached if nothing is given. Pages are
+given to members by the dozen, and cost nothing while nothing is in them.";

@@ -74,7 +74,9 @@ impl<T: FromStr<Err: std::fmt::Display>> FromStr for NameAnd<T> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+        let (name, value) = text
+            .split_once('=')
+            .ok_or("the name is missing: write NAME=VALUE")?;
         if name.is_empty() {
             return Err("the name is missing before the =".to_owned());
         }

@@ -2,7 +2,7 @@
 
 use super::say;
 use crate::connect::Via;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use clap::Args;
 use std::fs;
 use std::io::{self, Read};
@@ -33,6 +33,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Some(text) => text.clone().into_bytes(),
         None => read(options.file.as_deref())?,
     };
+    if options.url.contains('#') && options.root.is_some() {
+        let todo = "leave out --root to replace the object, or what follows the # to replace what the root names";
+        let what = format!(
+            "{} is an object already, and --root names one, too",
+            options.url
+        );
+        return Err(Failure::new(what, todo).with(Code::Usage));
+    }
     let member = options.via.join()?;
     let reference = if options.url.contains('#') {
         let reference = member.parse(&options.url)?;

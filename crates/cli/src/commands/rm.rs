@@ -4,6 +4,7 @@ use super::say;
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use clap::Args;
+use thorp_client::ErrorKind;
 
 /// What `thorp rm` is told.
 #[derive(Args, Debug)]
@@ -27,13 +28,25 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let member = options.via.join()?;
     for name in &options.segments {
-        if !options.force {
-            member.open(name)?;
+        match member.open(name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if !options.force {
+                    return Err(not_there(name));
+                }
+            }
+            opened => {
+                opened?;
+                member.remove(name)?;
+                say(&format!("removed {name}"))?;
+            }
         }
-        member.remove(name)?;
-        say(&format!("removed {name}"))?;
     }
     Ok(())
+}
+
+fn not_there(name: &str) -> Failure {
+    let todo = "`thorp ls` tells what there is; with --force the others that you named are removed all the same";
+    Failure::new(format!("there is no segment {name}"), todo)
 }
 
 const HELP: &str = "\

@@ -148,10 +148,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let mut end = None;
     for port in [HOME_HTTP_PORT, SITE_HTTP_PORT] {
-        let Ok(body) = http::get(&format!("127.0.0.1:{port}"), PATH, timeout) else {
-            continue;
+        let node = format!("127.0.0.1:{port}");
+        let told = match http::get(&node, PATH, timeout) {
+            Ok(body) => tell(&body, options),
+            Err(_) if !http::is_taken(&node) => continue,
+            // Somebody has the port and says nothing: one that hangs is the last to be left out.
+            Err(failure) => {
+                let _ = crate::text::note(&failure.to_string());
+                Err(failure)
+            }
         };
-        let told = tell(&body, options);
         // Both are shown, also if one is not well.
         end = Some(end.unwrap_or(Ok(())).and(told));
     }
@@ -183,7 +189,7 @@ fn tell(body: &str, options: &Options) -> Result<(), Failure> {
         status.name,
         status.health.reasons.join("; ")
     );
-    Err(Failure::new(what, "look at its log").with(Code::Wrong))
+    Err(Failure::new(what, "mend that; its log tells more").with(Code::Wrong))
 }
 
 /// What has crossed a node's edges to its children so far.

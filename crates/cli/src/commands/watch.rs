@@ -5,7 +5,7 @@ use crate::connect::Via;
 use crate::failure::Failure;
 use clap::Args;
 use std::time::{Duration, Instant};
-use thorp_client::{Change, Changed};
+use thorp_client::{Change, Changed, ErrorKind, Member};
 
 /// What `thorp watch` is told.
 #[derive(Args, Debug)]
@@ -46,9 +46,27 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         if let Some(changed) = watch.next(patience)? {
             left = print(options, &segment.name(), &changed, left)?;
+            if changed.lost && is_removed(&member, options)? {
+                return tell_removed(options, &segment.name());
+            }
         }
     }
     Ok(())
+}
+
+fn is_removed(member: &Member, options: &Options) -> Result<bool, Failure> {
+    match member.open(&options.segment) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() != ErrorKind::HomeUnreachable => Err(error.into()),
+        _ => Ok(false),
+    }
+}
+
+fn tell_removed(options: &Options, segment: &str) -> Result<(), Failure> {
+    match options.json {
+        true => say(r#"{"removed":true}"#),
+        false => say(&format!("{segment} was removed")),
+    }
 }
 
 /// Prints up to `left` changes; gives how many may still be printed.
@@ -97,7 +115,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const HELP: &str = "\
 Prints a line for each object of a segment that is written, created or deleted from now on: the
 commit's position, the object's page and slot; in words what a segment itself keeps (slots 0 and 1
-of page 0). Ends when interrupted.";
+of page 0). Ends when interrupted, or when the segment is removed.";
 
 #[cfg(test)]
 mod tests {

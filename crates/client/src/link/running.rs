@@ -81,6 +81,12 @@ impl Running {
         status
     }
 
+    /// Whether it has joined at a site, not straight at homes.
+    pub(crate) fn is_below_a_site(&self) -> bool {
+        let parent = self.first_edge();
+        parent.is_some_and(|parent| parent.peer.kind == NodeKind::Redirector)
+    }
+
     /// Waits until the parents have answered.
     pub(crate) async fn joined(&self, timeout: Duration) -> Result<(), JoinError> {
         let due = Instant::now() + timeout;

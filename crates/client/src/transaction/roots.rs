@@ -54,7 +54,7 @@ impl Transaction {
             self.writes.set((&object).into(), object.generation, act);
             return Ok(());
         }
-        self.write(&object, bytes)
+        self.replace(&object, bytes)
     }
 
     /// All named roots, in the order of their names.

@@ -5,7 +5,7 @@ use super::writes::{Act, Own};
 use super::{Transaction, gone};
 use crate::link::block_on;
 use crate::room::{Ground, Taken};
-use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
+use crate::segment::HEAD_PAGE;
 use crate::{Error, ErrorKind, Reference, Result, Segment};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,12 @@ use thorp_core::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD
 impl Transaction {
     /// Replaces an object's bytes; it need not be read before.
     pub fn write(&mut self, reference: &Reference, bytes: impl Into<Vec<u8>>) -> Result<()> {
-        let bytes = bytes.into();
+        check_place(reference)?;
+        self.replace(reference, bytes.into())
+    }
+
+    /// As [`Transaction::write`], also what the segment itself keeps.
+    pub(super) fn replace(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {
         check_size(bytes.len())?;
         let own = self.own(reference)?;
         match own.map(|own| &mut own.act) {
@@ -43,6 +48,7 @@ impl Transaction {
             offset: 0,
             ..*reference
         };
+        check_place(&whole)?;
         let found = self.ready(&whole).await?;
         let base = self.show(&whole, found)?;
         let part = part_of(
@@ -135,6 +141,7 @@ impl Transaction {
 
     /// Deletes an object; it need not be read before.
     pub fn delete(&mut self, reference: &Reference) -> Result<()> {
+        check_place(reference)?;
         let own = self.own(reference)?;
         match own.map(|own| &own.act) {
             Some(Act::Created(_)) => self.writes.uncreate(reference.into()),
@@ -156,11 +163,6 @@ impl Transaction {
             ));
         }
         let object = reference.object;
-        if object.page.page == HEAD_PAGE && object.slot != ROOTS_SLOT
-            || object.page.page.is_overflow()
-        {
-            return Err(Error::invalid("this page is the home's own"));
-        }
         let generation = reference.generation;
         match self.writes.get_mut(reference.into()) {
             Some(own) if own.generation != generation || own.bytes().is_none() => Err(gone(object)),
@@ -240,6 +242,17 @@ fn object_in(segment: SegmentId, taken: Taken) -> ObjectId {
         },
         slot: taken.slot,
     }
+}
+
+/// Programs write objects, not what a segment keeps of itself.
+fn check_place(reference: &Reference) -> Result<()> {
+    let page = reference.object.page.page;
+    if page == HEAD_PAGE || page.is_overflow() {
+        return Err(Error::invalid(
+            "this is no object of a program: its segment keeps something of its own there (named roots are set with set_root, or `thorp put --root`)",
+        ));
+    }
+    Ok(())
 }
 
 fn check_size(bytes: usize) -> Result<()> {

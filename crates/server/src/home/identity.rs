@@ -9,6 +9,17 @@ use crate::config::HomeConfigFile;
 use crate::error::ServerError;
 use crate::node::random;
 
+/// Only the first home of a village makes certificates, and only at its first start, and where nobody said that there are some: another
+/// one that did would be a village of its own.
+pub(super) fn check(config: &HomeConfigFile, is_new: bool) -> Result<(), ServerError> {
+    let dir = config.identity_dir()?;
+    if dir.exists() || is_new && config.identity_dir.is_none() {
+        return Ok(());
+    }
+    let name = config.name()?.to_owned();
+    Err(ServerError::NoIdentity { dir, name })
+}
+
 /// The id of the home in a store; a new one if the store is new (decision 4).
 pub(super) fn of(config: &HomeConfigFile, store: &Store) -> Result<HomeId, ServerError> {
     let (dir, wanted) = (config.store_dir()?, config.name()?.to_owned());

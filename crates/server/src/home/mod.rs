@@ -73,13 +73,16 @@ impl HomeServer {
         config.check()?;
         let config = Arc::new(config);
         let (name, node) = (config.name()?, fresh_node()?);
-        if !config.store_dir()?.exists() {
-            // A new home that cannot listen leaves nothing behind.
+        let is_new = !config.store_dir()?.exists();
+        if is_new {
+            // A new home that cannot be one leaves nothing behind.
+            identity::check(&config, is_new)?;
             can_listen(&config.listen, config.http).await?;
         }
         // First of all: whoever has the store is the home.
         let disk = Arc::new(Disk::open(&config)?);
         let home = identity::of(&config, disk.store())?;
+        identity::check(&config, is_new)?;
         let identity = Identity::open_or_create(config.identity_dir()?, name)?;
         let plate = Nameplate {
             role: "home",
