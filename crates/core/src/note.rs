@@ -108,6 +108,8 @@ notes! {
     FetchSent,
     /// Rule 9: an image came beside the stream and was brought to the position.
     PeerImageTaken,
+    /// Rule 9: a home sent its own image beside its stream.
+    ImageBeside,
     /// Rule 9: an image waited until the stream had come as far.
     PeerImageWaited,
     /// Rule 9: an image of another attempt was dropped.

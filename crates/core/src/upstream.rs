@@ -24,6 +24,8 @@ pub struct Upstream<W> {
     pub edge: Option<EdgeId>,
     /// Whether the parent has children that can help (it is a redirector).
     pub helpers: bool,
+    /// Whether the home itself may answer beside its stream, by sockets of its own (rule 9).
+    pub images_beside: bool,
     /// Which life of the stream.
     pub epoch: Epoch,
     /// How far it was applied.
@@ -114,6 +116,7 @@ impl<W> Upstream<W> {
             name: String::new(),
             edge: None,
             helpers: false,
+            images_beside: false,
             epoch: Epoch(0),
             position: Position(0),
             watermark: Stamp::default(),
@@ -157,7 +160,7 @@ impl<W> Upstream<W> {
         }
         let pages: Vec<PageId> = self.fetching.keys().copied().collect();
         for page in pages {
-            self.ask_again(page, self.helpers, now, out);
+            self.ask_again(page, self.answers_beside(), now, out);
         }
     }
 
@@ -334,8 +337,13 @@ impl<W> Upstream<W> {
         }
     }
 
+    /// Whether whoever is asked may answer beside the stream.
+    fn answers_beside(&self) -> bool {
+        self.helpers || self.images_beside
+    }
+
     fn ask_first(&mut self, page: PageId, want: Want, waiting: Vec<W>, now: Millis, out: &mut Out) {
-        let peers = self.helpers;
+        let peers = self.answers_beside();
         self.fetching.insert(
             page,
             Fetching {
@@ -486,7 +494,7 @@ impl<W> Upstream<W> {
         core::mem::take(&mut self.strays)
     }
 
-    /// Takes a helper's image, which came beside the stream. It is shown when
+    /// Takes a helper's image, or the home's own, which came beside the stream. It is shown when
     /// the stream has come as far as its label (rule 9).
     pub fn take_peer(&mut self, peer: PeerImage, now: Millis, out: &mut Out) -> Option<Fetched<W>> {
         if peer.epoch != self.epoch || self.edge.is_none() {
@@ -562,7 +570,7 @@ impl<W> Upstream<W> {
         let late: Vec<PageId> = self
             .fetching
             .iter()
-            .filter(|(_, fetching)| now >= fetching.retry_at())
+            .filter(|(_, fetching)| now >= fetching.retry_at(self.helpers))
             .map(|(page, _)| *page)
             .collect();
         for page in late {
@@ -574,7 +582,8 @@ impl<W> Upstream<W> {
     /// When [`Upstream::tick`] is wanted.
     pub fn deadline(&self) -> Option<Millis> {
         self.edge?;
-        self.fetching.values().map(Fetching::retry_at).min()
+        let asked = self.fetching.values();
+        asked.map(|fetching| fetching.retry_at(self.helpers)).min()
     }
 }
 
@@ -587,8 +596,9 @@ impl<W> Fetching<W> {
         (first..=self.attempt).contains(&attempt)
     }
 
-    fn retry_at(&self) -> Millis {
-        self.asked.plus(if self.peers {
+    /// A helper may be gone; a home that answers beside its stream is not missed sooner for that.
+    fn retry_at(&self, helpers: bool) -> Millis {
+        self.asked.plus(if self.peers && helpers {
             PEER_FETCH_MS_MAX
         } else {
             FETCH_RETRY_MS

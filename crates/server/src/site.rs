@@ -65,6 +65,7 @@ impl SiteServer {
         let mut core = RedirectorConfig::new(node, name.to_owned());
         core.cache_bytes = config.limits.cache.size();
         core.alive = Some(config.link.alive());
+        core.images_beside = config.link.lanes > 1;
         core.kept_bytes_max = config.limits.kept.size();
         // Commits and staged values, each: together they leave half of the queue to all else.
         core.upward_bytes_max = core.upward_bytes_max.min(config.link.queue.size() / 4);

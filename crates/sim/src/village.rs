@@ -32,7 +32,7 @@ pub struct Village {
     pub report_pages_max: usize,
     /// Whether messages travel as bytes.
     pub as_bytes: bool,
-    /// Whether helpers' images travel beside the stream, on connections of their own (decision 5).
+    /// Whether helpers' images, and those of homes that are asked so, travel beside the stream, on connections of their own (decision 5).
     pub beside: bool,
     /// What programs do.
     pub habits: Habits,

@@ -320,6 +320,7 @@ impl World {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
             history_pages_max: plan.history_pages_max(),
+            images_beside: self.village.beside,
             report_pages_max: self.village.report_pages_max,
             alive: Some(self.village.alive),
             per_child: self.per_child(),
@@ -334,6 +335,7 @@ impl World {
         let node = &self.nodes[no.0];
         let config = MemberConfig {
             kept_changes_max,
+            images_beside: self.village.beside,
             report_pages_max: self.village.report_pages_max,
             alive: Some(self.village.alive),
             ..MemberConfig::new(node.id, node.name.clone())

@@ -141,6 +141,7 @@ async fn open(
     let mut config = RedirectorConfig::new(node, name);
     config.cache_bytes = CARRIER_CACHE_BYTES;
     config.alive = Some(edges.alive);
+    config.images_beside = true;
     let wanting = handle.clone();
     let core = Carried::new(config, homes, move || wanting.want_parents());
     Ok((driver, core, handle, address))

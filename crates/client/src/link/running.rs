@@ -52,6 +52,7 @@ impl Running {
         let _ = link.handle.set(handle);
         let mut member = MemberConfig::new(node, config.name.clone());
         member.alive = Some(edges.alive);
+        member.images_beside = true;
         let member = Member::new(member);
         let (of_member, patience) = (Arc::clone(&link), config.leave_timeout);
         let life = Life::start(|stopped| {

@@ -114,6 +114,8 @@ struct Waiter {
     edge: EdgeId,
     epoch: Epoch,
     attempt: Attempt,
+    /// Whether the image may travel beside the stream (rule 9).
+    beside: bool,
     /// Whether nobody waits for it yet.
     ahead: bool,
     /// Of how many changes the values are to be told (rule 8).
@@ -343,6 +345,7 @@ impl Home {
                 epoch,
                 page,
                 attempt,
+                peers,
                 ahead,
                 updates,
                 ..
@@ -351,6 +354,7 @@ impl Home {
                     edge,
                     epoch,
                     attempt,
+                    beside: peers,
                     ahead,
                     updates,
                 };

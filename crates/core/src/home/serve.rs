@@ -2,9 +2,10 @@
 
 use super::{Home, Then, Waiter};
 use crate::door::{LoadResult, Out};
-use crate::ids::{EdgeId, Now, PageId};
+use crate::ids::{EdgeId, EntryNo, Now, PageId};
+use crate::image::Image;
 use crate::limits::{FETCHES_PER_CHILD_MAX, UPDATES_MAX};
-use crate::message::{Down, FetchAnswer, FetchRefusal};
+use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 
@@ -102,7 +103,38 @@ impl Home {
         };
         self.children
             .tell_updates(waiter.edge, page, waiter.updates.min(UPDATES_MAX));
-        self.tell_fetch(page, waiter, entry, FetchAnswer::Image(image), out);
+        match waiter.beside {
+            true => self.tell_beside(page, waiter, entry, image, out),
+            false => self.tell_fetch(page, waiter, entry, FetchAnswer::Image(image), out),
+        }
+    }
+
+    /// An image that the stream may overtake, and that may overtake it: its label says where it belongs (rule 9).
+    fn tell_beside(
+        &self,
+        page: PageId,
+        waiter: Waiter,
+        entry: EntryNo,
+        image: Image,
+        out: &mut Out,
+    ) {
+        let Some(child) = self.children.get(waiter.edge) else {
+            return;
+        };
+        out.note(Note::ImageBeside);
+        out.down(
+            waiter.edge,
+            Down::Peer(PeerImage {
+                home: self.config.home,
+                page,
+                requester: child.node,
+                epoch: waiter.epoch,
+                attempt: waiter.attempt,
+                entry,
+                position: self.durable,
+                image: Some(image),
+            }),
+        );
     }
 
     pub(super) fn refuse_fetch(
@@ -112,7 +144,7 @@ impl Home {
         why: FetchRefusal,
         out: &mut Out,
     ) {
-        let entry = crate::ids::EntryNo(0);
+        let entry = EntryNo(0);
         self.tell_fetch(page, waiter, entry, FetchAnswer::Refused(why), out);
     }
 
@@ -120,7 +152,7 @@ impl Home {
         &self,
         page: PageId,
         waiter: Waiter,
-        entry: crate::ids::EntryNo,
+        entry: EntryNo,
         answer: FetchAnswer,
         out: &mut Out,
     ) {

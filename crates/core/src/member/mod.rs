@@ -45,6 +45,8 @@ pub struct MemberConfig {
     pub kept_bytes_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
+    /// Whether a home may answer beside its stream (rule 9): where its images travel by sockets of their own.
+    pub images_beside: bool,
     /// Bytes of commits that it has on their way up one edge, and of values
     /// that are being staged.
     pub upward_bytes_max: usize,
@@ -62,6 +64,7 @@ impl MemberConfig {
             name,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
+            images_beside: false,
             upward_bytes_max: UPWARD_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
             alive: Some(AliveLimits::default()),
@@ -248,6 +251,7 @@ impl Member {
     fn at(&mut self, home: HomeId) -> &mut AtHome {
         let at = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
         at.up.kept_changes_max = self.config.kept_changes_max;
+        at.up.images_beside = self.config.images_beside;
         at.resync.reports.limit(self.config.report_pages_max);
         at
     }

@@ -43,7 +43,7 @@ pub enum Up {
         page: PageId,
         /// Which try this is.
         attempt: Attempt,
-        /// Whether a neighbour may answer, beside the stream (rule 9).
+        /// Whether the answer may come beside the stream: a neighbour's, or the home's own (rule 9).
         peers: bool,
         /// Whether nobody waits for it yet: who waits is served, where there is no room for both.
         ahead: bool,

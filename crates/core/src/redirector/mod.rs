@@ -64,6 +64,8 @@ pub struct RedirectorConfig {
     pub history_pages_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
+    /// Whether a home may answer beside its stream (rule 9): where its images travel by sockets of their own.
+    pub images_beside: bool,
     /// Bytes of commits that it has on their way up one edge, and of values
     /// that are being staged.
     pub upward_bytes_max: usize,
@@ -87,6 +89,7 @@ impl RedirectorConfig {
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             history_pages_max: HISTORY_PAGES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
+            images_beside: false,
             upward_bytes_max: UPWARD_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
             reported_max: REPORTED_MAX,

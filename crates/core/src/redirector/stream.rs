@@ -197,6 +197,7 @@ impl Redirector {
         };
         proxy.up.name = name;
         proxy.up.kept_changes_max = self.config.kept_changes_max;
+        proxy.up.images_beside = self.config.images_beside;
         proxy.up.helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
         proxy.reports.limit(self.config.report_pages_max);
         let as_of = proxy.up.position;

@@ -116,6 +116,7 @@ impl Node {
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 self.limit("report", |n| config.report_pages_max = n as usize);
+                self.limit("beside", |n| config.images_beside = n > 0);
                 self.limit("reported", |n| config.reported_max = n as usize);
                 config.per_child = self.per_child();
                 config.alive = self.alive();
@@ -127,6 +128,7 @@ impl Node {
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 self.limit("report", |n| config.report_pages_max = n as usize);
+                self.limit("beside", |n| config.images_beside = n > 0);
                 config.alive = self.alive();
                 Machine::Member(Box::new(Member::new(config)))
             }
