@@ -68,7 +68,7 @@ enum What {
         #[arg(long, default_value_t = 1)]
         first: u64,
         /// Seeds to try for each.
-        #[arg(long, default_value_t = 500)]
+        #[arg(long, default_value_t = 2_000)]
         seeds_max: u64,
         /// Threads.
         #[arg(long, default_value_t = 1)]
