@@ -92,7 +92,12 @@ impl Tap {
             }
             Down::Peer(peer) if peer.image.is_some() => {
                 let (home, page) = (peer.home, peer.page);
-                self.came(Place { home, page }, Source::Peer);
+                // Straight at a home there are no neighbours: it answers beside its stream itself.
+                let source = match parent {
+                    NodeKind::Home => Source::Home,
+                    _ => Source::Peer,
+                };
+                self.came(Place { home, page }, source);
             }
             _ => {}
         }
