@@ -4,9 +4,10 @@ use crate::change::{Change, Known, What};
 use crate::clock::{Clock, Verdict};
 use crate::home::{Cached, Home, OwnSlots};
 use crate::limits::{
-    CHANGES_REMEMBERED, HELD_BYTES_MIN, HELD_PART, HOLDERS_IDLE, PAGE_OVERHEAD_BYTES,
+    CHANGES_REMEMBERED, HELD_BYTES_MIN, HELD_PART, HOLDERS_IDLE, OLD_PART, PAGE_OVERHEAD_BYTES,
 };
 use crate::mark::Mark;
+use crate::old::OldQueue;
 use crate::table::Table;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,6 +16,7 @@ use thorp_core::change::SlotSet;
 use thorp_core::door::Publish;
 use thorp_core::ids::{HomeId, Millis, PageId, Place, Position, Stamp};
 use thorp_core::image::Image;
+use thorp_core::planted::{self, Bug};
 
 /// A member's page cache. Share it by an `Arc`.
 pub struct Cache {
@@ -23,6 +25,8 @@ pub struct Cache {
     changes_remembered: usize,
     bytes: AtomicUsize,
     pages: AtomicUsize,
+    /// Of the bytes, those of old images.
+    old_bytes: AtomicUsize,
     totals: TotalsCells,
     /// Never taken by a reader.
     writer: Mutex<Writer>,
@@ -32,8 +36,14 @@ pub struct Cache {
 #[derive(Default)]
 struct Writer {
     clock: Clock,
-    /// The newest mark of each home.
-    marks: BTreeMap<HomeId, Mark>,
+    homes: BTreeMap<HomeId, Written>,
+}
+
+/// What was published of a home.
+struct Written {
+    /// The newest mark.
+    mark: Mark,
+    old: OldQueue,
 }
 
 /// Where the cache stands with a home: one consistent reading.
@@ -56,6 +66,11 @@ pub struct Totals {
     pub misses: u64,
     /// Transactions found doomed.
     pub doomed: u64,
+    /// Old images shown to transactions that only read.
+    pub old_images: u64,
+    /// Transactions that read on as of before a change to what they had read: without old
+    /// images each of them would have been doomed.
+    pub behind: u64,
 }
 
 /// Who is to go.
@@ -75,6 +90,8 @@ struct TotalsCells {
     reads: AtomicU64,
     misses: AtomicU64,
     doomed: AtomicU64,
+    old_images: AtomicU64,
+    behind: AtomicU64,
 }
 
 impl Cache {
@@ -91,6 +108,7 @@ impl Cache {
             changes_remembered: changes,
             bytes: AtomicUsize::new(0),
             pages: AtomicUsize::new(0),
+            old_bytes: AtomicUsize::new(0),
             totals: TotalsCells::default(),
             writer: Mutex::default(),
         }
@@ -100,17 +118,20 @@ impl Cache {
     /// this; readers go on meanwhile, and see all of it or nothing.
     pub fn publish(&self, publish: &Publish) {
         let mut writer = self.writer();
-        let Writer { clock, marks } = &mut *writer;
-        let home = self.home(publish.home);
-        let last = marks.get(&publish.home).copied();
-        let mark = match (home, last) {
-            (Some(home), Some(last)) => {
-                debug_assert!(last.position <= publish.position, "a position goes back");
-                self.take_in(&home, last.gaps, publish, clock)
+        let Writer { clock, homes } = &mut *writer;
+        match (self.home(publish.home), homes.get_mut(&publish.home)) {
+            (Some(home), Some(Written { mark, old })) => {
+                debug_assert!(mark.position <= publish.position, "a position goes back");
+                push_changes(&home, publish);
+                self.keep_old(&home, publish, *mark, old);
+                *mark = self.take_in(&home, mark.gaps, publish, clock);
             }
-            _ => self.begin(publish, clock),
-        };
-        marks.insert(publish.home, mark);
+            _ => {
+                let mark = self.begin(publish, clock);
+                let old = OldQueue::default();
+                homes.insert(publish.home, Written { mark, old });
+            }
+        }
     }
 
     /// Pages whose eviction would free so many bytes, the longest unused first
@@ -154,9 +175,14 @@ impl Cache {
         Chosen { pages, spared }
     }
 
-    /// Bytes of all cached pages, with what they cost besides.
+    /// Bytes of all cached pages and old images, with what they cost besides.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Of those, the bytes of old images (rule 5).
+    pub fn old_bytes(&self) -> usize {
+        self.old_bytes.load(Ordering::Relaxed)
     }
 
     /// The limit that the cache was made with.
@@ -222,6 +248,8 @@ impl Cache {
             reads: self.totals.reads.load(Ordering::Relaxed),
             misses: self.totals.misses.load(Ordering::Relaxed),
             doomed: self.totals.doomed.load(Ordering::Relaxed),
+            old_images: self.totals.old_images.load(Ordering::Relaxed),
+            behind: self.totals.behind.load(Ordering::Relaxed),
         }
     }
 
@@ -230,6 +258,8 @@ impl Cache {
             (&self.totals.reads, counted.reads),
             (&self.totals.misses, counted.misses),
             (&self.totals.doomed, counted.doomed),
+            (&self.totals.old_images, counted.old_images),
+            (&self.totals.behind, counted.behind),
         ] {
             if more > 0 {
                 total.fetch_add(more, Ordering::Relaxed);
@@ -253,18 +283,18 @@ impl Cache {
     /// Begins a home's cache: nobody sees it before it is whole.
     fn begin(&self, publish: &Publish, clock: &mut Clock) -> Mark {
         let home = Home::new(self.changes_remembered, mark_of(publish, 0, 0));
+        push_changes(&home, publish);
         let mark = self.take_in(&home, 0, publish, clock);
         self.homes.insert(publish.home, Arc::new(home), |_| ());
         mark
     }
 
-    /// Changes, then pages, then the mark: see the crate's page.
+    /// After the changes the pages, then the mark: see the crate's page.
     fn take_in(&self, home: &Home, gaps: u64, publish: &Publish, clock: &mut Clock) -> Mark {
         debug_assert!(
             images_of(publish).all(|image| image.version() <= publish.position),
             "an image is newer than its publication (rule 4)"
         );
-        push_changes(home, publish);
         let cut = home.pushed();
         for page in &publish.evicted {
             self.remove(home, *page, clock);
@@ -291,6 +321,27 @@ impl Cache {
         let mark = mark_of(publish, cut, gaps);
         home.marks.push(mark);
         mark
+    }
+
+    /// Keeps the pages that are about to change, as they were at the last mark.
+    fn keep_old(&self, home: &Home, publish: &Publish, last: Mark, old: &mut OldQueue) {
+        let before = old.bytes();
+        old.let_go(home);
+        // What a parent tells once more is no change of where this cache stood.
+        if publish.position > last.position {
+            let touched = publish.touched.iter().map(|(page, _)| page);
+            let missed = publish.missed.iter().flatten();
+            for page in touched.chain(missed) {
+                old.keep(home, page.key(), right_up_to(publish, last));
+            }
+        }
+        let others = self.old_bytes() - before;
+        while others + old.bytes() > self.bytes_max / OLD_PART && old.give_up_oldest(home) {}
+        let (more, less) = (old.bytes(), before);
+        for all in [&self.old_bytes, &self.bytes] {
+            all.fetch_add(more, Ordering::Relaxed);
+            all.fetch_sub(less, Ordering::Relaxed);
+        }
     }
 
     fn install(
@@ -327,6 +378,15 @@ impl Cache {
             debug_assert!(false, "page {page} was touched at {at} and not replaced");
             self.remove(home, page, clock);
         }
+    }
+}
+
+/// Up to where what this publication changes was right: the last mark, whatever the position of
+/// the change. When what was missed has changed, nobody knows (rule 13).
+fn right_up_to(publish: &Publish, last: Mark) -> Position {
+    match publish.missed.is_some() && planted::is(Bug::OldImageKeptOverGap) {
+        true => Position(publish.position.0.saturating_sub(1)),
+        false => last.position,
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum What {
     Missed,
 }
 
-/// What was known of a home when a page was given up: of what was read there, nothing is known later.
+/// What was known of a home when a page was given up, or before it was changed: of what was read there, nothing is known later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Known {
     /// When it was last heard of.

@@ -11,6 +11,9 @@ pub enum Doomed {
     /// This page is newer than the position at which the transaction's evidence
     /// froze, because a page that it read was evicted (rule 2).
     Newer(Place),
+    /// It has read on as of before a change to what it read on this page, as one that only reads
+    /// may: it cannot write any more (rule 5).
+    Behind(Place),
     /// More was changed since its last read than is remembered (decision 7).
     Outrun(HomeId),
 }
@@ -23,6 +26,12 @@ impl fmt::Display for Doomed {
                 write!(
                     f,
                     "page {place:?} is newer than an evicted page read before"
+                )
+            }
+            Doomed::Behind(place) => {
+                write!(
+                    f,
+                    "what was read on page {place:?} has changed, so it is too late to write"
                 )
             }
             Doomed::Outrun(home) => {

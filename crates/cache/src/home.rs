@@ -3,6 +3,7 @@
 use crate::change::{CHANGE_WORDS, Change};
 use crate::clock::Seat;
 use crate::mark::{Mark, Marks};
+use crate::old::OldImages;
 use crate::ring::Ring;
 use crate::table::Table;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ pub(crate) struct Home {
     pub(crate) marks: Marks,
     /// By page key.
     pub(crate) pages: Table<u64, Cached>,
+    pub(crate) old: OldImages,
 }
 
 impl Home {
@@ -73,6 +75,7 @@ impl Home {
             changes: Ring::new(changes_remembered),
             marks: Marks::new(mark),
             pages: Table::new(),
+            old: OldImages::new(),
         }
     }
 

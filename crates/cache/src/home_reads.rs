@@ -1,11 +1,12 @@
 //! What a transaction has read at one home, and the protocol that keeps it
 //! together: see the crate's page.
 
-use crate::change::{Known, What};
+use crate::change::{Change, Known, What};
 use crate::error::Doomed;
 use crate::home::{Cached, Home, OwnSlots};
 use crate::limits::PAGES_KEPT_ROOM;
 use crate::mark::Mark;
+use crate::old::Standpoint;
 use crate::sync::Pause;
 use crate::table::PageHash;
 use std::collections::{HashMap, VecDeque};
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use thorp_core::change::SlotSet;
 use thorp_core::ids::{HomeId, Millis, PageId, Place, Position, Slot, Stamp};
 use thorp_core::image::{Content, Image};
+use thorp_core::planted::{self, Bug};
 
 /// A page that the transaction holds.
 pub(crate) struct PageReads {
@@ -43,8 +45,13 @@ pub(crate) struct HomeReads {
     mark: Mark,
     /// All that was read is right at this cut (or at `frozen`, if that is set).
     cut: u64,
-    /// The evidence stands still: a page that was read was evicted here.
+    /// The evidence stands still: a page that was read was evicted here, or changed after this.
     frozen: Option<Frozen>,
+    /// A page whose change is not looked at, or that was shown as it was before (rule 5).
+    behind: Option<PageId>,
+    /// Old images shown.
+    pub(crate) old_images: u64,
+    standpoint: Arc<Standpoint>,
     pub(crate) pages: Vec<PageReads>,
     /// The pages whose images are held, the longest held first, and the images' bytes.
     holding: VecDeque<u32>,
@@ -61,6 +68,15 @@ pub(crate) struct HomeReads {
 struct Frozen {
     position: Position,
     known: Known,
+}
+
+/// How a transaction reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    /// Bytes that it may hold at a home.
+    pub(crate) held_max: usize,
+    /// It only reads: what it has read may change, and it goes on as of before.
+    pub(crate) stays_behind: bool,
 }
 
 /// What was found for a page.
@@ -140,10 +156,13 @@ impl HomeReads {
         let mark = home.marks.newest(None);
         HomeReads {
             id,
+            standpoint: home.old.enter(),
             home,
             mark,
             cut: mark.settled,
             frozen: None,
+            behind: None,
+            old_images: 0,
             pages: Vec::new(),
             holding: VecDeque::new(),
             held_bytes: 0,
@@ -163,6 +182,9 @@ impl HomeReads {
         self.holding.shrink_to(PAGES_KEPT_ROOM);
         self.held_bytes = 0;
         self.frozen = None;
+        self.behind = None;
+        self.old_images = 0;
+        self.standpoint.leave();
     }
 
     pub(crate) fn find(&self, page: PageId) -> Option<usize> {
@@ -174,12 +196,19 @@ impl HomeReads {
     }
 
     /// Holds the current image of a page, instead of the one held before if
-    /// there is one, and brings all that was read to one cut with it. Holds no
-    /// more than so many bytes, besides this one.
-    pub(crate) fn load(&mut self, page: PageId, held_max: usize) -> Result<usize, Absent> {
+    /// there is one, and brings all that was read to one cut with it. Or one
+    /// as of where the evidence stands still, to read this slot.
+    pub(crate) fn load(
+        &mut self,
+        (page, slot): (PageId, Slot),
+        manner: Manner,
+    ) -> Result<usize, Absent> {
         let key = page.key();
         // Rule 4, trap 20: first the mark, then the image.
         let mut mark = self.home.marks.newest(Some(self.mark));
+        if manner.stays_behind && self.pages.is_empty() {
+            self.standpoint.go_on(mark.position);
+        }
         let found = self.home.pages.with(&key, |cached: &Cached| {
             cached.use_it();
             Loaded {
@@ -191,36 +220,76 @@ impl HomeReads {
         if self.is_mark_late() {
             mark = self.home.marks.newest(None);
         }
-        let loaded = found.ok_or(Absent::Miss)?;
+        let Some(loaded) = found else {
+            return self.load_missing((page, slot), mark, manner);
+        };
         let installed = loaded.installed;
-        let target = self.bring_to(mark, installed)?;
+        let target = self.bring_to(mark, installed, manner)?;
         // Own values that are shown before their place may have come after the freeze, and the commit that they name
         // would excuse at the home what it changed of the pages that are gone.
         let is_newer = |at: Frozen| loaded.image.version() > at.position || loaded.own.is_some();
         if self.frozen.is_some_and(is_newer) {
-            return Err(Doomed::Newer(self.place(page)).into());
+            let old = self.load_old((page, slot), manner);
+            return old.ok_or(Doomed::Newer(self.place(page)).into());
         }
         let at = self.hold(key, loaded);
-        self.let_go_of_oldest(held_max);
+        self.let_go_of_oldest(manner.held_max);
         // The image is right from the later of mark and `installed` on. The cut
         // can be later only if another page showed a publication that is still
         // going on; if that changes this page too, the image here is too old.
         let right_from = installed.max(mark.settled);
         if right_from < target {
-            self.scan(right_from, target)?;
+            self.scan(right_from, target, manner)?;
         }
         Ok(at)
     }
 
+    /// A page is not cached. Whoever stands behind may find it as it was; what it would be
+    /// fetched as may be too new.
+    fn load_missing(
+        &mut self,
+        read: (PageId, Slot),
+        mark: Mark,
+        manner: Manner,
+    ) -> Result<usize, Absent> {
+        if manner.stays_behind && !self.pages.is_empty() {
+            self.bring_to(mark, mark.settled, manner)?;
+        }
+        self.load_old(read, manner).ok_or(Absent::Miss)
+    }
+
+    /// Holds an old image of a page, right where the evidence stands still, if there is one with
+    /// this slot.
+    fn load_old(&mut self, (page, slot): (PageId, Slot), manner: Manner) -> Option<usize> {
+        let frozen = self.frozen.filter(|_| manner.stays_behind)?;
+        let image = self.home.old.find(page.key(), frozen.position)?;
+        if image.content(slot) == Content::Hole {
+            return None;
+        }
+        self.behind.get_or_insert(page);
+        self.old_images += 1;
+        // Nothing up to where it stands is told of the page that the image does not tell of.
+        let loaded = Loaded {
+            image,
+            own: None,
+            installed: self.cut,
+        };
+        let at = self.hold(page.key(), loaded);
+        self.let_go_of_oldest(manner.held_max);
+        Some(at)
+    }
+
     /// Brings all that was read up to date. The position at which all of it is
     /// current: what to give a commit as its evidence (rule 4); and what is promised there.
-    pub(crate) fn evidence(&mut self) -> Result<(Position, Stamp), Doomed> {
+    pub(crate) fn evidence(&mut self, manner: Manner) -> Result<(Position, Stamp), Doomed> {
         let mut pause = Pause::new();
         loop {
             let mark = self.home.marks.newest(Some(self.mark));
             if mark.settled >= self.cut {
-                self.bring_to(mark, mark.settled)?;
-                let at = self.frozen.map(|at| (at.position, at.known.watermark));
+                self.bring_to(mark, mark.settled, manner)?;
+                let is_taken = self.behind.is_some() && planted::is(Bug::BehindTakenForCurrent);
+                let frozen = self.frozen.filter(|_| !is_taken);
+                let at = frozen.map(|at| (at.position, at.known.watermark));
                 return Ok(at.unwrap_or((mark.position, mark.watermark)));
             }
             // An image of a publication that is still going on was read: a
@@ -231,13 +300,16 @@ impl HomeReads {
 
     /// Moves the cut to the latest of mark, image and where it is, and checks
     /// everything read on the way. A frozen transaction stays where it is.
-    fn bring_to(&mut self, mark: Mark, installed: u64) -> Result<u64, Doomed> {
+    fn bring_to(&mut self, mark: Mark, installed: u64, manner: Manner) -> Result<u64, Doomed> {
         let latest = mark.settled.max(installed);
         if self.frozen.is_none() && latest > self.cut {
             if !self.pages.is_empty() {
-                self.scan(self.cut, latest)?;
+                self.scan(self.cut, latest, manner)?;
             }
             self.cut = latest;
+            if self.frozen.is_none() && manner.stays_behind {
+                self.standpoint.go_on(mark.position);
+            }
         }
         self.mark = mark;
         Ok(self.cut)
@@ -245,10 +317,10 @@ impl HomeReads {
 
     /// Goes through the changes between two cuts. All images held are of cuts
     /// no later than `from`, or of the publication that is still going on.
-    fn scan(&mut self, from: u64, to: u64) -> Result<(), Doomed> {
+    fn scan(&mut self, from: u64, to: u64, manner: Manner) -> Result<(), Doomed> {
         for index in from..to {
             let Some(change) = self.home.change(index) else {
-                return Err(Doomed::Outrun(self.id));
+                return self.outrun(index, manner);
             };
             if self.frozen.is_some_and(|at| change.position > at.position) {
                 return Ok(());
@@ -264,13 +336,17 @@ impl HomeReads {
                 What::Evicted(known) => {
                     let position = change.position;
                     self.frozen.get_or_insert(Frozen { position, known });
+                    if manner.stays_behind {
+                        self.standpoint.stay(position);
+                    }
                 }
                 // The image tells of it already: it is of that very publication, or came ahead.
                 What::Touched(_) if change.position <= page.version => {}
-                // Whatever the image told of: what came after it is not known.
+                // Of what the image tells, nothing was missed. What came after it is not known.
+                What::Missed if index < page.installed => {}
                 What::Missed => {
                     if !page.touch(SlotSet::ALL) {
-                        return Err(Doomed::Changed(self.place(change.page)));
+                        return self.changed(index, change, manner);
                     }
                 }
                 // The image shows it already.
@@ -278,12 +354,73 @@ impl HomeReads {
                 What::Delivered(_) => {}
                 What::Touched(slots) | What::Shown(slots) => {
                     if !page.touch(slots) {
-                        return Err(Doomed::Changed(self.place(change.page)));
+                        return self.changed(index, change, manner);
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// What was read has changed. Whoever only reads stands still as of before; a change that came
+    /// at no later position than where the home stood before it is none that positions tell apart.
+    fn changed(&mut self, index: u64, change: Change, manner: Manner) -> Result<(), Doomed> {
+        let before = self.mark_before(index, manner);
+        let Some(mut before) = before.filter(|mark| mark.position < change.position) else {
+            return Err(Doomed::Changed(self.place(change.page)));
+        };
+        if change.what == What::Missed && planted::is(Bug::OldImageKeptOverGap) {
+            before.position = Position(change.position.0 - 1);
+        }
+        self.stand_behind(before, change.page);
+        Ok(())
+    }
+
+    /// What has happened is remembered no more: all may have changed (decision 7).
+    fn outrun(&mut self, index: u64, manner: Manner) -> Result<(), Doomed> {
+        let first = self.pages.first().map(PageReads::page);
+        let before = self.mark_before(index, manner);
+        let (Some(before), Some(page)) = (before, first) else {
+            return Err(Doomed::Outrun(self.id));
+        };
+        self.stand_behind(before, page);
+        Ok(())
+    }
+
+    /// Where the home stood before a change, if it may stand still there: what was read is right at
+    /// the cut, and all changes between that and this one were looked at.
+    fn mark_before(&self, index: u64, manner: Manner) -> Option<Mark> {
+        if !manner.stays_behind || self.frozen.is_some() || index < self.cut {
+            return None;
+        }
+        let before = self.home.marks.before(index);
+        let own = Some(self.mark);
+        before.or(own).filter(|mark| mark.settled >= self.cut)
+    }
+
+    fn stand_behind(&mut self, before: Mark, changed: PageId) {
+        self.frozen = Some(Frozen {
+            position: before.position,
+            known: Known {
+                heard: before.heard,
+                watermark: before.watermark,
+            },
+        });
+        self.behind = Some(changed);
+        self.standpoint.stay(before.position);
+        // What is shown before its place belongs to no position (rule 3).
+        let own = self.pages.iter_mut().filter(|page| page.own.is_some());
+        own.for_each(|page| page.stale = SlotSet::ALL);
+    }
+
+    /// Where it has read on as of before a change: it cannot write any more.
+    pub(crate) fn is_behind(&self) -> Option<Place> {
+        self.behind.map(|page| self.place(page))
+    }
+
+    /// It asks for no old images from now on.
+    pub(crate) fn stay_behind_no_more(&self) {
+        self.standpoint.leave();
     }
 
     /// When the home was last heard of as of the frozen evidence.

@@ -38,9 +38,15 @@
 //! its evidence is `e`. A writer is judged by the home as of `e`; a read-only
 //! transaction is serialized there.
 //!
+//! A transaction that only reads ([`ReadSet::only_reads`]) stands still, too, when what it has read
+//! is changed: at the newest mark before that change, as if it had ended there. It is shown *old
+//! images* of the pages that were changed since; the writer keeps them for a while, when it
+//! replaces them, before it does. An image is right from its version on, and up to the last mark
+//! before the change. Whoever has read behind a change cannot write any more (rule 5).
+//!
 //! A stream that was broken and is resynchronised (rule 13) goes on in the same cache: a page
-//! that changed meanwhile is *missed*, which dooms whoever read anything there, and whoever
-//! watches is told that something is lost.
+//! that changed meanwhile is *missed*, which is a change of all that anybody read there, at no known position, so the last
+//! mark before it is the old stream's end; and whoever watches is told that something is lost.
 //!
 //! Transactions over several homes see each home at a cut of its own; that
 //! these fit together is settled at commit (rules 5 and 10).
@@ -53,6 +59,7 @@ mod home;
 mod home_reads;
 pub mod limits;
 mod mark;
+mod old;
 mod read_set;
 mod ring;
 mod sync;

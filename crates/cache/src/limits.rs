@@ -5,8 +5,9 @@
 pub const CHANGES_REMEMBERED: usize = (1 << 16) - 1;
 
 /// Marks kept for each home: a reader that is overtaken by so many publications
-/// while it copies one mark begins again.
-pub(crate) const MARKS_KEPT: usize = if cfg!(feature = "loom") { 4 } else { 64 };
+/// while it copies one mark begins again, and one that only reads and has not looked since
+/// stands where it looked last when something has changed, not right before that change.
+pub(crate) const MARKS_KEPT: usize = if cfg!(feature = "loom") { 4 } else { 4096 };
 
 /// Holders of an image that no transaction has read: the cache and the
 /// member's state machine.
@@ -22,6 +23,17 @@ pub const HELD_BYTES_MIN: usize = 1 << 20;
 /// Bytes that a cached page costs over its image: table entry, seat, counts.
 /// Charged, so that many small images cannot outgrow the limit.
 pub const PAGE_OVERHEAD_BYTES: usize = 128;
+
+/// The part of the cache's limit that old images may take (rule 5). They count as cached
+/// bytes; beyond it the oldest are given up, and who would need them is doomed.
+pub const OLD_PART: usize = 8;
+
+/// Old images kept of one page.
+pub const OLD_PER_PAGE_MAX: usize = 64;
+
+/// Bytes of old images at a home up to which nobody looks for those that are needed no more
+/// behind others that are.
+pub(crate) const OLD_SWEEP_BYTES_MIN: usize = 1 << 18;
 
 /// Pages whose room a read set keeps for the transaction after it.
 pub(crate) const PAGES_KEPT_ROOM: usize = 4096;

@@ -58,6 +58,25 @@ impl Marks {
     }
 }
 
+impl Marks {
+    /// The newest mark before a change, if it is still kept: the last that the changes up to that
+    /// one are not settled in.
+    pub(crate) fn before(&self, change: u64) -> Option<Mark> {
+        let mut later = self.0.head();
+        let mut at = later.saturating_sub(MARKS_KEPT as u64);
+        while later - at > 1 {
+            let middle = at + (later - at) / 2;
+            match self.0.read(middle) {
+                Some([settled, ..]) if settled > change => later = middle,
+                // Overwritten meanwhile, it was an early one.
+                _ => at = middle,
+            }
+        }
+        let mark = decode(at + 1, self.0.read(at)?);
+        (mark.settled <= change).then_some(mark)
+    }
+}
+
 fn decode(turn: u64, words: [u64; MARK_WORDS]) -> Mark {
     let [settled, position, clock, home, heard, gaps] = words;
     Mark {
@@ -70,5 +89,36 @@ fn decode(turn: u64, words: [u64; MARK_WORDS]) -> Mark {
         },
         heard: Millis(heard),
         gaps,
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_by_a_change_after_it() {
+        let mark = |position| Mark {
+            turn: 0,
+            // Two publications with three changes each, and one without, and so on.
+            settled: position - position / 3,
+            position: Position(position),
+            watermark: Stamp::default(),
+            heard: Millis(0),
+            gaps: 0,
+        };
+        let marks = Marks::new(mark(0));
+        let all = 3 * MARKS_KEPT as u64;
+        for position in 1..all {
+            marks.push(mark(position));
+            for change in [mark(position).settled, mark(position).settled - 1] {
+                let newest = (0..=position).rev().find(|at| mark(*at).settled <= change);
+                let found = marks.before(change).map(|mark| mark.position.0);
+                assert_eq!(found, newest);
+            }
+        }
+        assert_eq!(marks.before(0), None, "it is not kept");
+        let oldest = all - MARKS_KEPT as u64 + 4;
+        assert!(marks.before(mark(oldest).settled).is_some());
     }
 }

@@ -3,7 +3,7 @@
 use crate::cache::{Cache, Totals};
 use crate::error::{Doomed, ReadError};
 use crate::home::OwnSlots;
-use crate::home_reads::{Absent, HomeReads, PageReads};
+use crate::home_reads::{Absent, HomeReads, Manner, PageReads};
 use crate::sync::Pause;
 use thorp_core::change::SlotSet;
 use thorp_core::ids::{CommitId, Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
@@ -19,6 +19,8 @@ pub struct ReadSet {
     /// The page read last: objects that are used together lie together.
     last: Option<Last>,
     doomed: Option<Doomed>,
+    /// It only reads, as it says.
+    only_reads: bool,
     /// Own commits whose values were read before they were delivered, and at which home.
     built_on: Vec<(HomeId, CommitId)>,
     counted: Totals,
@@ -48,6 +50,39 @@ impl ReadSet {
     /// Nothing read yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// It only reads from now on, as far as it knows: when what it has read is changed it is not
+    /// doomed, but reads on as of before, from old images, and its evidence stands there (rule 5).
+    pub fn only_reads(&mut self) {
+        self.only_reads = true;
+    }
+
+    /// It may write from now on: a change of what it has read dooms it. Doomed if it has read on
+    /// behind such a change already: then it is to begin anew, and say this first.
+    pub fn writes(&mut self) -> Result<(), Doomed> {
+        if !std::mem::take(&mut self.only_reads) {
+            return Ok(());
+        }
+        self.homes.iter().for_each(HomeReads::stay_behind_no_more);
+        if let Some(doomed) = self.doomed {
+            return Err(doomed);
+        }
+        match self.behind() {
+            Some(place) => Err(self.doom(Doomed::Behind(place))),
+            None => Ok(()),
+        }
+    }
+
+    /// A page whose change it does not look at, or that it was shown as it had been before.
+    pub fn behind(&self) -> Option<Place> {
+        self.homes.iter().find_map(HomeReads::is_behind)
+    }
+
+    /// Whether what was read at a home stands still: nothing that is promised there reaches it.
+    pub fn is_frozen(&self, home: HomeId) -> bool {
+        let reads = self.homes.iter().find(|reads| reads.id == home);
+        reads.is_some_and(|reads| reads.frozen_heard().is_some())
     }
 
     /// Reads a slot, and records that; also that there is no object (rule 4).
@@ -109,6 +144,7 @@ impl ReadSet {
             return Err(doomed);
         }
         let stamp = self.stamp(home);
+        let manner = self.manner(cache);
         let sight = |(position, watermark)| Sight {
             home,
             position,
@@ -122,7 +158,7 @@ impl ReadSet {
                 at.map_or_else(Default::default, |at| (at.position, at.watermark)),
             ));
         };
-        let evidence = reads.evidence();
+        let evidence = reads.evidence(manner);
         evidence.map(sight).map_err(|doomed| self.doom(doomed))
     }
 
@@ -156,13 +192,20 @@ impl ReadSet {
 
     /// What this transaction counted so far.
     pub fn counted(&self) -> Totals {
-        self.counted
+        let old_images = self.homes.iter().map(|reads| reads.old_images);
+        Totals {
+            old_images: old_images.sum(),
+            behind: u64::from(self.behind().is_some()),
+            ..self.counted
+        }
     }
 
     /// Ends the transaction: adds its counts to the cache's, lets go of its
     /// images, and is ready for the next one.
     pub fn finish(&mut self, cache: &Cache) {
-        cache.count(std::mem::take(&mut self.counted));
+        cache.count(self.counted());
+        self.counted = Totals::default();
+        self.only_reads = false;
         self.homes.iter_mut().for_each(HomeReads::clear);
         self.last = None;
         self.doomed = None;
@@ -202,12 +245,13 @@ impl ReadSet {
         if let Some(doomed) = self.doomed {
             return Err(doomed.into());
         }
+        let manner = self.manner(cache);
         let mut pause = Pause::new();
         loop {
             let Some(home) = self.enter(cache, place.home) else {
                 return Err(self.miss(place));
             };
-            let page = match self.homes[home].load(place.page, cache.held_max()) {
+            let page = match self.homes[home].load((place.page, slot), manner) {
                 Ok(page) => page,
                 Err(Absent::Miss) => return Err(self.miss(place)),
                 Err(Absent::Doomed(doomed)) => return Err(self.doom(doomed).into()),
@@ -242,6 +286,14 @@ impl ReadSet {
             reads.late_mark = self.late_mark;
         }
         Some(reads)
+    }
+
+    /// Who has read own values that are not delivered stands at no position but the newest.
+    fn manner(&self, cache: &Cache) -> Manner {
+        Manner {
+            held_max: cache.held_max(),
+            stays_behind: self.only_reads && self.built_on.is_empty(),
+        }
     }
 
     fn miss(&mut self, place: Place) -> ReadError {

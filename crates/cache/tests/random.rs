@@ -43,6 +43,7 @@ struct Village {
 #[derive(Default)]
 struct Reader {
     set: ReadSet,
+    only_reads: bool,
     seen: Vec<(usize, usize, u64)>,
 }
 
@@ -54,6 +55,9 @@ struct Ends {
     changed: u64,
     newer: u64,
     outrun: u64,
+    behind: u64,
+    old_images: u64,
+    refused: u64,
 }
 
 impl Village {
@@ -207,6 +211,13 @@ impl Village {
         assert!(first <= last, "{seen:?} are of no one state");
     }
 
+    /// What nobody can ask for goes with the next publications.
+    fn assert_nothing_old_is_left(&self, readers: &mut [Reader]) {
+        readers.iter_mut().for_each(|reader| reader.again(self));
+        self.cache.publish(&at(self.position()));
+        assert_eq!(self.cache.old_bytes(), 0);
+    }
+
     fn assert_changed(&self, reader: &Reader, place: Place) {
         let changed = |read: &(usize, usize, u64)| {
             let (page, span) = (read.0, self.span(*read));
@@ -222,6 +233,18 @@ impl Reader {
     fn step(&mut self, village: &mut Village, ends: &mut Ends) {
         if village.dice.below(8) == 0 {
             return self.end(village, ends);
+        }
+        if self.seen.is_empty() && village.dice.below(2) == 0 {
+            self.set.only_reads();
+            self.only_reads = true;
+        }
+        if self.only_reads && village.dice.below(30) == 0 {
+            self.only_reads = false;
+            let behind = self.set.behind();
+            match self.set.writes() {
+                Ok(()) => assert_eq!(behind, None, "it has read behind a change"),
+                Err(doomed) => return self.doom(doomed, village, ends),
+            }
         }
         let (page, slot) = (village.page(), village.dice.below(SLOTS as u64) as usize);
         match read(&mut self.set, &village.cache, page as u32, slot as u16) {
@@ -245,7 +268,10 @@ impl Reader {
                     let then = village.past[evidence as usize][*page].values[*slot];
                     assert_eq!(then, *value, "page {page} slot {slot} at {evidence}");
                 }
-                if evidence == village.position() {
+                if self.set.behind().is_some() {
+                    assert!(evidence < village.position(), "behind, and at the newest");
+                    ends.behind += 1;
+                } else if evidence == village.position() {
                     ends.current += 1;
                 } else {
                     ends.frozen += 1;
@@ -259,17 +285,26 @@ impl Reader {
     fn doom(&mut self, doomed: Doomed, village: &Village, ends: &mut Ends) {
         match doomed {
             Doomed::Changed(place) => {
+                assert!(!self.only_reads, "who only reads stays behind");
                 village.assert_changed(self, place);
                 ends.changed += 1;
             }
             Doomed::Newer(_) => ends.newer += 1,
-            Doomed::Outrun(_) => ends.outrun += 1,
+            Doomed::Outrun(_) => {
+                assert!(!self.only_reads, "who only reads stays behind");
+                ends.outrun += 1;
+            }
+            Doomed::Behind(_) => {
+                assert!(!self.only_reads, "it does not write");
+                ends.refused += 1;
+            }
         }
         self.again(village);
     }
 
     fn again(&mut self, village: &Village) {
         self.set.finish(&village.cache);
+        self.only_reads = false;
         self.seen.clear();
     }
 }
@@ -289,6 +324,8 @@ fn every_transaction_sees_one_state_and_its_evidence_is_true() {
             let reader = village.dice.below(READERS as u64) as usize;
             readers[reader].step(&mut village, &mut ends);
         }
+        ends.old_images += village.cache.totals().old_images;
+        village.assert_nothing_old_is_left(&mut readers);
     }
     println!("{ends:?}");
     let rare = [
@@ -297,6 +334,9 @@ fn every_transaction_sees_one_state_and_its_evidence_is_true() {
         ends.changed,
         ends.newer,
         ends.outrun,
+        ends.behind,
+        ends.old_images,
+        ends.refused,
     ];
     assert!(rare.iter().all(|count| *count > 20), "{ends:?}");
 }

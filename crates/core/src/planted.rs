@@ -76,6 +76,13 @@ bugs! {
     WatermarkNotAwaited,
     /// Trap 16: a session goes back behind what it has seen.
     SessionFloorIgnored,
+    /// Rule 5: an old image of a page is shown beyond its last position.
+    OldImageAfterItsEnd,
+    /// Rules 5 and 13: what changed at no known position counts as unchanged up to where the
+    /// stream goes on.
+    OldImageKeptOverGap,
+    /// Rules 4 and 5: what read on as of before a change has the newest position as its evidence.
+    BehindTakenForCurrent,
     /// Trap 19: a page tells the stamp of its last change, not the highest that it contains.
     LastStampTold,
     /// Trap 6: own values are shown before their place under the stamp of the page below them.

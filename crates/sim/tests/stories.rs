@@ -134,6 +134,9 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::RemovedEarly, "removal-and-installation"),
     (Bug::WatchNotTold, "watch"),
     (Bug::DamagedIsEmpty, "damaged-page"),
+    (Bug::OldImageAfterItsEnd, "old-images"),
+    (Bug::BehindTakenForCurrent, "old-images"),
+    (Bug::OldImageKeptOverGap, "old-images-and-a-broken-stream"),
 ];
 
 /// Readers here and a writer elsewhere: each reader reads after each change. What crosses the wide area falls to one request for

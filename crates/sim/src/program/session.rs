@@ -232,6 +232,9 @@ impl Session {
         let mut transaction = Transaction::new(self.home, actions, context.now);
         transaction.acknowledged = context.acknowledged.clone();
         transaction.news = context.news;
+        if !self.strict {
+            transaction.reads.only_reads();
+        }
         if !context.healed {
             transaction.slow = self.prng.percent(habits.slow);
             transaction.given_up = self.prng.percent(habits.given_up);

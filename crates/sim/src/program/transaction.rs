@@ -135,10 +135,7 @@ impl Transaction {
             Action::BlindWrite(object)
             | Action::BlindPatch(object)
             | Action::BlindDelete(object)
-            | Action::BlindCreate(object) => {
-                self.blind(action, object, tools);
-                Ok(())
-            }
+            | Action::BlindCreate(object) => self.blind(action, object, tools),
         }
     }
 
@@ -217,17 +214,22 @@ impl Transaction {
         let value = tools
             .maker
             .value(0, tools.habits.value_bytes_max, tools.prng);
-        self.put(object, &found, value);
-        Ok(())
+        self.put(object, &found, value)
     }
 
     /// Creates or writes an object that was read.
-    fn put(&mut self, object: ObjectId, found: &Object, value: Vec<u8>) {
+    fn put(&mut self, object: ObjectId, found: &Object, value: Vec<u8>) -> Result<(), Stop> {
         let new = NewValue::Inline(value.as_slice().into());
-        self.put_new(object, found, new, value.into());
+        self.put_new(object, found, new, value.into())
     }
 
-    fn put_new(&mut self, object: ObjectId, found: &Object, new: NewValue, value: Arc<[u8]>) {
+    fn put_new(
+        &mut self,
+        object: ObjectId,
+        found: &Object,
+        new: NewValue,
+        value: Arc<[u8]>,
+    ) -> Result<(), Stop> {
         let create = self.created(object) || found.value.is_none();
         let generation = match (self.created(object), &found.value) {
             (false, None) => found.generation.next(),
@@ -244,7 +246,7 @@ impl Transaction {
                 value: new,
             }
         };
-        self.write(object, op, Some(value));
+        self.write(object, op, Some(value))
     }
 
     fn created(&self, object: ObjectId) -> bool {
@@ -257,17 +259,25 @@ impl Transaction {
         tentative.is_some_and(|tentative| matches!(tentative.op, WriteOp::Delete { .. }))
     }
 
-    fn write(&mut self, object: ObjectId, op: WriteOp, value: Option<Arc<[u8]>>) {
+    /// Who has read on as of before a change cannot write any more (rule 5).
+    fn write(
+        &mut self,
+        object: ObjectId,
+        op: WriteOp,
+        value: Option<Arc<[u8]>>,
+    ) -> Result<(), Stop> {
         // A slot deleted here is not used again in the same transaction.
         if self.deleted(object) {
-            return;
+            return Ok(());
         }
+        self.reads.writes().map_err(ReadError::from)?;
         self.operations += 1;
         let after = Some(Object {
             generation: op.generation(),
             value,
         });
         self.writes.insert(object, Tentative { op, after });
+        Ok(())
     }
 
     fn patch(&mut self, object: ObjectId, tools: &mut Tools<'_>) -> Result<(), Stop> {
@@ -281,16 +291,14 @@ impl Transaction {
         let mut after = value.to_vec();
         after[offset..offset + bytes.len()].copy_from_slice(&bytes);
         if self.writes.contains_key(&object) {
-            self.put(object, &found, after);
-            return Ok(());
+            return self.put(object, &found, after);
         }
         let op = WriteOp::Patch {
             generation: found.generation,
             offset: offset as u32,
             bytes: Blob::from(bytes),
         };
-        self.write(object, op, Some(after.into()));
-        Ok(())
+        self.write(object, op, Some(after.into()))
     }
 
     fn delete(&mut self, object: ObjectId, tools: &mut Tools<'_>) -> Result<(), Stop> {
@@ -303,8 +311,7 @@ impl Transaction {
             return Ok(());
         }
         let generation = found.generation;
-        self.write(object, WriteOp::Delete { generation }, None);
-        Ok(())
+        self.write(object, WriteOp::Delete { generation }, None)
     }
 
     fn scan(&mut self, segment: SegmentId, tools: &mut Tools<'_>) -> Result<(), Stop> {
@@ -376,7 +383,7 @@ impl Transaction {
         for (number, object, sum) in [(from, &source, less), (to, &target, more)] {
             let value = tools.maker.value_of(sum, HEAD_BYTES);
             if tools.prng.percent(50) {
-                self.put(account(bank, number), object, value);
+                self.put(account(bank, number), object, value)?;
                 continue;
             }
             let op = WriteOp::Patch {
@@ -384,7 +391,7 @@ impl Transaction {
                 offset: 0,
                 bytes: Blob::from(value.as_slice()),
             };
-            self.write(account(bank, number), op, Some(value.into()));
+            self.write(account(bank, number), op, Some(value.into()))?;
         }
         Ok(())
     }
@@ -393,7 +400,7 @@ impl Transaction {
         let accounts = self.accounts(bank, tools)?;
         for (number, found) in (0..ACCOUNTS).zip(&accounts) {
             let value = tools.maker.value_of(BALANCE_FIRST, HEAD_BYTES);
-            self.put(account(bank, number), found, value);
+            self.put(account(bank, number), found, value)?;
         }
         Ok(())
     }
@@ -406,20 +413,26 @@ impl Transaction {
     ) -> Result<(), Stop> {
         let found = self.read(object, tools)?;
         let key = (object.page.segment, overflow.first);
-        if let Some(value) = tools.staged.get(&key) {
-            self.put_new(object, &found, NewValue::Staged(overflow), value.clone());
+        match tools.staged.get(&key) {
+            Some(value) => self.put_new(object, &found, NewValue::Staged(overflow), value.clone()),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Writes what an earlier transaction saw, without looking again.
-    fn blind(&mut self, action: &Action, object: ObjectId, tools: &mut Tools<'_>) {
+    fn blind(
+        &mut self,
+        action: &Action,
+        object: ObjectId,
+        tools: &mut Tools<'_>,
+    ) -> Result<(), Stop> {
         let Some(known) = tools.known.get(&object) else {
-            return;
+            return Ok(());
         };
         if self.writes.contains_key(&object) {
-            return;
+            return Ok(());
         }
+        self.reads.writes().map_err(ReadError::from)?;
         let generation = known.generation;
         let mut value = || {
             let bytes = tools
@@ -443,9 +456,9 @@ impl Transaction {
                     offset: offset as u32,
                     bytes: bytes.into(),
                 },
-                None => return,
+                None => return Ok(()),
             },
-            _ => return,
+            _ => return Ok(()),
         };
         self.operations += 1;
         // Of a write it knows what it will hold; of a patch not.
@@ -457,7 +470,7 @@ impl Transaction {
             }),
             WriteOp::Create { generation, value } | WriteOp::Write { generation, value } => {
                 let NewValue::Inline(blob) = value else {
-                    return;
+                    return Ok(());
                 };
                 Some(Object {
                     generation: *generation,
@@ -466,6 +479,7 @@ impl Transaction {
             }
         };
         self.writes.insert(object, Tentative { op, after });
+        Ok(())
     }
 
     /// The request to commit, with the evidence of its reads.

@@ -5,6 +5,7 @@
 //! m0 reads P.x          m0 writes P.x=b     m0 creates P.w=c    m0 deletes P.x
 //! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 gives up
 //! m0/b reads P.x        (another transaction of the same member; m0/B is of another session, too)
+//! m0/b only reads       (so it says, until it writes: it goes on as of before what changes)
 //! m0 fetches P          m0 evicts P         m0 watches s        m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
@@ -272,6 +273,10 @@ impl Teller {
             "writes" | "creates" | "deletes" | "patches" => {
                 self.write(name, transaction, verb, what);
             }
+            "only" => {
+                let program = self.village.node(name).program.as_mut();
+                program.expect("a member").only_reads(transaction);
+            }
             "commits" => self.village.commit(name, transaction, what == "strictly"),
             "gives" => {
                 let program = self.village.node(name).program.as_mut();
@@ -303,7 +308,9 @@ impl Teller {
             None => NewValue::Inline(names::bytes_of(value).into()),
         };
         let op = write_op(verb, generation, new, offset, value);
-        program.write(transaction, object, op);
+        if let Some(said) = program.write(transaction, object, op) {
+            self.village.say(&format!("    {name} {said}"));
+        }
     }
 
     fn call(&mut self, name: &str, verb: &str, what: &str) {

@@ -168,13 +168,20 @@ impl Program {
         }
     }
 
-    /// Writes, as nobody else sees yet.
-    pub(crate) fn write(&mut self, name: &str, object: ObjectId, op: WriteOp) {
-        let writes = &mut self.open(name).writes;
-        writes
-            .entry(object.page)
-            .or_default()
-            .insert(object.slot, op);
+    /// A transaction that goes on as of before what changes beneath it, until it writes (rule 5).
+    pub(crate) fn only_reads(&mut self, name: &str) {
+        self.open(name).reads.only_reads();
+    }
+
+    /// Writes, as nobody else sees yet; or says that it cannot.
+    pub(crate) fn write(&mut self, name: &str, object: ObjectId, op: WriteOp) -> Option<String> {
+        let transaction = self.open(name);
+        if let Err(why) = transaction.reads.writes() {
+            return Some(transaction.doom(why));
+        }
+        let of_page = transaction.writes.entry(object.page).or_default();
+        of_page.insert(object.slot, op);
+        None
     }
 
     /// Forgets a transaction.
@@ -295,6 +302,10 @@ impl Transaction {
         let why = match why {
             Doomed::Changed(p) => format!("doomed: what it read on {} has changed", place(p)),
             Doomed::Newer(p) => format!("doomed: {} is newer than its evidence", place(p)),
+            Doomed::Behind(p) => format!(
+                "doomed: what it read on {} has changed, and it would write",
+                place(p)
+            ),
             Doomed::Outrun(_) => String::from("doomed: outrun"),
         };
         self.ended = Some(why.clone());

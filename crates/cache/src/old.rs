@@ -1,0 +1,224 @@
+//! Old images: pages as they were before their last few changes, for transactions that only
+//! read (rule 5). They are kept while a running one may ask for them, up to a limit; whoever
+//! finds none is doomed, so nothing depends on their being kept.
+
+use crate::home::Home;
+use crate::limits::{OLD_PER_PAGE_MAX, OLD_SWEEP_BYTES_MIN, PAGE_OVERHEAD_BYTES};
+use crate::table::Table;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use thorp_core::ids::Position;
+use thorp_core::image::Image;
+use thorp_core::planted::{self, Bug};
+
+/// A page as it was: right from the image's version on.
+#[derive(Clone)]
+struct Old {
+    image: Image,
+    /// The last position at which the cache stood before the page was changed.
+    last: Position,
+}
+
+/// The old images of a home, as readers see them.
+pub(crate) struct OldImages {
+    /// By page key; of each page the oldest first.
+    pages: Table<u64, Arc<[Old]>>,
+    readers: Mutex<Vec<Weak<Standpoint>>>,
+}
+
+impl OldImages {
+    pub(crate) fn new() -> Self {
+        OldImages {
+            pages: Table::new(),
+            readers: Mutex::default(),
+        }
+    }
+
+    /// A page as of a position at which the cache once stood, if that is kept.
+    pub(crate) fn find(&self, page: u64, at: Position) -> Option<Image> {
+        let is_right = |old: &&Old| {
+            let ended = old.last < at && !planted::is(Bug::OldImageAfterItsEnd);
+            old.image.version() <= at && !ended
+        };
+        let find = |olds: &Arc<[Old]>| olds.iter().find(is_right).map(|old| old.image.clone());
+        self.pages.with(&page, find).flatten()
+    }
+
+    /// Where a reader is going to say where it stands.
+    pub(crate) fn enter(&self) -> Arc<Standpoint> {
+        let standpoint = Arc::new(Standpoint(AtomicU64::new(NOWHERE)));
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.push(Arc::downgrade(&standpoint));
+        standpoint
+    }
+
+    fn look_for_readers(&self) -> Needs {
+        let mut needs = Needs::default();
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.retain(|reader| {
+            let Some(reader) = reader.upgrade() else {
+                return false;
+            };
+            needs.add(reader.0.load(Ordering::Relaxed));
+            true
+        });
+        needs
+    }
+
+    /// Adds an old image. The bytes of the one that had to go for it, if one had to.
+    fn keep(&self, page: u64, old: Old) -> usize {
+        let known = self.pages.with(&page, Arc::clone);
+        let known = known.as_deref().unwrap_or_default();
+        let gone = known.len().saturating_sub(OLD_PER_PAGE_MAX - 1);
+        let freed = known[..gone].iter().map(|old| charge(&old.image)).sum();
+        let olds = known[gone..].iter().cloned().chain([old]).collect();
+        self.pages.insert(page, olds, |_| ());
+        freed
+    }
+
+    /// Lets an old image go, if it is there; its bytes.
+    fn let_go(&self, page: u64, version: Position) -> usize {
+        let Some(known) = self.pages.with(&page, Arc::clone) else {
+            return 0;
+        };
+        let (gone, left): (Vec<Old>, Vec<Old>) = known
+            .iter()
+            .cloned()
+            .partition(|old| old.image.version() == version);
+        match left.is_empty() {
+            true => self.pages.remove(&page, |_| ()),
+            false => self.pages.insert(page, left.into(), |_| ()),
+        };
+        gone.iter().map(|old| charge(&old.image)).sum()
+    }
+}
+
+/// Where a running transaction stands at a home. It is there for the writer, who lets go of what
+/// nobody can ask for: it may see it late.
+#[repr(align(64))]
+pub(crate) struct Standpoint(AtomicU64);
+
+const NOWHERE: u64 = u64::MAX;
+
+impl Standpoint {
+    /// It goes on with the stream: what it reads is as of here, or later.
+    pub(crate) fn go_on(&self, at: Position) {
+        self.0.store(at.0 << 1, Ordering::Relaxed);
+    }
+
+    /// It stays here.
+    pub(crate) fn stay(&self, at: Position) {
+        self.0.store(at.0 << 1 | 1, Ordering::Relaxed);
+    }
+
+    /// It asks for no old image.
+    pub(crate) fn leave(&self) {
+        self.0.store(NOWHERE, Ordering::Relaxed);
+    }
+}
+
+/// As of which positions pages may be asked for.
+#[derive(Default)]
+struct Needs {
+    /// From here on.
+    from: Option<Position>,
+    /// And these.
+    at: Vec<Position>,
+}
+
+impl Needs {
+    fn add(&mut self, standpoint: u64) {
+        let at = Position(standpoint >> 1);
+        if standpoint == NOWHERE {
+            return;
+        }
+        match standpoint & 1 {
+            0 => self.from = Some(self.from.map_or(at, |from| from.min(at))),
+            _ => self.at.push(at),
+        }
+    }
+
+    fn include(&self, entry: &Entry) -> bool {
+        let asked = |at: &Position| entry.version <= *at && *at <= entry.last;
+        self.from.is_some_and(|from| from <= entry.last) || self.at.iter().any(asked)
+    }
+}
+
+/// What the writer knows of an old image.
+struct Entry {
+    page: u64,
+    version: Position,
+    last: Position,
+}
+
+/// The old images of a home in the order in which they were kept, for the writer.
+#[derive(Default)]
+pub(crate) struct OldQueue {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    sweep_above: usize,
+}
+
+impl OldQueue {
+    /// Bytes of all old images of this home.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// A page is about to be changed: keeps it as it was up to `last`. It stays at least until
+    /// [`OldQueue::let_go`] is called next: who begins meanwhile is seen by then.
+    pub(crate) fn keep(&mut self, home: &Home, page: u64, last: Position) {
+        // Own values that are not delivered belong to no position.
+        let image = home.pages.with(&page, |cached| {
+            let image = cached.own.is_none().then_some(&cached.image);
+            image.filter(|image| image.version() <= last).cloned()
+        });
+        let Some(image) = image.flatten() else {
+            return;
+        };
+        let version = image.version();
+        self.bytes += charge(&image);
+        self.bytes -= home.old.keep(page, Old { image, last });
+        self.entries.push_back(Entry {
+            page,
+            version,
+            last,
+        });
+    }
+
+    /// Lets go of what nobody can ask for: at the front each time, everywhere when there is much.
+    pub(crate) fn let_go(&mut self, home: &Home) {
+        if self.entries.is_empty() {
+            return;
+        }
+        let needs = home.old.look_for_readers();
+        while self.entries.front().is_some_and(|old| !needs.include(old)) {
+            self.give_up_oldest(home);
+        }
+        if self.bytes > self.sweep_above {
+            let bytes = &mut self.bytes;
+            self.entries.retain(|old| {
+                let is_needed = needs.include(old);
+                if !is_needed {
+                    *bytes -= home.old.let_go(old.page, old.version);
+                }
+                is_needed
+            });
+            self.sweep_above = OLD_SWEEP_BYTES_MIN.max(self.bytes.saturating_mul(2));
+        }
+    }
+
+    /// Gives up the oldest, though somebody may ask for it. False: there is none.
+    pub(crate) fn give_up_oldest(&mut self, home: &Home) -> bool {
+        let Some(old) = self.entries.pop_front() else {
+            return false;
+        };
+        self.bytes -= home.old.let_go(old.page, old.version);
+        true
+    }
+}
+
+fn charge(image: &Image) -> usize {
+    image.bytes().len() + PAGE_OVERHEAD_BYTES
+}
