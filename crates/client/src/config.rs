@@ -211,7 +211,8 @@ impl Session {
     }
 
     /// Past this time without a word from the home, transactions that only read fail with
-    /// [`HomeUnreachable`](crate::ErrorKind::HomeUnreachable).
+    /// [`HomeUnreachable`](crate::ErrorKind::HomeUnreachable). So old may be what is read behind a change, too, when the
+    /// transaction ends; else it is a [`Conflict`](crate::ErrorKind::Conflict).
     pub fn max_staleness(mut self, staleness: Duration) -> Self {
         self.max_staleness = staleness;
         self

@@ -347,6 +347,8 @@ impl Member {
         link.counters.fill(&mut stats);
         stats.cached_reads = totals.reads;
         stats.misses = totals.misses;
+        (stats.old_images, stats.behind) = (totals.old_images, totals.behind);
+        stats.doomed = totals.doomed;
         stats.cached_pages = link.cache.pages() as u64;
         stats.cached_bytes = link.cache.bytes() as u64;
         let ahead = link.ahead.fate();

@@ -31,6 +31,14 @@ pub struct Stats {
     pub commits: u64,
     /// Of those, the ones that only read and asked nobody.
     pub free_commits: u64,
+    /// Pages shown as they had been before others changed them, to transactions that only read (of transactions that have
+    /// ended).
+    pub old_images: u64,
+    /// Transactions that only read, as far as they went, and went on as of before a change to what they had read. Each of
+    /// them would have been doomed.
+    pub behind: u64,
+    /// Transactions that were found doomed here, because what they read had changed; the home refuses others.
+    pub doomed: u64,
     /// Transactions that ended because what they read had changed.
     pub conflicts: u64,
     /// Transactions given up by the program, or that failed otherwise.
@@ -79,6 +87,9 @@ impl Stats {
             ahead_wasted: self.ahead_wasted.saturating_sub(earlier.ahead_wasted),
             commits: self.commits.saturating_sub(earlier.commits),
             free_commits: self.free_commits.saturating_sub(earlier.free_commits),
+            old_images: self.old_images.saturating_sub(earlier.old_images),
+            behind: self.behind.saturating_sub(earlier.behind),
+            doomed: self.doomed.saturating_sub(earlier.doomed),
             conflicts: self.conflicts.saturating_sub(earlier.conflicts),
             aborts: self.aborts.saturating_sub(earlier.aborts),
             unknown_outcomes: self

@@ -287,9 +287,11 @@ fn a_commit_that_died_with_the_home_is_run_again_and_counts_once() {
 fn what_was_read_before_a_restart_is_right_unless_it_has_changed() {
     let s = scene(impatient());
     let mut tx = s.anna.begin(impatient());
-    let mut stale = s.anna.begin(impatient());
+    let [mut stale, mut writer] = [(); 2].map(|()| s.anna.begin(impatient()));
     tx.read(&s.cached).unwrap();
-    stale.read(&s.cached).unwrap();
+    let was = stale.read(&s.cached).unwrap().to_vec();
+    writer.read(&s.cached).unwrap();
+    writer.create(&s.notes, "beside").unwrap();
     s.stop();
     s.village.start();
     eventually("the home is back", || reached(&s.anna));
@@ -302,7 +304,13 @@ fn what_was_read_before_a_restart_is_right_unless_it_has_changed() {
         let read = |tx: &mut thorp_client::Transaction| tx.read(&s.cached).map(|v| v == b"new");
         s.anna.transact(read).unwrap_or(false)
     });
-    assert_eq!(kind(stale.commit()), ErrorKind::Conflict);
+    assert_eq!(kind(writer.commit()), ErrorKind::Conflict);
+    // Who only reads stands where the old stream ended.
+    assert_eq!(stale.read(&s.cached).unwrap(), was);
+    let mut newest = s.anna.begin(impatient());
+    assert_eq!(newest.read(&s.cached).unwrap(), b"new");
+    let at = |tx: thorp_client::Transaction| tx.commit().unwrap().position;
+    assert!(at(stale) < at(newest));
 }
 
 #[test]

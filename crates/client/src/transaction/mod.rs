@@ -37,6 +37,10 @@ use writes::Writes;
 /// All methods fail with [`Conflict`](crate::ErrorKind::Conflict) once the transaction is known to be hopeless. Where
 /// [`Member::transact`] does what you want, it is the shorter way: it runs the transaction again.
 ///
+/// While it only reads, what others change beneath it is no conflict: it goes on with what was there before, as long as the
+/// cache keeps that, and commits as of then (its session's [`max_staleness`](Session::max_staleness) is the limit). Its first
+/// write comes too late then, and is a conflict; the next attempt of [`Member::transact`] knows that it writes.
+///
 /// ```no_run
 /// # use thorp_client::{Member, Result, Session};
 /// # fn example(member: &Member) -> Result<()> {
@@ -56,6 +60,8 @@ pub struct Transaction {
     /// Where its program had been when it began: it stands no lower (rule 5).
     floor: Stamp,
     reads: ReadSet,
+    /// It writes, or an earlier try did: what changes beneath it dooms it.
+    is_writer: bool,
     writes: Writes,
     /// Large objects that were read, put together.
     large: HashMap<ObjectAt, Vec<u8>>,
@@ -71,9 +77,10 @@ impl Transaction {
     pub(crate) fn begin(member: Member, session: Session) -> Self {
         let link = Arc::clone(member.link());
         let (reads, floor) = link.begin();
-        Transaction {
+        let mut transaction = Transaction {
             floor,
             reads,
+            is_writer: false,
             link,
             member,
             session,
@@ -83,7 +90,9 @@ impl Transaction {
             has_waited: false,
             in_doubt: false,
             ending: None,
-        }
+        };
+        transaction.begin_reading();
+        transaction
     }
 
     /// Gives up: nothing has happened. Dropping does the same.
@@ -98,12 +107,28 @@ impl Transaction {
         self.end(Ending::Conflict);
         self.ending = None;
         self.floor = self.link.floor();
+        self.begin_reading();
+    }
+
+    /// Until it writes it reads on as of before what changes beneath it (rule 5). If an earlier try wrote, this one will, and
+    /// had better hear at once that it is in vain; so will one that its homes validate.
+    fn begin_reading(&mut self) {
+        if !self.is_writer && !self.session.strict {
+            self.reads.only_reads();
+        }
+    }
+
+    /// It writes from now on; too late if it has read on behind a change.
+    fn begin_writing(&mut self) -> Result<()> {
+        self.is_writer = true;
+        self.reads.writes().map_err(|doomed| self.doomed(doomed))
     }
 
     /// Whether what was read is no longer so. What a program concluded from it need not be true either.
     pub(crate) fn is_doomed(&mut self) -> bool {
         let mut homes = self.homes.all().iter();
-        homes.any(|home| self.reads.evidence(&self.link.cache, *home).is_err())
+        let is_doomed = homes.any(|home| self.reads.evidence(&self.link.cache, *home).is_err());
+        is_doomed || self.reads.behind().is_some()
     }
 
     /// Ends the transaction, once.

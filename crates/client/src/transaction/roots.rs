@@ -39,6 +39,7 @@ impl Transaction {
         name: &str,
         reference: Option<Reference>,
     ) -> Result<()> {
+        self.begin_writing()?;
         let known = self.all_roots(segment).await?;
         let is_first = known.is_none();
         let mut roots = known.unwrap_or_default();

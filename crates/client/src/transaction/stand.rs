@@ -6,7 +6,7 @@ use crate::link::Told;
 use crate::{Committed, Error, Result};
 use std::time::{Duration, Instant};
 use thorp_cache::Doomed;
-use thorp_core::ids::{HomeId, Position, Stamp};
+use thorp_core::ids::{Position, Stamp};
 use thorp_core::limits::WATERMARK_WAIT_MS;
 use thorp_core::message::Request;
 use thorp_core::snapshot::{self, Lagging, Sight};
@@ -76,8 +76,8 @@ impl Transaction {
             Standing::Lags(lagging) => lagging,
         };
         // Evidence that stands still hears of no promise.
-        if lagging.homes.iter().any(|home| self.is_frozen(*home)) {
-            return Ok(None);
+        if lagging.homes.iter().any(|home| self.reads.is_frozen(*home)) {
+            return self.to_be_validated();
         }
         let due = due.min(Instant::now() + WATERMARK_WAIT);
         let at_least = lagging.stamp;
@@ -86,7 +86,7 @@ impl Transaction {
             self.link.ask_call(home, request, due)
         });
         let Ok(asked) = asked.collect::<Result<Vec<_>>>() else {
-            return Ok(None);
+            return self.to_be_validated();
         };
         for wait in asked {
             // What it promised came before the answer, like every promise.
@@ -94,15 +94,18 @@ impl Transaction {
                 return Err(Error::closed());
             }
         }
-        Ok(match self.stand()? {
-            Standing::At(committed) => Some(committed),
-            Standing::Lags(_) => None,
-        })
+        match self.stand()? {
+            Standing::At(committed) => Ok(Some(committed)),
+            Standing::Lags(_) => self.to_be_validated(),
+        }
     }
 
-    fn is_frozen(&self, home: HomeId) -> bool {
-        let cache = &self.link.cache;
-        self.reads.heard(cache, home) != cache.heard(home)
+    /// What has read on behind a change stands there or nowhere.
+    fn to_be_validated(&self) -> Result<Option<Committed>> {
+        match self.reads.behind() {
+            Some(changed) => Err(self.doomed(Doomed::Changed(changed))),
+            None => Ok(None),
+        }
     }
 }
 

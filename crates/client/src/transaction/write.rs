@@ -44,6 +44,7 @@ impl Transaction {
         offset: u64,
         bytes: &[u8],
     ) -> Result<()> {
+        self.begin_writing()?;
         let whole = Reference {
             offset: 0,
             ..*reference
@@ -157,6 +158,7 @@ impl Transaction {
     /// What this transaction did to an object that is to be replaced or deleted.
     fn own(&mut self, reference: &Reference) -> Result<Option<&mut Own>> {
         self.enter(reference.home)?;
+        self.begin_writing()?;
         if reference.offset != 0 {
             return Err(Error::invalid(
                 "a whole object is replaced or deleted, and the reference points into one: use patch",
@@ -183,6 +185,7 @@ impl Transaction {
         bytes: Vec<u8>,
     ) -> Result<Result<Reference, Vec<u8>>> {
         self.enter(ground.home)?;
+        self.begin_writing()?;
         check_size(bytes.len())?;
         let in_page = match bytes.len() {
             0..=INLINE_VALUE_BYTES_MAX => bytes.len(),
