@@ -108,7 +108,11 @@ impl Changes {
             let read = object.slot == WHOLE || slots.contains(object.slot);
             let excused = is_shown_before_its_place(object) && is_named(position);
             if read && *position > evidence && !excused {
-                return Verdict::Changed(*object);
+                // Of a page that is gone one of the slots that were read is told: there is none with that number.
+                let ended = object.slot == WHOLE;
+                let slot = slots.iter().next().filter(|_| ended);
+                let slot = slot.unwrap_or(if ended { Slot(0) } else { object.slot });
+                return Verdict::Changed(ObjectId { page, slot });
             }
         }
         if evidence < self.floor {
@@ -146,6 +150,21 @@ mod tests {
         assert_eq!(judge(object(3), &[]), Verdict::Changed(object(3)));
         // A scan that began before it has not seen the page that was added (trap 12).
         assert_eq!(judge(extent, &[Position(7)]), Verdict::Changed(extent));
+    }
+
+    #[test]
+    fn of_a_page_that_is_gone_a_slot_is_told_that_was_read() {
+        let mut changes = Changes::new(Position(0), 10);
+        let page = object(0).page;
+        changes.note_page(page, Position(7));
+        let judge =
+            |slots: &SlotSet, named: &[Position]| changes.judge(page, slots, Position(6), named);
+        let read = SlotSet::of(Slot(3));
+        assert_eq!(judge(&read, &[]), Verdict::Changed(object(3)));
+        // Its writer sees that in the stream, like everybody else.
+        assert_eq!(judge(&read, &[Position(7)]), Verdict::Changed(object(3)));
+        let all = judge(&SlotSet::ALL, &[]);
+        assert_eq!(all, Verdict::Changed(object(0)));
     }
 
     fn object(slot: u16) -> ObjectId {
