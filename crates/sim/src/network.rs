@@ -314,7 +314,9 @@ impl World {
             return;
         };
         if end == End::Child {
-            edge.beside.clear();
+            // Some of what travels beside the stream is lost, some arrives before the end does.
+            edge.beside
+                .retain(|number, _| share >> (number % 64) & 1 == 1);
         }
         let lane = edge.lane(end);
         lane.lose_from(share as usize % (lane.len() + 1));
