@@ -4,6 +4,8 @@
 mod error;
 mod file;
 mod parts;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use error::ConfigError;

@@ -20,15 +20,15 @@ pub(super) fn check(config: &HomeConfigFile, is_new: bool) -> Result<(), ServerE
     Err(ServerError::NoIdentity { dir, name })
 }
 
-/// The id of the home in a store; a new one if the store is new (decision 4).
-pub(super) fn of(config: &HomeConfigFile, store: &Store) -> Result<HomeId, ServerError> {
+/// The id of the home in a store; none if the store is new.
+pub(super) fn known(config: &HomeConfigFile, store: &Store) -> Result<Option<HomeId>, ServerError> {
     let (dir, wanted) = (config.store_dir()?, config.name()?.to_owned());
     let failed = |error| ServerError::Records {
         dir: dir.clone(),
         error,
     };
     let Some(record) = store.get(Table::Meta, HOME_KEY).map_err(failed)? else {
-        return fresh();
+        return Ok(None);
     };
     let known: HomeRecord = records::decode(Table::Meta, HOME_KEY, &record).map_err(failed)?;
     if !records::is_known_format(known.format) {
@@ -42,11 +42,11 @@ pub(super) fn of(config: &HomeConfigFile, store: &Store) -> Result<HomeId, Serve
         let found = known.name;
         return Err(ServerError::OtherHome { dir, found, wanted });
     }
-    Ok(known.home)
+    Ok(Some(known.home))
 }
 
-/// Zero is left for *none*.
-fn fresh() -> Result<HomeId, ServerError> {
+/// A new home's id (decision 4). Zero is left for *none*.
+pub(super) fn fresh() -> Result<HomeId, ServerError> {
     loop {
         let mut bytes = [0; 4];
         random(&mut bytes)?;

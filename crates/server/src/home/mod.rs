@@ -73,16 +73,17 @@ impl HomeServer {
         config.check()?;
         let config = Arc::new(config);
         let (name, node) = (config.name()?, fresh_node()?);
-        let is_new = !config.store_dir()?.exists();
-        if is_new {
+        if !config.store_dir()?.exists() {
             // A new home that cannot be one leaves nothing behind.
-            identity::check(&config, is_new)?;
+            identity::check(&config, true)?;
             can_listen(&config.listen, config.http).await?;
         }
         // First of all: whoever has the store is the home.
         let disk = Arc::new(Disk::open(&config)?);
-        let home = identity::of(&config, disk.store())?;
-        identity::check(&config, is_new)?;
+        let known = identity::known(&config, disk.store())?;
+        // One that did not come far the first time is new as well.
+        identity::check(&config, known.is_none())?;
+        let home = known.map_or_else(identity::fresh, Ok)?;
         let identity = Identity::open_or_create(config.identity_dir()?, name)?;
         let plate = Nameplate {
             role: "home",

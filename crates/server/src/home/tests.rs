@@ -54,6 +54,22 @@ async fn a_broken_engine_is_opened_again_and_the_limit_that_was_set_stays() {
 }
 
 #[tokio::test]
+async fn a_home_that_did_not_come_far_the_first_time_begins_again() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Disk::open(&config(&dir)).unwrap());
+    let server = HomeServer::start(config(&dir)).await.unwrap();
+    assert!(dir.path().join("identity").exists());
+    server.run(std::future::ready(())).await;
+    // Without its certificates it is another's, or has lost them.
+    std::fs::rename(dir.path().join("identity"), dir.path().join("away")).unwrap();
+    let refused = HomeServer::start(config(&dir)).await.map(drop);
+    assert!(
+        matches!(refused, Err(ServerError::NoIdentity { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_home_that_is_halted_opens_again_on_the_same_store() {
     let dir = tempfile::tempdir().unwrap();
     let server = HomeServer::start(config(&dir)).await.unwrap();
@@ -104,7 +120,10 @@ async fn the_id_is_chosen_once_and_is_durable_before_the_home_ends() {
     server.run(std::future::ready(())).await;
     let disk = Disk::open(&config(&dir)).unwrap();
     assert!(disk.get(Table::Meta, HOME_KEY).unwrap().is_some());
-    assert_eq!(identity::of(&config(&dir), disk.store()).unwrap(), home);
+    assert_eq!(
+        identity::known(&config(&dir), disk.store()).unwrap(),
+        Some(home)
+    );
 }
 
 #[tokio::test]
