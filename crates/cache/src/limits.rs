@@ -35,6 +35,12 @@ pub const OLD_PER_PAGE_MAX: usize = 64;
 /// behind others that are.
 pub(crate) const OLD_SWEEP_BYTES_MIN: usize = 1 << 18;
 
+/// Transactions at a home, at least, before it is looked for those that have gone.
+pub(crate) const READERS_SWEEP_MIN: usize = 64;
+
+/// Old images that had to go out of turn, at least, before their places in the queue are given up.
+pub(crate) const LOST_ENTRIES_MIN: usize = 256;
+
 /// Pages whose room a read set keeps for the transaction after it.
 pub(crate) const PAGES_KEPT_ROOM: usize = 4096;
 

@@ -3,7 +3,9 @@
 //! finds none is doomed, so nothing depends on their being kept.
 
 use crate::home::Home;
-use crate::limits::{OLD_PER_PAGE_MAX, OLD_SWEEP_BYTES_MIN, PAGE_OVERHEAD_BYTES};
+use crate::limits::{
+    LOST_ENTRIES_MIN, OLD_PER_PAGE_MAX, OLD_SWEEP_BYTES_MIN, PAGE_OVERHEAD_BYTES, READERS_SWEEP_MIN,
+};
 use crate::table::Table;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +26,25 @@ struct Old {
 pub(crate) struct OldImages {
     /// By page key; of each page the oldest first.
     pages: Table<u64, Arc<[Old]>>,
-    readers: Mutex<Vec<Weak<Standpoint>>>,
+    readers: Mutex<Readers>,
+}
+
+/// Those who said that they are going to say where they stand.
+#[derive(Default)]
+struct Readers {
+    known: Vec<Weak<Standpoint>>,
+    /// How many there are when it is looked for those that have gone.
+    sweep_at: usize,
+}
+
+impl Readers {
+    fn enter(&mut self, reader: Weak<Standpoint>) {
+        if self.known.len() >= self.sweep_at {
+            self.known.retain(|known| known.strong_count() > 0);
+            self.sweep_at = READERS_SWEEP_MIN.max(2 * self.known.len());
+        }
+        self.known.push(reader);
+    }
 }
 
 impl OldImages {
@@ -49,14 +69,14 @@ impl OldImages {
     pub(crate) fn enter(&self) -> Arc<Standpoint> {
         let standpoint = Arc::new(Standpoint(AtomicU64::new(NOWHERE)));
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        readers.push(Arc::downgrade(&standpoint));
+        readers.enter(Arc::downgrade(&standpoint));
         standpoint
     }
 
     fn look_for_readers(&self) -> Needs {
         let mut needs = Needs::default();
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        readers.retain(|reader| {
+        readers.known.retain(|reader| {
             let Some(reader) = reader.upgrade() else {
                 return false;
             };
@@ -66,15 +86,29 @@ impl OldImages {
         needs
     }
 
-    /// Adds an old image. The bytes of the one that had to go for it, if one had to.
-    fn keep(&self, page: u64, old: Old) -> usize {
+    /// Adds an old image. The bytes of the one that had to go for it, if one had to: the oldest, and rather
+    /// one that nobody needs.
+    fn keep(&self, page: u64, old: Old, needs: &Needs) -> Option<usize> {
         let known = self.pages.with(&page, Arc::clone);
         let known = known.as_deref().unwrap_or_default();
-        let gone = known.len().saturating_sub(OLD_PER_PAGE_MAX - 1);
-        let freed = known[..gone].iter().map(|old| charge(&old.image)).sum();
-        let olds = known[gone..].iter().cloned().chain([old]).collect();
+        let spare = || {
+            known
+                .iter()
+                .position(|old| !needs.include(old.image.version(), old.last))
+        };
+        let gone = (known.len() >= OLD_PER_PAGE_MAX).then(|| spare().unwrap_or(0));
+        let left = known
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| Some(*index) != gone);
+        let olds = left.map(|(_, old)| old.clone()).chain([old]).collect();
         self.pages.insert(page, olds, |_| ());
-        freed
+        gone.map(|gone| charge(&known[gone].image))
+    }
+
+    fn has(&self, page: u64, version: Position) -> bool {
+        let is_it = |olds: &Arc<[Old]>| olds.iter().any(|old| old.image.version() == version);
+        self.pages.with(&page, is_it).unwrap_or(false)
     }
 
     /// Lets an old image go, if it is there; its bytes.
@@ -139,9 +173,10 @@ impl Needs {
         }
     }
 
-    fn include(&self, entry: &Entry) -> bool {
-        let asked = |at: &Position| entry.version <= *at && *at <= entry.last;
-        self.from.is_some_and(|from| from <= entry.last) || self.at.iter().any(asked)
+    /// Whether somebody may ask for what was so from `version` to `last`.
+    fn include(&self, version: Position, last: Position) -> bool {
+        let asked = |at: &Position| version <= *at && *at <= last;
+        self.from.is_some_and(|from| from <= last) || self.at.iter().any(asked)
     }
 }
 
@@ -156,6 +191,10 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct OldQueue {
     entries: VecDeque<Entry>,
+    /// Entries whose image had to go because there were too many of one page.
+    lost: usize,
+    /// What was needed when it was looked last.
+    needs: Needs,
     bytes: usize,
     sweep_above: usize,
 }
@@ -179,12 +218,20 @@ impl OldQueue {
         };
         let version = image.version();
         self.bytes += charge(&image);
-        self.bytes -= home.old.keep(page, Old { image, last });
+        if let Some(freed) = home.old.keep(page, Old { image, last }, &self.needs) {
+            self.bytes -= freed;
+            self.lost += 1;
+        }
         self.entries.push_back(Entry {
             page,
             version,
             last,
         });
+        if self.lost > LOST_ENTRIES_MIN.max(self.entries.len() / 2) {
+            self.entries
+                .retain(|old| home.old.has(old.page, old.version));
+            self.lost = 0;
+        }
     }
 
     /// Lets go of what nobody can ask for: at the front each time, everywhere when there is much.
@@ -193,20 +240,21 @@ impl OldQueue {
             return;
         }
         let needs = home.old.look_for_readers();
-        while self.entries.front().is_some_and(|old| !needs.include(old)) {
+        let is_needed = |old: &Entry| needs.include(old.version, old.last);
+        while self.entries.front().is_some_and(|old| !is_needed(old)) {
             self.give_up_oldest(home);
         }
         if self.bytes > self.sweep_above {
             let bytes = &mut self.bytes;
             self.entries.retain(|old| {
-                let is_needed = needs.include(old);
-                if !is_needed {
+                if !is_needed(old) {
                     *bytes -= home.old.let_go(old.page, old.version);
                 }
-                is_needed
+                is_needed(old)
             });
             self.sweep_above = OLD_SWEEP_BYTES_MIN.max(self.bytes.saturating_mul(2));
         }
+        self.needs = needs;
     }
 
     /// Gives up the oldest, though somebody may ask for it. False: there is none.
@@ -214,11 +262,79 @@ impl OldQueue {
         let Some(old) = self.entries.pop_front() else {
             return false;
         };
-        self.bytes -= home.old.let_go(old.page, old.version);
+        let freed = home.old.let_go(old.page, old.version);
+        if freed == 0 {
+            self.lost = self.lost.saturating_sub(1);
+        }
+        self.bytes -= freed;
         true
     }
 }
 
 fn charge(image: &Image) -> usize {
     image.bytes().len() + PAGE_OVERHEAD_BYTES
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::home::Cached;
+    use crate::mark::Mark;
+    use thorp_core::ids::{HomeId, Millis, PageId, Place, Stamp};
+    use thorp_core::image::ImageEdit;
+
+    fn home_with(page: u64, version: u64) -> Home {
+        let first = Mark {
+            turn: 1,
+            settled: 0,
+            position: Position(version),
+            watermark: Stamp::default(),
+            heard: Millis(0),
+            gaps: 0,
+        };
+        let home = Home::new(8, first);
+        change(&home, page, version);
+        home
+    }
+
+    fn change(home: &Home, page: u64, version: u64) {
+        let place = Place {
+            home: HomeId(1),
+            page: PageId::new(1, 1),
+        };
+        let image = ImageEdit::default().finish(Position(version), Stamp::default());
+        let cached = Cached::new((image, None), 0, Clock::default().sit(place), true);
+        home.pages.insert(page, cached, |_| ());
+    }
+
+    #[test]
+    fn however_often_a_page_changes_the_queue_is_short() {
+        let home = home_with(1, 10);
+        let reader = home.old.enter();
+        reader.go_on(Position(10));
+        let mut queue = OldQueue::default();
+        for version in 11..20_000 {
+            queue.let_go(&home);
+            queue.keep(&home, 1, Position(version - 1));
+            change(&home, 1, version);
+            let most = OLD_PER_PAGE_MAX + LOST_ENTRIES_MIN + 1;
+            assert!(queue.entries.len() <= most, "{}", queue.entries.len());
+        }
+        drop(reader);
+        queue.let_go(&home);
+        assert_eq!((queue.entries.len(), queue.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn of_those_who_have_gone_few_are_known() {
+        let home = home_with(1, 10);
+        let here = home.old.enter();
+        for _ in 0..10 * READERS_SWEEP_MIN {
+            drop(home.old.enter());
+        }
+        let readers = home.old.readers.lock().unwrap();
+        assert!(readers.known.len() <= READERS_SWEEP_MIN);
+        drop(here);
+    }
 }

@@ -273,6 +273,20 @@ fn of_one_page_only_so_many_are_kept() {
 }
 
 #[test]
+fn what_a_reader_that_stands_still_needs_goes_last() {
+    let cache = two_pages();
+    let mut set = reader(&cache);
+    cache.publish(&changes(11, 1, &[0], &[1, 101, 102]));
+    assert_eq!(read(&mut set, &cache, 1, 1), Ok(101));
+    assert_eq!(evidence(&mut set, &cache), Ok(10));
+    for position in 12..12 + 3 * OLD_PER_PAGE_MAX as u64 {
+        cache.publish(&changes(position, 2, &[0], &[position, 201, 202]));
+    }
+    assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    assert_eq!(evidence(&mut set, &cache), Ok(10));
+}
+
+#[test]
 fn the_outrun_stand_where_they_looked_last() {
     let cache = two_pages();
     let mut set = reader(&cache);

@@ -146,6 +146,9 @@ pub const REFETCHES_MAX: usize = 32;
 /// Messages kept for a page that is on its way (rule 9).
 pub const KEPT_CHANGES_MAX: usize = 256;
 
+/// Bytes of values in them: some pages. Who would have to keep more asks again, to be answered in the stream.
+pub const KEPT_CHANGE_BYTES_MAX: usize = 64 << 10;
+
 /// Helpers tried for one request before the parent answers in its stream (rule 9).
 pub const HELPER_TRIES_MAX: u32 = 2;
 

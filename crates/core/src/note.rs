@@ -110,6 +110,8 @@ notes! {
     PeerImageTaken,
     /// Rule 9: a home sent its own image beside its stream.
     ImageBeside,
+    /// Rule 9: the stream overtook an image that came beside it, and made holes in it.
+    ImageOvertaken,
     /// Rule 9: an image waited until the stream had come as far.
     PeerImageWaited,
     /// Rule 9: an image of another attempt was dropped.

@@ -256,14 +256,15 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
     }
 }
 
-/// What needs a village that is hardly ever drawn: a story catches it, and only there it is looked for. A site below a
-/// site has to turn to a third one, whose stream is slower, just as a member comes from behind both.
-const TOO_RARE: &[Bug] = &[Bug::WordFromBehindPassed];
+/// What only its story catches, and only there it is looked for. `WordFromBehindPassed` needs a village that is hardly ever drawn: a site
+/// below a site has to turn to a third one, whose stream is slower, just as a member comes from behind both. `ColdPagesHoldTheLog` keeps the
+/// log as long as it may be, and no checker calls that wrong.
+const STORIES_ONLY: &[Bug] = &[Bug::WordFromBehindPassed, Bug::ColdPagesHoldTheLog];
 
 fn catch_all(only: Option<Bug>, first: u64, seeds_max: u64, jobs: u64) -> ExitCode {
     let mut missed = Vec::new();
     for bug in Bug::ALL.iter().copied() {
-        if only.map_or(TOO_RARE.contains(&bug), |only| only != bug) {
+        if only.map_or(STORIES_ONLY.contains(&bug), |only| only != bug) {
             continue;
         }
         let begun = Instant::now();

@@ -24,6 +24,8 @@ impl World {
             let Some(resident) = &node.resident else {
                 return Ok(None);
             };
+            let floors = resident.sessions.iter().map(|other| other.stamp_floor);
+            session.hear_from_neighbours(floors);
             let context = world.context(no, session.home);
             session.go_on(&resident.cache, &context).map(Some)
         })

@@ -75,6 +75,8 @@ pub struct HomePlan {
     pub log_trim_max: u64,
     /// Pages of a removed segment deleted by one batch.
     pub pages_removed_max: u32,
+    /// How far its wall clock is ahead of the true time from the beginning, in milliseconds.
+    pub wall_ms_ahead: u64,
 }
 
 /// The least that a change in the MOB is charged, in bytes.
@@ -173,6 +175,15 @@ const FAR_AWAY_US: u64 = FETCH_RETRY_MS * 1000 * 11 / 20;
 /// Thousandths by which a monotone clock goes wrong, at most: a twentieth, where real ones do a tenth of a thousandth.
 const MONO_PER_MILLE_MAX: u64 = 50;
 
+/// Pages of the shared segment, where there are many: more than a report may have under way, if each is a piece of it.
+const WIDE_PAGES_MAX: u64 = 48;
+
+/// Of a thousand times between transactions, those at which a segment is made, where this is done all the time.
+const PASSING_PER_MILLE_MAX: u64 = 150;
+
+/// Milliseconds by which the clocks of homes differ, at most: three times what a home reserves (rule 12).
+const WALL_APART_MS_MAX: u64 = 30_000;
+
 impl Village {
     /// Draws the village of a seed.
     pub fn draw(prng: &mut Prng) -> Self {
@@ -221,6 +232,23 @@ impl Village {
         .with_reports(prng)
         .with_alive(prng)
         .with_clocks(prng)
+        .with_extremes(prng)
+    }
+
+    /// Some villages have much of one thing, which others hardly have: what takes two of them at once is met as well.
+    fn with_extremes(mut self, prng: &mut Prng) -> Self {
+        if prng.percent(8) {
+            self.habits.pages = prng.range(8, WIDE_PAGES_MAX) as u32;
+        }
+        if prng.percent(8) {
+            self.habits.passing = prng.range(30, PASSING_PER_MILLE_MAX);
+        }
+        if self.homes.len() > 1 && prng.percent(20) {
+            for home in &mut self.homes {
+                home.wall_ms_ahead = prng.below(WALL_APART_MS_MAX);
+            }
+        }
+        self
     }
 
     /// In a third of the villages no two monotone clocks go alike.
@@ -325,6 +353,7 @@ fn draw_home(prng: &mut Prng) -> HomePlan {
         sync_ms_max: small_or(1, 40, 5) as u64,
         log_trim_max: small_or(1, 20, 4_096) as u64,
         pages_removed_max: small_or(8, 40, 1_024) as u32,
+        wall_ms_ahead: 0,
     }
 }
 

@@ -93,6 +93,10 @@ const LIVENESS_ROUND_TRIPS: u64 = 100;
 /// Simulated milliseconds until a village at rest is quiet.
 const QUIET_MS: u64 = 8_000;
 
+/// Round trips until it is, too. Where an answer takes longer than anybody waits, a site asks again, the site above it
+/// does for that, and its answer is that to a third try.
+const QUIET_ROUND_TRIPS: u64 = 5;
+
 impl World {
     /// The village of a seed, at the beginning of time.
     pub fn new(seed: u64, options: Options) -> Checked<Self> {
@@ -142,7 +146,8 @@ impl World {
             let home = HomeId(index as u32 + 1);
             self.truths.insert(home, Truth::default());
             let others = all_homes.iter().copied().filter(|no| no.0 != index);
-            self.add_node(NodeKind::Home, index, others.collect(), Some((home, disk)));
+            let no = self.add_node(NodeKind::Home, index, others.collect(), Some((home, disk)));
+            self.node(no).wall_ms_ahead = self.village.homes[index].wall_ms_ahead as i64;
         }
         for index in 0..sites {
             let above = self.village.sites[index].above;
@@ -433,7 +438,7 @@ impl World {
             );
             self.next()?;
         }
-        self.run_for(QUIET_MS + 2 * self.round_trip_ms())?;
+        self.run_for(QUIET_MS + QUIET_ROUND_TRIPS * self.round_trip_ms())?;
         self.finish_batches()
     }
 

@@ -62,6 +62,9 @@ impl Children {
             self.sort_change(change, news.values, origin, &mut steps, out);
         }
         for (edge, Told { changes, .. }) in steps {
+            if let Some(child) = self.by_edge.get_mut(&edge) {
+                child.told = news.position;
+            }
             let commit = origin.filter(|(e, _)| *e == edge).map(|(_, id)| id);
             let step = Step {
                 home: self.home,
@@ -148,8 +151,9 @@ impl Children {
     }
 
     /// Tells every child that nothing more concerns it up to a position.
-    pub fn heartbeat(&self, position: Position, watermark: Stamp, out: &mut Out) {
-        for edge in self.by_edge.keys() {
+    pub fn heartbeat(&mut self, position: Position, watermark: Stamp, out: &mut Out) {
+        for (edge, child) in &mut self.by_edge {
+            child.told = position;
             out.down(
                 *edge,
                 Down::Heartbeat {
@@ -159,6 +163,33 @@ impl Children {
                 },
             );
         }
+    }
+
+    /// An image that comes beside the stream is as of no later than here. A child that nothing concerned for a
+    /// while would have to wait for a heartbeat before it may show that (rule 9).
+    pub fn tell_position(
+        &mut self,
+        edge: EdgeId,
+        position: Position,
+        watermark: Stamp,
+        out: &mut Out,
+    ) {
+        let child = self.by_edge.get_mut(&edge);
+        let Some(child) = child.filter(|child| child.told < position) else {
+            return;
+        };
+        child.told = position;
+        out.down(
+            edge,
+            Down::Step(Step {
+                home: self.home,
+                position,
+                stamp: Stamp::default(),
+                watermark,
+                commit: None,
+                changes: Vec::new(),
+            }),
+        );
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Child {
     pub epoch: Epoch,
     /// How far it has acknowledged.
     pub acked: Position,
+    /// How far it was told, at least.
+    told: Position,
     no: ChildNo,
     entries: EntryNo,
     watches: BTreeSet<SegmentId>,
@@ -117,6 +119,7 @@ impl Children {
                 node: peer.node,
                 epoch: self.next_epoch,
                 acked: at.0,
+                told: at.0,
                 no,
                 entries: EntryNo(0),
                 watches: BTreeSet::new(),

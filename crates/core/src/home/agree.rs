@@ -226,7 +226,9 @@ impl Home {
         self.may_ask_again(&question);
         let Question { home, commit, .. } = question;
         let in_doubt = self.votes.get(commit).map(|v| v.state == State::InDoubt);
+        let asks_on = result.is_ok() && self.votes.has_time_again(home, now.mono);
         match result {
+            Err(CallError::Busy) => self.votes.turned_away(commit, home),
             Ok(Response::Voted(stamp)) => {
                 if let Some(decision) = self.votes.voted(commit, home, stamp) {
                     out.note(Note::InDoubtResolved);
@@ -249,6 +251,9 @@ impl Home {
             }
             // It is asked again.
             _ => {}
+        }
+        if asks_on {
+            self.ask_others(now, out);
         }
     }
 

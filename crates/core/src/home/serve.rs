@@ -111,13 +111,16 @@ impl Home {
 
     /// An image that the stream may overtake, and that may overtake it: its label says where it belongs (rule 9).
     fn tell_beside(
-        &self,
+        &mut self,
         page: PageId,
         waiter: Waiter,
         entry: EntryNo,
         image: Image,
         out: &mut Out,
     ) {
+        let promised = self.promised();
+        self.children
+            .tell_position(waiter.edge, self.durable, promised, out);
         let Some(child) = self.children.get(waiter.edge) else {
             return;
         };

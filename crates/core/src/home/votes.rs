@@ -35,6 +35,8 @@ pub(super) struct Vote {
     pub(super) ask_at: Millis,
     /// Other homes that were asked and have not answered.
     pub(super) asked: BTreeSet<HomeId>,
+    /// Other homes that had too much to do to answer.
+    turned_away: BTreeSet<HomeId>,
     /// What other homes are known to have voted for.
     votes: BTreeMap<HomeId, Stamp>,
     /// Homes that are known to have heard the outcome.
@@ -66,6 +68,7 @@ impl Vote {
             since: now,
             ask_at: now.plus(IN_DOUBT_MS),
             asked: BTreeSet::new(),
+            turned_away: BTreeSet::new(),
             votes: BTreeMap::new(),
             heard: BTreeSet::new(),
         }
@@ -220,6 +223,25 @@ impl Votes {
             }
         }
         Some(vote.store())
+    }
+
+    /// Another home has too much to do to answer.
+    pub(super) fn turned_away(&mut self, commit: CommitId, home: HomeId) {
+        if let Some(vote) = self.by_commit.get_mut(&commit) {
+            vote.turned_away.insert(home);
+        }
+    }
+
+    /// Another home answers: what it had too much to do for may be asked again at once. True if there is any.
+    pub(super) fn has_time_again(&mut self, home: HomeId, now: Millis) -> bool {
+        let mut any = false;
+        for vote in self.by_commit.values_mut() {
+            if vote.turned_away.remove(&home) {
+                vote.ask_at = now;
+                any = true;
+            }
+        }
+        any
     }
 
     /// Notes another home's vote; the decision, if no other is missing.

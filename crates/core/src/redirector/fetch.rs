@@ -4,12 +4,12 @@
 use super::Proxy;
 use crate::change::PageChange;
 use crate::door::Out;
-use crate::ids::{Attempt, EdgeId, EntryNo, Millis, PageId, Stamp};
+use crate::ids::{Attempt, EdgeId, EntryNo, Millis, PageId};
 use crate::limits::{
     FETCHES_AHEAD_PER_CHILD_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX,
     PEER_FETCH_MS_MAX,
 };
-use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Step, Up};
+use crate::message::{Down, FetchAnswer, FetchRefusal, PeerImage, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::upstream::{Fetched, Want};
@@ -160,13 +160,13 @@ impl Proxy {
         if tries > HELPER_TRIES_MAX || !self.may_redirect(waiter.edge) {
             return false;
         }
-        let (requester, epoch, acked) = (child.node, child.epoch, child.acked);
+        let (requester, epoch) = (child.node, child.epoch);
         let Some(entry) = self.children.enter(waiter.edge, page, false) else {
             return false;
         };
-        if acked < self.up.position {
-            self.tell_position(waiter.edge, out);
-        }
+        let (position, watermark) = (self.up.position, self.up.watermark);
+        self.children
+            .tell_position(waiter.edge, position, watermark, out);
         asked.push(helper);
         out.note(Note::Redirected);
         out.down(
@@ -191,22 +191,6 @@ impl Proxy {
         };
         self.redirecting.insert((requester, page), redirecting);
         true
-    }
-
-    /// A helper answers as of no later than here; a requester that heard nothing
-    /// for a while would have to wait for a heartbeat before it may show that.
-    fn tell_position(&self, requester: EdgeId, out: &mut Out) {
-        out.down(
-            requester,
-            Down::Step(Step {
-                home: self.up.home,
-                position: self.up.position,
-                stamp: Stamp::default(),
-                watermark: self.up.watermark,
-                commit: None,
-                changes: Vec::new(),
-            }),
-        );
     }
 
     /// A helper's answer: passed on to the requester, or another try.

@@ -20,7 +20,7 @@ impl Proxy {
     /// for now, before they do; it comes into this node's memory, or to whoever asks meanwhile.
     pub(super) fn refetch(&mut self, now: Millis, invalidated: &[PageId], out: &mut Out) {
         for page in invalidated {
-            // What is on its way is answered in the stream, behind this step.
+            // What is on its way is answered behind this step, or brought up to it when it comes.
             if self.up.is_fetching(*page) {
                 continue;
             }

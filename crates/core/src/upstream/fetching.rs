@@ -6,7 +6,7 @@ use crate::change::{self, PageChange, PageSlots};
 use crate::door::Out;
 use crate::ids::{Attempt, EntryNo, Millis, PageId, Position, Stamp};
 use crate::image::Image;
-use crate::limits::{FETCH_RETRY_MS, PEER_FETCH_MS_MAX};
+use crate::limits::{FETCH_RETRY_MS, FETCHES_MAX, KEPT_CHANGE_BYTES_MAX, PEER_FETCH_MS_MAX};
 use crate::message::{FetchAnswer, FetchRefusal, PeerImage, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -29,6 +29,8 @@ pub(super) struct Fetching<W> {
     entry: EntryNo,
     /// Stream messages of the page since it was asked for.
     kept: Vec<(Position, Stamp, PageChange)>,
+    /// Bytes of them.
+    kept_bytes: usize,
     /// An image that may not be shown yet.
     arrived: Option<Arrived>,
 }
@@ -122,7 +124,7 @@ impl<W> Upstream<W> {
     }
 
     fn ask_first(&mut self, page: PageId, want: Want, waiting: Vec<W>, now: Millis, out: &mut Out) {
-        let peers = self.answers_beside();
+        let peers = self.answers_beside() && !self.overtaken.remove(&page);
         self.fetching.insert(
             page,
             Fetching {
@@ -135,6 +137,7 @@ impl<W> Upstream<W> {
                 waiting,
                 entry: EntryNo(0),
                 kept: Vec::new(),
+                kept_bytes: 0,
                 arrived: None,
             },
         );
@@ -165,6 +168,7 @@ impl<W> Upstream<W> {
         fetching.peers = peers;
         fetching.was_ahead = fetching.want.ahead;
         fetching.kept.clear();
+        fetching.kept_bytes = 0;
         if let Some(dropped) = fetching.arrived.take() {
             fetching.entry = fetching.entry.max(dropped.entry);
         }
@@ -202,7 +206,9 @@ impl<W> Upstream<W> {
             if !fetching.peers && fetching.arrived.is_none() {
                 continue;
             }
-            if fetching.kept.len() >= self.kept_changes_max {
+            fetching.kept_bytes += change.bytes();
+            let is_too_much = fetching.kept_bytes > KEPT_CHANGE_BYTES_MAX;
+            if is_too_much || fetching.kept.len() >= self.kept_changes_max {
                 overflowed.push(change.page);
                 continue;
             }
@@ -337,13 +343,18 @@ impl<W> Upstream<W> {
         if early && !planted::is(Bug::LabelIgnored) {
             return None;
         }
-        let entry = arrived.entry;
+        let (entry, was_complete) = (arrived.entry, arrived.image.is_complete());
         let Some(image) = brought_up(arrived, &fetching.kept) else {
             // The page was invalidated as a whole meanwhile: nobody is entered for it now.
             self.ask_again(page, false, now, out);
             return None;
         };
         out.note(Note::PeerImageTaken);
+        // Where it changes faster than images come, the next one would be overtaken, too.
+        if was_complete && !image.is_complete() && self.overtaken.len() < FETCHES_MAX {
+            out.note(Note::ImageOvertaken);
+            self.overtaken.insert(page);
+        }
         let fetching = self.fetching.remove(&page)?;
         Some(Fetched {
             page,

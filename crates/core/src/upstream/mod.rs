@@ -11,7 +11,7 @@ use crate::limits::KEPT_CHANGES_MAX;
 use crate::message::{Down, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use fetching::Fetching;
@@ -52,6 +52,8 @@ pub struct Upstream<W> {
     pub kept_changes_max: usize,
     fetching: BTreeMap<PageId, Fetching<W>>,
     attempts: Attempt,
+    /// Pages whose image, which came beside the stream, the stream has overtaken: see [`Upstream::take_arrived`].
+    overtaken: BTreeSet<PageId>,
     /// Entries at the parent whose images were dropped, of pages that are not on
     /// their way: see [`Upstream::take_strays`].
     strays: Vec<(PageId, EntryNo)>,
@@ -81,6 +83,7 @@ impl<W> Upstream<W> {
             kept_changes_max: KEPT_CHANGES_MAX,
             fetching: BTreeMap::new(),
             attempts: Attempt(0),
+            overtaken: BTreeSet::new(),
             strays: Vec::new(),
             unheard: BTreeMap::new(),
         }
@@ -106,6 +109,7 @@ impl<W> Upstream<W> {
         self.go_on();
         // Entries ended with the old epoch.
         self.strays.clear();
+        self.overtaken.clear();
         self.ask_all_again(now, out);
     }
 

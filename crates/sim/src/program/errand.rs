@@ -13,6 +13,9 @@ use thorp_core::image::Overflow;
 use thorp_core::limits::OVERFLOW_CHUNK_BYTES;
 use thorp_core::message::{CallError, Request, Response};
 
+/// Names of segments that come and go, sometimes two at once.
+const PASSING: [&str; 2] = ["passing", "fleeting"];
+
 /// Something that a session asks of the home besides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Errand {
@@ -129,7 +132,7 @@ impl Session {
         let request = match &errand {
             Errand::Plaza => open("plaza"),
             Errand::Bank => open("bank"),
-            Errand::Passing => open("passing"),
+            Errand::Passing => open(PASSING[self.prng.index(PASSING.len())]),
             Errand::Remove(segment) => Request::Remove { segment: *segment },
             Errand::Reserve(segment) => Request::Reserve { segment: *segment },
             Errand::Register => Request::Register,

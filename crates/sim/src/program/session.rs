@@ -30,6 +30,9 @@ pub const PROGRESS_MIN: u64 = 3;
 /// Microseconds that a transaction waits for another one, at most.
 const PAIRING_US_MAX: u64 = 400_000;
 
+/// Of a hundred times between transactions, those at which a session goes on where its neighbours are.
+const HEARS_PERCENT: u64 = 15;
+
 /// What a session knows of an object from an earlier transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
@@ -172,6 +175,14 @@ impl Session {
             earlier: None,
             tokens: u64::from(number) << 32,
             visits: 0,
+        }
+    }
+
+    /// Between transactions it now and then takes up a program's work where the other sessions of the
+    /// program have got to, also at other homes: it stands no earlier than they.
+    pub fn hear_from_neighbours(&mut self, floors: impl Iterator<Item = Stamp>) {
+        if matches!(self.phase, Phase::Resting) && self.prng.percent(HEARS_PERCENT) {
+            self.stamp_floor = floors.fold(self.stamp_floor, Stamp::max);
         }
     }
 
