@@ -3,6 +3,7 @@
 CARGO ?= cargo
 SEEDS ?= 20000
 FIRST ?= 1
+BUG_SEEDS ?= 10000
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 ROUNDS ?= 50
@@ -85,8 +86,8 @@ campaign: ## A long one, kept in target/: goes on where it stopped: make campaig
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS) \
 		--shard $(SHARD) --tree "$$tree" --keep target/campaign.jsonl
 
-bugs: ## Every planted bug is caught, and after how many seeds
-	$(CARGO) run --profile sim -p thorp-sim -- bugs
+bugs: ## Every planted bug is caught, and after how many seeds: make bugs BUG_SEEDS=10000
+	$(CARGO) run --profile sim -p thorp-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)
 
 fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz and a nightly toolchain)
 	cd fuzz && $(CARGO) +nightly fuzz run codec -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096

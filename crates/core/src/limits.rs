@@ -149,6 +149,9 @@ pub const KEPT_CHANGES_MAX: usize = 256;
 /// Bytes of values in them: some pages. Who would have to keep more asks again, to be answered in the stream.
 pub const KEPT_CHANGE_BYTES_MAX: usize = 64 << 10;
 
+/// Pages whose image was overtaken by the stream, remembered until they are asked for again (rule 9).
+pub const OVERTAKEN_MAX: usize = 256;
+
 /// Helpers tried for one request before the parent answers in its stream (rule 9).
 pub const HELPER_TRIES_MAX: u32 = 2;
 

@@ -176,7 +176,7 @@ const FAR_AWAY_US: u64 = FETCH_RETRY_MS * 1000 * 11 / 20;
 const MONO_PER_MILLE_MAX: u64 = 50;
 
 /// Pages of the shared segment, where there are many: more than a report may have under way, if each is a piece of it.
-const WIDE_PAGES_MAX: u64 = 48;
+const WIDE_PAGES_MAX: u64 = 80;
 
 /// Of a thousand times between transactions, those at which a segment is made, where this is done all the time.
 const PASSING_PER_MILLE_MAX: u64 = 150;
@@ -237,8 +237,9 @@ impl Village {
 
     /// Some villages have much of one thing, which others hardly have: what takes two of them at once is met as well.
     fn with_extremes(mut self, prng: &mut Prng) -> Self {
-        if prng.percent(8) {
+        if prng.percent(10) {
             self.habits.pages = prng.range(8, WIDE_PAGES_MAX) as u32;
+            self.report_pages_max = [1, self.report_pages_max][prng.index(2)];
         }
         if prng.percent(8) {
             self.habits.passing = prng.range(30, PASSING_PER_MILLE_MAX);

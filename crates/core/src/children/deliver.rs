@@ -41,7 +41,7 @@ pub enum Values {
 
 /// What one child is told, and bytes of values in it that it asked for.
 #[derive(Debug, Default)]
-struct Told {
+struct ChildNews {
     changes: Vec<PageChange>,
     updates: usize,
 }
@@ -50,20 +50,20 @@ impl Children {
     /// Tells a position: to every child what concerns it, as ONE step (rule 1).
     /// The child that the commit came from is told without values: it kept them.
     pub fn deliver(&mut self, news: News, out: &mut Out) {
-        let mut steps: BTreeMap<EdgeId, Told> = BTreeMap::new();
+        let mut steps: BTreeMap<EdgeId, ChildNews> = BTreeMap::new();
         let origin = news
             .origin
             .filter(|(edge, _)| self.by_edge.contains_key(edge));
         if let Some((edge, _)) = origin {
-            steps.insert(edge, Told::default());
+            steps.insert(edge, ChildNews::default());
         }
         for change in &news.changes {
             let origin = origin.map(|(edge, _)| edge);
             self.sort_change(change, news.values, origin, &mut steps, out);
         }
-        for (edge, Told { changes, .. }) in steps {
+        for (edge, ChildNews { changes, .. }) in steps {
             if let Some(child) = self.by_edge.get_mut(&edge) {
-                child.told = news.position;
+                child.told = child.told.max(news.position);
             }
             let commit = origin.filter(|(e, _)| *e == edge).map(|(_, id)| id);
             let step = Step {
@@ -83,7 +83,7 @@ impl Children {
         change: &PageChange,
         values: Values,
         origin: Option<EdgeId>,
-        steps: &mut BTreeMap<EdgeId, Told>,
+        steps: &mut BTreeMap<EdgeId, ChildNews>,
         out: &mut Out,
     ) {
         let page = change.page;
@@ -153,7 +153,7 @@ impl Children {
     /// Tells every child that nothing more concerns it up to a position.
     pub fn heartbeat(&mut self, position: Position, watermark: Stamp, out: &mut Out) {
         for (edge, child) in &mut self.by_edge {
-            child.told = position;
+            child.told = child.told.max(position);
             out.down(
                 *edge,
                 Down::Heartbeat {

@@ -163,11 +163,7 @@ impl Home {
             return;
         };
         vote.ask_at = now.mono.plus(IN_DOUBT_RETRY_MS);
-        let ask: Vec<Participant> = match vote.state {
-            State::InDoubt => vote.others().collect(),
-            State::Decided(_) => Vec::new(),
-            State::Ended(_) => vote.unheard().collect(),
-        };
+        let ask: Vec<Participant> = vote.wanted().collect();
         let is_over = !vote.holds_locks() && ask.is_empty();
         if is_over && !planted::is(Bug::VoteKept) {
             // This home was the last one to hear, and has asked for it itself.
@@ -190,6 +186,7 @@ impl Home {
             return;
         }
         vote.asked.insert(other.home);
+        self.votes.note_asked(commit, other.home);
         out.note(Note::InDoubtAsked);
         self.questions += 1;
         let call = CallId {
@@ -226,7 +223,7 @@ impl Home {
         self.may_ask_again(&question);
         let Question { home, commit, .. } = question;
         let in_doubt = self.votes.get(commit).map(|v| v.state == State::InDoubt);
-        let asks_on = result.is_ok() && self.votes.has_time_again(home, now.mono);
+        let has_time = result.is_ok();
         match result {
             Err(CallError::Busy) => self.votes.turned_away(commit, home),
             Ok(Response::Voted(stamp)) => {
@@ -252,8 +249,12 @@ impl Home {
             // It is asked again.
             _ => {}
         }
-        if asks_on {
-            self.ask_others(now, out);
+        let asked_again = match has_time {
+            true => self.votes.take_turned_away(home),
+            false => Vec::new(),
+        };
+        for (commit, other) in asked_again {
+            self.ask_other(other, commit, out);
         }
     }
 

@@ -35,8 +35,6 @@ pub(super) struct Vote {
     pub(super) ask_at: Millis,
     /// Other homes that were asked and have not answered.
     pub(super) asked: BTreeSet<HomeId>,
-    /// Other homes that had too much to do to answer.
-    turned_away: BTreeSet<HomeId>,
     /// What other homes are known to have voted for.
     votes: BTreeMap<HomeId, Stamp>,
     /// Homes that are known to have heard the outcome.
@@ -68,7 +66,6 @@ impl Vote {
             since: now,
             ask_at: now.plus(IN_DOUBT_MS),
             asked: BTreeSet::new(),
-            turned_away: BTreeSet::new(),
             votes: BTreeMap::new(),
             heard: BTreeSet::new(),
         }
@@ -96,6 +93,15 @@ impl Vote {
     pub(super) fn unheard(&self) -> impl Iterator<Item = Participant> + '_ {
         self.others()
             .filter(|other| !self.heard.contains(&other.home))
+    }
+
+    /// Homes whose answer is wanted.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = Participant> + '_ {
+        self.others().filter(|other| match self.state {
+            State::InDoubt => true,
+            State::Decided(_) => false,
+            State::Ended(_) => !self.heard.contains(&other.home),
+        })
     }
 
     /// The operation that logs it, with both sets.
@@ -145,6 +151,8 @@ pub(super) struct Votes {
     open_bytes: usize,
     /// The same, by the pages where they hold them.
     locked: BTreeMap<PageId, BTreeSet<CommitId>>,
+    /// Those of which another home was asked, and had too much to do to answer.
+    turned_away: BTreeMap<HomeId, BTreeSet<CommitId>>,
 }
 
 impl Votes {
@@ -225,23 +233,32 @@ impl Votes {
         Some(vote.store())
     }
 
-    /// Another home has too much to do to answer.
-    pub(super) fn turned_away(&mut self, commit: CommitId, home: HomeId) {
-        if let Some(vote) = self.by_commit.get_mut(&commit) {
-            vote.turned_away.insert(home);
+    /// Another home is asked, or need not be asked any more.
+    pub(super) fn note_asked(&mut self, commit: CommitId, home: HomeId) {
+        if let Some(commits) = self.turned_away.get_mut(&home) {
+            commits.remove(&commit);
         }
     }
 
-    /// Another home answers: what it had too much to do for may be asked again at once. True if there is any.
-    pub(super) fn has_time_again(&mut self, home: HomeId, now: Millis) -> bool {
-        let mut any = false;
-        for vote in self.by_commit.values_mut() {
-            if vote.turned_away.remove(&home) {
-                vote.ask_at = now;
-                any = true;
-            }
+    /// Another home has too much to do to answer.
+    pub(super) fn turned_away(&mut self, commit: CommitId, home: HomeId) {
+        if self.by_commit.contains_key(&commit) {
+            self.turned_away.entry(home).or_default().insert(commit);
         }
-        any
+    }
+
+    /// What another home had too much to do for, and is asked again now: twice as much as it has just answered.
+    pub(super) fn take_turned_away(&mut self, home: HomeId) -> Vec<(CommitId, Participant)> {
+        let Some(commits) = self.turned_away.get_mut(&home) else {
+            return Vec::new();
+        };
+        let taken = [commits.pop_first(), commits.pop_first()];
+        let asked = taken.into_iter().flatten().filter_map(|commit| {
+            let mut wanted = self.by_commit.get(&commit)?.wanted();
+            let other = wanted.find(|other| other.home == home)?;
+            Some((commit, other))
+        });
+        asked.collect()
     }
 
     /// Notes another home's vote; the decision, if no other is missing.
@@ -272,6 +289,9 @@ impl Votes {
         let vote = self.by_commit.get(&commit);
         vote.filter(|vote| !vote.holds_locks())?;
         let vote = self.by_commit.remove(&commit)?;
+        for other in vote.others() {
+            self.note_asked(commit, other.home);
+        }
         Some(records::delete(Table::Meta, vote.key()))
     }
 

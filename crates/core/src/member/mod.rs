@@ -229,6 +229,7 @@ impl Member {
         alloc::vec![
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
+            ("overtaken", homes.clone().map(|at| at.up.overtaken()).sum()),
             ("watches", homes.clone().map(|at| at.watches.len()).sum()),
             ("waiting", homes.map(AtHome::waiting).sum()),
             ("reported", self.reported()),

@@ -271,6 +271,7 @@ impl Redirector {
             ),
             ("image_bytes", homes.clone().map(|p| p.images.bytes()).sum()),
             ("fetches", homes.clone().map(|p| p.up.fetches()).sum()),
+            ("overtaken", homes.clone().map(|p| p.up.overtaken()).sum()),
             (
                 "waiting",
                 homes.clone().map(|p| p.up.waiting().count()).sum()

@@ -6,7 +6,7 @@ use crate::change::{self, PageChange, PageSlots};
 use crate::door::Out;
 use crate::ids::{Attempt, EntryNo, Millis, PageId, Position, Stamp};
 use crate::image::Image;
-use crate::limits::{FETCH_RETRY_MS, FETCHES_MAX, KEPT_CHANGE_BYTES_MAX, PEER_FETCH_MS_MAX};
+use crate::limits::{FETCH_RETRY_MS, KEPT_CHANGE_BYTES_MAX, OVERTAKEN_MAX, PEER_FETCH_MS_MAX};
 use crate::message::{FetchAnswer, FetchRefusal, PeerImage, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -350,10 +350,9 @@ impl<W> Upstream<W> {
             return None;
         };
         out.note(Note::PeerImageTaken);
-        // Where it changes faster than images come, the next one would be overtaken, too.
-        if was_complete && !image.is_complete() && self.overtaken.len() < FETCHES_MAX {
+        if was_complete && !image.is_complete() && !self.helpers {
             out.note(Note::ImageOvertaken);
-            self.overtaken.insert(page);
+            self.note_overtaken(page);
         }
         let fetching = self.fetching.remove(&page)?;
         Some(Fetched {
@@ -362,6 +361,19 @@ impl<W> Upstream<W> {
             result: Ok(image),
             waiting: fetching.waiting,
         })
+    }
+
+    /// Where a page changes faster than images come over a wide area, the next one would be overtaken, too.
+    fn note_overtaken(&mut self, page: PageId) {
+        if self.overtaken.len() >= OVERTAKEN_MAX {
+            self.overtaken.pop_first();
+        }
+        self.overtaken.insert(page);
+    }
+
+    /// How many pages are asked for in the stream, next time.
+    pub fn overtaken(&self) -> usize {
+        self.overtaken.len()
     }
 
     /// Asks again for what takes too long: a lost helper costs one try.
@@ -424,4 +436,73 @@ fn brought_up(arrived: &Arrived, kept: &[(Position, Stamp, PageChange)]) -> Opti
         image = change::apply(&image, change, *position, *stamp)?;
     }
     Some(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::{Blob, SlotChange};
+    use crate::door::Effect;
+    use crate::ids::{EdgeId, Epoch, Generation, HomeId, Slot};
+    use crate::message::Message;
+    use alloc::vec;
+
+    const NOW: Millis = Millis(0);
+
+    fn asking(page: PageId) -> Upstream<()> {
+        let mut up = Upstream::new(HomeId(1));
+        up.images_beside = true;
+        let at = (Position(10), Stamp::default(), NOW);
+        up.begin(EdgeId(1), Epoch(1), at, false, NOW, &mut Out::new());
+        up.ask(page, Want::default(), (), NOW, &mut Out::new());
+        up
+    }
+
+    /// A change whose value has so many bytes, told at a position; what is asked for then, and how.
+    fn told(up: &mut Upstream<()>, page: PageId, position: u64, bytes: usize) -> Vec<bool> {
+        let value = SlotChange::Value {
+            generation: Generation(1),
+            bytes: Blob::from(vec![0; bytes]),
+        };
+        let change = PageChange {
+            page,
+            slots: PageSlots::Some(vec![(Slot(0), value)]),
+        };
+        let mut out = Out::new();
+        let stamp = Stamp::default();
+        up.keep(Position(position), stamp, &[change], NOW, &mut out);
+        let effects = out.effects.into_iter();
+        let peers = effects.filter_map(|effect| match effect {
+            Effect::Send(_, Message::Up(Up::Fetch { peers, .. })) => Some(peers),
+            _ => None,
+        });
+        peers.collect()
+    }
+
+    #[test]
+    fn no_more_bytes_are_kept_than_may_be_and_then_it_is_asked_for_in_the_stream() {
+        let page = PageId::new(1, 1);
+        let mut up = asking(page);
+        let part = KEPT_CHANGE_BYTES_MAX / 4;
+        for position in 11..15 {
+            assert_eq!(told(&mut up, page, position, part), []);
+        }
+        assert_eq!(told(&mut up, page, 15, part), [false]);
+        // The answer comes in the stream: nothing has to be kept.
+        for position in 16..30 {
+            assert_eq!(told(&mut up, page, position, part), []);
+        }
+        assert!(up.fetching[&page].kept.is_empty());
+        assert_eq!(up.fetching[&page].kept_bytes, 0);
+    }
+
+    #[test]
+    fn few_of_those_that_were_overtaken_are_remembered() {
+        let mut up = asking(PageId::new(1, 1));
+        for number in 0..3 * OVERTAKEN_MAX as u32 {
+            up.note_overtaken(PageId::new(2, number));
+        }
+        assert_eq!(up.overtaken(), OVERTAKEN_MAX);
+        assert!(!up.overtaken.contains(&PageId::new(2, 0)));
+    }
 }

@@ -52,7 +52,7 @@ pub struct Upstream<W> {
     pub kept_changes_max: usize,
     fetching: BTreeMap<PageId, Fetching<W>>,
     attempts: Attempt,
-    /// Pages whose image, which came beside the stream, the stream has overtaken: see [`Upstream::take_arrived`].
+    /// Pages whose image, which came beside the stream, the stream has overtaken: they are asked for in it next.
     overtaken: BTreeSet<PageId>,
     /// Entries at the parent whose images were dropped, of pages that are not on
     /// their way: see [`Upstream::take_strays`].

@@ -7,7 +7,7 @@ use crate::world::World;
 use thorp_core::ids::NodeKind;
 use thorp_core::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
-    REFETCHES_MAX, UPWARD_BYTES_MAX, WATCHES_PER_CHILD_MAX,
+    OVERTAKEN_MAX, REFETCHES_MAX, UPWARD_BYTES_MAX, WATCHES_PER_CHILD_MAX,
 };
 
 /// Looks at the sizes of a node's tables.
@@ -52,6 +52,7 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
         (NodeKind::Redirector, "upward_bytes") => Some(homes * 2 * UPWARD_BYTES_MAX),
         (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
+        (NodeKind::Member | NodeKind::Redirector, "overtaken") => Some(homes * OVERTAKEN_MAX),
         (NodeKind::Member, "fetches") => Some(homes * FETCHES_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
         // The program's own calls, one to register and one for each outcome.
