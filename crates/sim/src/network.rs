@@ -4,6 +4,7 @@ use crate::checks;
 use crate::failure::{Checked, Failure, demand};
 use crate::link::{Edge, Item, Lane};
 use crate::time::{At, End, Event, Local, NodeNo};
+use crate::village::Delay;
 use crate::world::World;
 use std::collections::BTreeMap;
 use thorp_core::codec;
@@ -36,11 +37,7 @@ impl World {
     pub fn connect(&mut self, child: NodeNo, parent: NodeNo) -> EdgeId {
         self.last_edge = self.last_edge.next();
         let id = self.last_edge;
-        let delay = if self.nodes[parent.0].kind == NodeKind::Home {
-            self.village.far
-        } else {
-            self.village.near
-        };
+        let delay = self.usual_delay(parent);
         let mut edge = Edge {
             child,
             parent,
@@ -59,6 +56,14 @@ impl World {
         self.plan_arrival(id, End::Parent, up);
         self.plan_arrival(id, End::Child, down);
         id
+    }
+
+    /// How long the way to a parent is.
+    pub fn usual_delay(&self, parent: NodeNo) -> Delay {
+        match self.nodes[parent.0].kind {
+            NodeKind::Home => self.village.far,
+            _ => self.village.near,
+        }
     }
 
     fn redial(&mut self, child: NodeNo, parent: NodeNo) {

@@ -176,7 +176,7 @@ const FAR_AWAY_US: u64 = FETCH_RETRY_MS * 1000 * 11 / 20;
 const MONO_PER_MILLE_MAX: u64 = 50;
 
 /// Pages of the shared segment, where there are many: more than a report may have under way, if each is a piece of it.
-const WIDE_PAGES_MAX: u64 = 80;
+const WIDE_PAGES_MAX: u64 = 48;
 
 /// Of a thousand times between transactions, those at which a segment is made, where this is done all the time.
 const PASSING_PER_MILLE_MAX: u64 = 150;

@@ -90,6 +90,9 @@ const LIVENESS_MS_MAX: u64 = 60_000;
 /// of it again after a conflict.
 const LIVENESS_ROUND_TRIPS: u64 = 100;
 
+/// Where there are many pages a transaction over all of them waits for each.
+const LIVENESS_ROUND_TRIPS_A_PAGE: u64 = 15;
+
 /// Simulated milliseconds until a village at rest is quiet.
 const QUIET_MS: u64 = 8_000;
 
@@ -453,7 +456,9 @@ impl World {
     }
 
     fn liveness_ms_max(&self) -> u64 {
-        LIVENESS_MS_MAX + LIVENESS_ROUND_TRIPS * self.round_trip_ms()
+        let pages = u64::from(self.village.habits.pages);
+        let round_trips = LIVENESS_ROUND_TRIPS.max(LIVENESS_ROUND_TRIPS_A_PAGE * pages);
+        LIVENESS_MS_MAX + round_trips * self.round_trip_ms()
     }
 
     /// Milliseconds that a home's answer takes at least.

@@ -71,15 +71,8 @@ impl World {
         let Some(edge) = self.edges.get_mut(&id) else {
             return false;
         };
-        let before = edge.delay_us;
-        edge.delay_us = before.max(delay_us);
-        self.relieve_in(
-            ms,
-            Relief::Link {
-                edge: id,
-                delay_us: before,
-            },
-        );
+        edge.delay_us = edge.delay_us.max(delay_us);
+        self.relieve_in(ms, Relief::Link(id));
         true
     }
 

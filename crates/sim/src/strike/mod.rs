@@ -14,13 +14,8 @@ use thorp_core::ids::{EdgeId, NodeKind};
 /// A fault that lasts, to be taken back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Relief {
-    /// A connection is as quick as before.
-    Link {
-        /// Which.
-        edge: EdgeId,
-        /// Its delay, in microseconds.
-        delay_us: u64,
-    },
+    /// A connection is as quick as usual.
+    Link(EdgeId),
     /// A node is as quick as before.
     Node(NodeNo),
     /// A node's wall clock goes right.
@@ -137,9 +132,11 @@ impl World {
             }
             Relief::Besides(edge) => self.cut(edge),
             Relief::Mend(no) => self.mend(no)?,
-            Relief::Link { edge, delay_us } => {
-                if let Some(edge) = self.edges.get_mut(&edge) {
-                    edge.delay_us = delay_us;
+            Relief::Link(id) => {
+                let parent = self.edges.get(&id).map(|edge| edge.parent);
+                let usual = parent.map(|parent| self.usual_delay(parent));
+                if let (Some(edge), Some(usual)) = (self.edges.get_mut(&id), usual) {
+                    edge.delay_us = usual.least_us;
                 }
             }
             Relief::Node(no) => {
