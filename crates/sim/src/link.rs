@@ -3,7 +3,6 @@
 use crate::news::Sent;
 use crate::time::{At, End, NodeNo};
 use std::collections::{BTreeMap, VecDeque};
-use thorp_core::ids::PageId;
 use thorp_core::message::Message;
 
 /// What travels in one direction of a connection.
@@ -104,8 +103,8 @@ pub struct Edge {
     pub down: Lane,
     /// On its way to the parent.
     pub up: Lane,
-    /// Helpers' images on their way to the child, beside the stream, by number.
-    pub beside: BTreeMap<u64, (PageId, Message)>,
+    /// Images on their way to the child beside the stream, by number, each with when it arrives.
+    pub beside: BTreeMap<u64, (At, Message)>,
     /// How many went beside the stream.
     pub beside_sent: u64,
     /// Delay in one direction, in microseconds.

@@ -137,7 +137,7 @@ impl World {
         Ok(decoded)
     }
 
-    /// A helper's image on a connection of its own: nothing orders it.
+    /// An image on a connection of its own: nothing orders it.
     fn send_beside(&mut self, id: EdgeId, message: Message) {
         let delay = self.delay(id);
         let extra = if self.prng.percent(20) {
@@ -149,17 +149,14 @@ impl World {
         let Some(edge) = self.edges.get_mut(&id) else {
             return;
         };
-        let Message::Down(Down::Peer(peer)) = &message else {
-            return;
-        };
         edge.beside_sent += 1;
         let number = edge.beside_sent;
-        edge.beside.insert(number, (peer.page, message));
+        edge.beside.insert(number, (at, message));
         self.agenda
             .plan(at, Event::ArriveBeside { edge: id, number });
     }
 
-    /// A helper's image arrives beside the stream.
+    /// An image arrives beside the stream.
     pub fn arrive_beside(&mut self, id: EdgeId, number: u64) -> Checked {
         let Some(edge) = self.edges.get_mut(&id) else {
             return Ok(());
@@ -313,7 +310,7 @@ impl World {
     /// An end hears of the end of an edge, after some of what was on its way.
     fn lose(&mut self, id: EdgeId, end: End) {
         let delay = self.delay(id);
-        let at = self.now.plus_us(delay);
+        let mut at = self.now.plus_us(delay);
         let share = self.prng.bits();
         let Some(edge) = self.edges.get_mut(&id) else {
             return;
@@ -322,6 +319,7 @@ impl World {
             // Some of what travels beside the stream is lost, some arrives before the end does.
             edge.beside
                 .retain(|number, _| share >> (number % 64) & 1 == 1);
+            at = edge.beside.values().fold(at, |at, (then, _)| at.max(*then));
         }
         let lane = edge.lane(end);
         lane.lose_from(share as usize % (lane.len() + 1));
