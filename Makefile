@@ -19,10 +19,11 @@ PYTHON ?=
 DEMO ?=
 LAB ?= cold --members 3 --repeats 1
 OCEAN ?=
+PAGES ?= 1000000
 FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab ocean clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab scale ocean clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -103,6 +104,11 @@ failover: ## What failing costs: a site, a member and a home are killed or stopp
 lab: build ## Experiments over real wide-area links (needs root): make lab LAB="cold --members 3 --repeats 1"
 	cd lab && $(CARGO) build --release --workspace --target-dir $(abspath $(BUILT))/lab
 	$(BUILT)/lab/release/thorp-lab $(LAB) --thorp $(abspath $(BUILT))/release/thorp --out lab-out
+
+scale: ## How a home and its sites grow with members, sites and pages, drawn in lab-out: make scale [PAGES=1000000]
+	$(CARGO) build --release -p thorp-bench --bin scale
+	cd lab && $(CARGO) build --release --target-dir $(abspath $(BUILT))/lab
+	$(BUILT)/lab/release/thorp-lab scale --bench $(abspath $(BUILT))/release/scale --pages $(PAGES) --out lab-out
 
 ocean: ## All experiments over wide-area links that docs/performance.md tells of, in a row: make ocean [OCEAN=--quick]
 	@$(MAKE) --no-print-directory lab LAB="ocean $(OCEAN)"

@@ -29,14 +29,18 @@ impl Figure {
         self.print(key, value, target, value >= target);
     }
 
-    fn print(self, key: &'static str, value: f64, target: f64, met: bool) {
-        let all = self
-            .with(key, value)
-            .with("target", target)
-            .with("met", met);
-        let fields = all.0.iter();
+    /// Prints it, without a target.
+    pub fn tell(self) {
+        let fields = self.0.iter();
         let fields = fields.map(|(key, value)| format!("\"{key}\":{value}"));
         println!("{{{}}}", fields.collect::<Vec<_>>().join(","));
+    }
+
+    fn print(self, key: &'static str, value: f64, target: f64, met: bool) {
+        self.with(key, value)
+            .with("target", target)
+            .with("met", met)
+            .tell();
     }
 }
 

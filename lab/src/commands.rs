@@ -2,7 +2,7 @@
 
 use crate::options::{
     ColdOptions, CostsOptions, Ctl, HotOptions, IdleOptions, LossyOptions, Network, OceanOptions,
-    PaperOptions, PeerOptions, Ping, Up,
+    PaperOptions, PeerOptions, Ping, ScaleOptions, Up,
 };
 use lab::Outcome;
 use lab::experiment;
@@ -90,6 +90,12 @@ pub(crate) fn lossy(options: &LossyOptions) -> Outcome<ExitCode> {
 pub(crate) fn idle(options: &IdleOptions) -> Outcome<ExitCode> {
     let stop = Stop::on_signals()?;
     let table = experiment::idle(&options.idle(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn scale(options: &ScaleOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::scale(&options.scale(), &stop, &mut show)?;
     told(&table, &stop)
 }
 

@@ -12,6 +12,7 @@ mod model;
 mod ocean;
 mod paper;
 mod samples;
+mod scale;
 mod stage;
 
 pub use cold::{Cold, cold};
@@ -23,6 +24,7 @@ pub use model::{Cost, Model};
 pub use ocean::ocean;
 pub use paper::{Paper, Part, paper};
 pub use samples::{Samples, median};
+pub use scale::{Scale, scale};
 
 pub(crate) use busy::busy;
 pub(crate) use stage::{

@@ -46,7 +46,8 @@ impl Samples {
         lists.flatten().filter_map(Value::as_f64).collect()
     }
 
-    fn those(&self, of: &[(&str, Value)]) -> impl Iterator<Item = &Map<String, Value>> {
+    /// All samples that are of this.
+    pub(crate) fn those(&self, of: &[(&str, Value)]) -> impl Iterator<Item = &Map<String, Value>> {
         let is_one = move |sample: &&Map<String, Value>| {
             of.iter()
                 .all(|(name, value)| sample.get(*name) == Some(value))

@@ -1,7 +1,7 @@
 //! What experiments can be told on the command line.
 
 use clap::Args;
-use lab::experiment::{Cold, Common, Costs, Hot, Idle, Lossy, Paper, Part};
+use lab::experiment::{Cold, Common, Costs, Hot, Idle, Lossy, Paper, Part, Scale};
 use lab::peer::{self, Peer, PeerRun};
 use lab::quantity::{self, Rate};
 use lab::village::Programs;
@@ -225,6 +225,29 @@ impl IdleOptions {
             bytes: self.bytes.max(1),
             silence: self.silence,
             rate: self.rate,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct ScaleOptions {
+    /// The program that measures: `scale` of the product's benchmarks
+    #[arg(long, value_name = "PROGRAM")]
+    bench: PathBuf,
+    /// Pages that a member holds in the largest village
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pages: usize,
+    /// Where the raw samples and the charts go
+    #[arg(long, value_name = "DIRECTORY")]
+    out: PathBuf,
+}
+
+impl ScaleOptions {
+    pub(crate) fn scale(&self) -> Scale {
+        Scale {
+            bench: self.bench.clone(),
+            pages: self.pages.max(1_000),
+            out: self.out.clone(),
         }
     }
 }

@@ -6,7 +6,7 @@ mod experiments;
 
 pub(crate) use experiments::{
     ColdOptions, CostsOptions, HotOptions, IdleOptions, LossyOptions, OceanOptions, PaperOptions,
-    PeerOptions,
+    PeerOptions, ScaleOptions,
 };
 
 use lab::Outcome;
@@ -46,7 +46,9 @@ pub(crate) enum Command {
     Lossy(LossyOptions),
     /// A large object after a silence
     Idle(IdleOptions),
-    /// All of that in a row
+    /// How the work and the memory of a home and its sites grow with members, sites and pages (needs no root)
+    Scale(ScaleOptions),
+    /// All of that in a row, but for the last
     Ocean(OceanOptions),
     /// Remove what labs have left that were killed together with their guardians
     Clean,

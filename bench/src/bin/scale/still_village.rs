@@ -1,0 +1,382 @@
+//! The state machines of a home, sites and members, joined by queues in one thread: what is measured is
+//! their own work, with no socket, disk or other thread in it.
+
+use crate::disk::Disk;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+use thorp_bench::Result;
+use thorp_core::change::{NewValue, WriteOp};
+use thorp_core::door::{Answer, Ask, Core, Direction, Effect, Input, Out};
+use thorp_core::home::{Home, HomeConfig};
+use thorp_core::ids::{
+    EdgeId, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, PageNo, Peer, Place,
+    Position, SegmentId, Slot, Stamp, Ticket,
+};
+use thorp_core::member::{Member, MemberConfig};
+use thorp_core::message::{Outcome, PageWrites, Part, Request, Response};
+use thorp_core::redirector::{Redirector, RedirectorConfig};
+
+const HOME: HomeId = HomeId(1);
+/// So that nothing has to do with the clock unless a time is passed.
+const WALL_MS_FIRST: u64 = 1_000_000;
+/// Of every object.
+const FIRST: Generation = Generation(1);
+
+fn value() -> NewValue {
+    NewValue::Inline(vec![7; 100].into())
+}
+
+/// A node's place.
+pub(crate) type No = usize;
+
+/// How large a village is.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) sites: usize,
+    pub(crate) members_a_site: usize,
+}
+
+enum Machine {
+    Home(Box<Home>),
+    Site(Box<Redirector>),
+    Member(Box<Member>),
+    /// It was dropped, to see what it held.
+    Gone,
+}
+
+impl Machine {
+    fn core(&mut self) -> Option<&mut dyn Core> {
+        match self {
+            Machine::Home(home) => Some(home.as_mut()),
+            Machine::Site(site) => Some(site.as_mut()),
+            Machine::Member(member) => Some(member.as_mut()),
+            Machine::Gone => None,
+        }
+    }
+}
+
+struct Node {
+    machine: Machine,
+    kind: NodeKind,
+    spent: Duration,
+}
+
+/// What the home and the sites did for some operations.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Spent {
+    pub(crate) home: Duration,
+    pub(crate) sites: Duration,
+}
+
+/// A village without a world.
+pub(crate) struct StillVillage {
+    nodes: Vec<Node>,
+    /// Parent and child of each edge.
+    edges: BTreeMap<EdgeId, (No, No)>,
+    inputs: VecDeque<(No, Input)>,
+    answers: BTreeMap<(No, Ticket), Answer>,
+    disk: Disk,
+    ms: u64,
+    tickets: u64,
+    segment: SegmentId,
+    /// Pages that were given to programs.
+    given: VecDeque<u32>,
+}
+
+impl StillVillage {
+    /// A village whose streams stand, with one segment.
+    pub(crate) fn new(size: Size) -> Result<Self> {
+        let mut village = StillVillage {
+            nodes: Vec::new(),
+            edges: BTreeMap::new(),
+            inputs: VecDeque::new(),
+            answers: BTreeMap::new(),
+            disk: Disk::default(),
+            ms: 0,
+            tickets: 0,
+            segment: SegmentId(0),
+            given: VecDeque::new(),
+        };
+        village.found_home()?;
+        for _ in 0..size.sites {
+            let site = village.add_site();
+            village.join(0, site);
+            for _ in 0..size.members_a_site {
+                let member = village.add_member();
+                village.join(site, member);
+            }
+        }
+        village.settle();
+        let request = Request::Open {
+            path: "plans".into(),
+            create: true,
+        };
+        match village.call(village.ends().0, request)? {
+            Response::Segment(info) => village.segment = info.id,
+            other => return Err(format!("opening answered {other:?}").into()),
+        }
+        Ok(village)
+    }
+
+    fn found_home(&mut self) -> Result<()> {
+        let config = HomeConfig {
+            alive: None,
+            ..HomeConfig::new(HOME, "home".into(), MemberId(1))
+        };
+        let mut out = Out::new();
+        let home = Home::open(config, &self.disk, self.now(), &mut out)?;
+        self.add(NodeKind::Home, Machine::Home(Box::new(home)));
+        self.do_all(0, out);
+        Ok(())
+    }
+
+    fn add_site(&mut self) -> No {
+        let config = RedirectorConfig {
+            // What a neighbour has, the neighbour is asked for.
+            cache_bytes: 0,
+            alive: None,
+            ..RedirectorConfig::new(self.next_id(), "site".into())
+        };
+        let site = Redirector::new(config);
+        self.add(NodeKind::Redirector, Machine::Site(Box::new(site)))
+    }
+
+    fn add_member(&mut self) -> No {
+        let config = MemberConfig {
+            alive: None,
+            ..MemberConfig::new(self.next_id(), "member".into())
+        };
+        let member = Member::new(config);
+        self.add(NodeKind::Member, Machine::Member(Box::new(member)))
+    }
+
+    fn next_id(&self) -> MemberId {
+        MemberId(self.nodes.len() as u128 + 1)
+    }
+
+    fn add(&mut self, kind: NodeKind, machine: Machine) -> No {
+        self.nodes.push(Node {
+            machine,
+            kind,
+            spent: Duration::ZERO,
+        });
+        self.nodes.len() - 1
+    }
+
+    /// All members.
+    pub(crate) fn members(&self) -> Vec<No> {
+        let nodes = self.nodes.iter().enumerate();
+        let members = nodes.filter(|(_, node)| node.kind == NodeKind::Member);
+        members.map(|(no, _)| no).collect()
+    }
+
+    /// The first member and the last one.
+    pub(crate) fn ends(&self) -> (No, No) {
+        let members = self.members();
+        (members[0], members[members.len() - 1])
+    }
+
+    fn join(&mut self, parent: No, child: No) {
+        let edge = EdgeId(self.edges.len() as u64 + 1);
+        self.edges.insert(edge, (parent, child));
+        for (no, direction, peer) in [
+            (parent, Direction::Down, child),
+            (child, Direction::Up, parent),
+        ] {
+            let peer = Peer {
+                kind: self.nodes[peer].kind,
+                node: MemberId(peer as u128 + 1),
+                name: String::new(),
+            };
+            let connected = Input::Connected {
+                edge,
+                direction,
+                peer,
+            };
+            self.inputs.push_back((no, connected));
+        }
+        self.settle();
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            mono: Millis(self.ms),
+            wall: Millis(WALL_MS_FIRST + self.ms),
+        }
+    }
+
+    /// Does everything that there is to do.
+    fn settle(&mut self) {
+        while let Some((no, input)) = self.inputs.pop_front() {
+            self.handle(no, input);
+        }
+    }
+
+    fn handle(&mut self, no: No, input: Input) {
+        let (now, mut out) = (self.now(), Out::new());
+        let node = &mut self.nodes[no];
+        let Some(core) = node.machine.core() else {
+            return;
+        };
+        let begun = Instant::now();
+        core.handle(now, input, &mut out);
+        node.spent += begun.elapsed();
+        self.do_all(no, out);
+    }
+
+    fn do_all(&mut self, no: No, out: Out) {
+        for effect in out.effects {
+            match effect {
+                Effect::Send(edge, message) => {
+                    let (parent, child) = self.edges[&edge];
+                    let to = if no == parent { child } else { parent };
+                    self.inputs
+                        .push_back((to, Input::Received { edge, message }));
+                }
+                Effect::Append(batch) => {
+                    let mark = batch.mark;
+                    self.disk.take(batch);
+                    self.inputs.push_back((no, Input::Durable(mark)));
+                }
+                Effect::Load(page) => {
+                    let result = self.disk.load(page);
+                    self.inputs.push_back((no, Input::Loaded { page, result }));
+                }
+                Effect::Answer(ticket, answer) => {
+                    self.answers.insert((no, ticket), answer);
+                }
+                // Nothing goes wrong here, and the members' page caches are not what is measured.
+                Effect::Close(..) | Effect::Publish(_) | Effect::Note(_) => {}
+            }
+        }
+    }
+
+    /// Some time passes: heartbeats, acknowledgements.
+    pub(crate) fn wait(&mut self, ms: u64) -> Result<()> {
+        self.ms += ms;
+        let due = Millis(self.ms);
+        for (no, node) in self.nodes.iter_mut().enumerate() {
+            let deadline = node.machine.core().and_then(|core| core.deadline());
+            if deadline.is_some_and(|deadline| deadline <= due) {
+                self.inputs.push_back((no, Input::Tick));
+            }
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn ask(&mut self, no: No, ask: Ask) -> Result<Answer> {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        self.inputs.push_back((no, Input::Asked { ticket, ask }));
+        self.settle();
+        let answer = self.answers.remove(&(no, ticket));
+        answer.ok_or_else(|| "a member does not answer".into())
+    }
+
+    fn call(&mut self, no: No, request: Request) -> Result<Response> {
+        match self.ask(
+            no,
+            Ask::Call {
+                home: HOME,
+                request,
+            },
+        )? {
+            Answer::Called(Ok(response)) => Ok(response),
+            other => Err(format!("a call was answered {other:?}").into()),
+        }
+    }
+
+    /// A page that nobody has used.
+    pub(crate) fn fresh(&mut self) -> Result<PageId> {
+        if self.given.is_empty() {
+            let segment = self.segment;
+            match self.call(self.ends().0, Request::Reserve { segment })? {
+                Response::Extent { first, pages } => {
+                    self.given.extend(first.0..first.0 + pages);
+                }
+                other => return Err(format!("reserving was answered {other:?}").into()),
+            }
+        }
+        let number = self.given.pop_front().ok_or("no page was given")?;
+        Ok(PageId {
+            segment: self.segment,
+            page: PageNo(number),
+        })
+    }
+
+    /// A member gets a page.
+    pub(crate) fn fetch(&mut self, no: No, page: PageId) -> Result<()> {
+        match self.ask(no, Ask::Fetch(Place { home: HOME, page }))? {
+            Answer::Fetched => Ok(()),
+            other => Err(format!("a fetch was answered {other:?}").into()),
+        }
+    }
+
+    /// A page with an object that a member made, and has.
+    pub(crate) fn made_by(&mut self, no: No) -> Result<PageId> {
+        let page = self.fresh()?;
+        let (generation, value) = (FIRST, value());
+        self.commit(no, page, WriteOp::Create { generation, value })?;
+        self.fetch(no, page)?;
+        Ok(page)
+    }
+
+    /// A member changes the object of a page.
+    pub(crate) fn write(&mut self, no: No, page: PageId) -> Result<()> {
+        let (generation, value) = (FIRST, value());
+        self.commit(no, page, WriteOp::Write { generation, value })
+    }
+
+    fn commit(&mut self, no: No, page: PageId, op: WriteOp) -> Result<()> {
+        let evidence = match &self.nodes[no].machine {
+            Machine::Member(member) => member.position(HOME).unwrap_or_default(),
+            _ => Position::default(),
+        };
+        let parts = vec![Part {
+            home: HOME,
+            evidence,
+            reads: Vec::new(),
+            writes: vec![PageWrites {
+                page,
+                slots: vec![(Slot(0), op)],
+            }],
+        }];
+        let ask = Ask::Commit {
+            parts,
+            builds_on: Vec::new(),
+            after: Stamp::default(),
+        };
+        match self.ask(no, ask)? {
+            Answer::Outcome(_, Outcome::Committed { .. }, _) => Ok(()),
+            other => Err(format!("a commit was answered {other:?}").into()),
+        }
+    }
+
+    /// What the home and the sites do for this.
+    pub(crate) fn timed(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<Spent> {
+        self.take_spent();
+        act(self)?;
+        Ok(self.take_spent())
+    }
+
+    fn take_spent(&mut self) -> Spent {
+        let mut spent = Spent::default();
+        for node in &mut self.nodes {
+            let own = std::mem::take(&mut node.spent);
+            match node.kind {
+                NodeKind::Home => spent.home += own,
+                NodeKind::Redirector => spent.sites += own,
+                NodeKind::Member => {}
+            }
+        }
+        spent
+    }
+
+    /// Drops the nodes of a kind.
+    pub(crate) fn forget(&mut self, kind: NodeKind) {
+        for node in self.nodes.iter_mut().filter(|node| node.kind == kind) {
+            node.machine = Machine::Gone;
+        }
+    }
+}
