@@ -1,13 +1,13 @@
 //! The state machines of a home, sites and members, joined by queues in one thread: what is measured is
-//! their own work, with no socket, disk or other thread in it.
+//! their own work; the home's store works between the measurements.
 
-use crate::disk::Disk;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 use thorp_bench::Result;
 use thorp_core::change::{NewValue, WriteOp};
-use thorp_core::door::{Answer, Ask, Core, Direction, Effect, Input, Out};
-use thorp_core::home::{Home, HomeConfig};
+use thorp_core::door::{Answer, Ask, Core, Direction, Effect, Input, LoadResult, Out};
+use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
 use thorp_core::ids::{
     EdgeId, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, PageNo, Peer, Place,
     Position, SegmentId, Slot, Stamp, Ticket,
@@ -15,6 +15,8 @@ use thorp_core::ids::{
 use thorp_core::member::{Member, MemberConfig};
 use thorp_core::message::{Outcome, PageWrites, Part, Request, Response};
 use thorp_core::redirector::{Redirector, RedirectorConfig};
+use thorp_core::storage::{Engine, Reader, Table};
+use thorp_store::{Options, Store};
 
 const HOME: HomeId = HomeId(1);
 /// So that nothing has to do with the clock unless a time is passed.
@@ -75,38 +77,42 @@ pub(crate) struct StillVillage {
     edges: BTreeMap<EdgeId, (No, No)>,
     inputs: VecDeque<(No, Input)>,
     answers: BTreeMap<(No, Ticket), Answer>,
-    disk: Disk,
+    store: Store,
     ms: u64,
     tickets: u64,
     segment: SegmentId,
     /// Pages that were given to programs.
     given: VecDeque<u32>,
+    /// The store's; last, so that it goes when the store is closed.
+    _directory: TempDir,
 }
 
 impl StillVillage {
     /// A village whose streams stand, with one segment.
     pub(crate) fn new(size: Size) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
         let mut village = StillVillage {
             nodes: Vec::new(),
             edges: BTreeMap::new(),
             inputs: VecDeque::new(),
             answers: BTreeMap::new(),
-            disk: Disk::default(),
+            store: Store::open(directory.path(), Options::default())?,
             ms: 0,
             tickets: 0,
             segment: SegmentId(0),
             given: VecDeque::new(),
+            _directory: directory,
         };
         village.found_home()?;
         for _ in 0..size.sites {
             let site = village.add_site();
-            village.join(0, site);
+            village.join(0, site)?;
             for _ in 0..size.members_a_site {
                 let member = village.add_member();
-                village.join(site, member);
+                village.join(site, member)?;
             }
         }
-        village.settle();
+        village.settle()?;
         let request = Request::Open {
             path: "plans".into(),
             create: true,
@@ -124,10 +130,9 @@ impl StillVillage {
             ..HomeConfig::new(HOME, "home".into(), MemberId(1))
         };
         let mut out = Out::new();
-        let home = Home::open(config, &self.disk, self.now(), &mut out)?;
+        let home = Home::open(config, &self.store, self.now(), &mut out)?;
         self.add(NodeKind::Home, Machine::Home(Box::new(home)));
-        self.do_all(0, out);
-        Ok(())
+        self.do_all(0, out)
     }
 
     fn add_site(&mut self) -> No {
@@ -176,7 +181,7 @@ impl StillVillage {
         (members[0], members[members.len() - 1])
     }
 
-    fn join(&mut self, parent: No, child: No) {
+    fn join(&mut self, parent: No, child: No) -> Result<()> {
         let edge = EdgeId(self.edges.len() as u64 + 1);
         self.edges.insert(edge, (parent, child));
         for (no, direction, peer) in [
@@ -195,7 +200,7 @@ impl StillVillage {
             };
             self.inputs.push_back((no, connected));
         }
-        self.settle();
+        self.settle()
     }
 
     fn now(&self) -> Now {
@@ -206,25 +211,26 @@ impl StillVillage {
     }
 
     /// Does everything that there is to do.
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Result<()> {
         while let Some((no, input)) = self.inputs.pop_front() {
-            self.handle(no, input);
+            self.handle(no, input)?;
         }
+        Ok(())
     }
 
-    fn handle(&mut self, no: No, input: Input) {
+    fn handle(&mut self, no: No, input: Input) -> Result<()> {
         let (now, mut out) = (self.now(), Out::new());
         let node = &mut self.nodes[no];
         let Some(core) = node.machine.core() else {
-            return;
+            return Ok(());
         };
         let begun = Instant::now();
         core.handle(now, input, &mut out);
         node.spent += begun.elapsed();
-        self.do_all(no, out);
+        self.do_all(no, out)
     }
 
-    fn do_all(&mut self, no: No, out: Out) {
+    fn do_all(&mut self, no: No, out: Out) -> Result<()> {
         for effect in out.effects {
             match effect {
                 Effect::Send(edge, message) => {
@@ -235,11 +241,11 @@ impl StillVillage {
                 }
                 Effect::Append(batch) => {
                     let mark = batch.mark;
-                    self.disk.take(batch);
+                    self.store.commit(&[batch])?;
                     self.inputs.push_back((no, Input::Durable(mark)));
                 }
                 Effect::Load(page) => {
-                    let result = self.disk.load(page);
+                    let result = self.load(page)?;
                     self.inputs.push_back((no, Input::Loaded { page, result }));
                 }
                 Effect::Answer(ticket, answer) => {
@@ -249,6 +255,14 @@ impl StillVillage {
                 Effect::Close(..) | Effect::Publish(_) | Effect::Note(_) => {}
             }
         }
+        Ok(())
+    }
+
+    fn load(&self, page: PageId) -> Result<LoadResult> {
+        let key = page_key(page);
+        let stored = self.store.get(Table::Pages, &key)?;
+        let image = stored.map(|stored| decode_page(&key, &stored));
+        Ok(LoadResult::Found(image.transpose()?))
     }
 
     /// Some time passes: heartbeats, acknowledgements.
@@ -261,15 +275,14 @@ impl StillVillage {
                 self.inputs.push_back((no, Input::Tick));
             }
         }
-        self.settle();
-        Ok(())
+        self.settle()
     }
 
     fn ask(&mut self, no: No, ask: Ask) -> Result<Answer> {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         self.inputs.push_back((no, Input::Asked { ticket, ask }));
-        self.settle();
+        self.settle()?;
         let answer = self.answers.remove(&(no, ticket));
         answer.ok_or_else(|| "a member does not answer".into())
     }
