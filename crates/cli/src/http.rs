@@ -10,11 +10,23 @@ pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, F
     let host = host_of(node);
     let unreachable = |error: io::Error| {
         let todo = "check that it runs there, and that it was not started with another --http, or with --http off";
-        Failure::new(format!("{host} does not answer: {error}"), todo).with(Code::Unreachable)
+        if error.kind() == io::ErrorKind::InvalidInput {
+            return Failure::new(format!("{host}: {error}"), "write HOST:PORT").with(Code::Usage);
+        }
+        let why = match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                format!("nothing came within {} s", timeout.as_secs())
+            }
+            _ => error.to_string(),
+        };
+        Failure::new(format!("{host} does not answer: {why}"), todo).with(Code::Unreachable)
     };
     let answer = ask(host, path, timeout).map_err(unreachable)?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split_whitespace().nth(1).unwrap_or("?");
+    let status = head
+        .split_whitespace()
+        .nth(1)
+        .unwrap_or("with something else than HTTP");
     // A node that is not well says so in the body, with 503.
     if status == "200" || status == "503" {
         return Ok(body.to_owned());

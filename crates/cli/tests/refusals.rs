@@ -402,3 +402,29 @@ fn a_stranger_is_not_let_in() {
     let said = finish(command);
     assert_eq!(said.code, 4, "{}", said.err);
 }
+
+#[test]
+fn what_cannot_be_asked_or_read_later_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::start(dir.path());
+    for name in ["", "two\nlines", "\u{1b}[31m"] {
+        let put = ["put", "thorp://alps/notes", "--text", "x", "--root", name];
+        assert_refused(&finish(home.command(&put)), 1, "no name for a root");
+    }
+    assert_refused(&run(&["status", "nowhere"]), 2, "nowhere");
+    // It would be the name of a part of the program, and silence all others.
+    let site = ["site", "--home=alps=127.0.0.1:1", "--log-level", "wran"];
+    let site = [&site[..], &["--identity", &home.identity]].concat();
+    assert_refused(&run(&site), 2, "wran");
+    let file = dir.path().join("a-file");
+    fs::write(&file, "").unwrap();
+    let invite = [
+        "invite",
+        "anna",
+        "--dir",
+        &home.identity,
+        "--out",
+        text(&file),
+    ];
+    assert_refused(&run(&invite), 1, "a directory that is empty");
+}

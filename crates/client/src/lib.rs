@@ -53,6 +53,7 @@ pub use config::{
     JoinConfig, LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
 pub use error::{Error, ErrorKind, JoinError, Result};
+pub use limits::ROOT_NAME_BYTES_MAX;
 pub use member::{HomeStatus, Member, SiteStatus};
 pub use outcome::{Committed, Outcome};
 pub use reach::OutOfReach;

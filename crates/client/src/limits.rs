@@ -13,6 +13,9 @@ pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 /// ([`thorp_core::limits::FETCHES_MAX`]).
 pub(crate) const LARGE_WINDOW: usize = 256;
 
+/// Bytes of a root's name.
+pub const ROOT_NAME_BYTES_MAX: usize = thorp_core::limits::SEGMENT_PATH_BYTES_MAX;
+
 /// Pieces of one large value that are on their way to the home at a time.
 pub(crate) const STAGE_WINDOW: usize = 4;
 

@@ -1,6 +1,6 @@
 //! Logs, to standard error.
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -12,10 +12,7 @@ use crate::config::{ConfigError, LogConfig, LogFormat};
 ///
 /// [`ConfigError::Value`] if the level is none.
 pub fn init_logs(config: &LogConfig) -> Result<(), ConfigError> {
-    let filter: Targets = config.level.parse().map_err(|error| ConfigError::Value {
-        key: "log.level",
-        why: format!("{error}: write error, warn, info, debug or trace"),
-    })?;
+    let filter = filter(&config.level)?;
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let layer = match config.format {
         LogFormat::Text => layer.boxed(),
@@ -26,4 +23,41 @@ pub fn init_logs(config: &LogConfig) -> Result<(), ConfigError> {
         .with(layer.with_filter(filter))
         .try_init();
     Ok(())
+}
+
+/// What is written to the logs. A word alone is a level, and never a part of the program: a misspelt level would silence all.
+fn filter(level: &str) -> Result<Targets, ConfigError> {
+    let wrong = |why: String| ConfigError::Value {
+        key: "log.level",
+        why: format!(
+            "{why}: write error, warn, info, debug, trace or off; of single parts, thorp_net=debug"
+        ),
+    };
+    let mut words = level.split(',').map(str::trim);
+    let misspelt = words.find(|word| !word.contains('=') && word.parse::<LevelFilter>().is_err());
+    match misspelt {
+        Some(word) => Err(wrong(format!("{word:?} is no level"))),
+        None => level.parse().map_err(|error| wrong(format!("{error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_level_is_refused() {
+        for good in [
+            "info",
+            "WARN",
+            "off",
+            "info,thorp_net=debug",
+            "thorp_net=trace",
+        ] {
+            assert!(filter(good).is_ok(), "{good}");
+        }
+        for bad in ["wran", "loud", "info,thorp_net", "thorp_net=wran"] {
+            assert!(filter(bad).is_err(), "{bad}");
+        }
+    }
 }

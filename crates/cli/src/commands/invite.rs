@@ -26,9 +26,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let identity = issue(&authority, &options.out, &options.name).map_err(|error| {
         let todo = match error {
             IdentityError::BadName { .. } => "take a name such as office or anna.laptop",
-            IdentityError::OtherName { .. } | IdentityError::OtherVillage { .. } => {
-                "give a directory that is empty, or not there yet, with --out"
-            }
+            IdentityError::OtherName { .. } | IdentityError::OtherVillage { .. } => EMPTY,
+            IdentityError::File { ref path, .. } if path.starts_with(&options.out) => EMPTY,
             _ => "give the directory of the home that was started first with --dir: its first start makes the village's authority",
         };
         Failure::new(error.to_string(), todo)
@@ -51,7 +50,9 @@ fn authority_in(dir: &Path) -> PathBuf {
     }
 }
 
+const EMPTY: &str = "give a directory that is empty, or not there yet, with --out";
+
 const HELP: &str = "\
 Makes a directory with a certificate and a key for another node: to be carried to its machine
-and named there with --identity. Who has it may join. Doing it again for the same name changes
-nothing.";
+and named there with --identity. Who has it may join. Doing it again for the same name and the same
+directory changes nothing.";

@@ -2,6 +2,7 @@
 
 use super::Transaction;
 use super::writes::Act;
+use crate::limits::ROOT_NAME_BYTES_MAX;
 use crate::link::block_on;
 use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, Reference, Result, Segment};
@@ -22,7 +23,7 @@ impl Transaction {
         Ok(roots.and_then(|roots| roots.get(name).copied()))
     }
 
-    /// Sets a named root, or takes it away.
+    /// Sets a named root, or takes it away. A name has 1 to [`ROOT_NAME_BYTES_MAX`](crate::ROOT_NAME_BYTES_MAX) bytes, and no control characters.
     pub fn set_root(
         &mut self,
         segment: &Segment,
@@ -39,6 +40,9 @@ impl Transaction {
         name: &str,
         reference: Option<Reference>,
     ) -> Result<()> {
+        if reference.is_some() {
+            check_name(name)?;
+        }
         self.begin_writing()?;
         let known = self.all_roots(segment).await?;
         let is_first = known.is_none();
@@ -86,6 +90,17 @@ impl Transaction {
     }
 }
 
+/// It is printed and typed by people.
+fn check_name(name: &str) -> Result<()> {
+    if (1..=ROOT_NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(40).collect();
+    Err(Error::invalid(format!(
+        "{shown:?} is no name for a root: it has 1 to {ROOT_NAME_BYTES_MAX} bytes, and no control characters"
+    )))
+}
+
 fn roots_of(segment: &Segment) -> Reference {
     let ground = segment.ground();
     Reference {
@@ -96,5 +111,21 @@ fn roots_of(segment: &Segment) -> Reference {
         },
         generation: Generation(1),
         offset: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_roots_can_be_printed() {
+        for good in ["greeting", "Grüße an alle", "a/b"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        let long = "a".repeat(ROOT_NAME_BYTES_MAX + 1);
+        for bad in ["", "a\nb", "\u{1b}[31m", &long] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
     }
 }
