@@ -8,10 +8,10 @@ pub(crate) const OUTCOMES_KEPT_MAX: usize = 256;
 /// While a member leaves: between looks at whether its homes know how its transactions over several of them have ended.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 
-/// Pages of one large object that are asked for at a time: 2 MiB, as a link of 400 Mbit/s and 40 ms holds. What
-/// does not fit takes a round trip more; much more would keep the others of a site from asking
+/// Pages of one large object that are asked for at a time: a megabyte comes in one round trip. What is larger comes in
+/// several; much more at a time, and a few readers would take all that a site asks for at one time
 /// ([`thorp_core::limits::FETCHES_MAX`]).
-pub(crate) const LARGE_WINDOW: usize = 256;
+pub(crate) const LARGE_WINDOW: usize = 144;
 
 /// Bytes of a root's name.
 pub const ROOT_NAME_BYTES_MAX: usize = thorp_core::limits::SEGMENT_PATH_BYTES_MAX;
