@@ -1,7 +1,8 @@
 //! How the work and the memory of a home and of a redirector grow with members, sites and pages: nothing may grow
 //! faster than they do. `cargo run --release -p thorp-bench --bin scale [PAGES]`, a million if nothing is said.
 //!
-//! The state machines alone, in one thread: what sockets and disks cost is not in it. Lines that say `met` compare the largest village with the smallest.
+//! The state machines alone, in one thread: what sockets and disks cost is not in it. Lines that say `met` compare the
+//! largest village with the smallest.
 
 mod still_village;
 
