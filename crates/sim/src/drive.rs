@@ -56,6 +56,7 @@ impl World {
                 }
                 Effect::Publish(publish) => checks::cache::publish(self, no, &publish)?,
                 Effect::Answer(ticket, answer) => {
+                    checks::told::answered(self, no, &answer)?;
                     if let Some(resident) = &mut self.node(no).resident {
                         if let Answer::Unwatched { home, segment } = answer {
                             resident.watches.end(home, segment);

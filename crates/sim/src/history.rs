@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId, Stamp};
-use thorp_core::message::{CommitRequest, Outcome, Part, Participant};
+use thorp_core::message::{CallId, CommitRequest, Outcome, Part, Participant};
 
 /// What a transaction saw: the value of each object at its first reading.
 pub type Seen = BTreeMap<(HomeId, ObjectId), Object>;
@@ -62,6 +62,8 @@ pub struct History {
     pub sent: BTreeMap<CommitId, Rc<Asked>>,
     /// Commits over several homes of processes that keep no rules.
     joint_of_rogues: BTreeSet<CommitId>,
+    /// The commits whose outcomes calls ask for.
+    pub outcome_calls: BTreeMap<CallId, BTreeSet<CommitId>>,
     /// What programs were told.
     pub told: BTreeMap<CommitId, Outcome>,
     /// The highest position of each home that any program was told.

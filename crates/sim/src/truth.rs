@@ -9,12 +9,13 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 use thorp_core::change::{self, PageChange, PageSlots, SlotSet};
-use thorp_core::home::records::{self, LogRecord, MemberRecord, SegmentRecord};
+use thorp_core::home::records::{self, LogRecord, MemberRecord, OutcomeRecord, SegmentRecord};
 use thorp_core::ids::{
     CommitId, Generation, MemberId, ObjectId, PageId, PageNo, Position, Registration, SegmentId,
     Slot, Stamp,
 };
 use thorp_core::image::{Content, Image, Overflow};
+use thorp_core::message::{Outcome, Refusal};
 use thorp_core::storage::{Batch, Op, Table};
 
 /// What a program sees in a slot.
@@ -45,6 +46,8 @@ pub struct Truth {
     pub end: Position,
     /// Every commit that is in the log.
     pub commits: BTreeMap<CommitId, (Position, Stamp)>,
+    /// Every commit whose refusal was recorded, and how it was refused.
+    pub refused: BTreeMap<CommitId, Refusal>,
     pages: BTreeMap<PageId, Vec<Version>>,
     objects: BTreeMap<ObjectId, Vec<(Position, Object)>>,
     /// Members by their registrations.
@@ -96,6 +99,7 @@ impl Truth {
         }
         for op in &batch.ops {
             self.take_registration(op)?;
+            self.take_refusal(op)?;
             self.take_removal(op)?;
             self.take_page(op)?;
         }
@@ -124,6 +128,27 @@ impl Truth {
                 self.forgotten.extend(member);
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_refusal(&mut self, op: &Op) -> Checked {
+        let Op::Put {
+            table: Table::Outcomes,
+            key,
+            value,
+        } = op
+        else {
+            return Ok(());
+        };
+        let record: OutcomeRecord = records::decode(Table::Outcomes, key, value)
+            .map_err(|error| Failure::new("log", error.to_string()))?;
+        if let (Outcome::Refused(refusal), Some((registration, sequence))) =
+            (record.outcome, records::pair_of(key))
+        {
+            let member = self.members.get(&registration).copied();
+            let id = member.map(|member| CommitId { member, sequence });
+            self.refused.extend(id.map(|id| (id, refusal)));
         }
         Ok(())
     }

@@ -9,5 +9,6 @@ pub mod joint;
 pub mod promises;
 pub mod reads;
 pub mod silence;
+pub mod told;
 pub mod validity;
 pub mod watches;

@@ -13,7 +13,10 @@ use thorp_core::storage::{Reader, StorageError, Table};
 /// Looks at a message as it is sent.
 pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
     match message {
-        Message::Down(message) => sent_down(world, from, message),
+        Message::Down(message) => {
+            sent_down(world, from, message)?;
+            super::told::sent(world, from, message)
+        }
         Message::Up(Up::Commit(request)) => {
             if world.nodes[from.0].rogue {
                 world.history.rogue_sends(request);
@@ -27,7 +30,11 @@ pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
             );
             Ok(())
         }
-        Message::Up(_) | Message::Alive => Ok(()),
+        Message::Up(message) => {
+            super::told::asked(world, message);
+            Ok(())
+        }
+        Message::Alive => Ok(()),
     }
 }
 
