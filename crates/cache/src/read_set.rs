@@ -168,9 +168,12 @@ impl ReadSet {
         self.homes.iter().filter(read).map(|home| home.id)
     }
 
-    /// The slots read at a home, page by page: what a commit's request carries (rule 6).
+    /// The slots read at a home, page by page, ascending: what a commit's request carries (rule 6).
     pub fn reads(&self, home: HomeId) -> impl Iterator<Item = (PageId, SlotSet)> + '_ {
-        self.pages(home).map(|page| (page.page(), page.read))
+        let pages = self.pages(home);
+        let mut reads: Vec<_> = pages.map(|page| (page.page(), page.read)).collect();
+        reads.sort_unstable_by_key(|(page, _)| *page);
+        reads.into_iter()
     }
 
     /// The highest stamp contained in the pages read at a home (rule 5).

@@ -17,8 +17,8 @@ const CHANGED_1: Doomed = Doomed::Changed(Place {
 #[test]
 fn a_read_is_served_and_recorded() {
     let (cache, mut set) = (two_pages(), ReadSet::new());
-    assert_eq!(read(&mut set, &cache, 1, 2), Ok(102));
     assert_eq!(read(&mut set, &cache, 2, 0), Ok(200));
+    assert_eq!(read(&mut set, &cache, 1, 2), Ok(102));
     assert_eq!(read(&mut set, &cache, 1, 0), Ok(100));
     assert_eq!(evidence(&mut set, &cache), Ok(10));
     let reads: Vec<_> = set.reads(HOME).collect();

@@ -158,6 +158,7 @@ impl fmt::Debug for SlotSet {
     }
 }
 
+/// As it is in the store. On the wire it is shorter (`crate::slots`).
 impl Serialize for SlotSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let used = 4 - self.0.iter().rev().take_while(|word| **word == 0).count();

@@ -7,7 +7,7 @@ use core::fmt;
 
 /// The version of everything on the wire. Nodes of different versions refuse
 /// each other with a clear error.
-pub const PROTOCOL_VERSION: u16 = 4;
+pub const PROTOCOL_VERSION: u16 = 5;
 
 /// Why bytes are not a message, or a message not a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -35,6 +35,13 @@ pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// Bytes of a commit's reads and writes together.
 pub const COMMIT_BYTES_MAX: usize = 12 << 20;
 
+/// What a page with slots that were read is charged: more than it takes in memory, or on the wire.
+pub const PAGE_READ_BYTES: usize = 48;
+
+/// Pages that one commit may have read at a home. On the wire two bytes can stand for one, so
+/// this is looked at before they are in memory.
+pub const READ_PAGES_MAX: usize = COMMIT_BYTES_MAX / PAGE_READ_BYTES;
+
 /// Bytes of what a commit makes of the log: a patch of an object that the home
 /// had spilled becomes its whole value. It may be told of many more pages than
 /// it carries bytes of, also: each page that ends is an entry of its own.

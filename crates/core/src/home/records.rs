@@ -1,12 +1,12 @@
 //! A home's records: keys and values in each table. Numbers in keys are
 //! big-endian, so that they sort.
 
-use crate::change::PageChange;
+use crate::change::{PageChange, SlotSet};
 use crate::ids::{
     CommitId, HomeId, MemberId, PageId, PageNo, Position, Registration, SegmentId, Stamp,
 };
 use crate::image::{Image, Overflow};
-use crate::message::{CommitRequest, Outcome};
+use crate::message::{CommitRequest, Outcome, PageWrites, Part, Participant};
 use crate::storage::{Op, StorageError, Table};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -84,11 +84,36 @@ pub struct OutcomeRecord {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VoteRecord {
     /// The part and who else takes part.
+    #[serde(with = "StoredRequest")]
     pub request: CommitRequest,
     /// The stamp that was voted for.
     pub stamp: Stamp,
     /// How it ended, once that is known. Then nothing is locked any more.
     pub ended: Option<Outcome>,
+}
+
+/// A request as votes have it in the store: written out, whatever its form on the wire becomes. So
+/// a home goes on from the votes of an earlier program.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CommitRequest")]
+struct StoredRequest {
+    id: CommitId,
+    registration: Registration,
+    #[serde(with = "StoredPart")]
+    part: Part,
+    with: Vec<Participant>,
+    builds_on: Vec<CommitId>,
+    after: Stamp,
+}
+
+/// A part as votes have it in the store.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Part")]
+struct StoredPart {
+    home: HomeId,
+    evidence: Position,
+    reads: Vec<(PageId, SlotSet)>,
+    writes: Vec<PageWrites>,
 }
 
 /// One registered member: `meta/member/REGISTRATION`.
@@ -274,5 +299,69 @@ pub fn damaged(table: Table, key: &[u8], detail: &str) -> StorageError {
         table,
         key: key.to_vec(),
         detail: detail.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Slot;
+    use alloc::vec;
+
+    /// As it was written when the form on the wire was the same.
+    #[test]
+    fn votes_are_stored_as_by_earlier_programs() {
+        let id = CommitId {
+            member: MemberId(7),
+            sequence: 9,
+        };
+        let page = PageId::new(1, 2);
+        let read: SlotSet = [Slot(3), Slot(70)].into_iter().collect();
+        let stamp = Stamp {
+            clock: 500,
+            home: HomeId(1),
+        };
+        let record = VoteRecord {
+            request: CommitRequest {
+                id,
+                registration: Registration(4),
+                part: Part {
+                    home: HomeId(1),
+                    evidence: Position(300),
+                    reads: vec![(page, read)],
+                    writes: vec![PageWrites {
+                        page,
+                        slots: vec![],
+                    }],
+                },
+                with: vec![Participant {
+                    home: HomeId(2),
+                    registration: Registration(5),
+                }],
+                builds_on: vec![id],
+                after: stamp,
+            },
+            stamp,
+            ended: None,
+        };
+        let words = vec![1_u64 << 3, 1 << 6];
+        let part = (
+            1_u32,
+            300_u64,
+            vec![(page, words)],
+            vec![(page, vec![0_u8; 0])],
+        );
+        let request = (id, 4_u64, part, vec![(2_u32, 5_u64)], vec![id], stamp);
+        let earlier = (request, stamp, None::<Outcome>);
+        let earlier = postcard::to_allocvec(&earlier).expect("it encodes");
+        let key = vote_key(Registration(4), 9);
+        let stored = put(Table::Meta, key.clone(), &record);
+        let as_earlier = Op::Put {
+            table: Table::Meta,
+            key: key.clone(),
+            value: earlier.clone(),
+        };
+        assert_eq!(stored, as_earlier);
+        assert_eq!(decode(Table::Meta, &key, &earlier), Ok(record));
     }
 }

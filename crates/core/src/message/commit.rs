@@ -4,7 +4,7 @@ use crate::change::{SlotSet, WriteOp};
 use crate::ids::{
     CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
 };
-use crate::limits::PARTICIPANTS_MAX;
+use crate::limits::{PAGE_READ_BYTES, PARTICIPANTS_MAX};
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,8 @@ pub struct Part {
     pub home: HomeId,
     /// The position at which all of its reads there are current (rule 4).
     pub evidence: Position,
-    /// What it read.
+    /// What it read, each page once. They travel ascending.
+    #[serde(with = "super::reads")]
     pub reads: Vec<(PageId, SlotSet)>,
     /// What it wrote, pages and slots ascending, each once.
     pub writes: Vec<PageWrites>,
@@ -93,7 +94,7 @@ impl Part {
                     .sum::<usize>()
             })
             .sum();
-        self.reads.len() * 48 + writes
+        self.reads.len() * PAGE_READ_BYTES + writes
     }
 
     /// Bytes of a request with this part that lists so many homes and commits.

@@ -3,6 +3,7 @@
 
 mod call;
 mod commit;
+mod reads;
 
 pub use call::{CallError, CallId, Request, Response, SegmentInfo};
 pub use commit::{
