@@ -79,7 +79,7 @@ pub struct Chosen {
     /// These.
     pub pages: Vec<Place>,
     /// Bytes of pages that came before them and were spared, because running
-    /// transactions have read them.
+    /// transactions have read them, or they show own values that are not delivered.
     pub spared: usize,
 }
 
@@ -156,7 +156,9 @@ impl Cache {
             first_round = first_round.saturating_sub(1);
             let taken = self.with_cached(place, |cached| {
                 let charge = charge(&cached.image);
-                if !force && cached.image.holders() > HOLDERS_IDLE {
+                // On what is not answered yet (rule 14) others are about to build.
+                let is_wanted = cached.image.holders() > HOLDERS_IDLE || cached.own.is_some();
+                if !force && is_wanted {
                     spared += if is_first { charge } else { 0 };
                     return None;
                 }

@@ -113,6 +113,9 @@ pub enum Ask {
         /// Where its session has been, and the highest stamp that it saw: it stands above that
         /// (rule 5). One that only reads and is told this very stamp stands there.
         after: Stamp,
+        /// Whether the program goes on before it is answered (rule 14): its values are shown then at once, if they can be,
+        /// and [`Answer::Shown`] says so; the outcome follows under the same ticket.
+        early: bool,
     },
     /// Something else of a home. Answer: [`Answer::Called`].
     Call {
@@ -148,6 +151,9 @@ pub enum Answer {
     /// it: none if the member itself refused, or where each of several homes has a
     /// position of its own.
     Outcome(CommitId, Outcome, Option<HomeId>),
+    /// The commit is on its way to the only home that it takes in, and what it wrote is shown to the program: until it is
+    /// refused, or the stream ends, or what it rests on is changed. Its outcome is told later (rule 14).
+    Shown(CommitId),
     /// What the home answered.
     Called(Result<Response, CallError>),
     /// Too much is under way: ask again a little later.

@@ -51,6 +51,10 @@ pub const COMMIT_EFFECT_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
 /// until the commit is durable.
 pub const COMMIT_PAGES_MAX: usize = 16_384;
 
+/// Positions of a home of which a member remembers what they changed, to know whether what a program has read is still
+/// so when it is ahead of its answers (rule 14).
+pub const RECENT_STEPS_MAX: usize = 256;
+
 /// Commits that one commit may build on: its member's own unanswered ones.
 pub const BUILDS_ON_MAX: usize = COMMITS_IN_FLIGHT_MAX;
 

@@ -46,6 +46,14 @@ notes! {
     SubtreeEvicted,
     /// Rule 3: own values are shown before they are delivered.
     OwnShown,
+    /// Rule 14: values are shown before their commit is answered.
+    EarlyShown,
+    /// Rule 14: they are to be, and cannot be.
+    EarlyNotShown,
+    /// Rule 14: they are shown no more: the commit was refused, or will be, or it cannot be heard when it has to be.
+    EarlyWithdrawn,
+    /// Rule 14: a commit waits for an earlier one of its program, over which it writes, and which is not shown any more.
+    EarlyWaited,
     /// Rule 3: a hole was made.
     HoleMade,
     /// Rule 5: a reader asked for a watermark.

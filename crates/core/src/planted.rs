@@ -87,6 +87,22 @@ bugs! {
     LastStampTold,
     /// Trap 6: own values are shown before their place under the stamp of the page below them.
     OwnStampNotTold,
+    /// Trap 8: what builds on a commit that was refused is accepted.
+    BuiltOnAnything,
+    /// Rule 14: a program hears that its commit was refused before the values are hidden.
+    RefusedToldFirst,
+    /// Rule 14: what is not answered stays, though what it rests on was changed.
+    TentativeStays,
+    /// Rule 14: what is not answered stays, though a page that it rests on was given up.
+    RestsOnEvicted,
+    /// Rule 14: what builds on a commit goes to its home without naming it where it only writes over it.
+    WrittenOverNotNamed,
+    /// Rule 14: a commit goes ahead of one that its program made before it, and that is not shown any more.
+    WithdrawnOvertaken,
+    /// Rules 3 and 14: a neighbour is sent a page with values that are not answered.
+    TentativeSent,
+    /// Rule 14: who asked for its commit after what it had read was changed, or refused, is shown.
+    ShownTooLate,
     /// Rule 4: whoever names a commit as evidence may have read anything older.
     NamedNotLast,
     /// Trap 11: a home that has waited for long aborts what it voted for.

@@ -61,6 +61,7 @@ impl World {
                         if let Answer::Unwatched { home, segment } = answer {
                             resident.watches.end(home, segment);
                         }
+                        checks::chains::answered(resident, &answer)?;
                         resident.answers.insert(ticket, answer);
                     }
                     self.plan_local(no, self.now, Local::Answered { ticket });

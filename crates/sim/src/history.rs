@@ -29,7 +29,14 @@ pub struct Asked {
     pub after: Stamp,
     /// The commits that it names as those it builds on (rule 14).
     pub builds_on: Vec<(HomeId, CommitId)>,
+    /// What it makes of objects, if that is known without looking.
+    pub writes: Written,
+    /// Which session asked, and how many times it had before.
+    pub asker: (u32, u64),
 }
+
+/// What objects hold once they are written; none if that depends on what they held.
+pub type Written = BTreeMap<(HomeId, ObjectId), Option<Object>>;
 
 impl Asked {
     /// Whether a request that names these homes is its own; over one home it names none.
@@ -60,6 +67,12 @@ pub struct History {
     pub requests: VecDeque<CommitRequest>,
     /// Every commit by its id, once it was seen on its way.
     pub sent: BTreeMap<CommitId, Rc<Asked>>,
+    /// Those that their program was shown before they were answered (rule 14).
+    pub shown: BTreeMap<CommitId, Rc<Asked>>,
+    /// The commits that each request names at its home: those over which it writes, too.
+    names: BTreeMap<(CommitId, HomeId), Vec<CommitId>>,
+    /// The last commit of each session that is in the log and wrote an object.
+    last_written: BTreeMap<(u32, HomeId, ObjectId), u64>,
     /// Commits over several homes of processes that keep no rules.
     joint_of_rogues: BTreeSet<CommitId>,
     /// The commits whose outcomes calls ask for.
@@ -96,6 +109,8 @@ impl History {
     /// A member sends a commit on its way. False if no program asked for it, or
     /// if it is not what was sent under this id before.
     pub fn send(&mut self, request: &CommitRequest) -> bool {
+        let names = (request.id, request.home());
+        self.names.insert(names, request.builds_on.clone());
         if let Some(asked) = self.sent.get(&request.id) {
             return asked.parts.contains(&request.part);
         }
@@ -115,6 +130,45 @@ impl History {
         }
         self.requests.push_back(request.clone());
         true
+    }
+
+    /// The commits that a request names at a home.
+    pub fn names(&self, id: CommitId, home: HomeId) -> &[CommitId] {
+        self.names.get(&(id, home)).map_or(&[], Vec::as_slice)
+    }
+
+    /// All commits that one of these rests on, and these, in the order in which they were asked for.
+    pub fn chain(&self, of: impl Iterator<Item = CommitId>) -> BTreeMap<CommitId, Rc<Asked>> {
+        let mut chain = BTreeMap::new();
+        let mut open: Vec<CommitId> = of.collect();
+        while let Some(id) = open.pop() {
+            let asked = self.shown.get(&id).or_else(|| self.sent.get(&id));
+            let Some(asked) = asked.filter(|_| !chain.contains_key(&id)) else {
+                continue;
+            };
+            open.extend(asked.builds_on.iter().map(|(_, id)| *id));
+            let homes = asked.parts.iter().map(|part| part.home);
+            open.extend(homes.flat_map(|home| self.names(id, home)));
+            chain.insert(id, Rc::clone(asked));
+        }
+        chain
+    }
+
+    /// A commit is in the log. One that wrote the same object, that the same session made later, and that is in the log
+    /// already, if it went on before this one was answered.
+    pub fn take_place(&mut self, home: HomeId, id: CommitId) -> Option<ObjectId> {
+        let asked = Rc::clone(self.sent.get(&id)?);
+        let (session, order) = asked.asker;
+        let mut overtaken = None;
+        for (_, object) in asked.writes.keys().filter(|(of, _)| *of == home) {
+            let last = self.last_written.entry((session, home, *object));
+            let last = last.or_insert(order);
+            if *last > order && self.shown.contains_key(&id) {
+                overtaken = Some(*object);
+            }
+            *last = order.max(*last);
+        }
+        overtaken
     }
 
     /// A process that keeps no rules sends a commit.

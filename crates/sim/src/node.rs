@@ -3,15 +3,16 @@
 use crate::checks::watches::Watches;
 use crate::disk::Disk;
 use crate::news::NewsOf;
-use crate::program::Session;
+use crate::program::{Session, Waiting};
 use crate::rogue::Rogue;
 use crate::time::{At, NodeNo};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::Cache;
 use thorp_core::door::{Answer, Core, Input, Out};
 use thorp_core::home::Home;
 use thorp_core::ids::{
-    EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Position, Ticket,
+    CommitId, EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Place, Position,
+    Ticket,
 };
 use thorp_core::image::Image;
 use thorp_core::member::Member;
@@ -151,6 +152,10 @@ pub struct Resident {
     pub sessions: Vec<Session>,
     /// Who waits for which answer, and for which of its waits.
     pub tickets: BTreeMap<Ticket, (usize, u64)>,
+    /// Commits whose sessions went on before they were answered, and which session.
+    pub early: BTreeMap<Ticket, (usize, Box<Waiting>)>,
+    /// The commits whose values are shown before they are delivered, on each page.
+    pub own: BTreeMap<Place, BTreeSet<CommitId>>,
     /// Answers on their way to the program.
     pub answers: BTreeMap<Ticket, Answer>,
     /// What the program watches.

@@ -4,12 +4,12 @@ use crate::checks;
 use crate::counts::kind_of_fetch;
 use crate::failure::Checked;
 use crate::history::{Asked, Reader};
-use crate::program::{Context, Session, Transaction, Wish};
+use crate::program::{Context, Session, Transaction, Waiting, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
 use std::rc::Rc;
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{HomeId, Position, SegmentId, Stamp, Ticket};
+use thorp_core::ids::{CommitId, HomeId, Position, SegmentId, Stamp, Ticket};
 use thorp_core::message::{CommitRequest, Outcome, Request};
 use thorp_core::snapshot::{self, Sight};
 
@@ -42,9 +42,17 @@ impl World {
         if let (Some(Answer::NotFetched(why)), None) = (&answer, who) {
             self.counts.refused(kind_of_fetch(*why));
         }
+        let early = self.late(no, ticket);
+        if let (Some(Answer::Outcome(id, outcome, _)), Some((session, waiting))) = (&answer, early)
+        {
+            return self.answered_late(no, session, &waiting, (*id, outcome));
+        }
         let (Some(answer), Some((session, wait))) = (answer, who) else {
             return Ok(());
         };
+        if let Answer::Shown(id) = answer {
+            return self.go_ahead(no, (session, wait), ticket, id);
+        }
         match &answer {
             Answer::Busy => self.counts.answered("busy"),
             Answer::NotFetched(why) => self.counts.refused(kind_of_fetch(*why)),
@@ -80,6 +88,52 @@ impl World {
             Some(asked) => self.tell_joined(no, &asked, &answer),
             None => Ok(()),
         }
+    }
+
+    /// A commit whose session went on without its answer.
+    fn late(&mut self, no: NodeNo, ticket: Ticket) -> Option<(usize, Box<Waiting>)> {
+        let resident = self.node(no).resident.as_mut()?;
+        resident.early.remove(&ticket)
+    }
+
+    /// What a session wants to commit is shown to it: it goes on, and hears of the outcome later (rule 14).
+    fn go_ahead(
+        &mut self,
+        no: NodeNo,
+        (session, wait): (usize, u64),
+        ticket: Ticket,
+        id: CommitId,
+    ) -> Checked {
+        let index = session;
+        self.with_session(no, index, |session, world| {
+            if session.wait != wait {
+                return Ok(None);
+            }
+            let Some(waiting) = session.go_ahead() else {
+                return Ok(None);
+            };
+            world.counts.answered("shown before they were answered");
+            world.history.shown.insert(id, Rc::clone(&waiting.asked));
+            if let Some(resident) = &mut world.node(no).resident {
+                resident.early.insert(ticket, (index, waiting));
+            }
+            Ok(Some(world.think_shortly()))
+        })
+    }
+
+    /// A commit that its session did not wait for has ended.
+    fn answered_late(
+        &mut self,
+        no: NodeNo,
+        session: usize,
+        waiting: &Waiting,
+        (id, outcome): (CommitId, &Outcome),
+    ) -> Checked {
+        checks::commits::told(self, id, &waiting.asked, outcome)?;
+        self.with_session(no, session, |session, _| {
+            session.outcome(waiting, outcome);
+            Ok(None)
+        })
     }
 
     /// An outcome as it is at one of its homes.
@@ -209,6 +263,7 @@ impl World {
                             parts: joint.parts.clone(),
                             builds_on: joint.builds_on.clone(),
                             after: joint.after,
+                            early: false,
                         };
                         self.history.ask(joint);
                         Wish::Ask(ask, None)
@@ -232,6 +287,10 @@ impl World {
         transaction: Box<Transaction>,
         sight: Sight,
     ) -> Checked<Option<Wish>> {
+        if self.rests_on_open(&transaction) {
+            return Ok(Some(session.wait_for_own(transaction)));
+        }
+        session.stamp_floor = session.stamp_floor.max(self.stamp_of_own(&transaction));
         let partner = self.reader_beside(no, session);
         let other = partner.and_then(|index| {
             let resident = self.nodes[no.0].resident.as_mut()?;
@@ -267,6 +326,24 @@ impl World {
         }
         self.has_read(no, session, &transaction, (sight.position, stamp))?;
         Ok(Some(self.think()))
+    }
+
+    /// Whether it has read what is not answered yet: then it waits for that (rule 5).
+    fn rests_on_open(&self, transaction: &Transaction) -> bool {
+        let history = &self.history;
+        let mut own = transaction.reads.built_on().iter();
+        own.any(|(_, id)| history.shown.contains_key(id) && !history.told.contains_key(id))
+    }
+
+    /// The highest stamp of those that were shown to it before they were answered.
+    fn stamp_of_own(&self, transaction: &Transaction) -> Stamp {
+        let own = transaction.reads.built_on().iter();
+        let shown = own.filter(|(_, id)| self.history.shown.contains_key(id));
+        let stamps = shown.filter_map(|(_, id)| match self.history.told.get(id) {
+            Some(Outcome::Committed { stamp, .. }) => Some(*stamp),
+            _ => None,
+        });
+        stamps.max().unwrap_or_default()
     }
 
     /// A neighbour in the same program that has read at another home, and waits for somebody.
@@ -332,6 +409,11 @@ impl World {
     fn think(&mut self) -> Wish {
         let most = self.village.habits.think_ms_max * 1000;
         Wish::Rest(self.prng.below(most))
+    }
+
+    /// Who goes on without an answer does so at once, mostly.
+    fn think_shortly(&mut self) -> Wish {
+        Wish::Rest(self.prng.below(3_000))
     }
 
     fn grant(&mut self, no: NodeNo, session: usize, wait: u64, wish: Wish) -> Checked {

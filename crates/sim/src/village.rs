@@ -163,6 +163,8 @@ pub struct Habits {
     pub passing: u64,
     /// Of a thousand, those that flood the parent with calls.
     pub flood: u64,
+    /// Of a hundred commits, those whose program goes on before they are answered (rule 14).
+    pub early: u64,
     /// Of a hundred commits, those that wait for another session's, to be one with it.
     pub joint: u64,
     /// Milliseconds without news after which a read is not free, at most.
@@ -428,6 +430,7 @@ fn draw_habits(prng: &mut Prng) -> Habits {
         passing: rare(prng, 40, 15),
         flood: rare(prng, 20, 10),
         joint: 0,
+        early: rare(prng, 50, 60),
         staleness_ms_max: if prng.percent(30) {
             prng.range(300, 1_500)
         } else {

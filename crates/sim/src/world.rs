@@ -366,6 +366,8 @@ impl World {
             cache: Cache::remembering(cache_bytes, remembered),
             sessions,
             tickets: BTreeMap::new(),
+            early: BTreeMap::new(),
+            own: BTreeMap::new(),
             answers: BTreeMap::new(),
             watches: Watches::default(),
             last_ticket: Ticket(0),

@@ -359,6 +359,7 @@ impl StillVillage {
             parts,
             builds_on: Vec::new(),
             after: Stamp::default(),
+            early: false,
         };
         match self.ask(no, ask)? {
             Answer::Outcome(_, Outcome::Committed { .. }, _) => Ok(()),

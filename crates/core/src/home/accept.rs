@@ -114,9 +114,16 @@ impl Home {
     }
 
     /// Rules 4 and 14: what it builds on must be committed, and is its evidence for the objects
-    /// that were changed by it last. What is voted for, and not told yet, is in doubt here.
+    /// that were changed by it last. What is voted for, and not told yet, is in doubt here. One that waits for pages was sent
+    /// before: so long this one waits, too.
     fn check_builds_on(&self, request: &CommitRequest) -> Result<Vec<Position>, NotNow> {
-        let named = request.builds_on.iter().map(|id| {
+        let is_known = |id: &&CommitId| {
+            !planted::is(Bug::BuiltOnAnything) || self.outcomes.committed_at(**id).is_some()
+        };
+        let named = request.builds_on.iter().filter(is_known).map(|id| {
+            if let Some(pages) = self.parking.missing_of(*id) {
+                return Err(NotNow::Needs(pages));
+            }
             if self.votes.get(*id).is_some_and(Vote::holds_locks) {
                 return Err(NotNow::Refused(Refusal::InDoubt));
             }

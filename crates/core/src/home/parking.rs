@@ -1,7 +1,7 @@
 //! Commits that wait for pages from disk, bounded by their number and by what
 //! they keep in memory (rule 15).
 
-use crate::ids::{EdgeId, PageId};
+use crate::ids::{CommitId, EdgeId, PageId};
 use crate::limits::PAGE_BYTES;
 use crate::message::CommitRequest;
 use crate::planted::{self, Bug};
@@ -113,6 +113,13 @@ impl Parking {
         for place in self.by_edge.get(&edge).cloned().unwrap_or_default() {
             self.take(place);
         }
+    }
+
+    /// The pages that a commit waits for, if it does.
+    pub(super) fn missing_of(&self, id: CommitId) -> Option<Vec<PageId>> {
+        let mut parked = self.commits.values();
+        let found = parked.find(|parked| parked.request.id == id)?;
+        Some(found.missing.iter().copied().collect())
     }
 
     /// Whether any of them needs a page.

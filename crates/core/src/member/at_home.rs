@@ -1,8 +1,9 @@
 //! What a member knows of one home, and how its pages follow the stream.
 
 use super::own::OwnValues;
+use super::recent::Recent;
 use super::resync::Resync;
-use crate::change::{self, PageChange, PageSlots, SlotChange};
+use crate::change::{self, PageChange, PageSlots, SlotChange, SlotSet};
 use crate::door::{Out, Own, Publish};
 use crate::ids::{
     CommitId, EntryNo, HomeId, PageId, Position, Registration, SegmentId, Stamp, Ticket,
@@ -12,7 +13,7 @@ use crate::message::{Part, Up};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::upstream::Upstream;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// What a member knows of one home.
@@ -23,6 +24,8 @@ pub(super) struct AtHome {
     pub(super) resync: Resync,
     /// Own values that lie over them (rule 3).
     pub(super) own: OwnValues,
+    /// What the last positions changed (rule 14).
+    pub(super) recent: Recent,
     /// Who waits for pages into which own values do not fit.
     pub(super) covered: BTreeMap<PageId, Vec<Ticket>>,
     pub(super) registration: Option<Registration>,
@@ -37,6 +40,8 @@ pub(super) struct AtHome {
 pub(super) struct Held {
     pub(super) image: Image,
     pub(super) entry: EntryNo,
+    /// All changes after this were heard of.
+    pub(super) since: Position,
 }
 
 impl AtHome {
@@ -46,6 +51,7 @@ impl AtHome {
             pages: BTreeMap::new(),
             resync: Resync::new(),
             own: OwnValues::default(),
+            recent: Recent::default(),
             covered: BTreeMap::new(),
             registration: None,
             registering: false,
@@ -85,7 +91,13 @@ impl AtHome {
         // What a parent from behind tells once more changes nothing that is held or was read,
         // and would be told to watches as if it were of here.
         let is_new = at.0 >= self.up.position;
+        if is_new {
+            self.recent.note(at.0, commit, changes);
+        }
         let mut left = self.own.step(commit, changes);
+        if !left.withdrawn.is_empty() {
+            out.note(Note::EarlyWithdrawn);
+        }
         for change in changes {
             if is_new {
                 publish.touched.push((change.page, change.slot_set()));
@@ -99,6 +111,7 @@ impl AtHome {
             self.show(*page, &mut publish);
         }
         publish.own.delivered.extend(left.delivered);
+        publish.own.shown.extend(left.withdrawn);
         out.publish(publish);
     }
 
@@ -130,7 +143,16 @@ impl AtHome {
         {
             *self.received.entry(page).or_default() += 1;
         }
-        self.pages.insert(page, Held { image, entry });
+        let since = self
+            .pages
+            .get(&page)
+            .map_or(self.up.position, |held| held.since);
+        let held = Held {
+            image,
+            entry,
+            since,
+        };
+        self.pages.insert(page, held);
         let mut publish = self.publish();
         self.show(page, &mut publish);
         out.publish(publish);
@@ -180,27 +202,32 @@ impl AtHome {
     pub(super) fn show_own(&mut self, commit: CommitId, stamp: Stamp, part: &Part, out: &mut Out) {
         out.note(Note::OwnShown);
         let shown = self.own.enter(commit, stamp, &part.writes);
-        let mut publish = self.publish();
-        for (page, _) in &shown {
-            self.show(*page, &mut publish);
-        }
-        publish.own.shown = shown;
-        out.publish(publish);
+        self.publish_shown(shown, out);
     }
 
     /// The epoch has ended: what was shown before its place is shown no more. Whoever has seen
     /// it would see older values beside it.
     pub(super) fn own_ended(&mut self, out: &mut Out) {
         let shown = self.own.clear();
-        if shown.is_empty() {
-            return;
+        if !shown.is_empty() {
+            self.publish_shown(shown, out);
         }
+    }
+
+    /// These slots show something else than before.
+    pub(super) fn publish_shown(&self, shown: Vec<(PageId, SlotSet)>, out: &mut Out) {
         let mut publish = self.publish();
-        for (page, _) in &shown {
-            self.show(*page, &mut publish);
-        }
+        self.show_all(&shown, &mut publish);
         publish.own.shown = shown;
         out.publish(publish);
+    }
+
+    /// Each page once: of several commits' slots the same may be.
+    fn show_all(&self, slots: &[(PageId, SlotSet)], publish: &mut Publish) {
+        let pages: BTreeSet<PageId> = slots.iter().map(|(page, _)| *page).collect();
+        for page in pages {
+            self.show(page, publish);
+        }
     }
 
     /// A commit has its place, and it was not delivered: nobody can say here what is there now.
@@ -224,6 +251,7 @@ impl AtHome {
     pub(super) fn evict(&mut self, pages: &[PageId], out: &mut Out) {
         let mut publish = self.publish();
         let mut notices = Vec::new();
+        let withdrawn = self.withdraw_resting_on(pages, out);
         for page in pages {
             if let Some(held) = self.pages.remove(page) {
                 publish.evicted.push(*page);
@@ -234,6 +262,8 @@ impl AtHome {
                 }
             }
         }
+        self.show_all(&withdrawn, &mut publish);
+        publish.own.shown = withdrawn;
         if planted::is(Bug::EvictionNotTold) {
             publish.evicted.clear();
         }
@@ -253,6 +283,20 @@ impl AtHome {
                 },
             );
         }
+    }
+
+    /// Of these pages nothing will be heard: what rests on them and is not answered could not be taken back in time.
+    fn withdraw_resting_on(&mut self, pages: &[PageId], out: &mut Out) -> Vec<(PageId, SlotSet)> {
+        if planted::is(Bug::RestsOnEvicted) {
+            return Vec::new();
+        }
+        let pages = pages.iter();
+        let shown = pages.flat_map(|page| self.own.withdraw_resting_on(*page));
+        let shown: Vec<_> = shown.collect();
+        if !shown.is_empty() {
+            out.note(Note::EarlyWithdrawn);
+        }
+        shown
     }
 
     /// The parent has entered pages whose images were dropped (rule 2).

@@ -5,7 +5,9 @@ use super::in_flight::{AtPart, InFlight, PartState};
 use super::{Member, Purpose, own};
 use crate::door::{Answer, Out};
 use crate::ids::{CommitId, EdgeId, HomeId, Millis, Position, Registration, Stamp};
-use crate::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX};
+use crate::limits::{
+    BUILDS_ON_MAX, BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX,
+};
 use crate::message::{
     CallError, CommitRequest, Decision, InvalidCommit, Outcome, Participant, Refusal, Request,
     Response, Up,
@@ -28,7 +30,7 @@ impl Member {
             member: self.config.id,
             sequence: self.sequence,
         };
-        if let Err(refusal) = self.may_commit(&commit.parts) {
+        if let Err(refusal) = self.may_commit(&commit) {
             if matches!(refusal, Refusal::Busy { .. }) {
                 out.note(Note::RefusedBusy);
             }
@@ -42,13 +44,15 @@ impl Member {
         let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
         self.give_way(&homes, out);
         self.commits.insert(id, commit);
+        self.show_early(id, out);
         for home in homes {
             self.register(home, out);
             self.send_waiting_commits(home, out);
         }
     }
 
-    fn may_commit(&mut self, parts: &[AtPart]) -> Result<(), Refusal> {
+    fn may_commit(&mut self, commit: &InFlight) -> Result<(), Refusal> {
+        let parts = &commit.parts;
         let ascending = parts.windows(2).all(|pair| pair[0].home() < pair[1].home());
         if !ascending || parts.is_empty() || parts.len() > PARTICIPANTS_MAX {
             let reason = InvalidCommit::Participants;
@@ -60,7 +64,10 @@ impl Member {
             return Err(Refusal::Invalid { reason });
         }
         let outruns = parts.iter().any(|at| self.would_outrun(at.home()));
-        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns {
+        // Some of these are going to be delivered, and are evidence no more then.
+        let names = |at: &AtPart| commit.names_at(at.home()).count();
+        let names_many = parts.iter().any(|at| names(at) > BUILDS_ON_MAX);
+        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns || names_many {
             return Err(busy());
         }
         Ok(())
@@ -169,8 +176,17 @@ impl Member {
             return;
         };
         self.room_came |= at.is_unanswered();
+        let is_refused = matches!(outcome, Outcome::Refused(_));
         at.state = PartState::Ended(at.certain(outcome));
+        let is_told_first = planted::is(Bug::RefusedToldFirst);
+        // Its program could read it once more, and stand on it.
+        if is_refused && !is_told_first {
+            self.withdraw(home, id, out);
+        }
         self.go_on(id, out);
+        if is_refused && is_told_first {
+            self.withdraw(home, id, out);
+        }
     }
 
     /// A home has voted for its part (rule 10).

@@ -14,6 +14,8 @@ pub(super) struct InFlight {
     pub(super) builds_on: Vec<(HomeId, CommitId)>,
     /// What it stands above.
     pub(super) after: Stamp,
+    /// Its program goes on without its answer, and has what it wrote before its eyes (rule 14).
+    pub(super) early: bool,
     /// What the votes came to, if there are several homes.
     pub(super) decision: Option<Decision>,
 }
@@ -50,7 +52,7 @@ impl InFlight {
         ticket: Ticket,
         parts: Vec<Part>,
         builds_on: Vec<(HomeId, CommitId)>,
-        after: Stamp,
+        (after, early): (Stamp, bool),
     ) -> Self {
         let with = if parts.len() > 1 { parts.len() } else { 0 };
         let here = |home| builds_on.iter().filter(|(of, _)| *of == home).count();
@@ -67,6 +69,7 @@ impl InFlight {
             parts: parts.into_iter().map(at_part).collect(),
             builds_on,
             after,
+            early,
             decision: None,
         }
     }
@@ -77,6 +80,12 @@ impl InFlight {
 
     pub(super) fn at(&mut self, home: HomeId) -> Option<&mut AtPart> {
         self.parts.iter_mut().find(|at| at.part.home == home)
+    }
+
+    /// The commits that it names at a home.
+    pub(super) fn names_at(&self, home: HomeId) -> impl Iterator<Item = CommitId> + '_ {
+        let here = move |(of, id): &(HomeId, CommitId)| (*of == home).then_some(*id);
+        self.builds_on.iter().filter_map(here)
     }
 
     pub(super) fn is_shared(&self) -> bool {

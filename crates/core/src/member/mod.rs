@@ -4,9 +4,11 @@
 
 mod at_home;
 mod commits;
+mod early;
 mod in_flight;
 mod own;
 mod program;
+mod recent;
 mod resync;
 #[cfg(test)]
 mod tests;
@@ -226,6 +228,7 @@ impl Member {
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let homes = self.homes.values();
         let homes_own = homes.clone().map(|at| at.own.len()).sum();
+        let homes_recent = homes.clone().map(|at| at.recent.len()).sum();
         alloc::vec![
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
@@ -234,6 +237,7 @@ impl Member {
             ("waiting", homes.map(AtHome::waiting).sum()),
             ("reported", self.reported()),
             ("own", homes_own),
+            ("recent", homes_recent),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("kept", self.kept.len()),
@@ -423,6 +427,7 @@ impl Member {
         state.up.helpers = helpers;
         let held = state.report_all();
         state.up.begin(edge, epoch, at, held, now, out);
+        state.recent.begin_anew(state.up.position);
         state.send_reports(edge, epoch, out);
         if !held {
             let mut publish = state.publish();
@@ -512,8 +517,12 @@ impl Member {
         // What is not resynchronised is as of the old stream, and tells nothing of this one.
         let pages = Some(&state.pages).filter(|_| !state.up.is_held());
         let held = pages.and_then(|pages| pages.get(&answer.page));
-        let image = held.map(|held| &held.image);
-        answer.image = image.filter(|image| image.is_complete()).cloned();
+        let image = held.map(|held| held.image.clone());
+        let image = match planted::is(Bug::TentativeSent) {
+            true => state.shown(answer.page),
+            false => image,
+        };
+        answer.image = image.filter(Image::is_complete);
         out.note(if answer.image.is_some() {
             Note::HelperAnswered
         } else {

@@ -1,24 +1,77 @@
-//! Own values that are known to be committed before they are delivered: the vcache (rule 3).
-//! They lie over the pages that are shown to the program, and are never part of an image that
-//! leaves this process.
+//! Own values that are shown before they are delivered: those known to be committed, which are the vcache (rule 3), and
+//! those of commits that are not answered yet (rule 14). They lie over the pages that are shown to the program, and are
+//! never part of an image that leaves this process.
 
+use super::recent::is_of_the_home;
 use crate::change::{self, NewValue, PageChange, PageSlots, SlotSet, WriteOp};
-use crate::ids::{CommitId, PageId, Slot, Stamp};
-use crate::image::Image;
+use crate::ids::{CommitId, ObjectId, PageId, Slot, Stamp};
+use crate::image::{Content, Image};
 use crate::message::{PageWrites, Part};
 use crate::planted::{self, Bug};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// The vcache of one home: as many commits as its member has in flight.
+/// The own values of one home: of as many commits as its member has in flight, in the order in which they were shown.
 #[derive(Debug, Default)]
 pub(super) struct OwnValues(Vec<Own>);
 
 #[derive(Debug)]
 struct Own {
     commit: CommitId,
-    stamp: Stamp,
+    standing: Standing,
     pages: BTreeMap<PageId, BTreeMap<Slot, WriteOp>>,
+}
+
+/// How a commit stands whose values are shown.
+#[derive(Debug)]
+enum Standing {
+    /// It is known to be committed under this stamp, and what it wrote is locked until its place.
+    Committed(Stamp),
+    /// It is not answered: it holds as long as what it rests on.
+    Tentative(Rests),
+}
+
+/// What a commit that is not answered rests on.
+#[derive(Clone, Debug)]
+pub(super) struct Rests {
+    /// What it read or wrote.
+    touched: BTreeMap<PageId, SlotSet>,
+    /// The commits that it names: what these change it has seen.
+    builds_on: Vec<CommitId>,
+}
+
+impl Rests {
+    /// What a part rests on that names these commits.
+    pub(super) fn of(part: &Part, builds_on: Vec<CommitId>) -> Self {
+        let mut touched: BTreeMap<PageId, SlotSet> = BTreeMap::new();
+        for (page, slots) in &part.reads {
+            touched.entry(*page).or_default().extend(*slots);
+        }
+        for writes in &part.writes {
+            let slots: SlotSet = writes.slots.iter().map(|(slot, _)| *slot).collect();
+            touched.entry(writes.page).or_default().extend(slots);
+        }
+        Rests { touched, builds_on }
+    }
+
+    /// The pages of all that.
+    pub(super) fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.touched.keys().copied()
+    }
+
+    pub(super) fn names(&self) -> &[CommitId] {
+        &self.builds_on
+    }
+
+    /// Whether it stands after a position at which this commit changed these slots of a page. What the home did for a
+    /// commit beside what that wrote, no name excuses (rule 4).
+    pub(super) fn outlives(&self, commit: Option<CommitId>, page: PageId, slots: SlotSet) -> bool {
+        let Some(touched) = self.touched.get(&page).filter(|own| own.touches(&slots)) else {
+            return true;
+        };
+        let is_named = commit.is_some_and(|commit| self.builds_on.contains(&commit));
+        is_named && !is_of_the_home(page, slots, touched)
+    }
 }
 
 /// What leaves with a step.
@@ -26,6 +79,8 @@ struct Own {
 pub(super) struct Left {
     /// Slots whose own values were shown and are those that are delivered now.
     pub(super) delivered: BTreeMap<PageId, SlotSet>,
+    /// Slots that showed values of commits whose hopes it ends.
+    pub(super) withdrawn: Vec<(PageId, SlotSet)>,
     /// Pages that show something else than before.
     pub(super) pages: BTreeSet<PageId>,
 }
@@ -40,6 +95,29 @@ pub(super) fn can_be_shown(part: &Part) -> bool {
         }
         WriteOp::Patch { .. } | WriteOp::Delete { .. } => true,
     })
+}
+
+/// Whether an operation can be done to what is there: what its home would refuse for sure is not shown.
+pub(super) fn fits(image: &Image, slot: Slot, op: &WriteOp) -> bool {
+    let (found, content) = image.slot(slot);
+    match op {
+        WriteOp::Create { generation, .. } => {
+            content == Content::Free && *generation == found.next()
+        }
+        WriteOp::Write { generation, .. } | WriteOp::Delete { generation } => {
+            !matches!(content, Content::Free | Content::Hole) && *generation == found
+        }
+        WriteOp::Patch {
+            generation,
+            offset,
+            bytes,
+        } => match content {
+            Content::Value(base) => {
+                *generation == found && change::patch(base, *offset, bytes.bytes()).is_some()
+            }
+            _ => false,
+        },
+    }
 }
 
 impl OwnValues {
@@ -59,11 +137,30 @@ impl OwnValues {
         all.iter().flat_map(Own::slots).collect()
     }
 
-    /// A commit's values are shown from now on. The slots that are.
+    /// The values of a commit are shown from now on that is known under this stamp. The slots that are.
     pub(super) fn enter(
         &mut self,
         commit: CommitId,
         stamp: Stamp,
+        writes: &[PageWrites],
+    ) -> Vec<(PageId, SlotSet)> {
+        self.put(commit, Standing::Committed(stamp), writes)
+    }
+
+    /// The same of one that is not answered (rule 14).
+    pub(super) fn enter_early(
+        &mut self,
+        commit: CommitId,
+        rests: Rests,
+        writes: &[PageWrites],
+    ) -> Vec<(PageId, SlotSet)> {
+        self.put(commit, Standing::Tentative(rests), writes)
+    }
+
+    fn put(
+        &mut self,
+        commit: CommitId,
+        standing: Standing,
         writes: &[PageWrites],
     ) -> Vec<(PageId, SlotSet)> {
         let pages = writes.iter().map(|writes| {
@@ -72,12 +169,55 @@ impl OwnValues {
         });
         let own = Own {
             commit,
-            stamp,
+            standing,
             pages: pages.collect(),
         };
         let slots = own.slots();
         self.0.push(own);
         slots
+    }
+
+    /// Whether a commit's values are shown.
+    pub(super) fn has(&self, commit: CommitId) -> bool {
+        self.0.iter().any(|own| own.commit == commit)
+    }
+
+    /// The commit whose value a slot shows.
+    pub(super) fn whose(&self, object: ObjectId) -> Option<CommitId> {
+        let shows = |own: &&Own| {
+            let slots = own.pages.get(&object.page);
+            slots.is_some_and(|slots| slots.contains_key(&object.slot))
+        };
+        self.0.iter().rfind(shows).map(|own| own.commit)
+    }
+
+    /// A commit that is not answered is shown no more, nor what builds on it: it was refused, or nobody would hear here
+    /// when it has to be. The slots that were.
+    pub(super) fn withdraw(&mut self, commit: CommitId) -> Vec<(PageId, SlotSet)> {
+        self.withdraw_those(|own, _| own.commit == commit)
+    }
+
+    /// The same of all that rest on a page of which nothing will be heard.
+    pub(super) fn withdraw_resting_on(&mut self, page: PageId) -> Vec<(PageId, SlotSet)> {
+        self.withdraw_those(|_, rests| rests.touched.contains_key(&page))
+    }
+
+    fn withdraw_those(&mut self, ends: impl Fn(&Own, &Rests) -> bool) -> Vec<(PageId, SlotSet)> {
+        let (mut gone, mut shown) = (Vec::new(), Vec::new());
+        // Whoever builds on another was shown after it.
+        self.0.retain(|own| {
+            let Standing::Tentative(rests) = &own.standing else {
+                return true;
+            };
+            let has_lost = rests.builds_on.iter().any(|named| gone.contains(named));
+            let stays = !has_lost && !ends(own, rests);
+            if !stays {
+                gone.push(own.commit);
+                shown.extend(own.slots());
+            }
+            stays
+        });
+        shown
     }
 
     /// A page with own values over it; none if they do not fit.
@@ -92,37 +232,45 @@ impl OwnValues {
                 page,
                 slots: PageSlots::Some(slots.collect()),
             };
-            let stamp = match planted::is(Bug::OwnStampNotTold) {
-                true => image.stamp(),
-                false => own.stamp,
+            // Where it will stand that is not answered, nobody knows: whoever has read it waits for that (rule 5).
+            let stamp = match own.standing {
+                Standing::Committed(stamp) if !planted::is(Bug::OwnStampNotTold) => stamp,
+                _ => image.stamp(),
             };
             image = change::apply(&image, &change, image.version(), stamp)?;
         }
         Some(image)
     }
 
-    /// The slots of a page that show own values, and whose they are.
+    /// The slots of a page that show own values, and whose they are: each slot's last.
     pub(super) fn of(&self, page: PageId) -> impl Iterator<Item = (SlotSet, CommitId)> + '_ {
-        self.0.iter().filter_map(move |own| {
+        let mut covered = SlotSet::default();
+        self.0.iter().rev().filter_map(move |own| {
             let slots: SlotSet = own.pages.get(&page)?.keys().copied().collect();
-            Some((slots, own.commit))
+            let shown = slots.without(covered.iter());
+            covered.extend(slots);
+            (!shown.is_empty()).then_some((shown, own.commit))
         })
     }
 
-    /// A position is told. What it changes leaves, whoever changed it: an own value is locked
-    /// until its place, so this is its place or a later one. What it delivers leaves as a whole.
+    /// A position is told. What it changes of what is locked leaves, whoever changed it: this is its place or a later one.
+    /// What is not answered stays over what it has seen, and leaves as a whole, with all that builds on it, when
+    /// something else that it rests on is changed: its home will refuse it. What is delivered leaves as a whole, too.
     pub(super) fn step(&mut self, commit: Option<CommitId>, changes: &[PageChange]) -> Left {
         let mut left = Left::default();
         if self.is_empty() {
             return left;
         }
+        left.withdrawn = self.overtaken(commit, changes);
+        left.pages
+            .extend(left.withdrawn.iter().map(|(page, _)| *page));
         for own in self.0.extract_if(.., |own| Some(own.commit) == commit) {
             left.pages.extend(own.pages.keys());
             left.delivered.extend(own.slots());
         }
         for change in changes {
             let touched = change.slot_set();
-            for own in &mut self.0 {
+            for own in self.0.iter_mut().filter(|own| own.is_committed()) {
                 let Some(slots) = own.pages.get_mut(&change.page) else {
                     continue;
                 };
@@ -137,6 +285,21 @@ impl OwnValues {
         left
     }
 
+    fn overtaken(
+        &mut self,
+        commit: Option<CommitId>,
+        changes: &[PageChange],
+    ) -> Vec<(PageId, SlotSet)> {
+        if planted::is(Bug::TentativeStays) {
+            return Vec::new();
+        }
+        self.withdraw_those(|own, rests| {
+            let ends =
+                |change: &PageChange| !rests.outlives(commit, change.page, change.slot_set());
+            Some(own.commit) != commit && changes.iter().any(ends)
+        })
+    }
+
     /// A commit is told to have its place, and was not delivered. Its slots.
     pub(super) fn passed(&mut self, commit: CommitId) -> Vec<(PageId, SlotSet)> {
         let passed = self.0.extract_if(.., |own| own.commit == commit);
@@ -145,6 +308,10 @@ impl OwnValues {
 }
 
 impl Own {
+    fn is_committed(&self) -> bool {
+        matches!(self.standing, Standing::Committed(_))
+    }
+
     fn slots(&self) -> Vec<(PageId, SlotSet)> {
         let pages = self.pages.iter();
         pages

@@ -20,7 +20,12 @@ impl Member {
                 parts,
                 builds_on,
                 after,
-            } => self.commit(InFlight::new(ticket, parts, builds_on, after), out),
+                early,
+            } => {
+                let builds_on = self.names(&parts, &builds_on);
+                let seen = (after, early);
+                self.commit(InFlight::new(ticket, parts, builds_on, seen), out);
+            }
             Ask::Call { home, request } => {
                 if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
                     return out.answer(ticket, Answer::Busy);

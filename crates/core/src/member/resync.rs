@@ -140,6 +140,7 @@ impl AtHome {
     fn go_on(&mut self, out: &mut Out) {
         out.note(Note::Resynchronised);
         self.up.release();
+        self.recent.begin_anew(self.up.position);
         let mut publish = self.publish();
         let mut missed = Vec::new();
         for (page, image) in core::mem::take(&mut self.resync.next) {

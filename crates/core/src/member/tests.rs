@@ -176,6 +176,7 @@ impl Village {
             parts: parts.collect(),
             builds_on: Vec::new(),
             after: Stamp::default(),
+            early: false,
         };
         self.ask(number, ask);
     }

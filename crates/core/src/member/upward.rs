@@ -7,6 +7,7 @@ use super::{Called, Member, Purpose};
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, HomeId, Registration, Ticket};
 use crate::message::CallId;
+use crate::note::Note;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -36,6 +37,10 @@ impl Member {
     pub(super) fn send_waiting_commits(&mut self, home: HomeId, out: &mut Out) {
         let here = self.homes.get(&home).and_then(|state| state.up.edge);
         for id in self.commits_at(home, AtPart::is_waiting) {
+            if self.writes_over_withdrawn(home, id) {
+                // Nor does what builds on this one go.
+                return out.note(Note::EarlyWaited);
+            }
             let Some(ways) = self.ways(id) else {
                 continue;
             };

@@ -302,6 +302,7 @@ impl Program {
             parts: vec![part],
             builds_on: vec![],
             after: thorp_core::ids::Stamp::default(),
+            early: false,
         };
         match self.ask(ask).await {
             Answer::Outcome(id, outcome, _) => (id, outcome),

@@ -31,6 +31,7 @@ pub fn publish(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {
         publish.heard
     );
     resident.cache.publish(publish);
+    super::chains::published(resident, publish);
     for (page, image) in &publish.images {
         let place = Place {
             home: publish.home,

@@ -32,6 +32,7 @@ pub fn durable(world: &mut World, home: HomeId, batches: &[Batch]) -> Checked {
             if record.commit.is_some() {
                 world.counts.commits += 1;
                 check_commit(world, home, &record, &changed)?;
+                super::chains::in_the_log(world, home, &record)?;
             }
         }
         check_removals(world, home)?;
@@ -100,7 +101,7 @@ fn check_commit(world: &World, home: HomeId, record: &LogRecord, changed: &Chang
     let before = Position(position.0 - 1);
     check_seen(truth, home, asked, before, "serializability")?;
     for part in asked.parts.iter().filter(|part| part.home == home) {
-        check_evidence(truth, (id, asked), part, before)?;
+        check_evidence(world, truth, id, part, before)?;
         check_effects(truth, &world.history.staged, part, position, changed)?;
     }
     Ok(())
@@ -130,18 +131,16 @@ pub fn check_seen(
 /// Rule 4: what was read, also by patching, creating and deleting, has not
 /// changed since the evidence.
 fn check_evidence(
+    world: &World,
     truth: &Truth,
-    (id, asked): (CommitId, &Asked),
+    id: CommitId,
     part: &Part,
     before: Position,
 ) -> Checked {
-    // What it read of these before they were delivered, it names.
+    // What it read of these, or wrote over, before they were delivered, it names.
     let named = |since: Position| {
-        let mut named = asked
-            .builds_on
-            .iter()
-            .filter(|(home, _)| *home == part.home);
-        named.any(|(_, id)| truth.commits.get(id).is_some_and(|(at, _)| *at == since))
+        let mut named = world.history.names(id, part.home).iter();
+        named.any(|id| truth.commits.get(id).is_some_and(|(at, _)| *at == since))
     };
     let read = part.reads.iter();
     let read =

@@ -2,6 +2,7 @@
 
 pub mod bounds;
 pub mod cache;
+pub mod chains;
 pub mod commits;
 pub mod directory;
 pub mod end;

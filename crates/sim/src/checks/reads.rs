@@ -12,7 +12,9 @@ use thorp_core::ids::{Position, Stamp};
 pub fn opacity(world: &World, transaction: &Transaction) -> Checked {
     match world.truths.get(&transaction.home) {
         // Own values before their place stand together with the rest at no position yet (trap 6).
-        _ if !transaction.reads.built_on().is_empty() => Ok(()),
+        Some(truth) if !transaction.reads.built_on().is_empty() => {
+            super::chains::opacity(world, truth, transaction)
+        }
         Some(truth) => transaction.check_opacity(truth, truth.end),
         None => Ok(()),
     }

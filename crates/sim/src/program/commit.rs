@@ -32,6 +32,12 @@ impl Session {
         Wish::Ask(Ask::Call { home, request }, Some(WATERMARK_WAIT_MS))
     }
 
+    /// What it has read is its program's own, and not answered yet: it looks again a little later.
+    pub fn wait_for_own(&mut self, transaction: Box<Transaction>) -> Wish {
+        self.phase = Phase::Running(transaction);
+        Wish::Rest(2_000 + self.prng.below(20_000))
+    }
+
     pub(super) fn ask_to_commit(
         &mut self,
         transaction: Box<Transaction>,
@@ -47,7 +53,10 @@ impl Session {
         let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
         let own = transaction.reads.built_on().iter().copied();
         let builds_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
+        self.asker.1 += 1;
         let asked = Rc::new(Asked {
+            asker: self.asker,
+            writes: transaction.written(),
             member: context.member,
             parts: vec![part],
             seen: transaction.seen.clone(),
@@ -60,6 +69,7 @@ impl Session {
             parts: asked.parts.clone(),
             builds_on,
             after,
+            early: self.prng.percent(context.habits.early),
         };
         let waiting = Waiting {
             asked: asked.clone(),
@@ -100,7 +110,8 @@ impl Session {
         part
     }
 
-    pub(super) fn outcome(&mut self, waiting: &Waiting, outcome: &Outcome) {
+    /// How one of its commits ended.
+    pub fn outcome(&mut self, waiting: &Waiting, outcome: &Outcome) {
         match outcome {
             Outcome::Committed { position, stamp } => {
                 self.stamp_floor = self.stamp_floor.max(*stamp);

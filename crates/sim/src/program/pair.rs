@@ -31,8 +31,10 @@ impl Session {
             acknowledged: BTreeMap::new(),
             after: own.asked.after.max(seen),
             builds_on,
+            writes: own.asked.writes.clone(),
             ..*own.asked
         };
+        asked.writes.extend(transaction.written());
         asked.parts.sort_by_key(|part| part.home);
         asked.seen.extend(transaction.seen.clone());
         for (home, known) in [

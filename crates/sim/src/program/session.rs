@@ -73,6 +73,7 @@ pub enum Phase {
 }
 
 /// A commit that was asked for.
+#[derive(Debug)]
 pub struct Waiting {
     /// What was asked.
     pub asked: Rc<Asked>,
@@ -107,6 +108,8 @@ pub struct Session {
     pub(super) earlier: Option<(CommitId, bool)>,
     pub(super) tokens: u64,
     pub(super) visits: u64,
+    /// Which session it is, and how often it has asked to commit.
+    pub(super) asker: (u32, u64),
 }
 
 /// What a session needs to know of the world.
@@ -175,6 +178,7 @@ impl Session {
             earlier: None,
             tokens: u64::from(number) << 32,
             visits: 0,
+            asker: (number, 0),
         }
     }
 
@@ -372,6 +376,7 @@ impl Session {
                 self.todo.push_front(errand);
                 Wish::Rest(rest)
             }
+            // What was shown is taken out before.
             (Phase::Committing(waiting), Answer::Outcome(id, outcome, _)) => {
                 // What is over several homes may not have its place yet: it is named by who has read it.
                 if waiting.asked.parts.len() == 1 {
@@ -381,6 +386,17 @@ impl Session {
                 Wish::Rest(rest)
             }
             (_, _) => Wish::Rest(rest),
+        }
+    }
+
+    /// What it has asked for is shown: it goes on, and hears of the outcome later (rule 14).
+    pub fn go_ahead(&mut self) -> Option<Box<Waiting>> {
+        match std::mem::replace(&mut self.phase, Phase::Resting) {
+            Phase::Committing(waiting) => Some(waiting),
+            other => {
+                self.phase = other;
+                None
+            }
         }
     }
 

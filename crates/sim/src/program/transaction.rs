@@ -4,7 +4,7 @@ use super::action::{ACCOUNTS, Action, BALANCE_FIRST, account};
 use super::session::Known;
 use super::value::{HEAD_BYTES, Maker, balance};
 use crate::failure::{Checked, Failure, demand};
-use crate::history::Seen;
+use crate::history::{Seen, Written};
 use crate::news::News;
 use crate::prng::Prng;
 use crate::time::At;
@@ -501,6 +501,13 @@ impl Transaction {
             reads: self.reads.reads(self.home).collect(),
             writes,
         }
+    }
+
+    /// What it makes of objects, as far as that is known.
+    pub fn written(&self) -> Written {
+        let writes = self.writes.iter();
+        let written = writes.map(|(id, tentative)| ((self.home, *id), tentative.after.clone()));
+        written.collect()
     }
 
     /// What a session remembers of it once it has committed.

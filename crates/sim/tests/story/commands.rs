@@ -3,7 +3,7 @@
 //! ```text
 //! village H(R(m0 m1) R2(m2)) where P.x=a P.y=b with R.cache=0
 //! m0 reads P.x          m0 writes P.x=b     m0 creates P.w=c    m0 deletes P.x
-//! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 gives up
+//! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 commits early    m0 gives up
 //! m0/b reads P.x        (another transaction of the same member; m0/B is of another session, too)
 //! m0/b only reads       (so it says, until it writes: it goes on as of before what changes)
 //! m0 fetches P          m0 evicts P         m0 watches s        m0 watches s2..s9
@@ -27,7 +27,7 @@
 //! `3 times m0 reads P.x; settle` does so three times; `quietly` at the end of a command leaves what it causes out.
 
 use super::node::HOME;
-use super::program::Waiting;
+use super::program::{How, Waiting};
 use super::query;
 use super::village::Village;
 use super::{founding, names};
@@ -277,7 +277,14 @@ impl Teller {
                 let program = self.village.node(name).program.as_mut();
                 program.expect("a member").only_reads(transaction);
             }
-            "commits" => self.village.commit(name, transaction, what == "strictly"),
+            "commits" => {
+                let how = match what {
+                    "strictly" => How::Strictly,
+                    "early" => How::Early,
+                    _ => How::Plainly,
+                };
+                self.village.commit(name, transaction, how);
+            }
             "gives" => {
                 let program = self.village.node(name).program.as_mut();
                 program.expect("a member").give_up(transaction);

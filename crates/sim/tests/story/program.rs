@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
 use thorp_core::change::WriteOp;
 use thorp_core::door::{Ask, Publish};
-use thorp_core::ids::{HomeId, ObjectId, PageId, Place, Slot, Stamp, Ticket};
+use thorp_core::ids::{CommitId, HomeId, ObjectId, PageId, Place, Slot, Stamp, Ticket};
 use thorp_core::image::{Content, Overflow};
 use thorp_core::message::{Outcome, PageWrites, Part};
 use thorp_core::snapshot::{self, Lagging, Sight};
@@ -26,6 +26,8 @@ pub(crate) struct Program {
     /// The last answer to a call.
     pub(crate) called: String,
     watermarks: BTreeMap<HomeId, Stamp>,
+    /// Commits that are shown and not answered (rule 14).
+    ahead_of: BTreeSet<CommitId>,
     /// Where its session has been (rule 5).
     pub(crate) floor: Stamp,
 }
@@ -57,6 +59,17 @@ pub(crate) enum Waiting {
     Call(Option<u64>),
 }
 
+/// How a transaction commits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// As most do.
+    Plainly,
+    /// Its homes validate it, also if it only read.
+    Strictly,
+    /// It goes on before it is answered (rule 14).
+    Early,
+}
+
 /// What came of a step of a transaction.
 pub(crate) enum Did {
     /// Only this.
@@ -81,6 +94,7 @@ impl Program {
             staged: BTreeMap::new(),
             called: String::new(),
             watermarks: BTreeMap::new(),
+            ahead_of: BTreeSet::new(),
             floor: Stamp::default(),
         }
     }
@@ -190,7 +204,7 @@ impl Program {
     }
 
     /// Commits: with evidence for all that was read, or not at all.
-    pub(crate) fn commit(&mut self, name: &str, strict: bool) -> Did {
+    pub(crate) fn commit(&mut self, name: &str, how: How) -> Did {
         self.open(name);
         let (Some(transaction), cache) = (self.transactions.get_mut(name), &self.cache) else {
             return Did::Said(String::from("has no transaction"));
@@ -206,7 +220,11 @@ impl Program {
             false => self.floor,
         };
         let after = seen.fold(floor, Stamp::max);
-        if !writes && !strict {
+        let mut own = transaction.reads.built_on().iter();
+        if !writes && own.any(|(_, id)| self.ahead_of.contains(id)) {
+            return Did::Said(String::from("waits for what it has read"));
+        }
+        if !writes && how != How::Strictly {
             match transaction.stand(cache, floor) {
                 Ok((at, stamp)) => {
                     let ended = format!("committed at {at} without a message");
@@ -230,11 +248,21 @@ impl Program {
             parts,
             builds_on: transaction.reads.built_on().to_vec(),
             after,
+            early: how == How::Early,
         })
     }
 
+    /// It goes on without the outcome of a commit.
+    pub(crate) fn goes_ahead(&mut self, name: &str, id: CommitId) {
+        self.ahead_of.insert(id);
+        if let Some(transaction) = self.transactions.get_mut(name) {
+            transaction.ended = Some(String::from("shown"));
+        }
+    }
+
     /// Takes the outcome of a commit.
-    pub(crate) fn ended(&mut self, at: usize, name: &str, outcome: &Outcome) {
+    pub(crate) fn ended(&mut self, at: usize, name: &str, id: CommitId, outcome: &Outcome) {
+        self.ahead_of.remove(&id);
         if let Some(commit) = self.commits.get_mut(at) {
             *commit = Some(outcome.clone());
         }

@@ -2,13 +2,13 @@
 //! everything that happens causes, written down as it happens.
 
 use super::node::{Machine, Node};
-use super::program::{Did, Waiting};
+use super::program::{Did, How, Waiting};
 use super::text::{self, Pen, People};
 use super::{effects, names};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_core::door::{Answer, Ask, Direction, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, MemberId, Millis, NodeKind, Now, ObjectId, PageId, Peer};
+use thorp_core::ids::{EdgeId, MemberId, Millis, NodeKind, Now, ObjectId, PageId, Peer, Ticket};
 use thorp_core::message::{Message, Request, Response};
 use thorp_core::snapshot::Lagging;
 
@@ -360,11 +360,11 @@ impl Village {
     }
 
     /// A transaction commits.
-    pub(crate) fn commit(&mut self, name: &str, transaction: &str, strict: bool) {
+    pub(crate) fn commit(&mut self, name: &str, transaction: &str, how: How) {
         let Some(program) = self.node(name).program.as_mut() else {
             return;
         };
-        match program.commit(transaction, strict) {
+        match program.commit(transaction, how) {
             Did::Asks(ask) => {
                 program.commits.push(None);
                 let at = program.commits.len() - 1;
@@ -470,7 +470,7 @@ impl Village {
             Effect::Answer(ticket, answer) => {
                 let program = self.node(name).program.as_mut();
                 if let Some(waiting) = program.and_then(|p| p.waiting.remove(&ticket)) {
-                    self.answered(name, waiting, answer);
+                    self.answered(name, (ticket, waiting), answer);
                 }
             }
             Effect::Note(_) => {}
@@ -488,8 +488,18 @@ impl Village {
         self.post(name, &to, (edge, message));
     }
 
-    fn answered(&mut self, name: &str, waiting: Waiting, answer: Answer) {
+    fn answered(&mut self, name: &str, (ticket, waiting): (Ticket, Waiting), answer: Answer) {
         match (waiting, answer) {
+            (Waiting::Commit(at, transaction), Answer::Shown(id)) => {
+                let shown = Pen(&self.people).id(id);
+                self.say(&format!("        {name} goes on: {shown} is shown"));
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.goes_ahead(&transaction, id);
+                    program
+                        .waiting
+                        .insert(ticket, Waiting::Commit(at, transaction));
+                }
+            }
             (Waiting::Read(transaction, object), Answer::Fetched) => {
                 self.read(name, &transaction, object);
             }
@@ -497,11 +507,11 @@ impl Village {
                 self.say(&format!("        {name} has {}", names::page(page)));
             }
             (Waiting::Commit(at, transaction), Answer::Outcome(id, outcome, _)) => {
-                let id = Pen(&self.people).id(id);
+                let of = Pen(&self.people).id(id);
                 let said = text::outcome(&outcome);
-                self.say(&format!("        {name} hears: {id} {said}"));
+                self.say(&format!("        {name} hears: {of} {said}"));
                 if let Some(program) = self.node(name).program.as_mut() {
-                    program.ended(at, &transaction, &outcome);
+                    program.ended(at, &transaction, id, &outcome);
                 }
             }
             (Waiting::Promise(transaction), Answer::Called(result)) => {
@@ -513,7 +523,7 @@ impl Village {
                 let is_last =
                     !waiting.any(|w| matches!(w, Waiting::Promise(t) if *t == transaction));
                 if is_open && is_last {
-                    self.commit(name, &transaction, false);
+                    self.commit(name, &transaction, How::Plainly);
                 }
             }
             (Waiting::Call(token), Answer::Called(result)) => {

@@ -1,0 +1,164 @@
+//! Commits whose program goes on before they are answered: what they wrote is shown meanwhile, as long as it can still
+//! come true (rule 14).
+
+use super::Member;
+use super::at_home::AtHome;
+use super::own::{self, Rests};
+use crate::door::{Answer, Out};
+use crate::ids::{CommitId, HomeId, ObjectId};
+use crate::message::Part;
+use crate::note::Note;
+use crate::planted::{self, Bug};
+use alloc::vec::Vec;
+
+impl Member {
+    /// The commits that a transaction names at its homes: those whose values it has read, and those over whose values it
+    /// writes, as far as they are not delivered within its evidence (rules 4 and 14, trap 23).
+    pub(super) fn names(
+        &self,
+        parts: &[Part],
+        read: &[(HomeId, CommitId)],
+    ) -> Vec<(HomeId, CommitId)> {
+        let mut names = Vec::new();
+        for part in parts {
+            let here = read.iter().filter(|(home, _)| *home == part.home);
+            let state = self.homes.get(&part.home);
+            let over = state.into_iter().flat_map(|at| at.written_over(part));
+            for id in here.map(|(_, id)| *id).chain(over) {
+                let delivered = state.and_then(|at| at.recent.delivered(id));
+                let is_past = delivered.is_some_and(|at| at <= part.evidence);
+                if !is_past && !names.contains(&(part.home, id)) {
+                    names.push((part.home, id));
+                }
+            }
+        }
+        names
+    }
+
+    /// Shows what a commit wrote whose program wants to go on, if nothing that is known here speaks against it.
+    pub(super) fn show_early(&mut self, id: CommitId, out: &mut Out) {
+        let Some(commit) = self.commits.get_mut(&id).filter(|commit| commit.early) else {
+            return;
+        };
+        commit.early = false;
+        let ([at], Some(ticket)) = (&commit.parts[..], commit.ticket) else {
+            return out.note(Note::EarlyNotShown);
+        };
+        let home = at.part.home;
+        let rests = Rests::of(&at.part, commit.names_at(home).collect());
+        let state = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
+        commit.early = state.show_early(id, &at.part, rests, out);
+        if commit.early {
+            out.answer(ticket, Answer::Shown(id));
+        }
+    }
+
+    /// A commit that is not answered, if it is one, is shown no more.
+    pub(super) fn withdraw(&mut self, home: HomeId, id: CommitId, out: &mut Out) {
+        if let Some(state) = self.homes.get_mut(&home) {
+            state.withdraw(id, out);
+        }
+    }
+
+    /// Whether a commit has to wait for an earlier one that its program has made: one over which it writes, and which is
+    /// not shown any more, so that it names it no more. What was made first would stay otherwise, if it comes last.
+    pub(super) fn writes_over_withdrawn(&self, home: HomeId, id: CommitId) -> bool {
+        let part_of = |id: CommitId| {
+            let mut parts = self.commits.get(&id)?.parts.iter();
+            parts.find(|at| at.part.home == home)
+        };
+        let (Some(at), Some(state)) = (part_of(id), self.homes.get(&home)) else {
+            return false;
+        };
+        let mut earlier = self.commits.range(..id).filter(|(_, commit)| commit.early);
+        let waits = earlier.any(|(earlier, _)| {
+            let open = part_of(*earlier).filter(|at| at.is_waiting() || at.is_under_way());
+            open.is_some_and(|open| writes_over(&at.part, &open.part)) && !state.own.has(*earlier)
+        });
+        waits && !planted::is(Bug::WithdrawnOvertaken)
+    }
+}
+
+fn objects(part: &Part) -> impl Iterator<Item = ObjectId> + '_ {
+    part.writes.iter().flat_map(|writes| {
+        let page = writes.page;
+        let slots = writes.slots.iter();
+        slots.map(move |(slot, _)| ObjectId { page, slot: *slot })
+    })
+}
+
+fn writes_over(later: &Part, earlier: &Part) -> bool {
+    objects(later).any(|object| objects(earlier).any(|other| other == object))
+}
+
+impl AtHome {
+    /// The commits over whose values a part writes.
+    fn written_over(&self, part: &Part) -> Vec<CommitId> {
+        if self.own.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
+            return Vec::new();
+        }
+        let whose = |object| self.own.whose(object);
+        objects(part).filter_map(whose).collect()
+    }
+
+    /// True if it is shown from now on.
+    fn show_early(&mut self, id: CommitId, part: &Part, rests: Rests, out: &mut Out) -> bool {
+        self.recent.begin(self.up.position);
+        if !self.may_show(part, &rests) {
+            out.note(Note::EarlyNotShown);
+            return false;
+        }
+        let shown = self.own.enter_early(id, rests, &part.writes);
+        if part
+            .writes
+            .iter()
+            .any(|writes| self.is_covered(writes.page))
+        {
+            // It does not fit, and only its home can say where it goes.
+            self.own.withdraw(id);
+            out.note(Note::EarlyNotShown);
+            return false;
+        }
+        out.note(Note::EarlyShown);
+        self.publish_shown(shown, out);
+        true
+    }
+
+    /// Whether a commit stands, as far as that is known here: of all that it has read or written, everything later would be
+    /// heard here, and nothing has been.
+    fn may_show(&self, part: &Part, rests: &Rests) -> bool {
+        let is_live = self.up.edge.is_some() && !self.up.is_held();
+        let heard = |page| self.pages.get(&page).map(|held| held.since);
+        let holds = |page| heard(page).is_some_and(|since| since <= part.evidence);
+        is_live
+            && !part.writes.is_empty()
+            && own::can_be_shown(part)
+            && rests.pages().all(holds)
+            && (self.is_as_read(part, rests) || planted::is(Bug::ShownTooLate))
+            && part.writes.iter().all(|writes| {
+                let shown = self.shown(writes.page);
+                let mut slots = writes.slots.iter();
+                shown.is_some_and(|image| slots.all(|(slot, op)| own::fits(&image, *slot, op)))
+            })
+    }
+
+    /// Whether all that it names is shown or delivered, and all else that it has read is as it was.
+    fn is_as_read(&self, part: &Part, rests: &Rests) -> bool {
+        let is_there = |id: &CommitId| self.own.has(*id) || self.recent.delivered(*id).is_some();
+        let has_seen = |(page, slots): &(_, crate::change::SlotSet)| {
+            let mut own = self.own.of(*page);
+            own.all(|(own, id)| !own.touches(slots) || rests.names().contains(&id))
+        };
+        rests.names().iter().all(is_there)
+            && part.reads.iter().all(has_seen)
+            && self.recent.leaves(rests, part.evidence)
+    }
+
+    fn withdraw(&mut self, id: CommitId, out: &mut Out) {
+        let shown = self.own.withdraw(id);
+        if !shown.is_empty() {
+            out.note(Note::EarlyWithdrawn);
+            self.publish_shown(shown, out);
+        }
+    }
+}
