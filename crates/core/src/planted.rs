@@ -97,6 +97,8 @@ bugs! {
     RestsOnEvicted,
     /// Rule 14: what builds on a commit goes to its home without naming it where it only writes over it.
     WrittenOverNotNamed,
+    /// Rule 14: whoever writes over what a commit wrote is taken to have read what that wrote elsewhere.
+    WrittenOverTakenForRead,
     /// Rule 14: a commit goes ahead of one that its program made before it, and that is not shown any more.
     WithdrawnOvertaken,
     /// Rules 3 and 14: a neighbour is sent a page with values that are not answered.

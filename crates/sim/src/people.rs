@@ -3,7 +3,7 @@
 use crate::checks;
 use crate::counts::kind_of_fetch;
 use crate::failure::Checked;
-use crate::history::{Asked, Reader};
+use crate::history::{Asked, History, Reader};
 use crate::program::{Context, Session, Transaction, Waiting, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
@@ -63,16 +63,10 @@ impl World {
             if session.wait != wait {
                 return Ok(None);
             }
-            if let (Answer::Outcome(id, outcome, _), Some(asked)) = (&answer, session.committing())
-            {
-                let asked = Rc::clone(asked);
+            if let (Answer::Outcome(id, outcome, _), Some(waiting)) = (&answer, session.waiting()) {
+                let asked = Rc::clone(&waiting.asked);
                 checks::commits::told(world, *id, &asked, outcome)?;
-                let here = world.outcome_at(session.home, &answer);
-                if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here
-                    && position > Position(0)
-                {
-                    checks::reads::session(session, position, "was told to have committed at")?;
-                }
+                check_place(waiting, &world.outcome_at(session.home, &answer))?;
             }
             if let (Some((segment, number)), Answer::Called(_)) = (session.fencing(), &answer) {
                 world.fence(no, (session.home, segment), number);
@@ -130,6 +124,7 @@ impl World {
         (id, outcome): (CommitId, &Outcome),
     ) -> Checked {
         checks::commits::told(self, id, &waiting.asked, outcome)?;
+        check_place(waiting, &Answer::Outcome(id, outcome.clone(), None))?;
         self.with_session(no, session, |session, _| {
             session.outcome(waiting, outcome);
             Ok(None)
@@ -164,10 +159,8 @@ impl World {
         };
         self.with_session(no, index, |session, world| {
             let here = world.outcome_at(session.home, answer);
-            if let Answer::Outcome(_, Outcome::Committed { position, .. }, _) = here
-                && position > Position(0)
-            {
-                checks::reads::session(session, position, "was told to have committed at")?;
+            if let Some(waiting) = session.waiting() {
+                check_place(waiting, &here)?;
             }
             let context = world.context(no, session.home);
             Ok(Some(session.answered(here, &context)))
@@ -287,14 +280,16 @@ impl World {
         transaction: Box<Transaction>,
         sight: Sight,
     ) -> Checked<Option<Wish>> {
-        if self.rests_on_open(&transaction) {
+        if rests_on_open(&self.history, &transaction) {
             return Ok(Some(session.wait_for_own(transaction)));
         }
         session.stamp_floor = session.stamp_floor.max(self.stamp_of_own(&transaction));
         let partner = self.reader_beside(no, session);
         let other = partner.and_then(|index| {
+            let own = self.stamp_of_own_beside(no, index);
             let resident = self.nodes[no.0].resident.as_mut()?;
             let other = &mut resident.sessions[index];
+            other.stamp_floor = other.stamp_floor.max(own);
             Some((index, other.reader(&resident.cache)?, other.stamp_floor))
         });
         let floor = other.map_or(session.stamp_floor, |(_, _, f)| f.max(session.stamp_floor));
@@ -328,11 +323,10 @@ impl World {
         Ok(Some(self.think()))
     }
 
-    /// Whether it has read what is not answered yet: then it waits for that (rule 5).
-    fn rests_on_open(&self, transaction: &Transaction) -> bool {
-        let history = &self.history;
-        let mut own = transaction.reads.built_on().iter();
-        own.any(|(_, id)| history.shown.contains_key(id) && !history.told.contains_key(id))
+    fn stamp_of_own_beside(&self, no: NodeNo, index: usize) -> Stamp {
+        let resident = self.nodes[no.0].resident.as_ref();
+        let other = resident.and_then(|resident| resident.sessions[index].pairing());
+        other.map_or_else(Stamp::default, |own| self.stamp_of_own(own))
     }
 
     /// The highest stamp of those that were shown to it before they were answered.
@@ -350,11 +344,16 @@ impl World {
     fn reader_beside(&mut self, no: NodeNo, session: &Session) -> Option<usize> {
         let staleness_ms_max = self.village.habits.staleness_ms_max;
         let mono = self.nodes[no.0].now(self.now).mono;
+        let history = &self.history;
         let resident = self.nodes[no.0].resident.as_mut()?;
         let cache = &resident.cache;
         let is_one = |other: &mut Session| {
             let heard = cache.heard(other.home).unwrap_or_default();
+            let waits = other
+                .pairing()
+                .is_some_and(|own| rests_on_open(history, own));
             other.home != session.home
+                && !waits
                 && mono.since(heard) <= staleness_ms_max
                 && other.reader(cache).is_some()
         };
@@ -522,4 +521,20 @@ impl World {
     pub fn commit_sent(&mut self, request: &CommitRequest) -> bool {
         self.history.send(request)
     }
+}
+
+/// What a session commits comes after all that it had seen when it asked.
+fn check_place(waiting: &Waiting, answer: &Answer) -> Checked {
+    match answer {
+        Answer::Outcome(_, Outcome::Committed { position, .. }, _) if *position > Position(0) => {
+            checks::reads::session(waiting.floor, *position, "was told to have committed at")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a transaction has read what is not answered yet: if it only read, it waits for that (rule 5).
+fn rests_on_open(history: &History, transaction: &Transaction) -> bool {
+    let mut own = transaction.reads.built_on().iter();
+    own.any(|(_, id)| history.shown.contains_key(id) && !history.told.contains_key(id))
 }

@@ -64,7 +64,7 @@ impl Home {
             Ok(_) if !request.with.is_empty() => self.vote(now, edge, parked.request, out),
             Ok(effects) if request.part.writes.is_empty() => {
                 debug_assert!(effects.changes.is_empty());
-                let after = request.after;
+                let after = self.after_named(request);
                 self.read_only(now, edge, whose.id, after, out);
             }
             Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
@@ -118,7 +118,7 @@ impl Home {
     /// before: so long this one waits, too.
     fn check_builds_on(&self, request: &CommitRequest) -> Result<Vec<Position>, NotNow> {
         let is_known = |id: &&CommitId| {
-            !planted::is(Bug::BuiltOnAnything) || self.outcomes.committed_at(**id).is_some()
+            !planted::is(Bug::BuiltOnAnything) || self.outcomes.committed(**id).is_some()
         };
         let named = request.builds_on.iter().filter(is_known).map(|id| {
             if let Some(pages) = self.parking.missing_of(*id) {
@@ -127,10 +127,21 @@ impl Home {
             if self.votes.get(*id).is_some_and(Vote::holds_locks) {
                 return Err(NotNow::Refused(Refusal::InDoubt));
             }
-            let position = self.outcomes.committed_at(*id);
+            let committed = self.outcomes.committed(*id);
+            let position = committed.map(|(position, _)| position);
             position.ok_or(NotNow::Refused(Refusal::BuiltOnRefused))
         });
         named.collect()
+    }
+
+    /// What a request stands above: also the commits that it names. Who has read their values before they were answered did
+    /// not know their stamps (rule 5).
+    fn after_named(&self, request: &CommitRequest) -> Stamp {
+        let named = request.builds_on.iter();
+        let named = named.filter_map(|id| self.outcomes.committed(*id));
+        named
+            .map(|(_, stamp)| stamp)
+            .fold(request.after, Stamp::max)
     }
 
     /// Whether the store has room for an accepted commit, by what is known.

@@ -1,7 +1,7 @@
 //! Outcomes of commits, remembered for a bounded window (rule 11).
 
 use super::records::{self, MemberRecord, OutcomeRecord};
-use crate::ids::{CommitId, MemberId, Position, Registration};
+use crate::ids::{CommitId, MemberId, Position, Registration, Stamp};
 use crate::message::{Outcome, Refusal};
 use crate::storage::{Op, Table};
 use alloc::collections::BTreeMap;
@@ -133,13 +133,13 @@ impl Outcomes {
         }
     }
 
-    /// Where a commit of a registered member is, if it is known to be committed.
-    pub(super) fn committed_at(&self, id: CommitId) -> Option<Position> {
+    /// Where a commit of a registered member is, if it is known to be committed, and its stamp.
+    pub(super) fn committed(&self, id: CommitId) -> Option<(Position, Stamp)> {
         let member = self.registration(id.member);
         let member = member.and_then(|registration| self.members.get(&registration));
         let outcome = member.and_then(|member| member.outcomes.get(&id.sequence));
         match outcome {
-            Some(Outcome::Committed { position, .. }) => Some(*position),
+            Some(Outcome::Committed { position, stamp }) => Some((*position, *stamp)),
             _ => None,
         }
     }

@@ -92,7 +92,7 @@ impl AtHome {
         // and would be told to watches as if it were of here.
         let is_new = at.0 >= self.up.position;
         if is_new {
-            self.recent.note(at.0, commit, changes);
+            self.recent.note(at, commit, changes);
         }
         let mut left = self.own.step(commit, changes);
         if !left.withdrawn.is_empty() {

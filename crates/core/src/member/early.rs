@@ -5,7 +5,7 @@ use super::Member;
 use super::at_home::AtHome;
 use super::own::{self, Rests};
 use crate::door::{Answer, Out};
-use crate::ids::{CommitId, HomeId, ObjectId};
+use crate::ids::{CommitId, HomeId, ObjectId, Stamp};
 use crate::message::Part;
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -13,26 +13,28 @@ use alloc::vec::Vec;
 
 impl Member {
     /// The commits that a transaction names at its homes: those whose values it has read, and those over whose values it
-    /// writes, as far as they are not delivered within its evidence (rules 4 and 14, trap 23).
+    /// writes, as far as they are not delivered within its evidence (rules 4 and 14, trap 23). Of those that are it was not
+    /// told the stamps when it read them: the highest is told here, above which it stands (rule 5).
     pub(super) fn names(
         &self,
         parts: &[Part],
         read: &[(HomeId, CommitId)],
-    ) -> Vec<(HomeId, CommitId)> {
-        let mut names = Vec::new();
+    ) -> (Vec<(HomeId, CommitId)>, Stamp) {
+        let (mut names, mut stamp) = (Vec::new(), Stamp::default());
         for part in parts {
             let here = read.iter().filter(|(home, _)| *home == part.home);
             let state = self.homes.get(&part.home);
             let over = state.into_iter().flat_map(|at| at.written_over(part));
             for id in here.map(|(_, id)| *id).chain(over) {
                 let delivered = state.and_then(|at| at.recent.delivered(id));
-                let is_past = delivered.is_some_and(|at| at <= part.evidence);
-                if !is_past && !names.contains(&(part.home, id)) {
-                    names.push((part.home, id));
+                match delivered.filter(|(at, _)| *at <= part.evidence) {
+                    Some((_, past)) => stamp = stamp.max(past),
+                    None if names.contains(&(part.home, id)) => {}
+                    None => names.push((part.home, id)),
                 }
             }
         }
-        names
+        (names, stamp)
     }
 
     /// Shows what a commit wrote whose program wants to go on, if nothing that is known here speaks against it.
@@ -92,13 +94,19 @@ fn writes_over(later: &Part, earlier: &Part) -> bool {
 }
 
 impl AtHome {
-    /// The commits over whose values a part writes.
+    /// The commits over whose values a part writes without having read them. A name excuses all that a commit changed: so
+    /// none of these of which something was read, for that may have been before it was shown.
     fn written_over(&self, part: &Part) -> Vec<CommitId> {
         if self.own.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
             return Vec::new();
         }
-        let whose = |object| self.own.whose(object);
-        objects(part).filter_map(whose).collect()
+        let whose = objects(part).filter_map(|object| self.own.whose(object));
+        let unread = whose.filter(|id| {
+            let mut reads = part.reads.iter();
+            !reads.any(|(page, slots)| self.own.writes(*id, *page, slots))
+                || planted::is(Bug::WrittenOverTakenForRead)
+        });
+        unread.collect()
     }
 
     /// True if it is shown from now on.

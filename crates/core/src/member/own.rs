@@ -182,6 +182,15 @@ impl OwnValues {
         self.0.iter().any(|own| own.commit == commit)
     }
 
+    /// Whether a commit that is shown wrote one of these slots.
+    pub(super) fn writes(&self, commit: CommitId, page: PageId, slots: &SlotSet) -> bool {
+        let mut own = self.0.iter().filter(|own| own.commit == commit);
+        own.any(|own| {
+            let written = own.pages.get(&page);
+            written.is_some_and(|written| written.keys().any(|slot| slots.contains(*slot)))
+        })
+    }
+
     /// The commit whose value a slot shows.
     pub(super) fn whose(&self, object: ObjectId) -> Option<CommitId> {
         let shows = |own: &&Own| {

@@ -22,8 +22,8 @@ impl Member {
                 after,
                 early,
             } => {
-                let builds_on = self.names(&parts, &builds_on);
-                let seen = (after, early);
+                let (builds_on, stamp) = self.names(&parts, &builds_on);
+                let seen = (after.max(stamp), early);
                 self.commit(InFlight::new(ticket, parts, builds_on, seen), out);
             }
             Ask::Call { home, request } => {

@@ -3,7 +3,7 @@
 
 use super::own::Rests;
 use crate::change::{PageChange, SlotSet};
-use crate::ids::{CommitId, PageId, Position, Slot};
+use crate::ids::{CommitId, PageId, Position, Slot, Stamp};
 use crate::limits::RECENT_STEPS_MAX;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,6 +19,7 @@ pub(super) struct Recent {
 #[derive(Debug)]
 struct Told {
     position: Position,
+    stamp: Stamp,
     commit: Option<CommitId>,
     touched: Vec<(PageId, SlotSet)>,
 }
@@ -43,7 +44,7 @@ impl Recent {
     /// A position is told.
     pub(super) fn note(
         &mut self,
-        position: Position,
+        (position, stamp): (Position, Stamp),
         commit: Option<CommitId>,
         changes: &[PageChange],
     ) {
@@ -54,6 +55,7 @@ impl Recent {
         let touched = touched.map(|change| (change.page, change.slot_set()));
         self.steps.push_back(Told {
             position,
+            stamp,
             commit,
             touched: touched.collect(),
         });
@@ -62,11 +64,11 @@ impl Recent {
         }
     }
 
-    /// Where a commit was delivered, if that is known.
-    pub(super) fn delivered(&self, commit: CommitId) -> Option<Position> {
+    /// Where a commit was delivered, if that is known, and under which stamp.
+    pub(super) fn delivered(&self, commit: CommitId) -> Option<(Position, Stamp)> {
         let mut steps = self.steps.iter().rev();
         let found = steps.find(|told| told.commit == Some(commit));
-        found.map(|told| told.position)
+        found.map(|told| (told.position, told.stamp))
     }
 
     /// Whether nothing that was told after the evidence ends what rests on it.
@@ -104,6 +106,10 @@ mod tests {
         }
     }
 
+    fn at(position: u64) -> (Position, Stamp) {
+        (Position(position), Stamp::default())
+    }
+
     fn change(slot: u16) -> [PageChange; 1] {
         let slots = PageSlots::Some(alloc::vec![(Slot(slot), SlotChange::Invalid)]);
         [PageChange { page: PAGE, slots }]
@@ -122,15 +128,15 @@ mod tests {
     #[test]
     fn what_was_read_is_as_it_was_unless_another_commit_changed_it() {
         let mut recent = Recent::default();
-        recent.note(Position(2), None, &change(5));
+        recent.note(at(2), None, &change(5));
         assert!(
             !recent.leaves(&reads(1, Vec::new()), Position(9)),
             "nothing is known"
         );
         recent.begin(Position(2));
-        recent.note(Position(3), Some(id(1)), &change(5));
-        recent.note(Position(4), Some(id(2)), &change(6));
-        assert_eq!(recent.delivered(id(1)), Some(Position(3)));
+        recent.note(at(3), Some(id(1)), &change(5));
+        recent.note(at(4), Some(id(2)), &change(6));
+        assert_eq!(recent.delivered(id(1)), Some(at(3)));
         assert!(recent.leaves(&reads(1, Vec::new()), Position(2)));
         assert!(!recent.leaves(&reads(5, Vec::new()), Position(2)));
         assert!(
@@ -157,7 +163,7 @@ mod tests {
         recent.begin(Position(0));
         let all = RECENT_STEPS_MAX as u64 + 10;
         for position in 1..=all {
-            recent.note(Position(position), Some(id(position)), &change(5));
+            recent.note(at(position), Some(id(position)), &change(5));
         }
         assert_eq!(recent.len(), RECENT_STEPS_MAX);
         assert_eq!(recent.delivered(id(10)), None);

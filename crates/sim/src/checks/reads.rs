@@ -49,17 +49,16 @@ pub fn read_only(
     if transaction.seen.is_empty() {
         return Ok(());
     }
-    self::session(session, evidence, "reads as of")?;
+    self::session(session.floor, evidence, "reads as of")?;
     staleness(world, no, transaction, evidence)
 }
 
 /// A session sees what it has seen and written before.
-pub fn session(session: &Session, position: Position, what: &str) -> Checked {
+pub fn session(floor: Position, position: Position, what: &str) -> Checked {
     demand!(
-        position >= session.floor,
+        position >= floor,
         "sessions",
-        "a session that has been at {} {what} {position}",
-        session.floor
+        "a session that has been at {floor} {what} {position}"
     );
     Ok(())
 }

@@ -73,6 +73,7 @@ impl Session {
         };
         let waiting = Waiting {
             asked: asked.clone(),
+            floor: self.floor,
             learned: transaction.learned(),
         };
         self.phase = Phase::Committing(Box::new(waiting));

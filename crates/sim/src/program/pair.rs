@@ -49,6 +49,7 @@ impl Session {
         other.wait += 1;
         other.phase = Phase::Committing(Box::new(Waiting {
             asked: asked.clone(),
+            floor: other.floor,
             learned,
         }));
         Some(asked)
@@ -62,6 +63,14 @@ impl Session {
         };
         let reads = transaction.is_read_only() && !self.strict;
         reads.then(|| transaction.reads.sight(cache, home).ok())?
+    }
+
+    /// The transaction that waits for another one.
+    pub fn pairing(&self) -> Option<&Transaction> {
+        match &self.phase {
+            Phase::Pairing(transaction) => Some(transaction),
+            _ => None,
+        }
     }
 
     /// The transaction that waited for another one is done with it.

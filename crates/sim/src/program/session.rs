@@ -77,6 +77,8 @@ pub enum Phase {
 pub struct Waiting {
     /// What was asked.
     pub asked: Rc<Asked>,
+    /// Where its session had been then.
+    pub floor: Position,
     pub(super) learned: Vec<(ObjectId, Known)>,
 }
 
@@ -402,8 +404,13 @@ impl Session {
 
     /// The asked commit that it waits for.
     pub fn committing(&self) -> Option<&Rc<Asked>> {
+        self.waiting().map(|waiting| &waiting.asked)
+    }
+
+    /// The same, with what it knew when it asked.
+    pub fn waiting(&self) -> Option<&Waiting> {
         match &self.phase {
-            Phase::Committing(waiting) => Some(&waiting.asked),
+            Phase::Committing(waiting) => Some(waiting),
             _ => None,
         }
     }
