@@ -77,6 +77,8 @@ pub(crate) struct Manner {
     pub(crate) held_max: usize,
     /// It only reads: what it has read may change, and it goes on as of before.
     pub(crate) stays_behind: bool,
+    /// It has read own values that are not delivered: it stands at no position but the newest.
+    pub(crate) rests_on_own: bool,
 }
 
 /// What was found for a page.
@@ -332,6 +334,10 @@ impl HomeReads {
             match change.what {
                 // Nothing read there: let it be loaded anew when it is.
                 What::Evicted(_) if page.read.is_empty() => page.stale = SlotSet::ALL,
+                // Whether these values come true, is told later.
+                What::Evicted(_) if manner.rests_on_own && !planted::is(Bug::OwnReadFrozen) => {
+                    return Err(Doomed::Changed(self.place(change.page)));
+                }
                 // Positions rise: if it is frozen already, this changes nothing.
                 What::Evicted(known) => {
                     let position = change.position;

@@ -291,11 +291,12 @@ impl ReadSet {
         Some(reads)
     }
 
-    /// Who has read own values that are not delivered stands at no position but the newest.
     fn manner(&self, cache: &Cache) -> Manner {
+        let rests_on_own = !self.built_on.is_empty();
         Manner {
             held_max: cache.held_max(),
-            stays_behind: self.only_reads && self.built_on.is_empty(),
+            stays_behind: self.only_reads && !rests_on_own,
+            rests_on_own,
         }
     }
 

@@ -38,6 +38,7 @@ mod link;
 mod member;
 mod name;
 mod outcome;
+mod pending;
 mod reach;
 mod retry;
 mod room;
@@ -53,9 +54,10 @@ pub use config::{
     JoinConfig, LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
 pub use error::{Error, ErrorKind, JoinError, Result};
-pub use limits::ROOT_NAME_BYTES_MAX;
+pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
 pub use member::{HomeStatus, Member, SiteStatus};
 pub use outcome::{Committed, Outcome};
+pub use pending::Pending;
 pub use reach::OutOfReach;
 pub use segment::{Segment, SegmentEntry};
 pub use stats::{Stats, Waits};

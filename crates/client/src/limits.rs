@@ -13,6 +13,10 @@ pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 /// ([`thorp_core::limits::FETCHES_MAX`]).
 pub(crate) const LARGE_WINDOW: usize = 144;
 
+/// Commits to one home that are shown before they are answered ([`Transaction::commit_early`](crate::Transaction::commit_early)):
+/// most of those that a member may have in flight, and not all.
+pub const EARLY_PER_HOME_MAX: usize = thorp_core::limits::COMMITS_IN_FLIGHT_MAX / 4 * 3;
+
 /// Bytes of a root's name.
 pub const ROOT_NAME_BYTES_MAX: usize = thorp_core::limits::SEGMENT_PATH_BYTES_MAX;
 

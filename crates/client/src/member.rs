@@ -4,8 +4,8 @@ use crate::link::{Late, Link, Running, block_on};
 use crate::name::{SegmentName, Spot};
 use crate::retry::Pauses;
 use crate::{
-    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, OutOfReach, Outcome, Reference,
-    Result, Segment, SegmentEntry, Session, Stats, Transaction,
+    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, OutOfReach, Outcome, Pending,
+    Reference, Result, Segment, SegmentEntry, Session, Stats, Transaction,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -266,6 +266,45 @@ impl Member {
             };
             match result {
                 Ok(value) => return Ok(value),
+                Err(error) => self.again(&mut tx, error, &mut pauses).await?,
+            }
+        }
+    }
+
+    /// As [`Member::transact`], and does not wait for the answer ([`Transaction::commit_early`]): runs it again until it is on
+    /// its way. Whether it is committed, tells the [`Pending`]; if it is refused then, the program has to run it again.
+    pub fn transact_early<T>(
+        &self,
+        mut work: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<(T, Pending)> {
+        let mut tx = self.begin(self.session);
+        let mut pauses = Pauses::new(self.session.backoff_max);
+        loop {
+            let result = match work(&mut tx) {
+                Ok(value) => block_on(tx.finish_early()).map(|pending| (value, pending)),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(done) => return Ok(done),
+                Err(error) => block_on(self.again(&mut tx, error, &mut pauses))?,
+            }
+        }
+    }
+
+    /// As [`Member::transact_early`].
+    pub async fn transact_early_async<T>(
+        &self,
+        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<(T, Pending)> {
+        let mut tx = self.begin(self.session);
+        let mut pauses = Pauses::new(self.session.backoff_max);
+        loop {
+            let result = match work(&mut tx).await {
+                Ok(value) => tx.finish_early().await.map(|pending| (value, pending)),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(done) => return Ok(done),
                 Err(error) => self.again(&mut tx, error, &mut pauses).await?,
             }
         }

@@ -97,6 +97,8 @@ bugs! {
     RestsOnEvicted,
     /// Rule 14: what builds on a commit goes to its home without naming it where it only writes over it.
     WrittenOverNotNamed,
+    /// Rules 2 and 14: a reader of what is not answered stands still where a page that it has read was given up.
+    OwnReadFrozen,
     /// Rule 14: whoever writes over what a commit wrote is taken to have read what that wrote elsewhere.
     WrittenOverTakenForRead,
     /// Rule 14: a commit goes ahead of one that its program made before it, and that is not shown any more.

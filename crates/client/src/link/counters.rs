@@ -31,6 +31,8 @@ pub(crate) enum Ending {
     Conflict,
     Aborted,
     Unknown,
+    /// How, is counted when it is known.
+    Early,
 }
 
 impl Counters {
@@ -44,6 +46,7 @@ impl Counters {
             Ending::Conflict => count(&self.conflicts),
             Ending::Aborted => count(&self.aborts),
             Ending::Unknown => count(&self.unknown),
+            Ending::Early => {}
         }
     }
 

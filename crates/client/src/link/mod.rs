@@ -3,6 +3,7 @@
 mod ahead;
 mod block_on;
 mod counters;
+mod early;
 mod homes;
 mod life;
 mod loops;
@@ -14,6 +15,7 @@ mod waits;
 
 pub(crate) use block_on::block_on;
 pub(crate) use counters::{Counters, Ending};
+pub(crate) use early::Early;
 pub(crate) use homes::Known as KnownHome;
 pub(crate) use life::Life;
 pub(crate) use plan::check_addresses;
@@ -52,6 +54,8 @@ pub(crate) struct Link {
     pub(crate) counters: Counters,
     pub(crate) grounds: Grounds,
     pub(crate) ahead: Ahead,
+    /// Of commits that are shown before they are answered.
+    places: early::Places,
     /// Counts publications that changed something.
     pub(crate) changes: watch::Sender<u64>,
     /// Pages were chosen to go and have not gone: what is over the limit is not counted again.
@@ -91,6 +95,7 @@ impl Link {
             grounds: Grounds::default(),
             // What is fetched ahead must not push out what is read.
             ahead: Ahead::new(ahead_pages_max.min(cache_bytes / PAGE_BYTES / 8)),
+            places: early::Places::default(),
             changes: watch::Sender::new(0),
             is_evicting: AtomicBool::new(false),
             handle: OnceLock::new(),
@@ -255,9 +260,29 @@ impl Link {
             parts,
             builds_on,
             after,
+            early: false,
         };
         let wait = self.wait(Kind::Commit(None), due);
         self.waits.hold(wait.ticket, staged);
+        self.put(wait, ask)
+    }
+
+    /// Sends a commit whose program goes on as soon as it is shown (rule 14).
+    pub(crate) fn ask_commit_early(
+        self: &Arc<Self>,
+        part: Part,
+        early: Early,
+        (builds_on, after): (Vec<(HomeId, CommitId)>, Stamp),
+        due: Instant,
+    ) -> Result<Wait> {
+        let ask = Ask::Commit {
+            parts: vec![part],
+            builds_on,
+            after,
+            early: true,
+        };
+        let wait = self.wait(Kind::Commit(None), due);
+        self.waits.hold_early(wait.ticket, early);
         self.put(wait, ask)
     }
 
@@ -409,7 +434,15 @@ impl Future for Wait {
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        if !self.ended && self.link.waits.forget(self.ticket) {
+        if self.ended {
+            return;
+        }
+        // The answer may be here, and nobody has looked; after this it is kept by who brings it.
+        self.told.close();
+        if let Ok(told) = self.told.try_recv() {
+            return self.link.waits.keep(told);
+        }
+        if self.link.waits.forget(self.ticket) {
             self.link.tell(Ask::Forget(self.ticket));
         }
     }
@@ -432,6 +465,7 @@ mod tests {
             parts,
             builds_on,
             after,
+            early: false,
         };
         for kind in [Kind::Commit(None), Kind::Answer] {
             assert!(link.ask(kind, Instant::now(), ask.clone()).is_err());

@@ -187,7 +187,12 @@ impl World for Inside {
                 self.link.grounds.unwatched(home, segment);
                 self.link.changes.send_modify(|count| *count += 1);
             }
-            Effect::Answer(ticket, answer) => self.link.waits.answer(ticket, answer),
+            Effect::Answer(ticket, answer) => {
+                if let Answer::Outcome(id, outcome, _) = &answer {
+                    self.link.hear_outcome(*id, outcome);
+                }
+                self.link.waits.answer(ticket, answer);
+            }
             // A member has no disk, and the loop does the rest.
             _ => debug_assert!(false, "not for a member's world: {effect:?}"),
         }

@@ -116,6 +116,10 @@ impl Tap {
             let Effect::Answer(ticket, answer) = effect else {
                 continue;
             };
+            // Before the page cache shows it.
+            if let Answer::Shown(id) = answer {
+                self.link.waits.open(*id);
+            }
             if let Some(ask) = self.giving_up.remove(ticket)
                 && is_busy(answer)
             {

@@ -2,9 +2,9 @@
 //!
 //! Timers live here and not at the caller, so that neither the blocking nor the async face needs a runtime there.
 
-use super::{Tokens, lock};
+use super::{Early, Tokens, lock};
 use crate::limits::OUTCOMES_KEPT_MAX;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use thorp_core::door::Answer;
@@ -56,7 +56,6 @@ pub(crate) enum Late {
     Ended(Outcome, Option<HomeId>),
 }
 
-#[derive(Debug)]
 pub(crate) struct Waits {
     table: Mutex<Table>,
     /// An earlier time is waited for than the alarm is set to.
@@ -65,19 +64,20 @@ pub(crate) struct Waits {
     outcomes: watch::Sender<u64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Table {
     tickets: u64,
     entries: HashMap<Ticket, Entry>,
     alarms: BTreeSet<(Instant, Ticket)>,
     alarm: Option<Instant>,
     late: HashMap<CommitId, Option<(Outcome, Option<HomeId>)>>,
+    /// Commits that are shown and not answered (rule 14).
+    open: HashSet<CommitId>,
     /// Ended late commits, the oldest first.
     ended: VecDeque<CommitId>,
     closed: bool,
 }
 
-#[derive(Debug)]
 struct Entry {
     /// None: nobody waits any more, and the commit goes on.
     tell: Option<oneshot::Sender<Told>>,
@@ -86,6 +86,8 @@ struct Entry {
     source: Source,
     /// What a commit names, at each of its homes.
     staged: Vec<Arc<Tokens>>,
+    /// Its program goes on without its answer.
+    early: Option<Early>,
 }
 
 impl Waits {
@@ -121,6 +123,7 @@ impl Waits {
             kind,
             source,
             staged: Vec::new(),
+            early: None,
         };
         table.entries.insert(ticket, entry);
         if table.alarm.is_none_or(|alarm| due < alarm) {
@@ -133,6 +136,32 @@ impl Waits {
     pub(crate) fn hold(&self, ticket: Ticket, staged: Vec<Arc<Tokens>>) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.staged = staged;
+        }
+    }
+
+    /// What is kept of a commit whose program is to go on.
+    pub(crate) fn hold_early(&self, ticket: Ticket, early: Early) {
+        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
+            entry.early = Some(early);
+        }
+    }
+
+    /// A commit is about to be shown: whoever reads what it wrote has to know that it is not answered.
+    pub(crate) fn open(&self, id: CommitId) {
+        lock(&self.table).open.insert(id);
+    }
+
+    /// Whether a commit is shown and not answered.
+    pub(crate) fn is_open(&self, id: CommitId) -> bool {
+        lock(&self.table).open.contains(&id)
+    }
+
+    /// A commit is shown: its program goes on.
+    fn show(&self, ticket: Ticket, id: CommitId) {
+        let mut table = lock(&self.table);
+        let entry = table.entries.get_mut(&ticket);
+        if let Some(early) = entry.and_then(|entry| entry.early.as_mut()) {
+            early.show(id);
         }
     }
 
@@ -152,20 +181,40 @@ impl Waits {
 
     /// The member answered.
     pub(crate) fn answer(&self, ticket: Ticket, answer: Answer) {
+        if let Answer::Shown(id) = answer {
+            return self.show(ticket, id);
+        }
         let Some(entry) = lock(&self.table).take(ticket) else {
             return;
         };
         // Nothing more under the lock: whoever is woken asks for a ticket next, and so does who lets go of staged values last.
         if let Answer::Outcome(_, outcome, _) = &answer {
             entry.staged.iter().for_each(|staged| staged.ended(outcome));
+            if let Some(early) = &entry.early {
+                early.ended(outcome);
+            }
         }
+        self.close_open(&answer);
         let told = Told::Answer(answer, entry.source);
         let unheard = match entry.tell {
             Some(tell) => tell.send(told).err(),
             None => Some(told),
         };
-        if let Some(Told::Answer(Answer::Outcome(id, outcome, by), _)) = unheard {
+        unheard.into_iter().for_each(|told| self.keep(told));
+    }
+
+    /// An outcome that nobody took is kept, for who asks.
+    pub(crate) fn keep(&self, told: Told) {
+        if let Told::Answer(Answer::Outcome(id, outcome, by), _) = told {
             lock(&self.table).end_late(id, (outcome, by));
+            self.outcomes.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn close_open(&self, answer: &Answer) {
+        if let Answer::Outcome(id, ..) = answer
+            && lock(&self.table).open.remove(id)
+        {
             self.outcomes.send_modify(|count| *count += 1);
         }
     }

@@ -46,9 +46,10 @@ impl Transaction {
 
     /// Ends without a message, if it may (rule 5). None: homes have to be asked.
     fn finish_free(&mut self) -> Option<Result<Committed>> {
-        if !self.may_stand() {
+        if !self.may_stand() || self.rests_on_open() {
             return None;
         }
+        self.stand_above_own();
         let result = match self.stand() {
             Ok(Standing::At(committed)) => Ok(committed),
             Ok(Standing::Lags(_)) => return None,
@@ -103,7 +104,7 @@ fn is_certain(error: &Error) -> bool {
     )
 }
 
-fn ending_of(error: &Error) -> Ending {
+pub(super) fn ending_of(error: &Error) -> Ending {
     match error.kind() {
         ErrorKind::Conflict => Ending::Conflict,
         _ if !is_certain(error) => Ending::Unknown,

@@ -1,6 +1,7 @@
 //! Transactions.
 
 mod commit;
+mod early;
 mod homes;
 mod large;
 mod read;
@@ -12,6 +13,7 @@ mod typed;
 mod write;
 mod writes;
 
+pub(crate) use send::ended;
 pub(crate) use typed::{decode, encode};
 
 use crate::link::{Ending, Link};
@@ -139,7 +141,9 @@ impl Transaction {
         self.ending = Some(ending);
         match ending {
             // What may have happened keeps its slots.
-            Ending::Committed | Ending::Free | Ending::Unknown => self.writes.clear(),
+            Ending::Committed | Ending::Free | Ending::Unknown | Ending::Early => {
+                self.writes.clear();
+            }
             Ending::Conflict | Ending::Aborted => self.writes.give_back(),
         }
         self.large.clear();

@@ -3,10 +3,11 @@
 use super::commit::nothing;
 use super::large::Staged;
 use super::{ObjectAt, Transaction};
-use crate::link::{Told, committed};
+use crate::link::{Link, Told, committed};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thorp_core::door::Answer;
 use thorp_core::ids::{CommitId, HomeId, Stamp};
 use thorp_core::limits::STAGED_PER_MEMBER_MAX;
 use thorp_core::message::{Outcome, PageWrites, Part, Refusal};
@@ -22,6 +23,10 @@ impl Transaction {
         }
         if homes.is_empty() {
             return Ok(nothing());
+        }
+        // Nobody could know at one home what becomes of it at another (rule 14).
+        if homes.len() > 1 || self.may_stand() {
+            self.wait_for_own(due).await?;
         }
         if self.may_stand()
             && let Some(committed) = self.stand_when_promised(due).await?
@@ -42,7 +47,7 @@ impl Transaction {
     }
 
     /// The homes where anything was read or written.
-    fn participants(&self) -> Vec<HomeId> {
+    pub(super) fn participants(&self) -> Vec<HomeId> {
         let read: Vec<HomeId> = self.reads.homes().collect();
         let takes_part = |home: &HomeId| read.contains(home) || self.writes.are_at(*home);
         let homes = self.homes.all().iter().copied();
@@ -117,7 +122,7 @@ impl Transaction {
         }
     }
 
-    fn part(&mut self, home: HomeId, writes: Vec<PageWrites>) -> Result<Part> {
+    pub(super) fn part(&mut self, home: HomeId, writes: Vec<PageWrites>) -> Result<Part> {
         Ok(Part {
             home,
             evidence: self.evidence(home)?,
@@ -128,13 +133,13 @@ impl Transaction {
 
     /// What its request names: own commits whose values it read before they were delivered (rule 4), and the highest stamp
     /// that it saw, or that its program did before (rule 5).
-    fn seen(&self) -> (Vec<(HomeId, CommitId)>, Stamp) {
+    pub(super) fn seen(&self) -> (Vec<(HomeId, CommitId)>, Stamp) {
         let stamps = self.reads.homes().map(|home| self.reads.stamp(home));
         let after = stamps.fold(self.floor, Stamp::max);
         (self.reads.built_on().to_vec(), after)
     }
 
-    async fn wait_while_busy(&self, pause: Duration, due: Instant) -> Result<()> {
+    pub(super) async fn wait_while_busy(&self, pause: Duration, due: Instant) -> Result<()> {
         if Instant::now() + pause > due {
             return Err(Error::busy(pause));
         }
@@ -143,32 +148,19 @@ impl Transaction {
 
     /// What an answer means; an error says whose it is, if there are several homes.
     fn answered(&self, told: Told) -> Result<Answered> {
-        let (id, outcome, by) = committed(told)?;
-        match outcome {
-            Outcome::Committed { position, stamp } => {
-                self.link.raise_floor(stamp);
-                Ok(Answered::Committed(Committed {
-                    id: Some(id),
-                    position: by.map(|_| position),
-                    stamp: Some(stamp),
-                }))
+        let by = match &told {
+            Told::Answer(Answer::Outcome(_, _, by), _) => *by,
+            _ => None,
+        };
+        let several = self.homes.all().len() > 1;
+        answered(&self.link, told).map_err(|error| {
+            let name = by.filter(|_| several);
+            let name = name.and_then(|home| self.link.homes.name(home));
+            match name {
+                Some(name) => error.of_home(&name),
+                None => error,
             }
-            Outcome::Refused(Refusal::Busy { retry_after_ms }) => {
-                let pause = Duration::from_millis(u64::from(retry_after_ms));
-                Ok(Answered::Busy(pause))
-            }
-            Outcome::Refused(refusal) => {
-                let error = Error::from(refusal);
-                let several = self.homes.all().len() > 1;
-                let name = by
-                    .filter(|_| several)
-                    .and_then(|home| self.link.homes.name(home));
-                Err(match name {
-                    Some(name) => error.of_home(&name),
-                    None => error,
-                })
-            }
-        }
+        })
     }
 
     /// Sends what is large ahead of the commit, to each home its own.
@@ -207,8 +199,36 @@ impl Transaction {
     }
 }
 
+/// How a commit ended that was not to be asked for again.
+pub(crate) fn ended(link: &Link, told: Told) -> Result<Committed> {
+    match answered(link, told)? {
+        Answered::Committed(committed) => Ok(committed),
+        Answered::Busy(pause) => Err(Error::busy(pause)),
+    }
+}
+
+/// What an answer means.
+pub(super) fn answered(link: &Link, told: Told) -> Result<Answered> {
+    let (id, outcome, by) = committed(told)?;
+    match outcome {
+        Outcome::Committed { position, stamp } => {
+            link.raise_floor(stamp);
+            Ok(Answered::Committed(Committed {
+                id: Some(id),
+                position: by.map(|_| position),
+                stamp: Some(stamp),
+            }))
+        }
+        Outcome::Refused(Refusal::Busy { retry_after_ms }) => {
+            let pause = Duration::from_millis(u64::from(retry_after_ms));
+            Ok(Answered::Busy(pause))
+        }
+        Outcome::Refused(refusal) => Err(refusal.into()),
+    }
+}
+
 /// A home's answer to a commit.
-enum Answered {
+pub(super) enum Answered {
     Committed(Committed),
     /// To be sent again after a while.
     Busy(Duration),

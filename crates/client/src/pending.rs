@@ -1,0 +1,59 @@
+//! Commits that are not answered yet.
+
+use crate::link::{Wait, block_on};
+use crate::transaction::ended;
+use crate::{CommitId, Committed, Member, Result};
+use std::fmt;
+
+/// A commit whose program went on: see [`Transaction::commit_early`](crate::Transaction::commit_early). Dropped, it goes on, and
+/// [`Member::outcome`] tells how it ended.
+pub struct Pending(State);
+
+enum State {
+    Ended(Committed),
+    Ahead {
+        /// Keeps it running: what nobody has been answered may not have been sent.
+        member: Member,
+        id: CommitId,
+        wait: Wait,
+    },
+}
+
+impl Pending {
+    pub(crate) fn ended(committed: Committed) -> Self {
+        Pending(State::Ended(committed))
+    }
+
+    pub(crate) fn ahead(member: Member, id: CommitId, wait: Wait) -> Self {
+        Pending(State::Ahead { member, id, wait })
+    }
+
+    /// The commit's id; none if it only read and no home had to judge it.
+    pub fn id(&self) -> Option<CommitId> {
+        match &self.0 {
+            State::Ended(committed) => committed.id,
+            State::Ahead { id, .. } => Some(*id),
+        }
+    }
+
+    /// Waits until it is known how it ended. A refusal is a [`Conflict`](crate::ErrorKind::Conflict) where the transaction is
+    /// to be run again, with all that built on it; [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if its home does not answer
+    /// within the session's [`commit_timeout`](crate::Session::commit_timeout): [`Member::outcome`] tells later.
+    pub fn wait(self) -> Result<Committed> {
+        block_on(self.wait_async())
+    }
+
+    /// As [`Pending::wait`].
+    pub async fn wait_async(self) -> Result<Committed> {
+        match self.0 {
+            State::Ended(committed) => Ok(committed),
+            State::Ahead { member, wait, .. } => ended(member.link(), wait.await),
+        }
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pending").field(&self.id()).finish()
+    }
+}

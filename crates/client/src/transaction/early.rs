@@ -1,0 +1,157 @@
+//! Commits whose program goes on before they are answered (rule 14).
+
+use super::Transaction;
+use super::commit::ending_of;
+use super::send::{Answered, answered};
+use crate::link::{Early, Ending, Wait, block_on};
+use crate::{CommitId, Error, ErrorKind, Pending, Result};
+use std::time::{Duration, Instant};
+use thorp_core::ids::HomeId;
+use tokio::sync::oneshot;
+
+/// What came of a commit that was asked for.
+enum Shown {
+    /// Its program goes on.
+    Ahead(Pending),
+    /// To be asked for again after a while.
+    Busy(Duration),
+}
+
+impl Transaction {
+    /// Commits without waiting for the answer: what it wrote is on its way to its home, this member's transactions see it
+    /// from now on, and [`Pending`] tells how it ends. So a chain of transactions, each of which builds on the one before,
+    /// goes at the speed of this process and not of the way to the home.
+    ///
+    /// Nobody else sees any of it before it is committed. Should it be refused, what it wrote is gone here as well, and
+    /// every transaction that has read it is refused, too, or ends with a [`Conflict`](crate::ErrorKind::Conflict). One that only
+    /// reads and has seen it waits for its outcome when it commits. Those that have read nothing of it stand, also if they
+    /// were made later: whoever relies on all of a chain waits for each of its [`Pending`]s.
+    ///
+    /// It waits as [`Transaction::commit`] does where that cannot be had: if it takes in several homes, writes objects that do
+    /// not fit into a page, or to pages that are not cached here, or if its home is out of reach. Then the [`Pending`] knows
+    /// the outcome. It waits, too, while [`EARLY_PER_HOME_MAX`](crate::EARLY_PER_HOME_MAX) such commits of this member have
+    /// not been answered by their home.
+    ///
+    /// ```no_run
+    /// # use thorp_client::{Member, Ref, Result, Session};
+    /// # fn example(member: &Member, counter: &Ref<u64>) -> Result<()> {
+    /// let mut pending = Vec::new();
+    /// for _ in 0..100 {
+    ///     let mut tx = member.begin(Session::new());
+    ///     let count = tx.get(counter)?;
+    ///     tx.put(counter, &(count + 1))?;
+    ///     pending.push(tx.commit_early()?);
+    /// }
+    /// for commit in pending {
+    ///     commit.wait()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn commit_early(mut self) -> Result<Pending> {
+        block_on(self.finish_early())
+    }
+
+    /// As [`Transaction::commit_early`]. If the future is dropped, a commit that was sent goes on.
+    pub async fn commit_early_async(mut self) -> Result<Pending> {
+        self.finish_early().await
+    }
+
+    pub(crate) async fn finish_early(&mut self) -> Result<Pending> {
+        let Some(home) = self.home_to_send_early() else {
+            return self.finish().await.map(Pending::ended);
+        };
+        let result = self.send_early(home).await;
+        self.end(match &result {
+            // Its slots are given back when it is refused, whoever waits for that.
+            Ok(_) => Ending::Early,
+            Err(error) => ending_of(error),
+        });
+        result
+    }
+
+    /// Its only home, if it may go there early: what is large travels ahead of its commit, for a round trip anyhow.
+    fn home_to_send_early(&self) -> Option<HomeId> {
+        let homes = self.participants();
+        let [home] = homes[..] else {
+            return None;
+        };
+        let may_go = !self.writes.is_empty() && self.writes.large(home).is_empty();
+        may_go.then_some(home)
+    }
+
+    async fn send_early(&mut self, home: HomeId) -> Result<Pending> {
+        let since = Instant::now();
+        let due = since + self.session.commit_timeout;
+        self.evidence(home)?;
+        self.link.reach(home, due).await?;
+        let writes = self.writes.page_writes(home, &Default::default());
+        loop {
+            let place = self.link.place(home, due).await?;
+            let part = self.part(home, writes.clone())?;
+            let (early, shown) = Early::new(place, self.writes.share_slots());
+            // Whoever drops the future does not stop the commit.
+            self.in_doubt = true;
+            let came = match self.link.ask_commit_early(part, early, self.seen(), due) {
+                Ok(wait) => self.shown(wait, shown).await,
+                Err(error) => Err(error),
+            };
+            self.in_doubt = false;
+            let pause = match came {
+                Ok(Shown::Ahead(pending)) => return Ok(pending),
+                Ok(Shown::Busy(pause)) => pause,
+                Err(error) => match error.kind() {
+                    ErrorKind::Busy { retry_after } => retry_after,
+                    _ => return Err(error),
+                },
+            };
+            self.wait_while_busy(pause, due).await?;
+        }
+    }
+
+    async fn shown(&self, mut wait: Wait, shown: oneshot::Receiver<CommitId>) -> Result<Shown> {
+        tokio::select! {
+            biased;
+            told = &mut wait => Ok(match answered(&self.link, told)? {
+                Answered::Committed(committed) => Shown::Ahead(Pending::ended(committed)),
+                Answered::Busy(pause) => Shown::Busy(pause),
+            }),
+            Ok(id) = shown => Ok(Shown::Ahead(Pending::ahead(self.member.clone(), id, wait))),
+        }
+    }
+
+    // --- Who has read what is not answered ---
+
+    /// Whether it has read what this member wrote, and what is not answered.
+    pub(super) fn rests_on_open(&self) -> bool {
+        let mut own = self.reads.built_on().iter();
+        own.any(|(_, id)| self.link.waits.is_open(*id))
+    }
+
+    /// Waits for what it has read of this member's own; it stands above that (rule 5).
+    pub(super) async fn wait_for_own(&mut self, due: Instant) -> Result<()> {
+        let mut outcomes = self.link.waits.outcomes();
+        loop {
+            outcomes.mark_unchanged();
+            if !self.rests_on_open() {
+                break;
+            }
+            if self.link.is_closed() {
+                return Err(Error::closed());
+            }
+            if !self.link.changed(&mut outcomes, due).await? {
+                return Err(Error::unreachable(
+                    "what it has read of this member's own was not answered in time",
+                ));
+            }
+        }
+        self.stand_above_own();
+        Ok(())
+    }
+
+    pub(super) fn stand_above_own(&mut self) {
+        if !self.reads.built_on().is_empty() {
+            self.floor = self.floor.max(self.link.floor());
+        }
+    }
+}
