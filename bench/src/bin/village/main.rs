@@ -4,6 +4,7 @@
 //! One program, so that it is linked once: the other processes are this one in other roles.
 
 mod cached_read_public;
+mod chain;
 mod commit_parallel;
 mod commit_wan;
 mod peer_fetch;
@@ -17,11 +18,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A measurement; it may be told its size.
 type Measure = fn(Option<u32>) -> Result<()>;
 
-const FIGURES: [(&str, Measure); 4] = [
+const FIGURES: [(&str, Measure); 5] = [
     ("cached_read_public", cached_read_public::measure),
     ("peer_fetch", peer_fetch::measure),
     ("commit_wan", commit_wan::measure),
     ("commit_parallel", commit_parallel::measure),
+    ("chain", chain::measure),
 ];
 
 fn main() -> Result<()> {

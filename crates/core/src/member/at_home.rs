@@ -92,7 +92,9 @@ impl AtHome {
         // and would be told to watches as if it were of here.
         let is_new = at.0 >= self.up.position;
         if is_new {
-            self.recent.note(at, commit, changes);
+            let stood_on = commit.and_then(|commit| self.own.stands_on(commit));
+            let stood_on = stood_on.cloned().unwrap_or_default();
+            self.recent.note(at, (commit, stood_on), changes);
         }
         let mut left = self.own.step(commit, changes);
         if !left.withdrawn.is_empty() {

@@ -5,10 +5,11 @@ use super::Member;
 use super::at_home::AtHome;
 use super::own::{self, Rests};
 use crate::door::{Answer, Out};
-use crate::ids::{CommitId, HomeId, ObjectId, Stamp};
+use crate::ids::{CommitId, HomeId, ObjectId, Position, Stamp};
 use crate::message::Part;
 use crate::note::Note;
 use crate::planted::{self, Bug};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 impl Member {
@@ -47,8 +48,10 @@ impl Member {
             return out.note(Note::EarlyNotShown);
         };
         let home = at.part.home;
-        let rests = Rests::of(&at.part, commit.names_at(home).collect());
         let state = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
+        let names: Vec<CommitId> = commit.names_at(home).collect();
+        let stands_on = state.stands_on(&names, at.part.evidence);
+        let rests = Rests::of(&at.part, names, stands_on);
         commit.early = state.show_early(id, &at.part, rests, out);
         if commit.early {
             out.answer(ticket, Answer::Shown(id));
@@ -107,6 +110,22 @@ impl AtHome {
                 || planted::is(Bug::WrittenOverTakenForRead)
         });
         unread.collect()
+    }
+
+    /// The commits that these stand on, and these, as far as they are not delivered within the evidence.
+    fn stands_on(&self, names: &[CommitId], evidence: Position) -> BTreeSet<CommitId> {
+        let below = |id: &CommitId| {
+            let own = self.own.stands_on(*id);
+            own.or_else(|| self.recent.stood_on(*id))
+                .into_iter()
+                .flatten()
+        };
+        let all = names.iter().chain(names.iter().flat_map(below));
+        let is_open = |id: &&CommitId| {
+            let delivered = self.recent.delivered(**id);
+            delivered.map_or(self.own.has(**id), |(at, _)| at > evidence)
+        };
+        all.filter(is_open).copied().collect()
     }
 
     /// True if it is shown from now on.

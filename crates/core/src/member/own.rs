@@ -36,13 +36,15 @@ enum Standing {
 pub(super) struct Rests {
     /// What it read or wrote.
     touched: BTreeMap<PageId, SlotSet>,
-    /// The commits that it names: what these change it has seen.
-    builds_on: Vec<CommitId>,
+    /// The commits that it names.
+    names: Vec<CommitId>,
+    /// These, and those on which these stand: what they change it has seen, or what was written over it.
+    stands_on: BTreeSet<CommitId>,
 }
 
 impl Rests {
-    /// What a part rests on that names these commits.
-    pub(super) fn of(part: &Part, builds_on: Vec<CommitId>) -> Self {
+    /// What a part rests on that names these commits and stands on those.
+    pub(super) fn of(part: &Part, names: Vec<CommitId>, stands_on: BTreeSet<CommitId>) -> Self {
         let mut touched: BTreeMap<PageId, SlotSet> = BTreeMap::new();
         for (page, slots) in &part.reads {
             touched.entry(*page).or_default().extend(*slots);
@@ -51,7 +53,11 @@ impl Rests {
             let slots: SlotSet = writes.slots.iter().map(|(slot, _)| *slot).collect();
             touched.entry(writes.page).or_default().extend(slots);
         }
-        Rests { touched, builds_on }
+        Rests {
+            touched,
+            names,
+            stands_on,
+        }
     }
 
     /// The pages of all that.
@@ -60,7 +66,7 @@ impl Rests {
     }
 
     pub(super) fn names(&self) -> &[CommitId] {
-        &self.builds_on
+        &self.names
     }
 
     /// Whether it stands after a position at which this commit changed these slots of a page. What the home did for a
@@ -69,8 +75,8 @@ impl Rests {
         let Some(touched) = self.touched.get(&page).filter(|own| own.touches(&slots)) else {
             return true;
         };
-        let is_named = commit.is_some_and(|commit| self.builds_on.contains(&commit));
-        is_named && !is_of_the_home(page, slots, touched)
+        let is_seen = commit.is_some_and(|commit| self.stands_on.contains(&commit));
+        is_seen && !is_of_the_home(page, slots, touched)
     }
 }
 
@@ -191,6 +197,15 @@ impl OwnValues {
         })
     }
 
+    /// What a commit stands on that is not answered.
+    pub(super) fn stands_on(&self, commit: CommitId) -> Option<&BTreeSet<CommitId>> {
+        let own = self.0.iter().find(|own| own.commit == commit)?;
+        match &own.standing {
+            Standing::Tentative(rests) => Some(&rests.stands_on),
+            Standing::Committed(_) => None,
+        }
+    }
+
     /// The commit whose value a slot shows.
     pub(super) fn whose(&self, object: ObjectId) -> Option<CommitId> {
         let shows = |own: &&Own| {
@@ -218,7 +233,7 @@ impl OwnValues {
             let Standing::Tentative(rests) = &own.standing else {
                 return true;
             };
-            let has_lost = rests.builds_on.iter().any(|named| gone.contains(named));
+            let has_lost = gone.iter().any(|gone| rests.stands_on.contains(gone));
             let stays = !has_lost && !ends(own, rests);
             if !stays {
                 gone.push(own.commit);
@@ -326,5 +341,85 @@ impl Own {
         pages
             .map(|(page, slots)| (*page, slots.keys().copied().collect()))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::SlotChange;
+    use crate::ids::{Generation, HomeId, MemberId, Position};
+
+    const PAGE: PageId = PageId::new(1, 1);
+
+    fn id(sequence: u64) -> CommitId {
+        CommitId {
+            member: MemberId(1),
+            sequence,
+        }
+    }
+
+    /// Three transactions, each of which has read and written the same object.
+    fn chain() -> OwnValues {
+        let mut own = OwnValues::default();
+        for sequence in 1..=3 {
+            let value = NewValue::Inline([sequence as u8][..].into());
+            let generation = Generation(1);
+            let part = Part {
+                home: HomeId(1),
+                evidence: Position(0),
+                reads: alloc::vec![(PAGE, SlotSet::of(Slot(0)))],
+                writes: alloc::vec![PageWrites {
+                    page: PAGE,
+                    slots: alloc::vec![(Slot(0), WriteOp::Write { generation, value })],
+                }],
+            };
+            let names = (1..sequence).last().map(id).into_iter().collect();
+            let rests = Rests::of(&part, names, (1..sequence).map(id).collect());
+            own.enter_early(id(sequence), rests, &part.writes);
+        }
+        own
+    }
+
+    fn change() -> [PageChange; 1] {
+        let slots = PageSlots::Some(alloc::vec![(Slot(0), SlotChange::Invalid)]);
+        [PageChange { page: PAGE, slots }]
+    }
+
+    fn shown(own: &OwnValues) -> Vec<u64> {
+        (1..=3).filter(|sequence| own.has(id(*sequence))).collect()
+    }
+
+    #[test]
+    fn a_chain_outlives_the_delivery_of_its_first() {
+        let mut own = chain();
+        for first in 1..=2 {
+            let left = own.step(Some(id(first)), &change());
+            assert_eq!(left.withdrawn, []);
+            let delivered = left.delivered.get(&PAGE);
+            assert!(delivered.is_some_and(|slots| slots.contains(Slot(0))));
+            assert_eq!(shown(&own), Vec::from_iter(first + 1..=3));
+        }
+    }
+
+    #[test]
+    fn of_each_slot_the_last_one_shows() {
+        let own = chain();
+        let shown: Vec<_> = own.of(PAGE).collect();
+        assert_eq!(shown, [(SlotSet::of(Slot(0)), id(3))]);
+    }
+
+    #[test]
+    fn what_another_one_changes_ends_the_whole_chain() {
+        let mut own = chain();
+        let left = own.step(None, &change());
+        assert_eq!((left.withdrawn.len(), shown(&own)), (3, Vec::new()));
+    }
+
+    #[test]
+    fn a_refused_one_takes_with_it_what_stands_on_it() {
+        let mut own = chain();
+        assert_eq!(own.withdraw(id(2)).len(), 2);
+        assert_eq!(shown(&own), [1]);
     }
 }

@@ -5,7 +5,7 @@ use super::own::Rests;
 use crate::change::{PageChange, SlotSet};
 use crate::ids::{CommitId, PageId, Position, Slot, Stamp};
 use crate::limits::RECENT_STEPS_MAX;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 /// The last positions that were told. Nothing is kept before a program first asks to be ahead of its answers.
@@ -21,6 +21,8 @@ struct Told {
     position: Position,
     stamp: Stamp,
     commit: Option<CommitId>,
+    /// What that stood on before it was answered, if it was shown.
+    stood_on: BTreeSet<CommitId>,
     touched: Vec<(PageId, SlotSet)>,
 }
 
@@ -45,7 +47,7 @@ impl Recent {
     pub(super) fn note(
         &mut self,
         (position, stamp): (Position, Stamp),
-        commit: Option<CommitId>,
+        (commit, stood_on): (Option<CommitId>, BTreeSet<CommitId>),
         changes: &[PageChange],
     ) {
         if self.floor.is_none() {
@@ -57,6 +59,7 @@ impl Recent {
             position,
             stamp,
             commit,
+            stood_on,
             touched: touched.collect(),
         });
         if self.steps.len() > RECENT_STEPS_MAX {
@@ -66,9 +69,18 @@ impl Recent {
 
     /// Where a commit was delivered, if that is known, and under which stamp.
     pub(super) fn delivered(&self, commit: CommitId) -> Option<(Position, Stamp)> {
+        let told = self.told(commit)?;
+        Some((told.position, told.stamp))
+    }
+
+    /// What a commit that was delivered stood on before.
+    pub(super) fn stood_on(&self, commit: CommitId) -> Option<&BTreeSet<CommitId>> {
+        self.told(commit).map(|told| &told.stood_on)
+    }
+
+    fn told(&self, commit: CommitId) -> Option<&Told> {
         let mut steps = self.steps.iter().rev();
-        let found = steps.find(|told| told.commit == Some(commit));
-        found.map(|told| (told.position, told.stamp))
+        steps.find(|told| told.commit == Some(commit))
     }
 
     /// Whether nothing that was told after the evidence ends what rests on it.
@@ -122,20 +134,21 @@ mod tests {
             reads: alloc::vec![(PAGE, SlotSet::of(Slot(slot)))],
             writes: Vec::new(),
         };
-        Rests::of(&part, builds_on)
+        let stands_on = builds_on.iter().copied().collect();
+        Rests::of(&part, builds_on, stands_on)
     }
 
     #[test]
     fn what_was_read_is_as_it_was_unless_another_commit_changed_it() {
         let mut recent = Recent::default();
-        recent.note(at(2), None, &change(5));
+        recent.note(at(2), (None, BTreeSet::new()), &change(5));
         assert!(
             !recent.leaves(&reads(1, Vec::new()), Position(9)),
             "nothing is known"
         );
         recent.begin(Position(2));
-        recent.note(at(3), Some(id(1)), &change(5));
-        recent.note(at(4), Some(id(2)), &change(6));
+        recent.note(at(3), (Some(id(1)), BTreeSet::new()), &change(5));
+        recent.note(at(4), (Some(id(2)), BTreeSet::new()), &change(6));
         assert_eq!(recent.delivered(id(1)), Some(at(3)));
         assert!(recent.leaves(&reads(1, Vec::new()), Position(2)));
         assert!(!recent.leaves(&reads(5, Vec::new()), Position(2)));
@@ -163,7 +176,11 @@ mod tests {
         recent.begin(Position(0));
         let all = RECENT_STEPS_MAX as u64 + 10;
         for position in 1..=all {
-            recent.note(at(position), Some(id(position)), &change(5));
+            recent.note(
+                at(position),
+                (Some(id(position)), BTreeSet::new()),
+                &change(5),
+            );
         }
         assert_eq!(recent.len(), RECENT_STEPS_MAX);
         assert_eq!(recent.delivered(id(10)), None);
