@@ -5,6 +5,7 @@
 //! m0 reads P.x          m0 writes P.x=b     m0 creates P.w=c    m0 deletes P.x
 //! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 commits early    m0 gives up
 //! m0/b reads P.x        (another transaction of the same member; m0/B is of another session, too)
+//! m0/b commits once answered    (it waits for what it has read, and commits when it hears of that)
 //! m0/b only reads       (so it says, until it writes: it goes on as of before what changes)
 //! m0 fetches P          m0 evicts P         m0 watches s        m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
@@ -281,6 +282,7 @@ impl Teller {
                 let how = match what {
                     "strictly" => How::Strictly,
                     "early" => How::Early,
+                    "once answered" => How::OnceAnswered,
                     _ => How::Plainly,
                 };
                 self.village.commit(name, transaction, how);

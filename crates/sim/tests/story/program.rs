@@ -28,6 +28,8 @@ pub(crate) struct Program {
     watermarks: BTreeMap<HomeId, Stamp>,
     /// Commits that are shown and not answered (rule 14).
     ahead_of: BTreeSet<CommitId>,
+    /// Transactions that commit as soon as something is answered.
+    patient: Vec<String>,
     /// Where its session has been (rule 5).
     pub(crate) floor: Stamp,
 }
@@ -68,6 +70,8 @@ pub(crate) enum How {
     Strictly,
     /// It goes on before it is answered (rule 14).
     Early,
+    /// As most do, and again with each answer that it has to wait for.
+    OnceAnswered,
 }
 
 /// What came of a step of a transaction.
@@ -95,6 +99,7 @@ impl Program {
             called: String::new(),
             watermarks: BTreeMap::new(),
             ahead_of: BTreeSet::new(),
+            patient: Vec::new(),
             floor: Stamp::default(),
         }
     }
@@ -221,7 +226,10 @@ impl Program {
         };
         let after = seen.fold(floor, Stamp::max);
         let mut own = transaction.reads.built_on().iter();
-        if !writes && own.any(|(_, id)| self.ahead_of.contains(id)) {
+        if !writes && how != How::Strictly && own.any(|(_, id)| self.ahead_of.contains(id)) {
+            if how == How::OnceAnswered {
+                self.patient.push(String::from(name));
+            }
             return Did::Said(String::from("waits for what it has read"));
         }
         if !writes && how != How::Strictly {
@@ -258,6 +266,11 @@ impl Program {
         if let Some(transaction) = self.transactions.get_mut(name) {
             transaction.ended = Some(String::from("shown"));
         }
+    }
+
+    /// Who has waited for an answer.
+    pub(crate) fn take_patient(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.patient)
     }
 
     /// Takes the outcome of a commit.

@@ -512,6 +512,9 @@ impl Village {
                 self.say(&format!("        {name} hears: {of} {said}"));
                 if let Some(program) = self.node(name).program.as_mut() {
                     program.ended(at, &transaction, id, &outcome);
+                    for patient in program.take_patient() {
+                        self.commit(name, &patient, How::OnceAnswered);
+                    }
                 }
             }
             (Waiting::Promise(transaction), Answer::Called(result)) => {
