@@ -89,6 +89,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::WatermarkNotAwaited, "trap-19-order-by-position"),
     (Bug::OwnStampNotTold, "trap-06-own-value-before-its-place"),
     (Bug::NamedNotLast, "own-value-overwritten"),
+    (Bug::NamedNotLast, "overwritten-between-two-of-a-chain"),
     (Bug::BuiltOnAnything, "trap-08-dirty-speculation"),
     (Bug::RefusedToldFirst, "refused-and-gone-before-it-is-heard"),
     (Bug::TentativeStays, "shown-until-what-it-rests-on-changes"),
