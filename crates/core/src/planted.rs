@@ -93,6 +93,8 @@ bugs! {
     RefusedToldFirst,
     /// Rule 14: what is not answered stays, though what it rests on was changed.
     TentativeStays,
+    /// Rule 14: what stands on a commit by way of others ends with that one's delivery.
+    OnlyNamesSeen,
     /// Rule 14: what is not answered stays, though a page that it rests on was given up.
     RestsOnEvicted,
     /// Rule 14: what builds on a commit goes to its home without naming it where it only writes over it.

@@ -97,6 +97,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::WrittenOverNotNamed, "trap-23-chained-writer"),
     (Bug::WrittenOverTakenForRead, "written-over-is-not-read"),
     (Bug::OwnReadFrozen, "own-read-is-not-frozen"),
+    (Bug::OnlyNamesSeen, "chain-on-one-object"),
     (Bug::WithdrawnOvertaken, "withdrawn-values-keep-their-place"),
     (Bug::TentativeSent, "neighbours-see-what-is-answered"),
     (Bug::ShownTooLate, "shown-too-late"),

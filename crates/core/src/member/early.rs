@@ -77,8 +77,9 @@ impl Member {
         };
         let mut earlier = self.commits.range(..id).filter(|(_, commit)| commit.early);
         let waits = earlier.any(|(earlier, _)| {
-            let open = part_of(*earlier).filter(|at| at.is_waiting() || at.is_under_way());
-            open.is_some_and(|open| writes_over(&at.part, &open.part)) && !state.own.has(*earlier)
+            let hidden = part_of(*earlier).filter(|_| !state.own.has(*earlier));
+            let open = hidden.filter(|at| at.is_waiting() || at.is_under_way());
+            open.is_some_and(|open| writes_over(&at.part, &open.part))
         });
         waits && !planted::is(Bug::WithdrawnOvertaken)
     }
@@ -93,7 +94,8 @@ fn objects(part: &Part) -> impl Iterator<Item = ObjectId> + '_ {
 }
 
 fn writes_over(later: &Part, earlier: &Part) -> bool {
-    objects(later).any(|object| objects(earlier).any(|other| other == object))
+    let earlier: BTreeSet<ObjectId> = objects(earlier).collect();
+    objects(later).any(|object| earlier.contains(&object))
 }
 
 impl AtHome {
@@ -115,6 +117,9 @@ impl AtHome {
     /// The commits that these stand on, and these, as far as they are not delivered within the evidence.
     fn stands_on(&self, names: &[CommitId], evidence: Position) -> BTreeSet<CommitId> {
         let below = |id: &CommitId| {
+            if planted::is(Bug::OnlyNamesSeen) {
+                return None.into_iter().flatten();
+            }
             let own = self.own.stands_on(*id);
             own.or_else(|| self.recent.stood_on(*id))
                 .into_iter()
