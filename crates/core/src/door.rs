@@ -183,6 +183,9 @@ pub enum Effect {
     Publish(Publish),
     /// Answer the program.
     Answer(Ticket, Answer),
+    /// Tell the program what it is likely to read next, and has not: it may ask for it
+    /// ([`Ask::Prefetch`]), or not (member).
+    Hint(Vec<Place>),
     /// Count or log something.
     Note(Note),
 }
@@ -280,6 +283,11 @@ impl Out {
     /// Answers the program.
     pub fn answer(&mut self, ticket: Ticket, answer: Answer) {
         self.effects.push(Effect::Answer(ticket, answer));
+    }
+
+    /// Tells the program what it is likely to read next.
+    pub fn hint(&mut self, likely: Vec<Place>) {
+        self.effects.push(Effect::Hint(likely));
     }
 
     /// Notes something.

@@ -154,6 +154,38 @@ pub const FETCHES_AHEAD_PER_CHILD_MAX: usize = 256;
 /// what its members wait for comes behind at most these.
 pub const REFETCHES_MAX: usize = 32;
 
+/// Pages of one home of which a redirector knows what those below waited for next (rule 9).
+pub const SEQUEL_PAGES_MAX: usize = 65_536;
+
+/// Pages that it knows to follow one.
+pub const SEQUELS_OF_A_PAGE_MAX: usize = 3;
+
+/// How often a page counts as having followed another one.
+pub const SEQUEL_COUNT_MAX: u8 = 7;
+
+/// What a child waits for so much later is no sequel.
+pub const SEQUEL_MS_MAX: u64 = 5_000;
+
+/// Pages looked at for what is likely next: the child may have most of them.
+pub const SEQUELS_LOOKED_MAX: usize = 32;
+
+/// Pages in one hint (rule 9).
+pub const HINT_PAGES_MAX: usize = 16;
+
+/// Pages in the first hints to a child, until it shows whether they are right.
+pub const HINT_PAGES_FIRST: usize = 4;
+
+/// After so many hints a child that asks for nothing ahead is told no more.
+pub const HINTS_UNHEEDED_MAX: u8 = 16;
+
+/// Pages of one home that a redirector has on their way because they are likely to be wanted: what its
+/// members wait for comes behind at most these.
+pub const SEQUELS_UNDER_WAY_MAX: usize = 32;
+
+/// Pages that a redirector asked for ahead, of which it remembers that nobody below has asked for them
+/// yet: beyond that the oldest count as wasted.
+pub const UNASKED_MAX: usize = 256;
+
 /// Messages kept for a page that is on its way (rule 9).
 pub const KEPT_CHANGES_MAX: usize = 256;
 

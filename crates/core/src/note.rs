@@ -114,6 +114,14 @@ notes! {
     FetchJoined,
     /// Rule 9: a page was asked of the parent.
     FetchSent,
+    /// Rule 9: a child was told what is likely to be wanted next.
+    Hinted,
+    /// Rule 9: a page was asked for ahead of those below, because it is likely to be wanted next.
+    FetchedAhead,
+    /// Rule 9: somebody below asked for a page that was asked for ahead.
+    AheadUsed,
+    /// Rule 9: nobody did before it went, or before many others were asked for ahead.
+    AheadWasted,
     /// Rule 9: an image came beside the stream and was brought to the position.
     PeerImageTaken,
     /// Rule 9: a home sent its own image beside its stream.

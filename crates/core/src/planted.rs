@@ -139,6 +139,8 @@ bugs! {
     InvalidationLost,
     /// A page is sent before it is entered.
     SentBeforeEntered,
+    /// Rule 9: of an image that was asked for ahead of those who wait for it now, they are not entered.
+    AheadNotEntered,
     /// An update is applied a second time, at a remembered answer.
     AppliedTwice,
     /// Evidence is rewritten on the way to the redirector's position.

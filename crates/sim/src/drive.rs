@@ -66,6 +66,11 @@ impl World {
                     }
                     self.plan_local(no, self.now, Local::Answered { ticket });
                 }
+                Effect::Hint(likely) => {
+                    for place in likely {
+                        self.plan_local(no, self.now, Local::Hinted { place });
+                    }
+                }
                 Effect::Note(note) => {
                     let turned_away = [Note::OtherEpochDropped, Note::SecondParentUnheard];
                     if turned_away.contains(&note) {
@@ -107,6 +112,7 @@ impl World {
         }
         match local {
             Local::Tick => self.tick(no),
+            Local::Hinted { place } => self.hinted(no, place),
             Local::Dial { parent } => self.dial(no, parent),
             Local::Heal => self.heal_turned(no),
             Local::Sync { batches } => self.sync(no, batches),

@@ -9,7 +9,7 @@ use crate::time::{Local, NodeNo};
 use crate::world::World;
 use std::rc::Rc;
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, Position, SegmentId, Stamp, Ticket};
+use thorp_core::ids::{CommitId, HomeId, Place, Position, SegmentId, Stamp, Ticket};
 use thorp_core::message::{CommitRequest, Outcome, Request};
 use thorp_core::snapshot::{self, Sight};
 
@@ -477,6 +477,15 @@ impl World {
             resident.watches.ask(&resident.cache, *home, *segment, *on);
         }
         self.handle(no, Input::Asked { ticket, ask })
+    }
+
+    /// A program hears what it is likely to read next, and fetches it, or does not.
+    pub fn hinted(&mut self, no: NodeNo, place: Place) -> Checked {
+        if !self.prng.percent(self.village.habits.heeds) {
+            return Ok(());
+        }
+        let ticket = self.ticket(no, None);
+        self.ask(no, ticket, Ask::Prefetch(place))
     }
 
     fn forget(&mut self, no: NodeNo, session: usize) -> Checked {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
-use thorp_core::ids::{EdgeId, PageId, Ticket};
+use thorp_core::ids::{EdgeId, PageId, Place, Ticket};
 use thorp_core::storage::Mark;
 
 /// A simulated time in microseconds since the village began.
@@ -86,6 +86,11 @@ pub enum Local {
         session: usize,
         /// What it waited for; a session that went on otherwise has another one.
         wait: u64,
+    },
+    /// A program hears of a page that it is likely to read next.
+    Hinted {
+        /// Where it is.
+        place: Place,
     },
     /// A member's answer reaches the program.
     Answered {

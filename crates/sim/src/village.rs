@@ -108,6 +108,11 @@ impl SitePlan {
             _ => HISTORY_PAGES_MAX,
         }
     }
+
+    /// Pages of which its redirector knows what came next: as many.
+    pub fn sequel_pages_max(&self) -> usize {
+        self.history_pages_max()
+    }
 }
 
 /// A member.
@@ -167,6 +172,8 @@ pub struct Habits {
     pub early: u64,
     /// Of a hundred commits, those that wait for another session's, to be one with it.
     pub joint: u64,
+    /// Of a hundred pages that programs are told they are likely to read next, those that they fetch.
+    pub heeds: u64,
     /// Milliseconds without news after which a read is not free, at most.
     pub staleness_ms_max: u64,
 }
@@ -235,6 +242,7 @@ impl Village {
         .with_alive(prng)
         .with_clocks(prng)
         .with_extremes(prng)
+        .with_hints(prng)
     }
 
     /// Some villages have much of one thing, which others hardly have: what takes two of them at once is met as well.
@@ -251,6 +259,12 @@ impl Village {
                 home.wall_ms_ahead = prng.below(WALL_APART_MS_MAX);
             }
         }
+        self
+    }
+
+    /// In most villages programs fetch some of what they are told they are likely to read next.
+    fn with_hints(mut self, prng: &mut Prng) -> Self {
+        self.habits.heeds = [0, 30, 100][prng.index(3)];
         self
     }
 
@@ -431,6 +445,7 @@ fn draw_habits(prng: &mut Prng) -> Habits {
         flood: rare(prng, 20, 10),
         joint: 0,
         early: rare(prng, 50, 60),
+        heeds: 0,
         staleness_ms_max: if prng.percent(30) {
             prng.range(300, 1_500)
         } else {

@@ -328,6 +328,7 @@ impl World {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
             history_pages_max: plan.history_pages_max(),
+            sequel_pages_max: plan.sequel_pages_max(),
             images_beside: self.village.beside,
             report_pages_max: self.village.report_pages_max,
             alive: Some(self.village.alive),

@@ -121,6 +121,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SilenceNotTold, "silence-of-a-site"),
     (Bug::InvalidationLost, "invalidation-reaches-every-holder"),
     (Bug::SentBeforeEntered, "entered-before-sent"),
+    (Bug::AheadNotEntered, "hints"),
     (Bug::EvidenceRewritten, "evidence-is-the-members-own"),
     (Bug::OutcomeForgotten, "exactly-once-sent-again"),
     (Bug::FloorIgnored, "validation-floor"),

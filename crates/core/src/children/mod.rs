@@ -323,6 +323,13 @@ impl Children {
         child.is_some_and(|child| self.directory.holder(page, child.no).is_some())
     }
 
+    /// Whether a child has a page without holes, as far as its parent knows.
+    pub fn holds_complete(&self, edge: EdgeId, page: PageId) -> bool {
+        let child = self.by_edge.get(&edge);
+        let holder = child.and_then(|child| self.directory.holder(page, child.no));
+        holder.is_some_and(|holder| holder.complete)
+    }
+
     /// The number of a child's last entering of a page; zero if it is not entered.
     pub fn entry(&self, edge: EdgeId, page: PageId) -> EntryNo {
         let child = self.by_edge.get(&edge);

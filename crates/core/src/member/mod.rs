@@ -394,6 +394,7 @@ impl Member {
             } => self.heartbeat(now, home, position, watermark, out),
             Down::Answer { home, call, result } => self.answered(now, home, call, result, out),
             Down::Unwatched { home, segment } => self.unwatched(home, segment, out),
+            Down::Hint { home, next, .. } => self.hinted(home, &next, out),
             Down::Resynchronised {
                 home,
                 report,

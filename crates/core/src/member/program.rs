@@ -3,13 +3,15 @@
 use super::in_flight::InFlight;
 use super::{Called, Member, Purpose};
 use crate::door::{Answer, Ask, Out};
-use crate::ids::{HomeId, Millis, Place, SegmentId, Ticket};
+use crate::ids::{HomeId, Millis, PageId, Place, SegmentId, Ticket};
 use crate::limits::{
-    CALLS_OF_A_PROGRAM_MAX, FETCHES_MAX, WAITING_PER_PAGE_MAX, WATCHES_PER_CHILD_MAX,
+    CALLS_OF_A_PROGRAM_MAX, FETCHES_MAX, HINT_PAGES_MAX, WAITING_PER_PAGE_MAX,
+    WATCHES_PER_CHILD_MAX,
 };
 use crate::message::{CallError, CallId, Request, Response, Up};
 use crate::note::Note;
 use crate::upstream::Want;
+use alloc::vec::Vec;
 
 impl Member {
     pub(super) fn asked(&mut self, now: Millis, ticket: Ticket, ask: Ask, out: &mut Out) {
@@ -66,8 +68,25 @@ impl Member {
         let state = self.at(place.home);
         let held = state.pages.get(&place.page);
         let is_here = held.is_some_and(|held| held.image.is_complete());
-        if !is_here && state.up.fetches() < FETCHES_MAX {
+        // What nobody waits for leaves room for what somebody does.
+        if !is_here && state.up.fetches() < FETCHES_MAX / 2 {
             state.up.ask_ahead(place.page, 0, now, out);
+        }
+    }
+
+    /// What the parent holds to be likely (rule 9): the program knows how much of it it wants.
+    pub(super) fn hinted(&mut self, home: HomeId, next: &[PageId], out: &mut Out) {
+        let state = self.at(home);
+        let is_wanted = |page: &PageId| {
+            let held = state.pages.get(page);
+            let is_here = held.is_some_and(|held| held.image.is_complete());
+            !is_here && !state.up.is_fetching(*page)
+        };
+        let next = next.iter().take(HINT_PAGES_MAX).copied();
+        let wanted = next.filter(is_wanted);
+        let likely: Vec<Place> = wanted.map(|page| Place { home, page }).collect();
+        if !likely.is_empty() {
+            out.hint(likely);
         }
     }
 

@@ -291,6 +291,16 @@ pub enum Down {
         /// The segment.
         segment: SegmentId,
     },
+    /// What is likely to be wanted after a page that was asked for: it promises nothing, and may be
+    /// lost (rule 9).
+    Hint {
+        /// Whose pages.
+        home: HomeId,
+        /// The page that was asked for.
+        page: PageId,
+        /// The likeliest first; at most [`crate::limits::HINT_PAGES_MAX`].
+        next: Vec<PageId>,
+    },
     /// The answer to [`Up::Report`]: as of this place in the stream the pages
     /// reported are as they were, but for these. All of them are entered.
     Resynchronised {
@@ -325,6 +335,7 @@ impl Down {
             | Down::Heartbeat { home, .. }
             | Down::Answer { home, .. }
             | Down::Unwatched { home, .. }
+            | Down::Hint { home, .. }
             | Down::Resynchronised { home, .. } => *home,
         }
     }

@@ -115,6 +115,7 @@ impl Redirector {
                 continue;
             };
             proxy.children.end(edge);
+            proxy.sequels.child_went(edge);
             proxy.reports.child_went(edge);
             proxy.up.retain_waiting(|waiter| waiter.edge != edge);
             proxy.helper_went(now, edge, out);

@@ -278,12 +278,20 @@ impl Proxy {
         let page = fetched.page;
         let complete = fetched.result.as_ref().is_ok_and(|i| i.is_complete());
         self.history.came(page, complete);
+        let was_ahead = self.sequels.came(page);
         if let Ok(image) = &fetched.result {
             self.children.directory.set_above(page, fetched.entry);
             self.images.put(page, image.clone());
         }
         for waiter in fetched.waiting {
             self.answer(page, waiter, fetched.result.clone(), out);
+            if was_ahead && planted::is(Bug::AheadNotEntered) {
+                let any = EntryNo(u32::MAX);
+                self.children.evict(waiter.edge, page, any, &mut Out::new());
+            }
+        }
+        if fetched.result.is_err() {
+            self.forget_ahead(page, out);
         }
         self.shrink(out);
         self.give_up_if_unused(page, out);

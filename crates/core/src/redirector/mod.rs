@@ -4,11 +4,13 @@
 
 mod edges;
 mod fetch;
+mod hints;
 mod history;
 mod images;
 mod passing;
 mod refetch;
 mod resync;
+mod sequels;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -25,8 +27,8 @@ use crate::image::Image;
 use crate::kept::Kept;
 use crate::limits::{
     BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, HISTORY_PAGES_MAX,
-    KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SITE_CACHE_BYTES,
-    UPWARD_BYTES_MAX,
+    KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SEQUEL_PAGES_MAX,
+    SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
 };
 use crate::message::{
     CallError, CallId, CommitRequest, Down, Message, Outcome, Refusal, Request, Up,
@@ -44,6 +46,7 @@ use history::History;
 use images::Images;
 use passing::Passing;
 use resync::Whose;
+use sequels::Sequels;
 
 /// What a commit is charged beside its reads and writes.
 const COMMIT_CHARGE: usize = 64;
@@ -62,6 +65,9 @@ pub struct RedirectorConfig {
     /// Pages of one home of which it knows whether they are asked for again when they were
     /// invalidated (rule 8); with zero it refetches none.
     pub history_pages_max: usize,
+    /// Pages of one home of which it knows what its children waited for next (rule 9); with zero it
+    /// gives no hints, and asks for nothing because of them.
+    pub sequel_pages_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
     /// Whether a home may answer beside its stream (rule 9): where its images travel by sockets of their own.
@@ -88,6 +94,7 @@ impl RedirectorConfig {
             cache_bytes: SITE_CACHE_BYTES,
             kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
             history_pages_max: HISTORY_PAGES_MAX,
+            sequel_pages_max: SEQUEL_PAGES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
             images_beside: false,
             upward_bytes_max: UPWARD_BYTES_MAX,
@@ -124,6 +131,7 @@ struct Proxy {
     children: Children,
     images: Images,
     history: History,
+    sequels: Sequels,
     /// What helpers were asked for, by who wants it: one try for each page.
     redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
     watched: BTreeSet<SegmentId>,
@@ -281,6 +289,9 @@ impl Redirector {
                 "refetches",
                 homes.clone().map(|p| p.history.under_way()).sum()
             ),
+            ("sequels", homes.clone().map(|p| p.sequels.len()).sum()),
+            ("unasked", homes.clone().map(|p| p.sequels.unasked()).sum()),
+            ("ahead", homes.clone().map(|p| p.sequels.under_way()).sum()),
             (
                 "redirecting",
                 homes.clone().map(|p| p.redirecting.len()).sum()
@@ -327,7 +338,12 @@ impl Redirector {
                     counts: !ahead || updates > 0,
                 };
                 if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                    proxy.asked_by(page, edge, ahead, out);
                     proxy.fetch(now, page, waiter, out);
+                    // What is waited for goes first.
+                    if !ahead {
+                        proxy.hint(now, page, edge, out);
+                    }
                 }
             }
             Up::Evict {

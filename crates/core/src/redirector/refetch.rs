@@ -52,11 +52,13 @@ impl Proxy {
     /// A page went out of this node's memory.
     pub(super) fn dropped_own(&mut self, page: PageId, out: &mut Out) {
         note(self.history.dropped(page), out);
+        self.dropped_ahead(page, out);
     }
 
     /// Nobody below holds a page.
     pub(super) fn forget_history(&mut self, page: PageId, out: &mut Out) {
         note(self.history.forget(page), out);
+        self.forget_ahead(page, out);
     }
 }
 

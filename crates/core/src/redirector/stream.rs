@@ -108,6 +108,11 @@ impl Redirector {
                     proxy.help(edge, answer, out);
                 }
             }
+            Down::Hint { home, page, next } => {
+                if let Some(proxy) = self.homes.get_mut(&home) {
+                    proxy.pass_hint(page, next, out);
+                }
+            }
             Down::Voted { home, commit, .. } => {
                 self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
@@ -206,6 +211,7 @@ impl Redirector {
         }
         proxy.children.end_all();
         proxy.history.clear();
+        proxy.sequels.stream_ended();
         proxy.redirecting.clear();
         proxy.watched.clear();
         proxy.up.retain_waiting(|_| false);
@@ -245,6 +251,7 @@ impl Redirector {
         }
         proxy.children.end_all();
         proxy.history.clear();
+        proxy.sequels.stream_ended();
         proxy.redirecting.clear();
         proxy.reports.clear();
         self.forget_requests(home);
@@ -335,6 +342,7 @@ impl Proxy {
             children: Children::new(home, Epoch(0), config.per_child),
             images: super::images::Images::new(config.cache_bytes),
             history: super::history::History::new(config.history_pages_max),
+            sequels: super::sequels::Sequels::new(config.sequel_pages_max),
             redirecting: BTreeMap::new(),
             watched: BTreeSet::new(),
             reports: crate::reports::Reports::new(),

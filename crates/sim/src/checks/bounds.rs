@@ -7,7 +7,8 @@ use crate::world::World;
 use thorp_core::ids::NodeKind;
 use thorp_core::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
-    OVERTAKEN_MAX, REFETCHES_MAX, UPWARD_BYTES_MAX, WATCHES_PER_CHILD_MAX,
+    OVERTAKEN_MAX, REFETCHES_MAX, SEQUELS_UNDER_WAY_MAX, UNASKED_MAX, UPWARD_BYTES_MAX,
+    WATCHES_PER_CHILD_MAX,
 };
 
 /// Looks at the sizes of a node's tables.
@@ -46,6 +47,11 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "refetches") => Some(homes * REFETCHES_MAX),
         (NodeKind::Redirector, "history") => {
             Some(homes * world.village.sites[node.plan].history_pages_max())
+        }
+        (NodeKind::Redirector, "ahead") => Some(homes * SEQUELS_UNDER_WAY_MAX),
+        (NodeKind::Redirector, "unasked") => Some(homes * UNASKED_MAX),
+        (NodeKind::Redirector, "sequels") => {
+            Some(homes * world.village.sites[node.plan].sequel_pages_max())
         }
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
@@ -124,6 +130,7 @@ pub fn check_rest(world: &World) -> Checked {
                     | "waiting"
                     | "fetches"
                     | "refetches"
+                    | "ahead"
                     | "commits"
                     | "calls"
                     | "kept"

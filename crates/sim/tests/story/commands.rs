@@ -7,7 +7,8 @@
 //! m0/b reads P.x        (another transaction of the same member; m0/B is of another session, too)
 //! m0/b commits once answered    (it waits for what it has read, and commits when it hears of that)
 //! m0/b only reads       (so it says, until it writes: it goes on as of before what changes)
-//! m0 fetches P          m0 evicts P         m0 watches s        m0 watches s2..s9
+//! m0 fetches P          m0 prefetches P (and does not wait)
+//! m0 evicts P           m0 watches s         m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
@@ -294,6 +295,11 @@ impl Teller {
             "fetches" => self
                 .village
                 .fetch(name, page(what), Waiting::Fetch(page(what))),
+            "prefetches" => {
+                let place = self.village.node(name).homes.place(page(what));
+                let waiting = Waiting::Fetch(place.page);
+                self.village.ask(name, waiting, Ask::Prefetch(place));
+            }
             "evicts" => {
                 let homes = self.village.node(name).homes.clone();
                 let pages = what.split_whitespace().map(|name| homes.place(page(name)));

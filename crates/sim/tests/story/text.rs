@@ -171,6 +171,10 @@ impl Pen<'_> {
                 Err(error) => format!("answer {}: {error}", self.call(*call)),
             },
             Down::Unwatched { segment, .. } => format!("not watched {}", names::segment(*segment)),
+            Down::Hint { page, next, .. } => {
+                let next: Vec<String> = next.iter().map(|page| names::page(*page)).collect();
+                format!("hint {}, then {}", names::page(*page), next.join(" "))
+            }
         }
     }
 

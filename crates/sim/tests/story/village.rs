@@ -473,6 +473,11 @@ impl Village {
                     self.answered(name, (ticket, waiting), answer);
                 }
             }
+            Effect::Hint(likely) => {
+                let likely: Vec<String> =
+                    likely.iter().map(|place| names::page(place.page)).collect();
+                self.say(&format!("        {name} may want {}", likely.join(" ")));
+            }
             Effect::Note(_) => {}
         }
     }

@@ -1,0 +1,83 @@
+//! What is likely to be wanted next is asked for above, and its child is told (rule 9). A hint promises nothing, and may be lost.
+
+use super::Proxy;
+use crate::door::Out;
+use crate::ids::{EdgeId, Millis, PageId};
+use crate::limits::{FETCHES_MAX, HINT_PAGES_MAX, SEQUELS_UNDER_WAY_MAX};
+use crate::message::Down;
+use crate::note::Note;
+use alloc::vec::Vec;
+
+impl Proxy {
+    /// A child asks for a page, and waits for it or not.
+    pub(super) fn asked_by(&mut self, page: PageId, child: EdgeId, ahead: bool, out: &mut Out) {
+        if self.sequels.no_more_unasked(page) {
+            out.note(Note::AheadUsed);
+        }
+        if ahead {
+            self.sequels.heeded(child);
+        }
+    }
+
+    /// A child waits for a page, and is answered.
+    pub(super) fn hint(&mut self, now: Millis, page: PageId, child: EdgeId, out: &mut Out) {
+        let children = &self.children;
+        let has = |other| children.holds_complete(child, other);
+        let next = self.sequels.waited(child, page, now, has);
+        for likely in &next.pages {
+            self.fetch_ahead(now, *likely, child, out);
+        }
+        if next.is_told {
+            self.tell_hint(page, next.pages, child, out);
+        }
+    }
+
+    /// A hint from above is for those who wait for that page here. They ask for what they want of it.
+    pub(super) fn pass_hint(&mut self, page: PageId, mut next: Vec<PageId>, out: &mut Out) {
+        next.truncate(HINT_PAGES_MAX);
+        for child in self.sequels.children_at(page) {
+            self.tell_hint(page, next.clone(), child, out);
+        }
+    }
+
+    fn tell_hint(&self, page: PageId, next: Vec<PageId>, child: EdgeId, out: &mut Out) {
+        let home = self.up.home;
+        out.note(Note::Hinted);
+        out.down(child, Down::Hint { home, page, next });
+    }
+
+    /// Asks above for a page that nobody below has asked for, unless it can be had here.
+    fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, out: &mut Out) {
+        let own = self.images.peek(page).is_some_and(|i| i.is_complete());
+        let is_near = own || self.children.helper(page, &[child]).is_some();
+        if is_near || self.up.is_fetching(page) || !self.has_room_for_sequels() {
+            return;
+        }
+        out.note(Note::FetchedAhead);
+        if self.sequels.asked_ahead(page) {
+            out.note(Note::AheadWasted);
+        }
+        let updates = self.history.updates(page);
+        self.up.ask_ahead(page, updates, now, out);
+    }
+
+    /// What nobody waits for leaves room for what somebody does, and needs a place to come to.
+    fn has_room_for_sequels(&self) -> bool {
+        let is_room = self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2;
+        is_room && self.sequels.under_way() < SEQUELS_UNDER_WAY_MAX
+    }
+
+    /// This node's memory had no room for a page.
+    pub(super) fn dropped_ahead(&mut self, page: PageId, out: &mut Out) {
+        if self.sequels.dropped(page) {
+            out.note(Note::AheadWasted);
+        }
+    }
+
+    /// A page is here no more, or not as it was.
+    pub(super) fn forget_ahead(&mut self, page: PageId, out: &mut Out) {
+        if self.sequels.no_more_unasked(page) {
+            out.note(Note::AheadWasted);
+        }
+    }
+}
