@@ -363,7 +363,13 @@ impl Member {
 
     // --- Besides ---
 
-    /// Asks for the pages of these objects, and does not wait.
+    /// Asks for the pages of these objects, which will be read soon, and does not wait: for who knows the structure of its
+    /// objects, and reads what one refers to. They may be of several homes.
+    ///
+    /// It never fails, and promises nothing. What is in the cache, or on its way, is not asked for; what was never heard of (a home), or is no
+    /// more, is left out; and so is what there is no room for: at most half of the requests that a member may have under way
+    /// ([`FETCHES_MAX`](thorp_core::limits::FETCHES_MAX)) are ones that nobody waits for, and a busy parent refuses these first.
+    /// Whoever reads then waits as ever. Too much of it pushes out of the cache what is read; [`Stats::ahead_wasted`] tells.
     pub fn prefetch(&self, references: &[Reference]) {
         let mut last = None;
         for reference in references {
@@ -373,7 +379,7 @@ impl Member {
             };
             // References that are neighbours are often of one page.
             if last != Some(place) {
-                self.link().prefetch(place);
+                self.link().prefetch_named(place);
                 last = Some(place);
             }
         }
@@ -393,6 +399,7 @@ impl Member {
         let ahead = link.ahead.fate();
         (stats.ahead, stats.ahead_used, stats.ahead_wasted) =
             (ahead.asked, ahead.used, ahead.wasted);
+        stats.ahead_hinted = ahead.hinted;
         if let Some(handle) = link.handle() {
             stats.traffic = handle.totals().up;
             stats.fetches = handle.notes().get(Note::FetchSent);

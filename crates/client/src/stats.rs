@@ -20,12 +20,15 @@ pub struct Stats {
     pub through_site: u64,
     /// Pages that came from a neighbour.
     pub from_peers: u64,
-    /// Pages asked for because they lie near one that a transaction waited for ([`JoinConfig::fetch_ahead`](crate::JoinConfig::fetch_ahead)).
+    /// Pages asked for before anybody waited for them ([`JoinConfig::fetch_ahead`](crate::JoinConfig::fetch_ahead)): they lie
+    /// near one that a transaction waited for, or its neighbours at the site read them after that one, or the program has named
+    /// them ([`Member::prefetch`](crate::Member::prefetch)).
     pub ahead: u64,
-    /// Of those, the ones that were read afterwards, as far as it was seen (when a transaction waits for another page, and
-    /// when one that waited ends).
+    /// Of those, the ones that neighbours read after the page that was waited for.
+    pub ahead_hinted: u64,
+    /// Of all of them, the ones that were read afterwards.
     pub ahead_used: u64,
-    /// Of those, the ones that were not read while hundreds of others were fetched ahead.
+    /// Of all of them, the ones that were not read while hundreds of others were fetched ahead.
     pub ahead_wasted: u64,
     /// Transactions committed, all kinds.
     pub commits: u64,
@@ -83,6 +86,7 @@ impl Stats {
             through_site: self.through_site.saturating_sub(earlier.through_site),
             from_peers: self.from_peers.saturating_sub(earlier.from_peers),
             ahead: self.ahead.saturating_sub(earlier.ahead),
+            ahead_hinted: self.ahead_hinted.saturating_sub(earlier.ahead_hinted),
             ahead_used: self.ahead_used.saturating_sub(earlier.ahead_used),
             ahead_wasted: self.ahead_wasted.saturating_sub(earlier.ahead_wasted),
             commits: self.commits.saturating_sub(earlier.commits),

@@ -1,14 +1,21 @@
-//! Fetching ahead: when a program has to wait for a page, its neighbours in the segment are asked for with it.
+//! Fetching ahead: when a program has to wait for a page, others are asked for with it.
 //!
-//! Objects that are made one after the other lie side by side, and who wants one often wants the next: so pages are taken
-//! by their numbers, those that follow first. How many is a matter of credit. Every wait earns some, every page that was
-//! fetched ahead and then read earns more, and every page fetched ahead costs one: what helps grows to many pages at a time,
-//! and what does not is a few pages for each wait, then less than one. So waste is bounded by the waits that there were
-//! anyhow. And no more is under way than the link carries without holding up what is waited for.
+//! Which, there are two guesses. A site tells what its members waited for next after the same page: that comes first. And objects that are
+//! made one after the other lie side by side, and who wants one often wants the next: so pages are taken by their numbers,
+//! those that follow first. How many is a matter of credit, for each kind of guess by itself: what helps grows to many pages
+//! at a time, and what does not is a few pages for each wait, then less than one. So waste is bounded by the waits that there were
+//! anyhow. And no more is under way than the link carries without holding up what is waited for. What the program itself
+//! names is not guessed, and only counted.
+
+mod account;
+mod flow;
 
 use super::lock;
+use account::{Account, Reason};
+use flow::Flow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
 use thorp_core::limits::FETCH_RETRY_MS;
@@ -18,6 +25,8 @@ use thorp_core::limits::FETCH_RETRY_MS;
 pub(crate) struct Ahead {
     /// At one time; zero fetches none ahead.
     pages_max: usize,
+    /// Whether there are pages of which it is not known whether they are read.
+    is_open: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -26,6 +35,8 @@ pub(crate) struct Ahead {
 pub(crate) struct Fate {
     /// Asked for.
     pub(crate) asked: u64,
+    /// Of these, as the site said that they are likely.
+    pub(crate) hinted: u64,
     /// Read afterwards.
     pub(crate) used: u64,
     /// Not read while that many others were fetched ahead, and given up on.
@@ -36,19 +47,26 @@ pub(crate) struct Fate {
 struct State {
     /// Where in each segment the program was.
     runs: HashMap<(HomeId, SegmentId), Run>,
+    /// What the site says is likely, and was not asked for yet: there was no credit, or no room.
+    hints: VecDeque<Place>,
     /// Fetched ahead and not seen to be read, the oldest first.
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<(Place, Reason)>,
     /// The same.
     is_waiting: HashSet<Place>,
     /// Those of them that had not come when it was last looked.
     under_way: Vec<(Place, Instant)>,
     waits: u64,
-    /// In quarters of a page.
-    credit: usize,
+    accounts: Accounts,
     fate: Fate,
-    /// The same, with less weight for what is long ago.
-    recent: Fate,
     link: Flow,
+}
+
+#[derive(Debug, Default)]
+struct Accounts {
+    hinted: Account,
+    near: Account,
+    /// Nobody asks it for credit.
+    named: Account,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,17 +76,11 @@ struct Run {
     highest: PageNo,
 }
 
-/// How much may be under way beside what is waited for.
-#[derive(Debug)]
-struct Flow {
-    pages_max: usize,
-    quickest: Duration,
-}
-
 impl Ahead {
     pub(crate) fn new(pages_max: usize) -> Self {
         Ahead {
             pages_max,
+            is_open: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -90,19 +102,50 @@ impl Ahead {
         if state.waits.is_multiple_of(SETTLED_EVERY) {
             state.settle(is_read);
         }
-        state.credit = (state.credit + state.earned()).min(CREDIT_MAX);
-        // What was refused, or has come and gone again, is not waited for for ever.
-        let is_young = |since: &Instant| since.elapsed() < UNDER_WAY_FOR;
-        state
-            .under_way
-            .retain(|(place, since)| is_young(since) && !is_here(*place));
+        state.accounts.hinted.waited();
+        state.accounts.near.waited();
+        let room = state.room(&is_here).min(self.pages_max);
         state.come_and_gone(place);
-        let free = state.link.pages_max.saturating_sub(state.under_way.len());
-        let most = (state.credit / PAGE).min(self.pages_max).min(free);
-        let chosen = state.choose(place, extent, most, is_here);
-        state.credit -= chosen.len() * PAGE;
-        state.asked(&chosen);
+        state.hints.retain(|hinted| *hinted != place);
+        let mut chosen = state.likely(room, &is_here);
+        state.asked(&chosen, Reason::Hinted);
+        let most = state.accounts.near.pages().min(room - chosen.len());
+        let near = state.near(place, extent, most, is_here);
+        state.asked(&near, Reason::Near);
+        self.is_open
+            .store(!state.waiting.is_empty(), Ordering::Relaxed);
+        chosen.extend(near);
         chosen
+    }
+
+    /// The site says what is likely to be read next, the likeliest first. Tells which of it to fetch now.
+    pub(crate) fn hinted(&self, likely: &[Place], is_here: impl Fn(Place) -> bool) -> Vec<Place> {
+        if self.pages_max == 0 {
+            return Vec::new();
+        }
+        let state = &mut *lock(&self.state);
+        state.hints.retain(|place| !likely.contains(place));
+        for place in likely.iter().rev() {
+            state.hints.push_front(*place);
+        }
+        state.hints.truncate(HINTS_KEPT_MAX);
+        let room = state.room(&is_here).min(self.pages_max);
+        let chosen = state.likely(room, is_here);
+        state.asked(&chosen, Reason::Hinted);
+        self.is_open
+            .store(!state.waiting.is_empty(), Ordering::Relaxed);
+        chosen
+    }
+
+    /// The program has named a page that it will read, and which is asked for now.
+    pub(crate) fn named(&self, place: Place) {
+        if self.pages_max > 0 {
+            let state = &mut *lock(&self.state);
+            if !state.is_waiting.contains(&place) {
+                state.asked(&[place], Reason::Named);
+                self.is_open.store(true, Ordering::Relaxed);
+            }
+        }
     }
 
     /// The page came, after so long. One that had been asked for before tells nothing of the link.
@@ -115,11 +158,25 @@ impl Ahead {
         }
     }
 
-    /// A transaction that had to wait has ended: what has it read?
-    pub(crate) fn ended(&self, is_read: impl Fn(Place) -> bool) {
-        if self.pages_max > 0 {
-            lock(&self.state).settle(is_read);
+    /// A transaction has ended: what has it read? Of one that has read much it is asked for each page.
+    pub(crate) fn ended(&self, read: impl Iterator<Item = Place>, is_read: impl Fn(Place) -> bool) {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return;
         }
+        let state = &mut *lock(&self.state);
+        let before = state.is_waiting.len();
+        let mut looked = 0;
+        for place in read.take(WAITING_MAX) {
+            state.is_waiting.remove(&place);
+            looked += 1;
+        }
+        match looked < WAITING_MAX {
+            true if state.is_waiting.len() < before => state.found(),
+            true => {}
+            false => state.settle(is_read),
+        }
+        self.is_open
+            .store(!state.waiting.is_empty(), Ordering::Relaxed);
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -131,67 +188,102 @@ impl Ahead {
     }
 }
 
-impl State {
-    /// What a wait earns: a few pages at first, and later as it was worth.
-    fn earned(&self) -> usize {
-        let Fate { used, wasted, .. } = self.recent;
-        let known = used + wasted;
-        match used * 100 / known.max(1) {
-            _ if known < KNOWN_MIN => 4 * PAGE,
-            50.. => 8 * PAGE,
-            25.. => 4 * PAGE,
-            10.. => PAGE,
-            _ => PAGE / 4,
+impl Accounts {
+    fn of(&mut self, reason: Reason) -> &mut Account {
+        match reason {
+            Reason::Hinted => &mut self.hinted,
+            Reason::Near => &mut self.near,
+            Reason::Named => &mut self.named,
         }
     }
+}
 
+impl State {
     /// Looks which of the pages that were fetched ahead have been read.
     fn settle(&mut self, is_read: impl Fn(Place) -> bool) {
-        let before = self.waiting.len();
-        self.waiting.retain(|place| !is_read(*place));
-        let (waiting, is_waiting) = (&self.waiting, &mut self.is_waiting);
-        if waiting.len() < before {
-            is_waiting.clear();
-            is_waiting.extend(waiting);
-        }
-        let used = before - self.waiting.len();
-        self.fate.used += used as u64;
-        self.recent.used += used as u64;
-        self.credit = (self.credit + used * 2 * PAGE).min(CREDIT_MAX);
+        self.is_waiting.retain(|place| !is_read(*place));
+        self.found();
+    }
+
+    /// Those that are not open any more were read.
+    fn found(&mut self) {
+        let (is_waiting, accounts, fate) = (&self.is_waiting, &mut self.accounts, &mut self.fate);
+        self.waiting.retain(|(place, reason)| {
+            let is_open = is_waiting.contains(place);
+            if !is_open {
+                accounts.of(*reason).used(1);
+                fate.used += 1;
+            }
+            is_open
+        });
+    }
+
+    /// So many pages may be asked for without holding up what is waited for.
+    fn room(&mut self, is_here: impl Fn(Place) -> bool) -> usize {
+        // What was refused, or has come and gone again, is not waited for for ever.
+        let is_young = |since: &Instant| since.elapsed() < UNDER_WAY_FOR;
+        self.under_way
+            .retain(|(place, since)| is_young(since) && !is_here(*place));
+        self.link.pages_max.saturating_sub(self.under_way.len())
     }
 
     /// A page that is waited for although it was fetched ahead, and is not on its way any more, was given up before it was
     /// read: there is no room for so many.
     fn come_and_gone(&mut self, place: Place) {
         let is_under_way = self.under_way.iter().any(|(other, _)| *other == place);
-        if !is_under_way && self.is_waiting.remove(&place) {
-            self.waiting.retain(|other| *other != place);
-            self.fate.wasted += 1;
-            self.recent.wasted += 1;
+        if is_under_way || !self.is_waiting.remove(&place) {
+            return;
+        }
+        if let Some(at) = self.waiting.iter().position(|(other, _)| *other == place)
+            && let Some((_, reason)) = self.waiting.remove(at)
+        {
+            self.wasted(reason);
         }
     }
 
-    fn asked(&mut self, chosen: &[Place]) {
+    fn asked(&mut self, chosen: &[Place], reason: Reason) {
         self.fate.asked += chosen.len() as u64;
-        self.waiting.extend(chosen);
+        if reason == Reason::Hinted {
+            self.fate.hinted += chosen.len() as u64;
+        }
+        self.accounts.of(reason).asked(chosen.len());
+        self.waiting
+            .extend(chosen.iter().map(|place| (*place, reason)));
         self.is_waiting.extend(chosen);
         let now = Instant::now();
         self.under_way
             .extend(chosen.iter().map(|place| (*place, now)));
-        let given_up = self.waiting.len().saturating_sub(WAITING_MAX);
-        for place in self.waiting.drain(..given_up) {
+        let too_many = self.under_way.len().saturating_sub(WAITING_MAX);
+        self.under_way.drain(..too_many);
+        while self.waiting.len() > WAITING_MAX
+            && let Some((place, reason)) = self.waiting.pop_front()
+        {
             self.is_waiting.remove(&place);
-        }
-        self.fate.wasted += given_up as u64;
-        self.recent.wasted += given_up as u64;
-        if self.recent.used + self.recent.wasted > RECENT_MAX {
-            self.recent.used /= 2;
-            self.recent.wasted /= 2;
+            self.wasted(reason);
         }
     }
 
+    fn wasted(&mut self, reason: Reason) {
+        self.accounts.of(reason).wasted(1);
+        self.fate.wasted += 1;
+    }
+
+    /// The likeliest pages, as the site says, that are not here.
+    fn likely(&mut self, room: usize, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
+        let most = self.accounts.hinted.pages().min(room);
+        let mut chosen = Vec::new();
+        while chosen.len() < most
+            && let Some(place) = self.hints.pop_front()
+        {
+            if !self.is_waiting.contains(&place) && !is_here(place) {
+                chosen.push(place);
+            }
+        }
+        chosen
+    }
+
     /// The nearest pages that are not here, those that follow before those that precede.
-    fn choose(
+    fn near(
         &mut self,
         place: Place,
         extent: Option<PageNo>,
@@ -212,7 +304,7 @@ impl State {
         };
         self.runs.insert(key, run);
         let end = extent.unwrap_or(highest.next());
-        let candidates = near(page, end, goes_on).take(4 * most);
+        let candidates = around(page, end, goes_on).take(4 * most);
         let candidates = candidates.map(|page| Place {
             page: PageId { page, ..place.page },
             ..place
@@ -225,7 +317,7 @@ impl State {
 
 /// The pages around one that may hold objects: those that follow and those that precede, two to one; or first all that
 /// follow, for who goes through the segment in its order.
-fn near(page: PageNo, end: PageNo, goes_on: bool) -> impl Iterator<Item = PageNo> {
+fn around(page: PageNo, end: PageNo, goes_on: bool) -> impl Iterator<Item = PageNo> {
     let mut after = (page.0.saturating_add(1)..end.0).map(PageNo);
     let mut before = (1..page.0.min(end.0)).rev().map(PageNo);
     let mut turn = 0;
@@ -238,50 +330,16 @@ fn near(page: PageNo, end: PageNo, goes_on: bool) -> impl Iterator<Item = PageNo
     })
 }
 
-impl Flow {
-    /// More, while what is waited for comes as quickly as ever; half, if it comes late.
-    fn came(&mut self, after: Duration) {
-        // It may have become a longer way.
-        self.quickest = match after.checked_sub(self.quickest) {
-            Some(longer) => self.quickest + longer / 16,
-            None => after,
-        };
-        if after <= self.quickest * 5 / 4 {
-            self.pages_max = (self.pages_max + 8).min(UNDER_WAY_MAX);
-        } else if after > self.quickest * 2 {
-            self.pages_max = (self.pages_max / 2).max(UNDER_WAY_MIN);
-        }
-    }
-}
-
-impl Default for Flow {
-    fn default() -> Self {
-        Flow {
-            pages_max: 4 * UNDER_WAY_MIN,
-            quickest: Duration::MAX,
-        }
-    }
-}
-
-/// Credit is counted in quarters.
-const PAGE: usize = 4;
-/// Nobody saves up for more.
-const CREDIT_MAX: usize = 256 * PAGE;
+/// Pages of which the site said that they are likely, kept until they can be asked for.
+const HINTS_KEPT_MAX: usize = 64;
 /// Pages whose use is still open.
 const WAITING_MAX: usize = 512;
 /// Waits between two looks at it: they are many, and each look takes a few microseconds.
 const SETTLED_EVERY: u64 = 4;
-/// Before so many pages were used or wasted nothing is concluded from them.
-const KNOWN_MIN: u64 = 64;
-/// So many count as recent.
-const RECENT_MAX: u64 = 4096;
 /// Segments in which it is known where the program was.
 const RUNS_MAX: usize = 1024;
 /// Pages that may be left out by who goes through a segment in its order.
 const GAP: u32 = 4;
-/// Pages fetched ahead that may be under way.
-const UNDER_WAY_MIN: usize = 8;
-const UNDER_WAY_MAX: usize = 64;
 /// As long as until a page is asked for again.
 const UNDER_WAY_FOR: Duration = Duration::from_millis(FETCH_RETRY_MS);
 
@@ -313,7 +371,7 @@ mod tests {
             }
             read.insert(page);
         }
-        ahead.ended(|p| read.contains(&p));
+        ahead.ended(read.iter().copied(), |p| read.contains(&p));
         (waits, ahead.fate())
     }
 
@@ -364,24 +422,6 @@ mod tests {
         }
         let fate = ahead.fate();
         assert!(fate.wasted > 100 && fate.asked < 20 * 200 / 4, "{fate:?}");
-    }
-
-    #[test]
-    fn what_is_waited_for_is_not_held_up() {
-        let mut flow = Flow::default();
-        for _ in 0..100 {
-            flow.came(Duration::from_millis(40));
-        }
-        assert_eq!(flow.pages_max, UNDER_WAY_MAX);
-        for _ in 0..10 {
-            flow.came(Duration::from_millis(400));
-        }
-        assert_eq!(flow.pages_max, UNDER_WAY_MIN);
-        // What has become a longer way is the way.
-        for _ in 0..100 {
-            flow.came(Duration::from_millis(400));
-        }
-        assert_eq!(flow.pages_max, UNDER_WAY_MAX);
     }
 
     #[test]

@@ -158,6 +158,21 @@ impl Link {
         }
     }
 
+    /// The same, for a page that the program says it will read: it is counted what came of that.
+    pub(crate) fn prefetch_named(&self, place: Place) {
+        if !self.is_here(place) && self.homes.name(place.home).is_some() {
+            self.ahead.named(place);
+            self.tell(Ask::Prefetch(place));
+        }
+    }
+
+    /// The site says what is likely to be read next.
+    fn hinted(&self, likely: &[Place]) {
+        for place in self.ahead.hinted(likely, |place| self.is_here(place)) {
+            self.tell(Ask::Prefetch(place));
+        }
+    }
+
     /// Asks for what is likely to be wanted after a page that is waited for.
     pub(crate) fn fetch_ahead(&self, place: Place, reads: &ReadSet) {
         if !self.ahead.is_on() || place.page.page.is_overflow() {

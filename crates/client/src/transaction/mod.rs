@@ -68,8 +68,6 @@ pub struct Transaction {
     /// Large objects that were read, put together.
     large: HashMap<ObjectAt, Vec<u8>>,
     homes: Homes,
-    /// For a page.
-    has_waited: bool,
     /// It is sent and not answered: what is not waited for goes on.
     in_doubt: bool,
     ending: Option<Ending>,
@@ -89,7 +87,6 @@ impl Transaction {
             writes: Writes::default(),
             large: HashMap::new(),
             homes: Homes::default(),
-            has_waited: false,
             in_doubt: false,
             ending: None,
         };
@@ -148,12 +145,21 @@ impl Transaction {
         }
         self.large.clear();
         self.homes.clear();
-        if std::mem::take(&mut self.has_waited) {
-            let reads = &self.reads;
-            self.link.ahead.ended(|place| reads.image(place).is_some());
-        }
+        self.tell_what_was_read();
         self.reads.finish(&self.link.cache);
         self.link.counters.ended(ending);
+    }
+
+    /// What was fetched ahead has been of use, or will not have been.
+    fn tell_what_was_read(&self) {
+        let reads = &self.reads;
+        let pages = |home| {
+            let pages = reads.reads(home);
+            pages.map(move |(page, _)| Place { home, page })
+        };
+        let read = reads.homes().flat_map(pages);
+        let is_read = |place| reads.image(place).is_some();
+        self.link.ahead.ended(read, is_read);
     }
 
     /// Something of a home is read or written.

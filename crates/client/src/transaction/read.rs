@@ -204,7 +204,6 @@ impl Transaction {
         // What is waited for goes first.
         let wait = self.link.ask_page(place, due);
         self.link.fetch_ahead(place, &self.reads);
-        self.has_waited = true;
         let source = match self.link.fetched(wait, place, due).await {
             Ok(source) => source,
             Err(error) => return Err(self.not_fetched(place, error)),

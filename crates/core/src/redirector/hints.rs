@@ -21,6 +21,10 @@ impl Proxy {
 
     /// A child waits for a page, and is answered.
     pub(super) fn hint(&mut self, now: Millis, page: PageId, child: EdgeId, out: &mut Out) {
+        // A large object's pages are asked for all at once anyway.
+        if page.page.is_overflow() {
+            return;
+        }
         let children = &self.children;
         let has = |other| children.holds_complete(child, other);
         let next = self.sequels.waited(child, page, now, has);

@@ -1,0 +1,80 @@
+//! What fetching ahead for one reason has been worth, and so how much more of it there may be.
+
+use super::Fate;
+
+/// Why a page is fetched before anybody waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    /// The site says that it is likely.
+    Hinted,
+    /// It lies near one that is waited for.
+    Near,
+    /// The program has named it.
+    Named,
+}
+
+/// Every wait earns some credit, every page that was fetched ahead and then read earns more, and every page fetched ahead
+/// costs one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account {
+    /// In quarters of a page.
+    credit: usize,
+    /// What became of its pages, with less weight for what is long ago.
+    recent: Fate,
+}
+
+impl Account {
+    /// The program waits for a page.
+    pub(super) fn waited(&mut self) {
+        self.credit = (self.credit + self.earned()).min(CREDIT_MAX);
+    }
+
+    /// What a wait earns: a few pages at first, and later as it was worth.
+    fn earned(&self) -> usize {
+        let Fate { used, wasted, .. } = self.recent;
+        let known = used + wasted;
+        match used * 100 / known.max(1) {
+            _ if known < KNOWN_MIN => 4 * PAGE,
+            50.. => 8 * PAGE,
+            25.. => 4 * PAGE,
+            10.. => PAGE,
+            _ => PAGE / 4,
+        }
+    }
+
+    /// So many pages may be asked for now.
+    pub(super) fn pages(&self) -> usize {
+        self.credit / PAGE
+    }
+
+    pub(super) fn asked(&mut self, pages: usize) {
+        self.credit = self.credit.saturating_sub(pages * PAGE);
+    }
+
+    pub(super) fn used(&mut self, pages: usize) {
+        self.recent.used += pages as u64;
+        self.credit = (self.credit + pages * 2 * PAGE).min(CREDIT_MAX);
+        self.fade();
+    }
+
+    pub(super) fn wasted(&mut self, pages: usize) {
+        self.recent.wasted += pages as u64;
+        self.fade();
+    }
+
+    fn fade(&mut self) {
+        if self.recent.used + self.recent.wasted > RECENT_MAX {
+            self.recent.used /= 2;
+            self.recent.wasted /= 2;
+        }
+    }
+}
+
+/// Credit is counted in quarters.
+const PAGE: usize = 4;
+/// Nobody saves up for more.
+const CREDIT_MAX: usize = 256 * PAGE;
+/// Before so many pages were used or wasted nothing is concluded from them.
+const KNOWN_MIN: u64 = 64;
+/// So many count as recent.
+const RECENT_MAX: u64 = 4096;
