@@ -160,7 +160,7 @@ impl Link {
 
     /// The same, for a page that the program says it will read: it is counted what came of that.
     pub(crate) fn prefetch_named(&self, place: Place) {
-        if !self.is_here(place) && self.homes.name(place.home).is_some() {
+        if self.ahead.is_on() && !self.is_here(place) && self.homes.name(place.home).is_some() {
             self.ahead.named(place);
             self.tell(Ask::Prefetch(place));
         }

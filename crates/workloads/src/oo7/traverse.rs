@@ -216,6 +216,10 @@ impl<'a, O: Objects> Walk<'a, O> {
             }
             if kind == Kind::Complex {
                 turn(&mut below, &assembly, start);
+            }
+            // All of it will be visited: the first now, the others meanwhile come nearer.
+            self.objects.prefetch(&below);
+            if kind == Kind::Complex {
                 waiting.extend(below.iter().rev());
                 continue;
             }
@@ -310,6 +314,7 @@ fn go_up<O: Objects>(objects: &mut O, module: &Module, seed: u32) -> Result<Done
     let composite = View::of(objects.read(&part)?, Kind::Atomic)?.composite()?;
     let mut waiting = Vec::new();
     View::of(objects.read(&composite)?, Kind::Composite)?.users(&mut waiting)?;
+    objects.prefetch(&waiting);
     let mut done = Done::default();
     done.counts.atomic_visits = 1;
     while let Some(assembly) = waiting.pop() {
