@@ -146,8 +146,8 @@ impl JoinConfig {
         self
     }
 
-    /// How many pages at most are fetched with one that a transaction waits for, because neighbours at the site read them after it, or
-    /// because they lie near it; zero fetches none ahead. Fewer are, where they are not read afterwards; and never more than an eighth of what the cache has room for
+    /// How many pages at most are fetched with one that a transaction waits for, because neighbours at the site read them after it, because
+    /// what was read refers to them ([`Ref`](crate::Ref)), or because they lie near it; zero fetches none ahead. Fewer are, where they are not read afterwards; and never more than an eighth of what the cache has room for
     /// ([`JoinConfig::cache_bytes`]).
     pub fn fetch_ahead(mut self, pages_max: usize) -> Self {
         self.fetch_ahead = pages_max;

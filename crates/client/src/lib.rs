@@ -40,6 +40,7 @@ mod name;
 mod outcome;
 mod pending;
 mod reach;
+mod referred;
 mod retry;
 mod room;
 mod segment;

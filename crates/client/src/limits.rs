@@ -26,6 +26,9 @@ pub(crate) const STAGE_WINDOW: usize = 4;
 /// Pages that a scan asks for ahead of reading.
 pub(crate) const SCAN_AHEAD: u32 = 32;
 
+/// References in one value that its reader may be about to follow.
+pub(crate) const REFERRED_MAX: usize = 64;
+
 /// Extents asked for ahead by a creator that is faster than the round trip.
 pub(crate) const EXTENTS_AHEAD_MAX: usize = 16;
 

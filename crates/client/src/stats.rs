@@ -21,8 +21,8 @@ pub struct Stats {
     /// Pages that came from a neighbour.
     pub from_peers: u64,
     /// Pages asked for before anybody waited for them ([`JoinConfig::fetch_ahead`](crate::JoinConfig::fetch_ahead)): they lie
-    /// near one that a transaction waited for, or its neighbours at the site read them after that one, or the program has named
-    /// them ([`Member::prefetch`](crate::Member::prefetch)).
+    /// near one that a transaction waited for, or its neighbours at the site read them after that one, or a typed value that came refers to
+    /// them ([`Ref`](crate::Ref)), or the program has named them ([`Member::prefetch`](crate::Member::prefetch)).
     pub ahead: u64,
     /// Of those, the ones that neighbours read after the page that was waited for.
     pub ahead_hinted: u64,

@@ -112,6 +112,8 @@ impl<T> Serialize for Ref<T> {
 
 impl<'de, T> Deserialize<'de> for Ref<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Reference::deserialize(deserializer).map(Ref::new)
+        let reference = Reference::deserialize(deserializer)?;
+        crate::referred::met(reference);
+        Ok(Ref::new(reference))
     }
 }

@@ -10,7 +10,8 @@ mod village;
 use std::thread;
 use std::time::Duration;
 
-use thorp_client::{JoinConfig, Member, Reference, Stats};
+use serde::{Deserialize, Serialize};
+use thorp_client::{Error, JoinConfig, Member, Ref, Reference, Segment, Stats, Transaction};
 use village::{Village, eventually};
 
 /// So many that what lies near a page is hardly ever read.
@@ -131,4 +132,47 @@ fn what_the_program_names_comes_and_is_counted() {
     };
     anna.prefetch(&[nowhere]);
     assert_eq!(anna.stats().ahead, 50);
+}
+
+#[derive(Serialize, Deserialize)]
+struct Node {
+    below: Vec<Ref<Node>>,
+    ballast: Vec<u8>,
+}
+
+/// A tree of which each node has a page of its own, and lies near no other one.
+fn tree(member: &Member, shop: &Segment, depth: u32) -> Ref<Node> {
+    let below = match depth {
+        0 => Vec::new(),
+        _ => (0..4).map(|_| tree(member, shop, depth - 1)).collect(),
+    };
+    let ballast = vec![1; 6000];
+    let node = Node { below, ballast };
+    let made = member.transact(|tx| {
+        for _ in 0..7 {
+            tx.create(shop, vec![2; 8000])?;
+        }
+        tx.create_typed(shop, &node)
+    });
+    made.unwrap()
+}
+
+fn visit(tx: &mut Transaction, node: &Ref<Node>) -> Result<u64, Error> {
+    let value = tx.get(node)?;
+    thread::sleep(Duration::from_millis(2));
+    let below = value.below.iter().map(|below| visit(tx, below));
+    Ok(1 + below.sum::<Result<u64, _>>()?)
+}
+
+#[test]
+fn who_follows_typed_references_waits_for_few_of_them() {
+    let village = Village::new();
+    let (anna, shop) = village.member_at("shop");
+    let root = tree(&anna, &shop, 4);
+    let bert = village.member();
+    let nodes = bert.transact(|tx| visit(tx, &root)).unwrap();
+    let stats = bert.stats();
+    assert!(stats.misses < nodes / 5, "{nodes} {stats:?}");
+    // What lies near was guessed at in vain, a few pages for each of the few waits.
+    assert!(stats.fetches < nodes * 2, "{nodes} {stats:?}");
 }

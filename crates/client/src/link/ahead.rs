@@ -1,11 +1,11 @@
 //! Fetching ahead: when a program has to wait for a page, others are asked for with it.
 //!
-//! Which, there are two guesses. A site tells what its members waited for next after the same page: that comes first. And objects that are
-//! made one after the other lie side by side, and who wants one often wants the next: so pages are taken by their numbers,
-//! those that follow first. How many is a matter of credit, for each kind of guess by itself: what helps grows to many pages
-//! at a time, and what does not is a few pages for each wait, then less than one. So waste is bounded by the waits that there were
-//! anyhow. And no more is under way than the link carries without holding up what is waited for. What the program itself
-//! names is not guessed, and only counted.
+//! Which, there are three guesses. A site tells what its members waited for next after the same page: that comes first. What
+//! was read refers to other objects, if its type says so. And objects that are made one after the other lie side by side, and
+//! who wants one often wants the next: so pages are taken by their numbers, those that follow first. How many is a matter of
+//! credit, for each kind of guess by itself: what helps grows to many pages at a time, and what does not is a few pages for
+//! each wait, then less than one. So waste is bounded by the waits that there were anyhow. And no more is under way than the
+//! link carries without holding up what is waited for. What the program itself names is not guessed, and only counted.
 
 mod account;
 mod flow;
@@ -64,6 +64,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Accounts {
     hinted: Account,
+    referred: Account,
     near: Account,
     /// Nobody asks it for credit.
     named: Account,
@@ -103,6 +104,7 @@ impl Ahead {
             state.settle(is_read);
         }
         state.accounts.hinted.waited();
+        state.accounts.referred.waited();
         state.accounts.near.waited();
         let room = state.room(&is_here).min(self.pages_max);
         state.come_and_gone(place);
@@ -135,6 +137,36 @@ impl Ahead {
         self.is_open
             .store(!state.waiting.is_empty(), Ordering::Relaxed);
         chosen
+    }
+
+    /// What was read refers to these, and was not here before. Tells which of them to fetch now.
+    pub(crate) fn referred(
+        &self,
+        places: impl Iterator<Item = Place>,
+        is_here: impl Fn(Place) -> bool,
+    ) -> Vec<Place> {
+        if self.pages_max == 0 {
+            return Vec::new();
+        }
+        let state = &mut *lock(&self.state);
+        let room = state.room(&is_here).min(self.pages_max);
+        let most = state.accounts.referred.pages().min(room);
+        let mut chosen = Vec::new();
+        for place in places {
+            let is_asked = state.is_waiting.contains(&place) || chosen.contains(&place);
+            if chosen.len() < most && !is_asked && !is_here(place) {
+                chosen.push(place);
+            }
+        }
+        state.asked(&chosen, Reason::Referred);
+        self.is_open
+            .store(!state.waiting.is_empty(), Ordering::Relaxed);
+        chosen
+    }
+
+    /// Whether a page was fetched ahead, and is not known to have been read.
+    pub(crate) fn is_open(&self, place: Place) -> bool {
+        self.is_open.load(Ordering::Relaxed) && lock(&self.state).is_waiting.contains(&place)
     }
 
     /// The program has named a page that it will read, and which is asked for now.
@@ -192,6 +224,7 @@ impl Accounts {
     fn of(&mut self, reason: Reason) -> &mut Account {
         match reason {
             Reason::Hinted => &mut self.hinted,
+            Reason::Referred => &mut self.referred,
             Reason::Near => &mut self.near,
             Reason::Named => &mut self.named,
         }
@@ -422,6 +455,60 @@ mod tests {
         }
         let fate = ahead.fate();
         assert!(fate.wasted > 100 && fate.asked < 20 * 200 / 4, "{fate:?}");
+    }
+
+    #[test]
+    fn what_the_site_says_comes_first_and_is_kept_while_there_is_no_credit() {
+        let ahead = Ahead::new(64);
+        let missed = |page| {
+            let chosen = ahead.missed(place(page), Some(PageNo(1000)), |_| false, |_| false);
+            ahead.came(place(page), Duration::from_millis(40));
+            chosen
+        };
+        missed(500);
+        let likely: Vec<Place> = (1..=8).map(|n| place(10 * n)).collect();
+        let first = ahead.hinted(&likely, |_| false);
+        assert_eq!(first, likely[..4]);
+        // The next one is waited for: it is no guess any more.
+        let chosen = missed(50);
+        assert_eq!(chosen[..3], likely[5..]);
+        assert!(chosen[3..].iter().all(|near| !likely.contains(near)));
+        assert_eq!(ahead.hinted(&likely, |at| at == place(50)), []);
+        assert_eq!(ahead.fate().hinted, 7);
+    }
+
+    /// Whatever a site says, and whatever values refer to: what is of no use is hardly asked for.
+    #[test]
+    fn who_is_told_what_is_not_so_is_not_flooded() {
+        let ahead = Ahead::new(64);
+        for wait in 0..6_000 {
+            let guesses = (1..=16).map(|n| place(1_000_000 + 100 * wait + n));
+            let guesses: Vec<Place> = guesses.collect();
+            ahead.missed(place(1), Some(PageNo(2)), |_| false, |_| false);
+            let here = |place: Place| place.page.page.0 < 1_000_000 + 100 * wait;
+            ahead.hinted(&guesses[..8], here);
+            ahead.referred(guesses[8..].iter().copied(), here);
+            ahead.came(place(1), Duration::from_millis(40));
+        }
+        let fate = ahead.fate();
+        assert!(fate.asked < 6_000 && fate.used == 0, "{fate:?}");
+    }
+
+    #[test]
+    fn what_the_program_names_is_counted_however_much_it_is() {
+        let ahead = Ahead::new(64);
+        for page in 1..=10_000 {
+            ahead.named(place(page));
+        }
+        let read = || (9_601..=10_000).map(place);
+        ahead.ended(read(), |_| false);
+        let fate = ahead.fate();
+        assert_eq!((fate.asked, fate.used), (10_000, 400));
+        assert_eq!(fate.wasted, 10_000 - WAITING_MAX as u64);
+        let state = lock(&ahead.state);
+        assert_eq!(state.waiting.len(), WAITING_MAX - 400);
+        assert_eq!(state.waiting.len(), state.is_waiting.len());
+        assert!(state.under_way.len() <= WAITING_MAX);
     }
 
     #[test]

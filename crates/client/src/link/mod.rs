@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, PageId, PageNo, Place, Stamp, Ticket};
+use thorp_core::ids::{CommitId, HomeId, PageId, PageNo, Place, Reference, Stamp, Ticket};
 use thorp_core::image::Content;
 use thorp_core::limits::PAGE_BYTES;
 use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
@@ -162,6 +162,19 @@ impl Link {
     pub(crate) fn prefetch_named(&self, place: Place) {
         if self.ahead.is_on() && !self.is_here(place) && self.homes.name(place.home).is_some() {
             self.ahead.named(place);
+            self.tell(Ask::Prefetch(place));
+        }
+    }
+
+    /// What was read refers to these.
+    pub(crate) fn referred(&self, references: &[Reference]) {
+        let places = references.iter().map(|reference| Place {
+            home: reference.home,
+            page: reference.object.page,
+        });
+        let known = |place: &Place| self.homes.name(place.home).is_some();
+        let here = |place| self.is_here(place);
+        for place in self.ahead.referred(places, here).into_iter().filter(known) {
             self.tell(Ask::Prefetch(place));
         }
     }

@@ -173,7 +173,11 @@ impl Transaction {
     }
 
     /// Waits for what was found to be needed, until the object's bytes are here.
-    async fn settle(&mut self, reference: &Reference, mut found: Found) -> Result<Found> {
+    pub(super) async fn settle(
+        &mut self,
+        reference: &Reference,
+        mut found: Found,
+    ) -> Result<Found> {
         loop {
             match self.settle_head(reference, found).await? {
                 Found::Need(Need::Whole(object, overflow)) => {

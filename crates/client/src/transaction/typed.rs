@@ -1,6 +1,9 @@
 //! Objects that hold values of a type, encoded by postcard.
 
-use super::Transaction;
+use super::read::Found;
+use super::{Transaction, place_of};
+use crate::link::block_on;
+use crate::referred::with_references;
 use crate::{Error, Ref, Reference, Result, Segment};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,14 +28,45 @@ impl Transaction {
     /// }
     /// ```
     pub fn get<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
-        let bytes = self.read(reference.as_ref())?;
-        decode(reference.as_ref(), bytes)
+        let reference = reference.as_ref();
+        let found = self.find(reference)?;
+        let is_new = self.is_new(reference, found);
+        let found = match found {
+            needed @ Found::Need(_) => block_on(self.settle(reference, needed))?,
+            found => found,
+        };
+        self.decode(reference, found, is_new)
     }
 
     /// As [`Transaction::get`].
     pub async fn get_async<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
-        let bytes = self.read_async(reference.as_ref()).await?;
-        decode(reference.as_ref(), bytes)
+        let reference = reference.as_ref();
+        let found = self.find(reference)?;
+        let is_new = self.is_new(reference, found);
+        let found = self.settle(reference, found).await?;
+        self.decode(reference, found, is_new)
+    }
+
+    /// Whether an object is read that was not here, or only because it was likely to be wanted: its reader is on its way from
+    /// one to the other.
+    fn is_new(&self, reference: &Reference, found: Found) -> bool {
+        matches!(found, Found::Need(_)) || self.link.ahead.is_open(place_of(reference))
+    }
+
+    /// What is new here refers to what may be wanted next.
+    fn decode<T: DeserializeOwned>(
+        &self,
+        reference: &Reference,
+        found: Found,
+        is_new: bool,
+    ) -> Result<T> {
+        let bytes = self.show(reference, found)?;
+        if !is_new {
+            return decode(reference, bytes);
+        }
+        let (value, referred) = with_references(|| decode(reference, bytes));
+        self.link.referred(&referred);
+        value
     }
 
     /// Replaces an object's value.

@@ -6,7 +6,7 @@ use crate::ids::{
     Attempt, CommitId, EdgeId, EntryNo, Epoch, HomeId, MemberId, Millis, NodeKind, Now, PageId,
     Peer, Position, Registration, Stamp,
 };
-use crate::limits::FETCHES_AHEAD_PER_CHILD_MAX;
+use crate::limits::{FETCHES_AHEAD_PER_CHILD_MAX, HINT_PAGES_MAX, SEQUELS_UNDER_WAY_MAX};
 use crate::message::{
     CommitRequest, Decision, Down, FetchAnswer, FetchRefusal, Message, Part, Participant, Step, Up,
 };
@@ -354,4 +354,43 @@ fn what_was_refused_ahead_is_asked_for_anew_for_who_waits_meanwhile() {
         (asked_above(&effects).len(), refused_below(&effects)),
         (0, 2)
     );
+}
+
+/// A child goes the same way once more, and no answer comes: what is likely is asked for ahead of it, though not all of it.
+#[test]
+fn what_is_likely_is_asked_for_within_its_limit() {
+    const PAGES: u32 = 300;
+    let mut redirector = redirector();
+    for page in 1..=PAGES {
+        let effects = tell(&mut redirector, fetch(page, u64::from(page), false));
+        let [(_, attempt, false)] = asked_above(&effects)[..] else {
+            panic!("{effects:?}");
+        };
+        let refused = Down::Image {
+            home: HOME,
+            page: PageId::new(1, page),
+            attempt,
+            entry: EntryNo(0),
+            position: Position(1),
+            watermark: Stamp::default(),
+            answer: FetchAnswer::Refused(FetchRefusal::NoSuchSegment),
+        };
+        tell(&mut redirector, from_above(refused));
+    }
+    let (mut ahead, mut longest) = (0, 0);
+    for page in 1..=PAGES {
+        let effects = tell(&mut redirector, fetch(page, u64::from(1000 + page), false));
+        let asked = asked_above(&effects);
+        ahead += asked.iter().filter(|(_, _, ahead)| *ahead).count();
+        assert!(size(&redirector, "ahead") <= SEQUELS_UNDER_WAY_MAX);
+        // What is waited for goes first.
+        let is_first = asked.iter().skip(1).all(|(_, _, ahead)| *ahead);
+        assert!(is_first, "{asked:?}");
+        let hints = effects.iter().filter_map(|effect| match effect {
+            Effect::Send(CHILD, Message::Down(Down::Hint { next, .. })) => Some(next.len()),
+            _ => None,
+        });
+        longest = hints.fold(longest, usize::max);
+    }
+    assert_eq!((ahead, longest), (SEQUELS_UNDER_WAY_MAX, HINT_PAGES_MAX));
 }

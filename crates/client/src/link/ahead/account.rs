@@ -7,6 +7,8 @@ use super::Fate;
 pub(super) enum Reason {
     /// The site says that it is likely.
     Hinted,
+    /// What was read refers to it.
+    Referred,
     /// It lies near one that is waited for.
     Near,
     /// The program has named it.
