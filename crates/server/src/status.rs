@@ -185,6 +185,12 @@ pub struct HitCounts {
     pub refetches_used: u64,
     /// Of these, changed again or gone before anybody did.
     pub refetches_wasted: u64,
+    /// Asked of the parent before anybody below asked for it, because it often comes next (rule 9).
+    pub fetched_ahead: u64,
+    /// Of these, asked for below since.
+    pub ahead_used: u64,
+    /// Of these, gone before anybody did, or never asked for while many others were.
+    pub ahead_wasted: u64,
     /// Loaded from the home's disk.
     pub from_disk: u64,
     /// The part of a site's requests that cost nothing upward; none before the first.
@@ -416,7 +422,9 @@ impl HitCounts {
         let redirected = notes.get(Note::Redirected);
         let joined = notes.get(Note::FetchJoined);
         let refetched = notes.get(Note::Refetched);
-        let from_parent = notes.get(Note::FetchSent).saturating_sub(refetched);
+        let fetched_ahead = notes.get(Note::FetchedAhead);
+        let unasked = refetched + fetched_ahead;
+        let from_parent = notes.get(Note::FetchSent).saturating_sub(unasked);
         let near = from_memory + redirected + joined;
         let all = near + from_parent;
         Self {
@@ -427,6 +435,9 @@ impl HitCounts {
             refetched,
             refetches_used: notes.get(Note::RefetchUsed),
             refetches_wasted: notes.get(Note::RefetchWasted),
+            fetched_ahead,
+            ahead_used: notes.get(Note::AheadUsed),
+            ahead_wasted: notes.get(Note::AheadWasted),
             from_disk: notes.get(Note::PageLoaded),
             served_near: (all > 0).then(|| near as f64 / all as f64),
         }

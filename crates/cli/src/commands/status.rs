@@ -120,6 +120,9 @@ struct Pages {
     refetched: u64,
     refetches_used: u64,
     refetches_wasted: u64,
+    fetched_ahead: u64,
+    ahead_used: u64,
+    ahead_wasted: u64,
     from_disk: u64,
 }
 
@@ -344,6 +347,12 @@ fn pages_line(role: &str, pages: &Pages) -> String {
         line += &format!(
             "; {} invalidated ones fetched again before they were asked for, {} used, {} in vain",
             pages.refetched, pages.refetches_used, pages.refetches_wasted
+        );
+    }
+    if pages.fetched_ahead > 0 {
+        line += &format!(
+            "; {} fetched ahead of being asked for, {} used, {} in vain",
+            pages.fetched_ahead, pages.ahead_used, pages.ahead_wasted
         );
     }
     line

@@ -45,7 +45,7 @@ use thorp_core::note::Note;
 /// What a node has beside its edges: a disk, a page cache, a program. Called by the loop alone, so nothing here may wait.
 pub trait World {
     /// Does what is neither a message, nor the closing of an edge, nor a note: [`Effect::Append`], [`Effect::Load`],
-    /// [`Effect::Publish`], [`Effect::Answer`]. In the order of the tray. What comes of it comes back through the
+    /// [`Effect::Publish`], [`Effect::Answer`], [`Effect::Hint`]. In the order of the tray. What comes of it comes back through the
     /// [`Handle`].
     fn effect(&mut self, effect: Effect);
 
