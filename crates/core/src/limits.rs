@@ -154,7 +154,7 @@ pub const FETCHES_AHEAD_PER_CHILD_MAX: usize = 256;
 /// what its members wait for comes behind at most these.
 pub const REFETCHES_MAX: usize = 32;
 
-/// Pages of one home of which a redirector knows what those below waited for next (rule 9).
+/// Pages of one home of which a redirector knows what those below waited for next (rule 9), in some 8 MiB.
 pub const SEQUEL_PAGES_MAX: usize = 65_536;
 
 /// Pages that it knows to follow one.

@@ -27,7 +27,8 @@ impl Proxy {
         }
         let children = &self.children;
         let has = |other| children.holds_complete(child, other);
-        let next = self.sequels.waited(child, page, now, has);
+        let asks_above = self.images.takes_pages();
+        let next = self.sequels.waited(child, page, now, asks_above, has);
         for likely in &next.pages {
             self.fetch_ahead(now, *likely, child, out);
         }

@@ -72,12 +72,14 @@ impl Sequels {
         }
     }
 
-    /// A child waits for a page. Tells what it is likely to want next; `has` tells what it has.
+    /// A child waits for a page. Tells what it is likely to want next; `has` tells what it has, and `asks_above` whether
+    /// anything comes of it where the child does not listen.
     pub(super) fn waited(
         &mut self,
         child: EdgeId,
         page: PageId,
         now: Millis,
+        asks_above: bool,
         has: impl Fn(PageId) -> bool,
     ) -> Next {
         let before = self.walks.remove(&child);
@@ -90,16 +92,19 @@ impl Sequels {
             Some(walk) => (self.learn(walk, page, now), walk.unheeded),
             None => (HINT_PAGES_FIRST, 0),
         };
-        // Without trust it is only seen whether one would have been right.
-        let (likely, mut pages) = self.likely(page, trust.max(1), has);
-        pages.truncate(trust);
         let mut walk = Walk {
             last: page,
             at: now,
-            likely,
+            likely: Vec::new(),
             trust,
             unheeded,
         };
+        let mut pages = Vec::new();
+        if asks_above || walk.listens() {
+            // Without trust it is only seen whether one would have been right.
+            (walk.likely, pages) = self.likely(page, trust.max(1), has);
+            pages.truncate(trust);
+        }
         let is_told = !pages.is_empty() && walk.listens();
         walk.unheeded += u8::from(is_told);
         self.walks.insert(child, walk);
@@ -383,7 +388,7 @@ mod tests {
         for page in order {
             if has.insert(*page) {
                 waits += 1;
-                let next = sequels.waited(child, *page, NOW, |other| has.contains(&other));
+                let next = sequels.waited(child, *page, NOW, true, |other| has.contains(&other));
                 assert!(next.pages.len() <= HINT_PAGES_MAX);
                 if next.is_told {
                     sequels.heeded(child);
@@ -421,7 +426,7 @@ mod tests {
         };
         let mut told = 0;
         for _ in 0..50_000 {
-            let next = sequels.waited(FIRST, anywhere(), NOW, |_| false);
+            let next = sequels.waited(FIRST, anywhere(), NOW, true, |_| false);
             told += next.pages.len();
             if next.is_told {
                 sequels.heeded(FIRST);
@@ -435,22 +440,22 @@ mod tests {
         let mut sequels = Sequels::new(100);
         for (child, after) in [(1, 2), (2, 2), (3, 3), (4, 3), (5, 3), (6, 3)] {
             for number in [1, after] {
-                sequels.waited(EdgeId(child), page(number), NOW, |_| false);
+                sequels.waited(EdgeId(child), page(number), NOW, true, |_| false);
             }
         }
-        let next = sequels.waited(EdgeId(7), page(1), NOW, |_| false);
+        let next = sequels.waited(EdgeId(7), page(1), NOW, true, |_| false);
         assert_eq!(next.pages, [page(3)]);
     }
 
     #[test]
     fn what_comes_long_after_is_no_sequel() {
         let mut sequels = Sequels::new(100);
-        sequels.waited(FIRST, page(1), NOW, |_| false);
+        sequels.waited(FIRST, page(1), NOW, true, |_| false);
         let later = NOW.plus(SEQUEL_MS_MAX + 1);
-        sequels.waited(FIRST, page(2), later, |_| false);
-        sequels.waited(FIRST, page(2), later, |_| false);
+        sequels.waited(FIRST, page(2), later, true, |_| false);
+        sequels.waited(FIRST, page(2), later, true, |_| false);
         assert_eq!(sequels.len(), 0);
-        sequels.waited(FIRST, page(3), later, |_| false);
+        sequels.waited(FIRST, page(3), later, true, |_| false);
         assert_eq!(sequels.len(), 1);
     }
 
@@ -461,13 +466,19 @@ mod tests {
         walks(&mut sequels, FIRST, &order);
         let mut told = 0;
         for page in &order {
-            let next = sequels.waited(SECOND, *page, NOW, |_| false);
+            let next = sequels.waited(SECOND, *page, NOW, true, |_| false);
             told += u32::from(next.is_told);
             assert!(!next.pages.is_empty() || *page == order[499]);
         }
         assert_eq!(told, u32::from(HINTS_UNHEEDED_MAX));
+        let nothing = sequels.waited(SECOND, order[1], NOW, false, |_| false);
+        assert_eq!(nothing, Next::default());
         sequels.heeded(SECOND);
-        assert!(sequels.waited(SECOND, order[0], NOW, |_| false).is_told);
+        assert!(
+            sequels
+                .waited(SECOND, order[0], NOW, true, |_| false)
+                .is_told
+        );
     }
 
     #[test]
@@ -475,7 +486,7 @@ mod tests {
         let mut sequels = Sequels::new(100);
         for number in 0..10_000_u32 {
             let page = page(number.wrapping_mul(2_654_435_761) >> 12);
-            sequels.waited(FIRST, page, NOW, |_| false);
+            sequels.waited(FIRST, page, NOW, true, |_| false);
             sequels.asked_ahead(page);
         }
         assert!(sequels.len() <= 100 && sequels.unasked() == UNASKED_MAX);
@@ -493,14 +504,17 @@ mod tests {
         let order = scattered(100);
         walks(&mut sequels, FIRST, &order);
         assert_eq!(
-            sequels.waited(SECOND, order[0], NOW, |_| false).pages.len(),
+            sequels
+                .waited(SECOND, order[0], NOW, true, |_| false)
+                .pages
+                .len(),
             HINT_PAGES_FIRST
         );
         for page in &order[1..9] {
             assert!(!sequels.asked_ahead(*page));
             assert!(sequels.dropped(*page));
         }
-        let next = sequels.waited(SECOND, order[1], NOW, |_| false);
+        let next = sequels.waited(SECOND, order[1], NOW, true, |_| false);
         assert!(next.pages.len() <= 1, "{next:?}");
     }
 }
