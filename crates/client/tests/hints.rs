@@ -7,10 +7,12 @@
 
 mod village;
 
+use std::ops::ControlFlow;
 use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use thorp_client::collections::TreeMap;
 use thorp_client::{Error, JoinConfig, Member, Ref, Reference, Segment, Stats, Transaction};
 use village::{Village, eventually};
 
@@ -175,4 +177,37 @@ fn who_follows_typed_references_waits_for_few_of_them() {
     assert!(stats.misses < nodes / 5, "{nodes} {stats:?}");
     // What lies near was guessed at in vain, a few pages for each of the few waits.
     assert!(stats.fetches < nodes * 2, "{nodes} {stats:?}");
+}
+
+/// A leaf names the ones that come after it, wherever they lie.
+#[test]
+fn who_goes_through_a_map_waits_for_few_of_its_leaves() {
+    let village = Village::new();
+    let (anna, shop) = village.member_at("shop");
+    let map: TreeMap<u64, Vec<u8>> = anna.transact(|tx| TreeMap::create(tx, &shop)).unwrap();
+    // In no order of the keys, and others fill the pages between.
+    for turn in 0..100 {
+        let made = anna.transact(|tx| {
+            for n in 0..10 {
+                let key = (turn * 10 + n) * 373 % 1_000;
+                map.insert(tx, key, vec![7; 700])?;
+            }
+            (0..10).try_for_each(|_| tx.create(&shop, vec![2; 8000]).map(|_| ()))
+        });
+        made.unwrap();
+    }
+    let bert = village.member();
+    let mut entries = 0;
+    bert.transact(|tx| {
+        entries = 0;
+        map.scan(tx, .., |_, _| {
+            entries += 1;
+            thread::sleep(Duration::from_micros(200));
+            Ok(ControlFlow::Continue(()))
+        })
+    })
+    .unwrap();
+    let stats = bert.stats();
+    assert_eq!(entries, 1_000);
+    assert!(stats.misses * 4 < stats.ahead_used, "{stats:?}");
 }
