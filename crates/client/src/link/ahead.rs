@@ -9,13 +9,14 @@
 
 mod account;
 mod flow;
+mod open;
 
 use super::lock;
 use account::{Account, Reason};
 use flow::Flow;
+use open::Open;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
 use thorp_core::limits::FETCH_RETRY_MS;
@@ -25,8 +26,8 @@ use thorp_core::limits::FETCH_RETRY_MS;
 pub(crate) struct Ahead {
     /// At one time; zero fetches none ahead.
     pages_max: usize,
-    /// Whether there are pages of which it is not known whether they are read.
-    is_open: AtomicBool,
+    /// Pages of which it is not known whether they are read.
+    open: Open,
     state: Mutex<State>,
 }
 
@@ -81,7 +82,7 @@ impl Ahead {
     pub(crate) fn new(pages_max: usize) -> Self {
         Ahead {
             pages_max,
-            is_open: AtomicBool::new(false),
+            open: Open::new(),
             state: Mutex::default(),
         }
     }
@@ -114,9 +115,8 @@ impl Ahead {
         let most = state.accounts.near.pages().min(room - chosen.len());
         let near = state.near(place, extent, most, is_here);
         state.asked(&near, Reason::Near);
-        self.is_open
-            .store(!state.waiting.is_empty(), Ordering::Relaxed);
         chosen.extend(near);
+        self.open.set(state.is_waiting.iter().copied());
         chosen
     }
 
@@ -134,8 +134,7 @@ impl Ahead {
         let room = state.room(&is_here).min(self.pages_max);
         let chosen = state.likely(room, is_here);
         state.asked(&chosen, Reason::Hinted);
-        self.is_open
-            .store(!state.waiting.is_empty(), Ordering::Relaxed);
+        self.open.add(chosen.iter().copied());
         chosen
     }
 
@@ -159,14 +158,13 @@ impl Ahead {
             }
         }
         state.asked(&chosen, Reason::Referred);
-        self.is_open
-            .store(!state.waiting.is_empty(), Ordering::Relaxed);
+        self.open.add(chosen.iter().copied());
         chosen
     }
 
     /// Whether a page was fetched ahead, and is not known to have been read.
     pub(crate) fn is_open(&self, place: Place) -> bool {
-        self.is_open.load(Ordering::Relaxed) && lock(&self.state).is_waiting.contains(&place)
+        self.open.may_have(place) && lock(&self.state).is_waiting.contains(&place)
     }
 
     /// The program has named a page that it will read, and which is asked for now.
@@ -175,7 +173,7 @@ impl Ahead {
             let state = &mut *lock(&self.state);
             if !state.is_waiting.contains(&place) {
                 state.asked(&[place], Reason::Named);
-                self.is_open.store(true, Ordering::Relaxed);
+                self.open.add(std::iter::once(place));
             }
         }
     }
@@ -190,25 +188,29 @@ impl Ahead {
         }
     }
 
-    /// A transaction has ended: what has it read? Of one that has read much it is asked for each page.
+    /// A transaction has ended: what has it read? Of one that has read much it is asked for each page that is open.
     pub(crate) fn ended(&self, read: impl Iterator<Item = Place>, is_read: impl Fn(Place) -> bool) {
-        if !self.is_open.load(Ordering::Relaxed) {
+        if self.open.is_empty() {
+            return;
+        }
+        let mut looked = 0;
+        let read = read.take(WAITING_MAX).inspect(|_| looked += 1);
+        let found: Vec<Place> = read.filter(|place| self.open.may_have(*place)).collect();
+        let has_more = looked == WAITING_MAX;
+        if found.is_empty() && !has_more {
             return;
         }
         let state = &mut *lock(&self.state);
         let before = state.is_waiting.len();
-        let mut looked = 0;
-        for place in read.take(WAITING_MAX) {
-            state.is_waiting.remove(&place);
-            looked += 1;
+        for place in &found {
+            state.is_waiting.remove(place);
         }
-        match looked < WAITING_MAX {
-            true if state.is_waiting.len() < before => state.found(),
-            true => {}
-            false => state.settle(is_read),
+        match has_more {
+            true => state.settle(is_read),
+            false if state.is_waiting.len() < before => state.found(),
+            false => return,
         }
-        self.is_open
-            .store(!state.waiting.is_empty(), Ordering::Relaxed);
+        self.open.set(state.is_waiting.iter().copied());
     }
 
     pub(crate) fn is_on(&self) -> bool {
