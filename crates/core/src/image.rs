@@ -111,6 +111,11 @@ impl Image {
         &self.0
     }
 
+    /// The encoded bytes, held together with whoever holds the image.
+    pub fn shared(&self) -> Arc<[u8]> {
+        Arc::clone(&self.0)
+    }
+
     /// The position of the last commit that changed the page.
     pub fn version(&self) -> Position {
         Position(u64_at(&self.0, 0))

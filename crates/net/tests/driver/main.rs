@@ -6,6 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod copies;
 mod edges;
 mod latency;
 mod life;
