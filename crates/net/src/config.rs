@@ -167,6 +167,8 @@ pub(crate) const KEEPALIVE_PROBES: u32 = 3;
 pub(crate) const BATCH_BYTES_MAX: usize = 64 << 10;
 /// A frame longer than this is not copied into the batch but written from where it lies.
 pub(crate) const COPY_BYTES_MAX: usize = 16 << 10;
+/// The room of a frame up to this length is kept for the next one: a page and what stands before it.
+pub(crate) const REUSED_BYTES_MAX: usize = 12 << 10;
 /// What one read from the system may bring: the largest TLS record and then some.
 pub(crate) const READ_BYTES: usize = 32 << 10;
 /// After a failed handshake, how long and how much is still read, so that the peer gets to see why.

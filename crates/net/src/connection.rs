@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cut::Cut;
+use crate::frame::Frame;
 use crate::lanes::{Lanes, Token};
 use crate::receiver::{FrameReceiver, Partial};
 use crate::socket::Stream;
@@ -134,7 +135,7 @@ impl FrameSender {
     /// # Errors
     ///
     /// [`SendError`]; nothing is queued then.
-    pub fn try_send(&self, frame: Vec<u8>) -> Result<(), SendError> {
+    pub fn try_send(&self, frame: impl Into<Frame>) -> Result<(), SendError> {
         self.outgoing.queue().push(Instant::now(), frame)?;
         self.outgoing.pushed();
         Ok(())
@@ -146,8 +147,8 @@ impl FrameSender {
     /// # Errors
     ///
     /// [`SendError`]; nothing is queued then.
-    pub fn try_send_unordered(&self, frame: Vec<u8>) -> Result<(), SendError> {
-        self.lanes.push(Instant::now(), frame)
+    pub fn try_send_unordered(&self, frame: impl Into<Frame>) -> Result<(), SendError> {
+        self.lanes.push(Instant::now(), frame.into())
     }
 
     /// How many sockets the connection has.

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
 use crate::cut::Cut;
+use crate::frame::Frame;
 use crate::queue::PREFIX_BYTES;
 use crate::receiver::Partial;
 use crate::socket::Stream;
@@ -108,7 +109,7 @@ impl Lanes {
     }
 
     /// Queues a frame where least waits.
-    pub(crate) fn push(&self, now: Instant, frame: Vec<u8>) -> Result<(), SendError> {
+    pub(crate) fn push(&self, now: Instant, frame: Frame) -> Result<(), SendError> {
         let mut state = self.state();
         let held = sum(&state.ways);
         if held.bytes.saturating_add(PREFIX_BYTES + frame.len()) > self.limits.queue_bytes_max {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::config::BATCH_BYTES_MAX;
+use crate::frame::Frame;
 use crate::{Limits, LinkDelay, Queued, SendError};
 
 /// Every frame has this many bytes in front: its length, little-endian.
@@ -26,7 +27,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug)]
 struct Waiting {
-    frame: Vec<u8>,
+    frame: Frame,
     /// None: at once. What stands before it in the queue goes before it all the same.
     due: Option<Instant>,
 }
@@ -58,7 +59,8 @@ impl Queue {
     }
 
     /// Puts a frame at the end. The state does not change when it is refused.
-    pub(crate) fn push(&mut self, now: Instant, frame: Vec<u8>) -> Result<(), SendError> {
+    pub(crate) fn push(&mut self, now: Instant, frame: impl Into<Frame>) -> Result<(), SendError> {
+        let frame = frame.into();
         if self.closed {
             return Err(SendError::Closed);
         }
@@ -80,7 +82,7 @@ impl Queue {
     }
 
     /// Moves what may be written now into `batch`: about [`BATCH_BYTES_MAX`], one frame at the least.
-    pub(crate) fn next(&mut self, now: Instant, batch: &mut Vec<Vec<u8>>) -> Next {
+    pub(crate) fn next(&mut self, now: Instant, batch: &mut Vec<Frame>) -> Next {
         let mut bytes = 0;
         while let Some(first) = self.waiting.front() {
             if let Some(due) = first.due.filter(|due| *due > now) {
@@ -155,7 +157,8 @@ mod tests {
     fn take(queue: &mut Queue, now: Instant) -> (Next, Vec<Vec<u8>>) {
         let mut batch = Vec::new();
         let next = queue.next(now, &mut batch);
-        (next, batch)
+        let heads = batch.iter().map(|frame| frame.head().to_vec());
+        (next, heads.collect())
     }
 
     #[test]

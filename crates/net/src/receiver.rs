@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, ReadHalf};
 use tokio::sync::mpsc;
 
 use crate::Error;
-use crate::config::{FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX};
+use crate::config::{FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX, REUSED_BYTES_MAX};
 use crate::cut::Cut;
 use crate::lanes::Arrived;
 use crate::queue::PREFIX_BYTES;
@@ -78,6 +78,14 @@ impl FrameReceiver {
                 }
             } => frame,
             () = cut.pulled() => Err(cut.error()),
+        }
+    }
+
+    /// The room of a frame that is done with is taken for the next one, if it is not much.
+    pub(crate) fn reuse(&mut self, mut frame: Vec<u8>) {
+        if self.partial.frame.capacity() == 0 && frame.capacity() <= REUSED_BYTES_MAX {
+            frame.clear();
+            self.partial.frame = frame;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The task that writes one connection's frames: whatever is queued when the socket is ready, in as few writes as can be.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use crate::clock;
 use crate::config::{BATCH_BYTES_MAX, COPY_BYTES_MAX};
 use crate::cut::Cut;
+use crate::frame::Frame;
 use crate::queue::{Next, PREFIX_BYTES, Queue};
 use crate::socket::Stream;
 use crate::traffic::Counters;
@@ -83,11 +84,11 @@ impl Writer {
         }
         let outgoing = Arc::clone(&self.outgoing);
         let mut batch = Vec::new();
-        let mut buffer = Vec::new();
+        let mut heads = Vec::new();
         loop {
             let next = outgoing.queue().next(Instant::now(), &mut batch);
             match next {
-                Next::Write => self.write_batch(&mut batch, &mut buffer).await?,
+                Next::Write => self.write_batch(&mut batch, &mut heads).await?,
                 // Nothing pushed later can be due earlier.
                 Next::WaitUntil(due) => clock::sleep_until(due).await,
                 Next::Idle => outgoing.pushed.notified().await,
@@ -96,37 +97,64 @@ impl Writer {
         }
     }
 
-    async fn write_batch(
-        &mut self,
-        batch: &mut Vec<Vec<u8>>,
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    async fn write_batch(&mut self, batch: &mut Vec<Frame>, heads: &mut Vec<u8>) -> io::Result<()> {
         let mut written = Queued::default();
-        for frame in batch.drain(..) {
+        for frame in &*batch {
             written.bytes += PREFIX_BYTES + frame.len();
             written.frames += 1;
             // The queue refuses what does not fit into 32 bits.
-            buffer.extend_from_slice(&(frame.len() as u32).to_le_bytes());
-            if frame.len() <= COPY_BYTES_MAX {
-                buffer.extend_from_slice(&frame);
-            } else {
-                self.write_buffer(buffer).await?;
-                self.stream.write_all(&frame).await?;
+            heads.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+            if is_copied(frame) {
+                heads.extend_from_slice(frame.head());
             }
         }
-        self.write_buffer(buffer).await?;
+        debug_assert!(heads.len() <= BATCH_BYTES_MAX + PREFIX_BYTES + COPY_BYTES_MAX);
+        self.write_slices(&mut slices(batch, heads)).await?;
         self.stream.flush().await?;
+        batch.clear();
+        heads.clear();
         self.counters.sent(written.bytes, written.frames);
         self.outgoing.queue().release(written);
         Ok(())
     }
 
-    async fn write_buffer(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
-        debug_assert!(buffer.len() <= BATCH_BYTES_MAX + PREFIX_BYTES + COPY_BYTES_MAX);
-        self.stream.write_all(buffer).await?;
-        buffer.clear();
+    async fn write_slices(&mut self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+        while !slices.is_empty() {
+            match self.stream.write_vectored(slices).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                bytes => IoSlice::advance_slices(&mut slices, bytes),
+            }
+        }
         Ok(())
     }
+}
+
+/// Whether a frame's own bytes stand among the heads, behind their prefix; else they are written from where they lie.
+fn is_copied(frame: &Frame) -> bool {
+    frame.head().len() <= COPY_BYTES_MAX
+}
+
+/// A batch as it goes out: the heads, cut open where frames have something that was not copied.
+fn slices<'a>(batch: &'a [Frame], heads: &'a [u8]) -> Vec<IoSlice<'a>> {
+    let mut slices = Vec::with_capacity(2 * batch.len());
+    let (mut rest, mut copied) = (heads, 0);
+    for frame in batch {
+        let (own, length) = match is_copied(frame) {
+            true => (&[][..], frame.head().len()),
+            false => (frame.head(), 0),
+        };
+        copied += PREFIX_BYTES + length;
+        for lent in [own, frame.tail()] {
+            if !lent.is_empty() {
+                let (before, after) = rest.split_at(copied);
+                slices.extend([before, lent].map(IoSlice::new));
+                (rest, copied) = (after, 0);
+            }
+        }
+    }
+    slices.push(IoSlice::new(rest));
+    slices.retain(|slice| !slice.is_empty());
+    slices
 }
 
 /// A closed sender does not wait for ever for a peer that does not read.
@@ -134,4 +162,45 @@ async fn linger(outgoing: &Outgoing, linger_max: std::time::Duration) {
     outgoing.closed.notified().await;
     let one_way = outgoing.queue().one_way();
     tokio::time::sleep(linger_max.saturating_add(one_way)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_large_or_shared_is_written_from_where_it_lies() {
+        let large = vec![3; COPY_BYTES_MAX + 1];
+        let image: Arc<[u8]> = Arc::from([4; 100]);
+        let batch = [
+            Frame::from(vec![1; 10]),
+            Frame::sharing(vec![2; 20], Some(Arc::clone(&image))),
+            Frame::from(large.clone()),
+            Frame::sharing(large, Some(Arc::clone(&image))),
+            Frame::from(vec![5; 30]),
+        ];
+        let prefix = [0; PREFIX_BYTES];
+        let heads = [
+            &prefix[..],
+            &[1; 10],
+            &prefix,
+            &[2; 20],
+            &prefix,
+            &prefix,
+            &prefix,
+            &[5; 30],
+        ];
+        let heads = heads.concat();
+        let slices = slices(&batch, &heads);
+        let lent = [&slices[1], &slices[3], &slices[5], &slices[6]].map(|slice| slice.as_ptr());
+        let lies = [&image[..], batch[2].head(), batch[3].head(), &image].map(<[u8]>::as_ptr);
+        assert_eq!(lent, lies);
+        let lengths: Vec<usize> = slices.iter().map(|slice| slice.len()).collect();
+        let large = COPY_BYTES_MAX + 1;
+        let head = PREFIX_BYTES;
+        assert_eq!(
+            lengths,
+            [2 * head + 30, 100, head, large, head, large, 100, head + 30]
+        );
+    }
 }

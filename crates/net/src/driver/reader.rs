@@ -53,8 +53,8 @@ impl Inbox {
                 Ok(message) => message,
                 Err(error) => break Gone::NoMessage(error),
             };
-            // What waits for room in the inbox has to be in memory once only.
-            drop(frame);
+            // What waits for room in the inbox has to be in memory once only, but for a page.
+            receiver.reuse(frame);
             let what = What::Message(message, permit);
             if self.events.send(Event { edge, what }).await.is_err() {
                 return;

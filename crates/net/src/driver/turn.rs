@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use thorp_core::codec;
+use thorp_core::codec::{self, Encoded};
 use thorp_core::door::{Core, Direction, Effect, Input, Out};
 use thorp_core::ids::{EdgeId, Peer};
 use thorp_core::message::{Down, Message};
@@ -15,7 +15,7 @@ use super::arrivals::Arrival;
 use super::config::DriverConfig;
 use super::edges::{Edges, End, Opening, ParentState, Shared};
 use super::reader::{Event, Gone, Inbox, What};
-use crate::{Connection, LinkDelay, SendError};
+use crate::{Connection, Frame, LinkDelay, SendError};
 
 /// The core, its world and its edges, while a driver runs.
 pub(super) struct Turn<'a, C, W> {
@@ -112,8 +112,8 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
         let Some(edge) = self.edges.get(id) else {
             return;
         };
-        let frame = match codec::encode(message) {
-            Ok(frame) => frame,
+        let frame = match codec::encode_sharing(message) {
+            Ok(Encoded { head, tail }) => Frame::sharing(head, tail),
             Err(error) => {
                 // Our own mistake; a stream with a hole in it would be worse.
                 warn!(
