@@ -9,6 +9,7 @@
 //! A server runs on a current-thread runtime ([`runtime`]); signals are the caller's: [`HomeServer::run`] takes the future
 //! that ends it. The disk has threads of its own, and so has HTTP: it answers also when the loop does not.
 
+mod beside;
 mod config;
 mod error;
 mod home;

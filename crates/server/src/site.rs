@@ -10,6 +10,7 @@ use thorp_net::driver::{Driver, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity, IdentityError, issue};
 use tracing::{info, warn};
 
+use crate::beside::{serve_beside, until};
 use crate::config::SiteConfigFile;
 use crate::error::ServerError;
 use crate::http::Http;
@@ -94,7 +95,11 @@ impl SiteServer {
     }
 
     /// Serves until `shutdown`; then flushes what is queued, for a bounded time.
-    pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        serve_beside(|told| self.serve(until(told)), shutdown).await;
+    }
+
+    async fn serve(mut self, shutdown: impl Future<Output = ()>) {
         info!(listen = listed(&self.addresses), "the site is there");
         let (core, world) = (&mut self.core, &mut Nothing);
         self.driver.run(core, world, Out::new(), shutdown).await;

@@ -27,6 +27,7 @@ use thorp_net::{Address, Backoff, Identity};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
+use crate::beside::{serve_beside, until};
 use crate::config::{HomeConfigFile, OtherHome};
 use crate::error::ServerError;
 use crate::http::Http;
@@ -149,6 +150,10 @@ impl HomeServer {
     /// Serves until `shutdown`; then waits for what is on its way to the disk and flushes what is queued, both for a bounded
     /// time.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        serve_beside(|told| self.serve(until(told)), shutdown).await;
+    }
+
+    async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             config,
             home,
