@@ -1,6 +1,6 @@
 //! Tables 1 and 2: what a fetch, a commit and a fetch from a neighbour cost where nothing is far.
 
-use super::{CUT_SHORT, Common, HOME, PLAIN, SITE, Samples, TUNED, busy, each, network};
+use super::{CUT_SHORT, Common, HOME, PLAIN, SITE, Samples, TUNED, busy, each, median, network};
 use crate::Outcome;
 use crate::chart::{Bar, Bars};
 use crate::net::{Link, Wan};
@@ -28,9 +28,20 @@ const ALONE: Manner = Manner {
     ..PLAIN
 };
 
+/// What is between members and what they ask.
+#[derive(Clone, Copy)]
+enum Case {
+    /// Straight at the home.
+    Base,
+    /// A site.
+    Site(SiteMemory),
+    /// Nothing of Thorp but its transport.
+    Bare,
+}
+
 #[derive(Clone, Copy)]
 struct Run {
-    site: Option<SiteMemory>,
+    case: Case,
     members: usize,
     run: usize,
 }
@@ -49,27 +60,33 @@ pub fn costs(told: &Costs, stop: &Stop, show: &mut dyn FnMut(&str)) -> Outcome<S
     let mut runs = Vec::new();
     for run in 0..common.repeats {
         for members in GROUPS {
-            let of = |site| Run { site, members, run };
-            runs.extend([None, Some(SiteMemory::None), Some(SiteMemory::Usual)].map(of));
+            let of = |case| Run { case, members, run };
+            let sites = [SiteMemory::None, SiteMemory::Usual].map(Case::Site);
+            runs.extend([Case::Bare, Case::Base].map(of));
+            runs.extend(sites.map(of));
         }
     }
     let whole = each(
         &runs,
-        |run| format!("costs, {} members, {}", run.members, name(run.site)),
-        |run| one(told, &mut village, run, &mut samples),
+        |run| format!("costs, {} members, {}", run.members, name(run.case)),
+        |run| match run.case {
+            Case::Bare => bare(told, &mut village, run, &mut samples),
+            _ => one(told, &mut village, run, &mut samples),
+        },
         stop,
         show,
     )?;
     fs::write(common.out.join("costs.svg"), chart(&samples).svg())?;
-    let table = tables(&samples) + &busy;
+    let table = tables(&samples) + &passing_on(&samples) + &busy;
     Ok(if whole { table } else { table + CUT_SHORT })
 }
 
-fn name(site: Option<SiteMemory>) -> &'static str {
-    match site {
-        None => "base",
-        Some(SiteMemory::None) => "buddy",
-        Some(SiteMemory::Usual) => "site with memory",
+fn name(case: Case) -> &'static str {
+    match case {
+        Case::Base => "base",
+        Case::Site(SiteMemory::None) => "buddy",
+        Case::Site(SiteMemory::Usual) => "site with memory",
+        Case::Bare => "bare",
     }
 }
 
@@ -85,35 +102,51 @@ fn paged<'a>(told: &Costs, wan: &'a Wan, stop: &Stop) -> Outcome<Village<'a>> {
 
 fn one(told: &Costs, village: &mut Village<'_>, run: &Run, samples: &mut Samples) -> Outcome<()> {
     village.end_sites();
-    if let Some(memory) = run.site {
-        village.site(SITE, HOME, memory)?;
-    }
-    let at = run.site.map_or(HOME, |_| SITE);
+    let at = match run.case {
+        Case::Site(memory) => {
+            village.site(SITE, HOME, memory)?;
+            SITE
+        }
+        _ => HOME,
+    };
     let start = |number| village.member(SITE, at, &format!("m{number}"), ALONE);
     let mut group: Vec<Process> = (1..=run.members).map(start).collect::<Outcome<_>>()?;
     let (requests, members) = (told.requests, run.members);
-    let mut keep = |what: &str, answers: Vec<Value>| {
-        answers.iter().enumerate().try_for_each(|(member, answer)| {
-            let of = [
-                ("case", json!(name(run.site))),
-                ("what", json!(what)),
-                ("members", json!(members)),
-                ("run", json!(run.run)),
-                ("member", json!(member)),
-            ];
-            samples.add(&of, answer)
-        })
-    };
+    let mut keep = |what: &str, answers: Vec<Value>| kept(samples, run, what, &answers);
     // Everybody's own pages first: they come from the home. Then those that a neighbour has got.
     let of = |number: usize| format!("fetches {} {requests} 1", number % members * requests);
     keep("fetch", together(&mut group, of)?)?;
-    if run.site.is_some() {
+    if at == SITE {
         keep("neighbour", together(&mut group, |number| of(number + 1))?)?;
     }
     keep(
         "commit",
         together(&mut group, |_| format!("commits {requests}"))?,
     )
+}
+
+/// As many ask as members fetch elsewhere, at the same time, and where they are: beside members and site.
+fn bare(told: &Costs, village: &mut Village<'_>, run: &Run, samples: &mut Samples) -> Outcome<()> {
+    village.end_sites();
+    let _answerer = village.answerer(SITE)?;
+    let start = |number| village.asker(SITE, SITE, &format!("m{number}"));
+    let mut group: Vec<Process> = (1..=run.members).map(start).collect::<Outcome<_>>()?;
+    let asks = format!("asks {}", told.requests);
+    let answers = together(&mut group, |_| asks.clone())?;
+    kept(samples, run, "round trip", &answers)
+}
+
+fn kept(samples: &mut Samples, run: &Run, what: &str, answers: &[Value]) -> Outcome<()> {
+    answers.iter().enumerate().try_for_each(|(member, answer)| {
+        let of = [
+            ("case", json!(name(run.case))),
+            ("what", json!(what)),
+            ("members", json!(run.members)),
+            ("run", json!(run.run)),
+            ("member", json!(member)),
+        ];
+        samples.add(&of, answer)
+    })
 }
 
 /// What the paper measured, in ms (tables 1 and 2); between two where it varied.
@@ -134,7 +167,12 @@ fn paper(what: &str, case: &str, members: usize) -> Option<(f64, f64)> {
 }
 
 /// What is told of, and how it is called.
-const LINES: [(&str, &str, &str); 7] = [
+const LINES: [(&str, &str, &str); 8] = [
+    (
+        "round trip",
+        "bare",
+        "64 B up, 8 KiB down by the transport alone",
+    ),
     ("fetch", "base", "fetch from the home"),
     ("fetch", "buddy", "fetch from the home, through a site"),
     (
@@ -153,7 +191,7 @@ const LINES: [(&str, &str, &str); 7] = [
 ];
 
 /// In ms. The paper tells means; on a machine that does other work only the median says what a request costs.
-fn measured(samples: &Samples, case: Case, members: usize, figure: &str) -> Option<f64> {
+fn measured(samples: &Samples, case: Of, members: usize, figure: &str) -> Option<f64> {
     let (what, case) = case;
     let of = [
         ("what", json!(what)),
@@ -163,8 +201,35 @@ fn measured(samples: &Samples, case: Case, members: usize, figure: &str) -> Opti
     Some(1e3 * samples.median_of_means(&of, figure)?)
 }
 
+/// What a fetch from the home takes longer through a site, by bare round trips beside that site, run by run.
+fn passing_on(samples: &Samples) -> String {
+    let mut text = String::new();
+    for members in GROUPS {
+        let p50 = |what: &str, case: &str, run: u64| {
+            let of = [
+                ("what", json!(what)),
+                ("case", json!(case)),
+                ("members", json!(members)),
+                ("run", json!(run)),
+            ];
+            samples.median_of_means(&of, "p50_s")
+        };
+        let ratio = |run| {
+            let more = p50("fetch", "buddy", run)? - p50("fetch", "base", run)?;
+            Some(more / p50("round trip", "bare", run)?)
+        };
+        let ratios: Vec<f64> = (0..).map_while(ratio).collect();
+        let least = ratios.iter().copied().reduce(f64::min).unwrap_or(f64::NAN);
+        let middle = median(ratios).unwrap_or(f64::NAN);
+        text += &format!(
+            "passing a fetch on, {members} members: {middle:.2} bare round trips (median of runs), {least:.2} (least)\n"
+        );
+    }
+    text
+}
+
 /// What was asked for, and where.
-type Case = (&'static str, &'static str);
+type Of = (&'static str, &'static str);
 
 fn tables(samples: &Samples) -> String {
     let mut text = String::from(
@@ -179,7 +244,7 @@ fn tables(samples: &Samples) -> String {
         let [p50, mean] = ms.map(|ms| ms.unwrap_or(f64::NAN));
         format!("{p50:7.3}, {mean:8.3} {paper:14}")
     };
-    let both = |case: Case, members: usize| {
+    let both = |case: Of, members: usize| {
         ["p50_s", "mean_s"].map(|figure| measured(samples, case, members, figure))
     };
     for (what, case, words) in LINES {
@@ -246,12 +311,19 @@ mod tests {
         }
         let text = tables(&samples);
         assert_eq!(text.lines().count(), LINES.len() + 2);
+        assert!(text.contains("by the transport alone"), "{text}");
         let alert = text.lines().last().expect("a line");
         assert!(
             alert.contains("0.750,    1.500 (0.3 to 4.6)") && alert.contains("NaN"),
             "{text}"
         );
         assert!(text.contains("1.000,    2.000 (2.4)"), "{text}");
+        // (1 ms - 0.25 ms) / 0.25 ms.
+        let passing = passing_on(&samples);
+        assert!(
+            passing.contains("3 members: 3.00 bare") && passing.contains("5 members: NaN"),
+            "{passing}"
+        );
         assert!(!chart(&samples).svg().contains("NaN"));
     }
 }

@@ -15,6 +15,8 @@ use tempfile::TempDir;
 
 /// The port that homes and sites listen at: each has an address of its own.
 const PORT: u16 = 7401;
+/// And who answers bare questions.
+const BARE_PORT: u16 = 7402;
 /// The name of the home, as in `thorp://alps/..`.
 pub const HOME: &str = "alps";
 /// The segment with OO7's module.
@@ -161,9 +163,35 @@ impl<'a> Village<'a> {
         Ok(member)
     }
 
+    /// Somebody who answers each question with a page, in the namespace of a spoke: nothing of Thorp is above the transport.
+    pub fn answerer(&self, spoke: &str) -> Outcome<Process> {
+        let listen = self.address_at(spoke, BARE_PORT)?;
+        self.bare(spoke, "answerer", ["answer", "--listen", &listen])
+    }
+
+    /// Somebody who asks that one.
+    pub fn asker(&self, spoke: &str, at: &str, name: &str) -> Outcome<Process> {
+        let to = self.address_at(at, BARE_PORT)?;
+        self.bare(spoke, name, ["ask", "--to", &to])
+    }
+
+    fn bare(&self, spoke: &str, name: &str, words: [&str; 3]) -> Outcome<Process> {
+        let mut arguments: Vec<String> = words.map(str::to_owned).to_vec();
+        arguments.extend(["--identity".to_owned(), self.identity(name)?]);
+        let namespace = self.wan.namespace(spoke)?;
+        let (worker, logs) = (&self.programs.worker, self.dir.path());
+        let mut process = Process::start(namespace, name, worker, &arguments, logs, &self.stop)?;
+        process.hear("{\"ready\"", START)?;
+        Ok(process)
+    }
+
     fn address(&self, spoke: &str) -> Outcome<String> {
+        self.address_at(spoke, PORT)
+    }
+
+    fn address_at(&self, spoke: &str, port: u16) -> Outcome<String> {
         Ok(format!(
-            "tcp://{}:{PORT}",
+            "tcp://{}:{port}",
             self.wan.namespace(spoke)?.address()
         ))
     }

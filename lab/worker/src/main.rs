@@ -10,7 +10,10 @@
 //! commits COUNT        changes an object of its own as often, and tells how long each took
 //! quit
 //! ```
+//!
+//! As `thorp-lab-worker answer` and `ask` it is no member at all ([`bare`]).
 
+mod bare;
 mod pieces;
 mod work;
 
@@ -55,7 +58,8 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match obey(&Options::parse()) {
+    let words: Vec<String> = std::env::args().collect();
+    match bare::obey(&words).unwrap_or_else(|| obey(&Options::parse())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

@@ -94,7 +94,7 @@ pub(crate) fn commits(store: &MemberStore, count: usize) -> Outcome<Value> {
     Ok(told)
 }
 
-fn timed(mut took: Vec<Duration>, total: Duration) -> Value {
+pub(crate) fn timed(mut took: Vec<Duration>, total: Duration) -> Value {
     took.sort_unstable();
     let seconds = |at: usize| took.get(at).map_or(0.0, Duration::as_secs_f64);
     let micros: Vec<u64> = took.iter().map(|took| took.as_micros() as u64).collect();
