@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thorp_client::{JoinConfig, Member};
 use thorp_core::note::Note;
-use thorp_net::driver::runtime;
+use thorp_net::driver::{runtime, runtime_of};
 use thorp_net::{Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay};
 use thorp_net::{Listener, Role, dial};
 use thorp_server::{Bytes, ChildDelay, HomeConfigFile, HomeServer, LinkLimits};
@@ -56,9 +56,14 @@ fn home(dir: &Path, delays: &str, limits: &str) -> Result<()> {
     })
 }
 
-/// As `MS,PERIODS,BYTES`; nothing leaves the defaults.
+/// As `MS,PERIODS,BYTES`, or `THREADS`; nothing leaves the defaults.
 fn set_limits(link: &mut LinkLimits, limits: &str) -> Result<()> {
     let limits: Vec<&str> = limits.split(',').collect();
+    if let [threads] = limits.as_slice()
+        && !threads.is_empty()
+    {
+        link.threads = threads.parse()?;
+    }
     if let [every, missed, queue] = limits.as_slice() {
         link.alive_ms = every.parse()?;
         link.alive_missed_max = missed.parse()?;
@@ -89,7 +94,7 @@ fn site(
         one_way_ms: one_way_ms.parse()?,
     });
     set_limits(&mut config.link, limits)?;
-    runtime()?.block_on(async {
+    runtime_of(config.link.threads)?.block_on(async {
         let server = SiteServer::start(&config).await?;
         let handle = server.handle();
         ready();

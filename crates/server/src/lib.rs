@@ -23,7 +23,7 @@ mod status;
 pub use config::{
     Bytes, BytesError, ChildDelay, ConfigError, HOME_HTTP_PORT, HOME_PORT, HomeConfigFile,
     HomeLimits, HttpAt, LinkLimits, LogConfig, LogFormat, OtherHome, ParentEntry, ROOM_LOW_MAX,
-    ROOM_LOW_MIN, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits, StoreConfig,
+    ROOM_LOW_MIN, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits, StoreConfig, THREADS_MAX,
 };
 pub use error::ServerError;
 pub use home::{HomeControl, HomeServer};
@@ -33,4 +33,4 @@ pub use status::{
     AgreementStatus, AtHome, ChildStatus, Health, HitCounts, HomeStatus, Opened, ParentLine,
     Status, StorageStatus, TableLine, TrafficLine, WaitsFor,
 };
-pub use thorp_net::driver::runtime;
+pub use thorp_net::driver::{runtime, runtime_of};

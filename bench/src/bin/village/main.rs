@@ -8,6 +8,7 @@ mod chain;
 mod commit_parallel;
 mod commit_wan;
 mod peer_fetch;
+mod site_threads;
 
 use thorp_bench::{Result, roles};
 
@@ -18,12 +19,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A measurement; it may be told its size.
 type Measure = fn(Option<u32>) -> Result<()>;
 
-const FIGURES: [(&str, Measure); 5] = [
+const FIGURES: [(&str, Measure); 6] = [
     ("cached_read_public", cached_read_public::measure),
     ("peer_fetch", peer_fetch::measure),
     ("commit_wan", commit_wan::measure),
     ("commit_parallel", commit_parallel::measure),
     ("chain", chain::measure),
+    ("site_threads", site_threads::measure),
 ];
 
 fn main() -> Result<()> {

@@ -39,14 +39,18 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     config
         .check()
         .map_err(|error| node::config_failure(&error))?;
-    node::serve(&options.common, &config.log, async |shutdown| {
-        let server = HomeServer::start(config.clone())
-            .await
-            .map_err(|error| node::refused(&error))?;
-        welcome(&config, &server)?;
-        server.run(shutdown).await;
-        Ok(())
-    })
+    node::serve(
+        &options.common,
+        (&config.log, &config.link),
+        async |shutdown| {
+            let server = HomeServer::start(config.clone())
+                .await
+                .map_err(|error| node::refused(&error))?;
+            welcome(&config, &server)?;
+            server.run(shutdown).await;
+            Ok(())
+        },
+    )
 }
 
 fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {

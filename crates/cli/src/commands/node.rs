@@ -52,6 +52,9 @@ pub(super) struct Common {
     /// How TCP decides how fast it sends: best (BBR if the system lets programs choose it), system, or a name [default: best]
     #[arg(long, value_name = "NAME")]
     pub(super) congestion: Option<Congestion>,
+    /// Threads that read, write and encrypt; more than one is for nodes with more to do than a processor can [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub(super) threads: Option<usize>,
     /// error, warn, info, debug or trace; single parts too: info,thorp_net=debug
     #[arg(long, value_name = "LEVEL")]
     pub(super) log_level: Option<String>,
@@ -127,6 +130,9 @@ impl Common {
         if let Some(missed) = self.alive_missed_max {
             parts.link.alive_missed_max = missed;
         }
+        if let Some(threads) = self.threads {
+            parts.link.threads = threads;
+        }
         if let Some(congestion) = &self.congestion {
             parts.link.congestion.clone_from(congestion);
         }
@@ -185,13 +191,17 @@ pub(super) fn settle<T: Clone>(flag: Option<&T>, file: &mut Option<T>, default: 
 }
 
 /// Runs a server on a runtime of its own, with the logs set up, until it has shut down.
-pub(super) fn serve<S, F>(common: &Common, log: &LogConfig, server: S) -> Result<(), Failure>
+pub(super) fn serve<S, F>(
+    common: &Common,
+    (log, link): (&LogConfig, &LinkLimits),
+    server: S,
+) -> Result<(), Failure>
 where
     S: FnOnce(Shutdown) -> F,
     F: Future<Output = Result<(), Failure>>,
 {
     thorp_server::init_logs(log).map_err(|error| config_failure(&error))?;
-    let runtime = thorp_server::runtime()
+    let runtime = thorp_server::runtime_of(link.threads)
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async { server(common.shutdown()?).await })
 }

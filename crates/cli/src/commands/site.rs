@@ -45,20 +45,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     config
         .check()
         .map_err(|error| node::config_failure(&error))?;
-    node::serve(&options.common, &config.log, async |shutdown| {
-        let server = SiteServer::start(&config)
-            .await
-            .map_err(|error| node::refused(&error))?;
-        let name = config.name.as_deref().unwrap_or(DEFAULT_NAME);
-        let above: Vec<String> = config.parent.iter().map(called).collect();
-        say(&format!("site {name}, below {}", above.join(", ")))?;
-        node::say_listening(server.addresses())?;
-        let identity = config.identity_dir();
-        let identity = identity.map_err(|error| node::config_failure(&error))?;
-        node::say_ready(server.addresses(), &identity, server.http_address())?;
-        server.run(shutdown).await;
-        Ok(())
-    })
+    node::serve(
+        &options.common,
+        (&config.log, &config.link),
+        async |shutdown| {
+            let server = SiteServer::start(&config)
+                .await
+                .map_err(|error| node::refused(&error))?;
+            let name = config.name.as_deref().unwrap_or(DEFAULT_NAME);
+            let above: Vec<String> = config.parent.iter().map(called).collect();
+            say(&format!("site {name}, below {}", above.join(", ")))?;
+            node::say_listening(server.addresses())?;
+            let identity = config.identity_dir();
+            let identity = identity.map_err(|error| node::config_failure(&error))?;
+            node::say_ready(server.addresses(), &identity, server.http_address())?;
+            server.run(shutdown).await;
+            Ok(())
+        },
+    )
 }
 
 fn effective(options: &Options) -> Result<SiteConfigFile, Failure> {

@@ -64,6 +64,7 @@ impl Toml {
         self.number("alive_ms", link.alive_ms);
         self.number("alive_missed_max", u64::from(link.alive_missed_max));
         self.number("lanes", link.lanes as u64);
+        self.number("threads", link.threads as u64);
         self.text("congestion", &link.congestion.to_string());
         for delay in delays {
             self.table("[[child_delay]]");

@@ -36,7 +36,7 @@ pub use counts::NoteCounts;
 pub use edges::{EdgeStatus, ParentState, ParentStatus, Totals};
 pub use handle::{Handle, Inspection, NotTaken};
 pub use run::{Driver, Ended};
-pub use time::{now, runtime};
+pub use time::{now, runtime, runtime_of};
 
 use thorp_core::door::Effect;
 use thorp_core::ids::Now;

@@ -25,9 +25,22 @@ pub fn now() -> Now {
 ///
 /// The system refuses what a runtime needs.
 pub fn runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+    runtime_of(1)
+}
+
+/// The same with several threads: the loop is a task on one of them, and what the edges read, write and encrypt has the
+/// others. With one there is no change of threads between a socket and the loop, which is the quickest way as long as a
+/// processor can do all of it.
+///
+/// # Errors
+///
+/// As for [`runtime`].
+pub fn runtime_of(threads: usize) -> io::Result<tokio::runtime::Runtime> {
+    let mut runtime = match threads {
+        0 | 1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    runtime.worker_threads(threads.max(1)).enable_all().build()
 }
 
 /// A core's deadline as a timer that is set again only when it changes.

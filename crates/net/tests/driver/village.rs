@@ -62,6 +62,7 @@ pub(crate) async fn commit(program: &Program, page: PageId, op: WriteOp) -> Posi
         parts: vec![part],
         builds_on: vec![],
         after: thorp_core::ids::Stamp::default(),
+        early: false,
     };
     match program.ask(ask).await {
         Answer::Outcome(_, Outcome::Committed { position, .. }, _) => position,

@@ -14,6 +14,7 @@ use thorp_net::{ADDRESSES_MAX, Address, LANES_MAX};
 use super::error::ConfigError;
 use super::parts::{
     ChildDelay, HomeLimits, LinkLimits, LogConfig, OtherHome, ParentEntry, SiteLimits, StoreConfig,
+    THREADS_MAX,
 };
 use super::values::{http_at, texts};
 
@@ -384,6 +385,12 @@ fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {
         return Err(ConfigError::Value {
             key: "link.lanes",
             why: format!("1 to {LANES_MAX}"),
+        });
+    }
+    if !(1..=THREADS_MAX).contains(&link.threads) {
+        return Err(ConfigError::Value {
+            key: "link.threads",
+            why: format!("1 to {THREADS_MAX}"),
         });
     }
     link.congestion.check().map_err(|error| ConfigError::Value {

@@ -14,6 +14,6 @@ pub use file::{
 };
 pub use parts::{
     ChildDelay, HomeLimits, LinkLimits, LogConfig, LogFormat, OtherHome, ParentEntry, ROOM_LOW_MAX,
-    ROOM_LOW_MIN, SiteLimits, StoreConfig,
+    ROOM_LOW_MIN, SiteLimits, StoreConfig, THREADS_MAX,
 };
 pub use values::{Bytes, BytesError, HttpAt};

@@ -82,6 +82,9 @@ pub struct ChildDelay {
     pub one_way_ms: u64,
 }
 
+/// Threads of a node, at most.
+pub const THREADS_MAX: usize = 64;
+
 /// `[link]`: limits of edges (rule 15).
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -102,6 +105,9 @@ pub struct LinkLimits {
     pub alive_missed_max: u32,
     /// Sockets of one connection between a home and a site or member beyond this machine: what may overtake goes by all of them.
     pub lanes: usize,
+    /// Threads that read, write and encrypt; the loop is a task on one of them. One is the quickest while one processor can do all
+    /// that the node has to do.
+    pub threads: usize,
     /// How TCP decides how fast it sends: `best` (BBR where the system lets programs choose it), `system`, or a name.
     #[serde(deserialize_with = "text")]
     pub congestion: Congestion,
@@ -187,6 +193,7 @@ impl Default for LinkLimits {
             alive_ms: limits::ALIVE_MS,
             alive_missed_max: limits::ALIVE_MISSED_MAX,
             lanes: thorp_net::LANES,
+            threads: 1,
             congestion: Congestion::default(),
         }
     }

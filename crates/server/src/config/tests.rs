@@ -150,17 +150,20 @@ fn lists_are_bounded() {
 }
 
 #[test]
-fn a_connection_has_a_socket_and_not_too_many() {
-    let checked = |lanes: usize| {
+fn a_connection_has_a_socket_and_a_node_a_thread_and_not_too_many() {
+    let checked = |key: &str, count: usize| {
         let home = format!(
-            "name = \"alps\"\ndata_dir = \"/d\"\nlisten = [\"a:1\"]\n[link]\nlanes = {lanes}"
+            "name = \"alps\"\ndata_dir = \"/d\"\nlisten = [\"a:1\"]\n[link]\n{key} = {count}"
         );
         let checked = HomeConfigFile::parse(&home).unwrap().check();
         checked.map_err(|error| error.to_string())
     };
-    assert_eq!([1, LANES_MAX].map(checked), [Ok(()), Ok(())]);
-    for lanes in [0, LANES_MAX + 1] {
-        assert!(checked(lanes).unwrap_err().contains("`link.lanes`"));
+    for (key, most) in [("lanes", LANES_MAX), ("threads", THREADS_MAX)] {
+        assert_eq!([1, most].map(|count| checked(key, count)), [Ok(()), Ok(())]);
+        for count in [0, most + 1] {
+            let why = checked(key, count).unwrap_err();
+            assert!(why.contains(&format!("`link.{key}`")), "{why}");
+        }
     }
 }
 
