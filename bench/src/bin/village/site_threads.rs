@@ -2,7 +2,7 @@
 //! which wants one page after the other.
 //!
 //! All are processes of this machine: where it has no more processors than the members fill, a second thread of the site can
-//! bring nothing.
+//! bring nothing, and is to cost hardly anything.
 
 use std::thread;
 use std::time::Instant;
@@ -48,7 +48,7 @@ pub(crate) fn measure(pages: Option<u32>) -> Result<()> {
         .with("processors", thread::available_parallelism()?.get() as f64)
         .with("one_per_s", one)
         .with("two_per_s", two)
-        .at_least("ratio", two / one, 1.0);
+        .at_least("ratio", two / one, 0.9);
     Ok(())
 }
 
