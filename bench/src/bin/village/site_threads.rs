@@ -61,10 +61,8 @@ fn rate(village: &Village, site: &str, pages: &[Reference]) -> Result<f64> {
         let read =
             |member| scope.spawn(move || read(member, pages).map_err(|error| error.to_string()));
         let reading: Vec<_> = members.iter().map(read).collect();
-        let ended = reading.into_iter().map(|reading| reading.join());
-        ended
-            .map(|ended| ended.unwrap_or_else(|_| Err("a reader panicked".to_owned())))
-            .collect::<Result<(), String>>()
+        let mut ended = reading.into_iter().map(|reading| reading.join());
+        ended.try_for_each(|ended| ended.unwrap_or_else(|_| Err("a reader panicked".to_owned())))
     })?;
     Ok((MEMBERS * pages.len()) as f64 / begun.elapsed().as_secs_f64())
 }
