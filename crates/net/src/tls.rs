@@ -37,7 +37,6 @@ pub(crate) fn client_config(
         .with_client_auth_cert(vec![certificate], key)?;
     // A node has one certificate: it need not be told which one is wanted, nor the network who is called.
     config.enable_sni = false;
-    config.max_fragment_size = Some(RECORD_BYTES);
     Ok(Arc::new(config))
 }
 
@@ -59,7 +58,6 @@ pub(crate) fn server_config(
     config.ticketer = ring::Ticketer::new()?;
     // One is enough: a member comes back on one connection.
     config.send_tls13_tickets = 1;
-    config.max_fragment_size = Some(RECORD_BYTES);
     Ok(Arc::new(config))
 }
 
@@ -103,12 +101,6 @@ fn provider() -> Arc<CryptoProvider> {
         ..ring::default_provider()
     })
 }
-
-/// A record's content with its header. Encrypted it has [`TAG_BYTES`] more, and fills just what rustls reads at a time: what is longer lets
-/// it grow its buffer for each page, three times, and shrink it again.
-const RECORD_BYTES: usize = (4 << 10) - TAG_BYTES;
-/// What TLS 1.3 puts behind the content of a record: its type, and the tag.
-const TAG_BYTES: usize = 17;
 
 /// Accepts every node of the village. Which node it is, is checked after the handshake and before the first byte of
 /// ours: then the error can name both the wanted and the found.

@@ -109,7 +109,7 @@ async fn a_page_of_a_neighbour_takes_few_pieces_of_memory_on_its_way() {
     let pages = full_pages(&anna, segment).await;
     let taken = taken_by_fetches(&bert, &pages).await;
     assert_eq!(site.notes().get(Note::Redirected), u64::from(PAGES));
-    assert!(taken.pieces <= 10 && taken.bytes <= 49_000, "{taken:?}");
+    assert!(taken.pieces <= 10 && taken.bytes <= 73_000, "{taken:?}");
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn a_page_of_the_home_takes_few_pieces_of_memory_on_its_way() {
     let segment = open(&anna, "letters").await;
     let pages = full_pages(&anna, segment).await;
     let taken = taken_by_fetches(&bert, &pages).await;
-    assert!(taken.pieces <= 5 && taken.bytes <= 24_500, "{taken:?}");
+    assert!(taken.pieces <= 5 && taken.bytes <= 36_500, "{taken:?}");
 }
 
 /// What is smaller is not a page or a part of one.
