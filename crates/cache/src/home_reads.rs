@@ -342,6 +342,7 @@ impl HomeReads {
                 What::Evicted(known) => {
                     let position = change.position;
                     self.frozen.get_or_insert(Frozen { position, known });
+                    self.serve_no_own();
                     if manner.stays_behind {
                         self.standpoint.stay(position);
                     }
@@ -366,6 +367,15 @@ impl HomeReads {
             }
         }
         Ok(())
+    }
+
+    /// It stands still from now on, and hears no more how own values end that it holds and has not read: these belong to no
+    /// position (rule 3).
+    fn serve_no_own(&mut self) {
+        if !planted::is(Bug::OwnServedFrozen) {
+            let own = self.pages.iter_mut().filter(|page| page.own.is_some());
+            own.for_each(|page| page.stale = SlotSet::ALL);
+        }
     }
 
     /// What was read has changed. Whoever only reads stands still as of before; a change that came
@@ -414,9 +424,7 @@ impl HomeReads {
         });
         self.behind = Some(changed);
         self.standpoint.stay(before.position);
-        // What is shown before its place belongs to no position (rule 3).
-        let own = self.pages.iter_mut().filter(|page| page.own.is_some());
-        own.for_each(|page| page.stale = SlotSet::ALL);
+        self.serve_no_own();
     }
 
     /// Where it has read on as of before a change: it cannot write any more.

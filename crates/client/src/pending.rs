@@ -28,6 +28,10 @@ impl Pending {
         Pending(State::Ahead { member, id, wait })
     }
 
+    pub(crate) fn is_ahead(&self) -> bool {
+        matches!(self.0, State::Ahead { .. })
+    }
+
     /// The commit's id; none if it only read and no home had to judge it.
     pub fn id(&self) -> Option<CommitId> {
         match &self.0 {

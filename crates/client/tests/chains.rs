@@ -154,8 +154,9 @@ fn a_reader_of_what_is_not_answered_loses_patience() {
     pending.wait().unwrap();
 }
 
+/// Its program has been given a reference to what it created: that never names what somebody else makes.
 #[test]
-fn slots_of_what_was_refused_are_used_again() {
+fn slots_of_what_was_refused_stay_taken() {
     let scene = scene();
     let shop = scene.anna.open("thorp://alps/shop").unwrap();
     scene.village.hold_disk();
@@ -171,8 +172,12 @@ fn slots_of_what_was_refused_are_used_again() {
     changes.join().unwrap().unwrap();
     assert_eq!(kind(pending.wait()), ErrorKind::Conflict);
     let (created, pending) = scene.anna.transact_early(create).unwrap();
-    assert_eq!(created, refused);
+    assert_ne!(created, refused);
     pending.wait().unwrap();
+    assert_eq!(
+        kind(scene.anna.transact(|tx| tx.write(&refused, "old"))),
+        ErrorKind::Gone
+    );
     let read = scene.anna.transact(|tx| Ok(tx.read(&created)?.to_vec()));
     assert_eq!(read.unwrap(), b"new");
 }

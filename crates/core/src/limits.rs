@@ -55,6 +55,9 @@ pub const COMMIT_PAGES_MAX: usize = 16_384;
 /// so when it is ahead of its answers (rule 14).
 pub const RECENT_STEPS_MAX: usize = 256;
 
+/// Pages in all of them.
+pub const RECENT_PAGES_MAX: usize = 8192;
+
 /// Commits that one commit may build on: its member's own unanswered ones.
 pub const BUILDS_ON_MAX: usize = COMMITS_IN_FLIGHT_MAX;
 

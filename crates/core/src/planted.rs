@@ -101,6 +101,10 @@ bugs! {
     WrittenOverNotNamed,
     /// Rules 2 and 14: a reader of what is not answered stands still where a page that it has read was given up.
     OwnReadFrozen,
+    /// Rules 2 and 14: a reader that stands still is served what is not answered from an image that it held before.
+    OwnServedFrozen,
+    /// Rule 14: a commit that is known to be over several homes ends nothing that rests on what it changes.
+    KnownEndsNothing,
     /// Rule 14: whoever writes over what a commit wrote is taken to have read what that wrote elsewhere.
     WrittenOverTakenForRead,
     /// Rule 14: a commit goes ahead of one that its program made before it, and that is not shown any more.

@@ -98,6 +98,8 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::WrittenOverTakenForRead, "written-over-is-not-read"),
     (Bug::OwnReadFrozen, "own-read-is-not-frozen"),
     (Bug::OnlyNamesSeen, "chain-on-one-object"),
+    (Bug::OwnServedFrozen, "own-served-is-not-frozen"),
+    (Bug::KnownEndsNothing, "known-ends-what-rests-on-it"),
     (Bug::WithdrawnOvertaken, "withdrawn-values-keep-their-place"),
     (Bug::TentativeSent, "neighbours-see-what-is-answered"),
     (Bug::ShownTooLate, "shown-too-late"),

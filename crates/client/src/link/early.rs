@@ -3,7 +3,6 @@
 use super::{Link, late, lock};
 use crate::Result;
 use crate::limits::EARLY_PER_HOME_MAX;
-use crate::room::Slots;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -14,22 +13,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// One such commit: with its place among those of its home.
 pub(crate) struct Early {
     _place: OwnedSemaphorePermit,
-    /// Those of the objects that it creates.
-    slots: Arc<Slots>,
     /// None: its program goes on.
     tell: Option<oneshot::Sender<CommitId>>,
 }
 
 impl Early {
     /// And what tells that it is shown.
-    pub(crate) fn new(
-        place: OwnedSemaphorePermit,
-        slots: Arc<Slots>,
-    ) -> (Self, oneshot::Receiver<CommitId>) {
+    pub(crate) fn new(place: OwnedSemaphorePermit) -> (Self, oneshot::Receiver<CommitId>) {
         let (tell, shown) = oneshot::channel();
         let early = Early {
             _place: place,
-            slots,
             tell: Some(tell),
         };
         (early, shown)
@@ -40,16 +33,6 @@ impl Early {
         if let Some(tell) = self.tell.take() {
             // Whoever went away goes on, too.
             let _ = tell.send(id);
-        }
-    }
-
-    /// It has ended. What was refused after it was shown leaves free slots behind; before, its program may ask once more.
-    pub(super) fn ended(&self, outcome: &Outcome) {
-        let is_certain = |refusal: &Refusal| *refusal != Refusal::Forgotten;
-        if self.tell.is_none()
-            && matches!(outcome, Outcome::Refused(refusal) if is_certain(refusal))
-        {
-            self.slots.give_back();
         }
     }
 }
@@ -94,6 +77,10 @@ impl Link {
                 self.raise_floor(*stamp);
                 self.counters.ended(super::Ending::Committed);
             }
+            Outcome::Refused(Refusal::Busy { .. } | Refusal::Full) => {
+                self.counters.ended(super::Ending::Aborted);
+            }
+            Outcome::Refused(Refusal::Forgotten) => self.counters.ended(super::Ending::Unknown),
             Outcome::Refused(_) => self.counters.ended(super::Ending::Conflict),
         }
     }

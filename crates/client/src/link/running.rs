@@ -269,14 +269,15 @@ async fn live(
     driver.run(&mut tap, &mut inside, Out::new(), leaving).await;
 }
 
-/// Ready when the member is to end: nobody is left, and what it decided is known to its homes (rule 10), or has been waited
-/// for long enough.
+/// Ready when the member is to end: nobody is left, and what it decided is known to its homes (rule 10), and what its program
+/// went on without is answered (rule 14); or that has been waited for long enough.
 async fn leave(stopped: Stopped, link: Arc<Link>, patience: Duration) {
     stopped.await;
     let until = Instant::now() + patience;
     while let Some(handle) = link.handle() {
         let untold = handle.inspect(Tap::untold).await.unwrap_or_default();
-        if untold == 0 || Instant::now() >= until {
+        let open = link.waits.open_commits();
+        if untold + open == 0 || Instant::now() >= until {
             return;
         }
         tokio::time::sleep(LEAVING_LOOK).await;

@@ -151,6 +151,11 @@ impl Waits {
         lock(&self.table).open.insert(id);
     }
 
+    /// Commits that are shown and not answered.
+    pub(crate) fn open_commits(&self) -> usize {
+        lock(&self.table).open.len()
+    }
+
     /// Whether a commit is shown and not answered.
     pub(crate) fn is_open(&self, id: CommitId) -> bool {
         lock(&self.table).open.contains(&id)
@@ -190,9 +195,6 @@ impl Waits {
         // Nothing more under the lock: whoever is woken asks for a ticket next, and so does who lets go of staged values last.
         if let Answer::Outcome(_, outcome, _) = &answer {
             entry.staged.iter().for_each(|staged| staged.ended(outcome));
-            if let Some(early) = &entry.early {
-                early.ended(outcome);
-            }
         }
         self.close_open(&answer);
         let told = Told::Answer(answer, entry.source);

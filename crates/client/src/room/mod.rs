@@ -43,22 +43,6 @@ pub(crate) struct Watches {
     pub(crate) refused: bool,
 }
 
-/// Slots of objects that a transaction creates, until it is known how it ended.
-pub(crate) struct Slots(Mutex<Vec<(Arc<Ground>, Taken)>>);
-
-impl Slots {
-    pub(crate) fn new(taken: Vec<(Arc<Ground>, Taken)>) -> Self {
-        Slots(Mutex::new(taken))
-    }
-
-    /// Nothing was made in them: they are free again.
-    pub(crate) fn give_back(&self) {
-        for (ground, taken) in lock(&self.0).drain(..) {
-            ground.give_back(taken);
-        }
-    }
-}
-
 impl Grounds {
     /// A segment; made known if it was not.
     pub(crate) fn get(&self, home: HomeId, segment: SegmentId) -> Arc<Ground> {

@@ -23,13 +23,18 @@ impl Transaction {
     /// goes at the speed of this process and not of the way to the home.
     ///
     /// Nobody else sees any of it before it is committed. Should it be refused, what it wrote is gone here as well, and
-    /// every transaction that has read it is refused, too, or ends with a [`Conflict`](crate::ErrorKind::Conflict). One that only
-    /// reads and has seen it waits for its outcome when it commits. Those that have read nothing of it stand, also if they
-    /// were made later: whoever relies on all of a chain waits for each of its [`Pending`]s.
+    /// every transaction that has read it, or has written over it, is refused, too, or ends with a
+    /// [`Conflict`](crate::ErrorKind::Conflict). One that only reads and has seen it waits for its outcome when it commits. Those that
+    /// have neither read nor written any of it stand, also if they were made later: whoever relies on all of a chain waits for each of
+    /// its [`Pending`]s. A reference to an object that it created names nothing else, ever.
+    ///
+    /// What it wrote is gone from here, too, until its answer comes, when a page that it has read is given up for want of room, and when
+    /// the connection to its home is lost and a new one begins: transactions that have read it end with a conflict then, and what
+    /// writes there again waits here until that answer.
     ///
     /// It waits as [`Transaction::commit`] does where that cannot be had: if it takes in several homes, writes objects that do
-    /// not fit into a page, or to pages that are not cached here, or if its home is out of reach. Then the [`Pending`] knows
-    /// the outcome. It waits, too, while [`EARLY_PER_HOME_MAX`](crate::EARLY_PER_HOME_MAX) such commits of this member have
+    /// not fit into a page, or to pages that are not cached here, creates the first object of a page, or if its home is out of reach. Then
+    /// the [`Pending`] knows the outcome. It waits, too, while [`EARLY_PER_HOME_MAX`](crate::EARLY_PER_HOME_MAX) such commits of this member have
     /// not been answered by their home.
     ///
     /// ```no_run
@@ -63,8 +68,9 @@ impl Transaction {
         };
         let result = self.send_early(home).await;
         self.end(match &result {
-            // Its slots are given back when it is refused, whoever waits for that.
-            Ok(_) => Ending::Early,
+            // Its slots stay taken, however it ends: its program has been given references to them.
+            Ok(pending) if pending.is_ahead() => Ending::Early,
+            Ok(_) => Ending::Committed,
             Err(error) => ending_of(error),
         });
         result
@@ -89,7 +95,7 @@ impl Transaction {
         loop {
             let place = self.link.place(home, due).await?;
             let part = self.part(home, writes.clone())?;
-            let (early, shown) = Early::new(place, self.writes.share_slots());
+            let (early, shown) = Early::new(place);
             // Whoever drops the future does not stop the commit.
             self.in_doubt = true;
             let came = match self.link.ask_commit_early(part, early, self.seen(), due) {
@@ -109,14 +115,15 @@ impl Transaction {
         }
     }
 
-    async fn shown(&self, mut wait: Wait, shown: oneshot::Receiver<CommitId>) -> Result<Shown> {
+    async fn shown(&self, mut wait: Wait, mut shown: oneshot::Receiver<CommitId>) -> Result<Shown> {
         tokio::select! {
             biased;
+            // First: what was refused after it was shown is told by who waits for it.
+            Ok(id) = &mut shown => Ok(Shown::Ahead(Pending::ahead(self.member.clone(), id, wait))),
             told = &mut wait => Ok(match answered(&self.link, told)? {
                 Answered::Committed(committed) => Shown::Ahead(Pending::ended(committed)),
                 Answered::Busy(pause) => Shown::Busy(pause),
             }),
-            Ok(id) = shown => Ok(Shown::Ahead(Pending::ahead(self.member.clone(), id, wait))),
         }
     }
 

@@ -11,7 +11,7 @@ use thorp_core::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_core::message::PageWrites;
 
 use super::ObjectAt;
-use crate::room::{Ground, Slots, Taken};
+use crate::room::{Ground, Taken};
 
 /// A transaction's writes.
 #[derive(Default)]
@@ -19,8 +19,6 @@ pub(super) struct Writes {
     own: HashMap<ObjectAt, Own, Mixing>,
     /// Slots taken for objects that were created.
     taken: Vec<(ObjectAt, Arc<Ground>, Taken)>,
-    /// The same, once they are kept by who hears how the commit ends.
-    shared: Option<Arc<Slots>>,
 }
 
 /// What a transaction did to an object.
@@ -116,25 +114,15 @@ impl Writes {
     /// Nothing of it has happened: the slots are free again.
     pub(super) fn give_back(&mut self) {
         self.own.clear();
-        self.share_slots().give_back();
-        self.shared = None;
-    }
-
-    /// The slots that it has taken, to be given back by whoever hears that it was refused.
-    pub(super) fn share_slots(&mut self) -> Arc<Slots> {
-        let taken = self.taken.drain(..);
-        let taken = taken.map(|(_, ground, taken)| (ground, taken));
-        let shared = self
-            .shared
-            .get_or_insert_with(|| Arc::new(Slots::new(taken.collect())));
-        Arc::clone(shared)
+        for (_, ground, taken) in self.taken.drain(..) {
+            ground.give_back(taken);
+        }
     }
 
     /// It has happened, or may have.
     pub(super) fn clear(&mut self) {
         self.own.clear();
         self.taken.clear();
-        self.shared = None;
     }
 
     /// Whether anything is written at a home.

@@ -24,7 +24,7 @@ impl Member {
         commits.filter(|commit| commit.is_to_tell()).count()
     }
 
-    pub(super) fn commit(&mut self, commit: InFlight, out: &mut Out) {
+    pub(super) fn commit(&mut self, mut commit: InFlight, out: &mut Out) {
         self.sequence += 1;
         let id = CommitId {
             member: self.config.id,
@@ -43,8 +43,8 @@ impl Member {
         }
         let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
         self.give_way(&homes, out);
+        self.show_early(id, &mut commit, out);
         self.commits.insert(id, commit);
-        self.show_early(id, out);
         for home in homes {
             self.register(home, out);
             self.send_waiting_commits(home, out);
@@ -360,7 +360,7 @@ impl Member {
         home: HomeId,
         wanted: impl Fn(&AtPart) -> bool,
     ) -> Vec<CommitId> {
-        let open = |at: &AtPart| at.part.home == home && (at.is_waiting() || at.is_under_way());
+        let open = |at: &AtPart| at.part.home == home && at.is_open();
         let commits = self.commits.iter();
         commits
             .filter(|(_, commit)| commit.parts.iter().any(|at| open(at) && wanted(at)))

@@ -3,6 +3,7 @@
 
 use super::Member;
 use super::at_home::AtHome;
+use super::in_flight::InFlight;
 use super::own::{self, Rests};
 use crate::door::{Answer, Out};
 use crate::ids::{CommitId, HomeId, ObjectId, Position, Stamp};
@@ -25,7 +26,7 @@ impl Member {
         for part in parts {
             let here = read.iter().filter(|(home, _)| *home == part.home);
             let state = self.homes.get(&part.home);
-            let over = state.into_iter().flat_map(|at| at.written_over(part));
+            let over = state.into_iter().flat_map(|at| at.written_over(part, read));
             for id in here.map(|(_, id)| *id).chain(over) {
                 let delivered = state.and_then(|at| at.recent.delivered(id));
                 match delivered.filter(|(at, _)| *at <= part.evidence) {
@@ -39,23 +40,34 @@ impl Member {
     }
 
     /// Shows what a commit wrote whose program wants to go on, if nothing that is known here speaks against it.
-    pub(super) fn show_early(&mut self, id: CommitId, out: &mut Out) {
-        let Some(commit) = self.commits.get_mut(&id).filter(|commit| commit.early) else {
+    pub(super) fn show_early(&mut self, id: CommitId, commit: &mut InFlight, out: &mut Out) {
+        if !commit.early {
             return;
-        };
-        commit.early = false;
-        let ([at], Some(ticket)) = (&commit.parts[..], commit.ticket) else {
-            return out.note(Note::EarlyNotShown);
-        };
-        let home = at.part.home;
-        let state = self.homes.entry(home).or_insert_with(|| AtHome::new(home));
-        let names: Vec<CommitId> = commit.names_at(home).collect();
-        let stands_on = state.stands_on(&names, at.part.evidence);
-        let rests = Rests::of(&at.part, names, stands_on);
-        commit.early = state.show_early(id, &at.part, rests, out);
-        if commit.early {
-            out.answer(ticket, Answer::Shown(id));
         }
+        commit.early = match &commit.parts[..] {
+            [at] => self.show_part(id, at.home(), commit, out),
+            _ => false,
+        };
+        match (commit.early, commit.ticket) {
+            (true, Some(ticket)) => out.answer(ticket, Answer::Shown(id)),
+            _ => out.note(Note::EarlyNotShown),
+        }
+    }
+
+    fn show_part(&mut self, id: CommitId, home: HomeId, commit: &InFlight, out: &mut Out) -> bool {
+        let Some(part) = commit.parts().first().map(|at| &at.part) else {
+            return false;
+        };
+        let state = self.at(home);
+        let names: Vec<CommitId> = commit.names_at(home).collect();
+        let stands_on = state.stands_on(&names, part.evidence);
+        let rests = Rests::of(part, names, stands_on);
+        // What that wrote its home will have before.
+        let is_behind = self
+            .hidden_before(home, id)
+            .flat_map(objects)
+            .any(|object| rests.includes(object));
+        !is_behind && self.at(home).show_early(id, part, rests, out)
     }
 
     /// A commit that is not answered, if it is one, is shown no more.
@@ -68,20 +80,23 @@ impl Member {
     /// Whether a commit has to wait for an earlier one that its program has made: one over which it writes, and which is
     /// not shown any more, so that it names it no more. What was made first would stay otherwise, if it comes last.
     pub(super) fn writes_over_withdrawn(&self, home: HomeId, id: CommitId) -> bool {
-        let part_of = |id: CommitId| {
-            let mut parts = self.commits.get(&id)?.parts.iter();
-            parts.find(|at| at.part.home == home)
-        };
-        let (Some(at), Some(state)) = (part_of(id), self.homes.get(&home)) else {
+        let parts = self.commits.get(&id).map_or(&[][..], InFlight::parts);
+        let Some(at) = parts.iter().find(|at| at.home() == home) else {
             return false;
         };
-        let mut earlier = self.commits.range(..id).filter(|(_, commit)| commit.early);
-        let waits = earlier.any(|(earlier, _)| {
-            let hidden = part_of(*earlier).filter(|_| !state.own.has(*earlier));
-            let open = hidden.filter(|at| at.is_waiting() || at.is_under_way());
-            open.is_some_and(|open| writes_over(&at.part, &open.part))
-        });
-        waits && !planted::is(Bug::WithdrawnOvertaken)
+        let mut hidden = self.hidden_before(home, id);
+        hidden.any(|earlier| writes_over(&at.part, earlier))
+            && !planted::is(Bug::WithdrawnOvertaken)
+    }
+
+    /// What a program has committed here before another commit, was shown, and is not any more, and not answered.
+    fn hidden_before(&self, home: HomeId, id: CommitId) -> impl Iterator<Item = &Part> + '_ {
+        let own = self.homes.get(&home).map(|state| &state.own);
+        let earlier = self.commits.range(..id).filter(|(_, commit)| commit.early);
+        let hidden = earlier.filter(move |(id, _)| own.is_some_and(|own| !own.has(**id)));
+        let parts = hidden.flat_map(|(_, commit)| commit.parts());
+        let open = parts.filter(move |at| at.home() == home && at.is_open());
+        open.map(|at| &at.part)
     }
 }
 
@@ -100,15 +115,23 @@ fn writes_over(later: &Part, earlier: &Part) -> bool {
 
 impl AtHome {
     /// The commits over whose values a part writes without having read them. A name excuses all that a commit changed: so
-    /// none of these of which something was read, for that may have been before it was shown.
-    fn written_over(&self, part: &Part) -> Vec<CommitId> {
+    /// none of these of which something was read, for that may have been before it was shown; unless the part has read what
+    /// stands on it, which was shown after it: whoever had read it before was doomed then.
+    fn written_over(&self, part: &Part, read: &[(HomeId, CommitId)]) -> Vec<CommitId> {
         if self.own.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
             return Vec::new();
         }
         let whose = objects(part).filter_map(|object| self.own.whose(object));
+        let is_below = |id: &CommitId| {
+            let mut read = read
+                .iter()
+                .filter_map(|(_, read)| self.own.stands_on(*read));
+            read.any(|below| below.contains(id))
+        };
         let unread = whose.filter(|id| {
             let mut reads = part.reads.iter();
             !reads.any(|(page, slots)| self.own.writes(*id, *page, slots))
+                || is_below(id)
                 || planted::is(Bug::WrittenOverTakenForRead)
         });
         unread.collect()
@@ -137,7 +160,6 @@ impl AtHome {
     fn show_early(&mut self, id: CommitId, part: &Part, rests: Rests, out: &mut Out) -> bool {
         self.recent.begin(self.up.position);
         if !self.may_show(part, &rests) {
-            out.note(Note::EarlyNotShown);
             return false;
         }
         let shown = self.own.enter_early(id, rests, &part.writes);
@@ -148,7 +170,6 @@ impl AtHome {
         {
             // It does not fit, and only its home can say where it goes.
             self.own.withdraw(id);
-            out.note(Note::EarlyNotShown);
             return false;
         }
         out.note(Note::EarlyShown);
@@ -169,8 +190,10 @@ impl AtHome {
             && (self.is_as_read(part, rests) || planted::is(Bug::ShownTooLate))
             && part.writes.iter().all(|writes| {
                 let shown = self.shown(writes.page);
+                // A page that was never written to may lie beyond its segment's end, which only the home moves.
+                let written = shown.filter(|image| image.version() > Position(0));
                 let mut slots = writes.slots.iter();
-                shown.is_some_and(|image| slots.all(|(slot, op)| own::fits(&image, *slot, op)))
+                written.is_some_and(|image| slots.all(|(slot, op)| own::fits(&image, *slot, op)))
             })
     }
 

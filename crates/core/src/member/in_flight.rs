@@ -173,6 +173,11 @@ impl AtPart {
         self.lost && self.is_unanswered()
     }
 
+    /// It has not ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_waiting() || self.is_under_way()
+    }
+
     pub(super) fn is_waiting(&self) -> bool {
         self.state == PartState::Waiting
     }

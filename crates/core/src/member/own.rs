@@ -65,6 +65,12 @@ impl Rests {
         self.touched.keys().copied()
     }
 
+    /// Whether it has read or written an object.
+    pub(super) fn includes(&self, object: ObjectId) -> bool {
+        let touched = self.touched.get(&object.page);
+        touched.is_some_and(|slots| slots.contains(object.slot))
+    }
+
     pub(super) fn names(&self) -> &[CommitId] {
         &self.names
     }
@@ -150,7 +156,16 @@ impl OwnValues {
         stamp: Stamp,
         writes: &[PageWrites],
     ) -> Vec<(PageId, SlotSet)> {
-        self.put(commit, Standing::Committed(stamp), writes)
+        // Its place comes before theirs, if these get any: they have not seen it.
+        let mut shown = self.withdraw_those(|_, rests| {
+            let ends = |writes: &PageWrites| {
+                let slots = writes.slots.iter().map(|(slot, _)| *slot).collect();
+                !rests.outlives(Some(commit), writes.page, slots)
+            };
+            writes.iter().any(ends) && !planted::is(Bug::KnownEndsNothing)
+        });
+        shown.extend(self.put(commit, Standing::Committed(stamp), writes));
+        shown
     }
 
     /// The same of one that is not answered (rule 14).

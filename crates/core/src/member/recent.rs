@@ -4,7 +4,7 @@
 use super::own::Rests;
 use crate::change::{PageChange, SlotSet};
 use crate::ids::{CommitId, PageId, Position, Slot, Stamp};
-use crate::limits::RECENT_STEPS_MAX;
+use crate::limits::{RECENT_PAGES_MAX, RECENT_STEPS_MAX};
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -14,6 +14,8 @@ pub(super) struct Recent {
     /// All that was told above this is known; none is kept without.
     floor: Option<Position>,
     steps: VecDeque<Told>,
+    /// Pages in all of them.
+    pages: usize,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,7 @@ impl Recent {
     /// A stream begins, or goes on elsewhere: what was told between is not known.
     pub(super) fn begin_anew(&mut self, position: Position) {
         self.steps.clear();
+        self.pages = 0;
         self.floor = self.floor.map(|_| position);
     }
 
@@ -55,6 +58,7 @@ impl Recent {
         }
         let touched = changes.iter();
         let touched = touched.map(|change| (change.page, change.slot_set()));
+        self.pages += changes.len();
         self.steps.push_back(Told {
             position,
             stamp,
@@ -62,8 +66,12 @@ impl Recent {
             stood_on,
             touched: touched.collect(),
         });
-        if self.steps.len() > RECENT_STEPS_MAX {
-            self.floor = self.steps.pop_front().map(|told| told.position);
+        while self.steps.len() > RECENT_STEPS_MAX || self.pages > RECENT_PAGES_MAX {
+            let Some(told) = self.steps.pop_front() else {
+                return;
+            };
+            self.pages -= told.touched.len();
+            self.floor = Some(told.position);
         }
     }
 

@@ -187,6 +187,8 @@ impl World for MemberWorld {
                 }
             }
             Effect::Publish(publish) => state.publish(publish),
+            // It asks for nothing ahead.
+            Effect::Hint(_) => {}
             other => panic!("{other:?}"),
         }
         self.0.changed.notify_waiters();

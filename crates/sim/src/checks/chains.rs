@@ -1,13 +1,12 @@
 //! Commits that are not answered, and what is built on them (rule 14).
 
 use crate::failure::{Checked, demand};
-use crate::history::Asked;
+use crate::history::{Asked, Seen};
 use crate::node::Resident;
 use crate::program::Transaction;
 use crate::truth::{Object, Truth};
 use crate::world::World;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use thorp_core::door::{Answer, Publish};
 use thorp_core::home::records::LogRecord;
 use thorp_core::ids::{CommitId, HomeId, ObjectId, Place, Position};
@@ -68,18 +67,23 @@ pub fn in_the_log(world: &mut World, home: HomeId, record: &LogRecord) -> Checke
 }
 
 /// All that a transaction saw which has read own values before their place stands together at one position, with these
-/// over it.
+/// over it, each of which finds there what it has seen itself.
 pub fn opacity(world: &World, truth: &Truth, transaction: &Transaction) -> Checked {
     let home = transaction.home;
     let own = transaction.reads.built_on().iter().map(|(_, id)| *id);
     let chain = world.history.chain(own);
-    // What else it saw stood together before the first of these was in the log, or later.
     let stands = |position: Position| {
-        let mut seen = transaction.seen.iter();
-        seen.all(|((_, object), seen)| {
-            let is = over(truth, &chain, (home, *object), position);
-            is.is_none_or(|is| is == *seen)
-        })
+        let mut state = State {
+            truth,
+            position,
+            written: BTreeMap::new(),
+        };
+        let is_open = |id: &CommitId| {
+            let at = truth.commits.get(id).map(|(at, _)| *at);
+            at.is_none_or(|at| at > position)
+        };
+        let mut open = chain.iter().filter(|(id, _)| is_open(id));
+        open.all(|(_, asked)| state.take(home, asked)) && state.has(home, &transaction.seen)
     };
     let mut positions = (0..=truth.end.0).rev().map(Position);
     demand!(
@@ -92,21 +96,30 @@ pub fn opacity(world: &World, truth: &Truth, transaction: &Transaction) -> Check
     Ok(())
 }
 
-/// An object as of a position and after the commits of a chain that are not in the log there; none if that is not known.
-fn over(
-    truth: &Truth,
-    chain: &BTreeMap<CommitId, Rc<Asked>>,
-    key: (HomeId, ObjectId),
+/// A home as of a position, and after some commits that are not in its log there.
+struct State<'a> {
+    truth: &'a Truth,
     position: Position,
-) -> Option<Object> {
-    let is_open = |id: &CommitId| {
-        let at = truth.commits.get(id).map(|(at, _)| *at);
-        at.is_none_or(|at| at > position)
-    };
-    let open = chain.iter().rev().filter(|(id, _)| is_open(id));
-    let mut written = open.filter_map(|(_, asked)| asked.writes.get(&key));
-    match written.next() {
-        Some(after) => after.clone(),
-        None => Some(truth.object(key.1, position)),
+    /// What these made of objects; none if that is not known.
+    written: BTreeMap<ObjectId, Option<Object>>,
+}
+
+impl State<'_> {
+    /// Whether all that was seen of a home is so here, as far as it is known.
+    fn has(&self, home: HomeId, seen: &Seen) -> bool {
+        let mut seen = seen.iter().filter(|((of, _), _)| *of == home);
+        seen.all(|((_, object), seen)| match self.written.get(object) {
+            Some(after) => after.as_ref().is_none_or(|after| after == seen),
+            None => self.truth.object(*object, self.position) == *seen,
+        })
+    }
+
+    /// A commit comes next, if it can.
+    fn take(&mut self, home: HomeId, asked: &Asked) -> bool {
+        let can = self.has(home, &asked.seen);
+        let here = asked.writes.iter().filter(|((of, _), _)| *of == home);
+        let here = here.map(|((_, object), after)| (*object, after.clone()));
+        self.written.extend(here);
+        can
     }
 }
