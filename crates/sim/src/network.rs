@@ -127,7 +127,9 @@ impl World {
         }
         let wrong =
             |error: codec::CodecError| Failure::new("codec", format!("{error}: {message:?}"));
-        let bytes = codec::encode(&message).map_err(wrong)?;
+        let encoded = codec::encode_sharing(&message).map_err(wrong)?;
+        let tail = encoded.tail.as_deref().unwrap_or_default();
+        let bytes = [&encoded.head, tail].concat();
         let decoded = codec::decode(&bytes).map_err(wrong)?;
         demand!(
             decoded == message,
