@@ -23,6 +23,7 @@ CONSTANTS
     Foreign,        \* how many commits of others there are
     Evictions,      \* how many pages are given up
     Parks,          \* the transactions that may wait for pages at the home
+    Busy,           \* those that it may refuse without a reason of their own
     Turns           \* how often the stream ends
 
 (* Guards: TRUE is Thorp; each one FALSE is a weaker protocol.  The names  *)
@@ -35,6 +36,7 @@ CONSTANTS
     EndWithdraws,       \* what was shown ends with its stream
     LooksOnceMore,      \* before it shows what was asked for (ShownTooLate)
     NamesWrittenOver,   \* not only what was read (WrittenOverNotNamed)
+    NamesBelow,         \* and not only the last that wrote it
     UnlessReadBefore,   \* not what it changed elsewhere (WrittenOverTakenForRead)
     WithdrawnGoesFirst, \* and what was made later waits (WithdrawnOvertaken)
     OwnReadNeverFrozen, \* who read what is not answered is doomed (OwnReadFrozen)
@@ -196,9 +198,11 @@ Stand(t) ==
 (***************************************************************************)
 
 (* It names what it has read, and what it writes over: but not what has    *)
-(* changed something that it read, for that may have been before.          *)
+(* changed something that it read, for that may have been before.  What    *)
+(* lies below such a one it writes over, too.                              *)
 Names(t) ==
-    LET over == {Top(o) : o \in {o \in wr[t] : Over(o) # {}}}
+    LET tops == {Top(o) : o \in {o \in wr[t] : Over(o) # {}}}
+        over == IF NamesBelow THEN UNION {Over(o) : o \in wr[t]} ELSE tops
         unread == {u \in over : UnlessReadBefore => wr[u] \cap rd[t] = {}}
         all == txn[t].on \cup (IF NamesWrittenOver THEN unread ELSE {})
     IN {u \in all : ~(Delivered(u) /\ Place(u) <= txn[t].evidence)}
@@ -362,7 +366,7 @@ Judge(t) ==
     \/ /\ Valid(t)
        /\ Accept(Entry(t, wr[t], WasCurrent(t)))
        /\ fate' = [fate EXCEPT ![t] = "committed"]
-    \/ /\ ~Valid(t)
+    \/ /\ ~Valid(t) \/ t \in Busy
        /\ Says("Refused", t)
        /\ fate' = [fate EXCEPT ![t] = "refused"]
        /\ UNCHANGED log

@@ -40,6 +40,12 @@ fn readers_hold() {
 }
 
 #[test]
+fn chain_holds() {
+    let runs = [chain(), written_over(), overtaking(), over_two(), turning()];
+    holds("Chain", &runs, &["Hide"]);
+}
+
+#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -148,6 +154,43 @@ fn a_weaker_reader_breaks() {
 }
 
 #[test]
+fn a_weaker_chain_breaks() {
+    let off = |guard| chain().with(guard, "FALSE");
+    let busy = off("HiddenFirst").with("Foreign", "0");
+    let given_up = turning().with("EvictionWithdraws", "FALSE");
+    let given_up = given_up.with("Evictions", "1");
+    let excused = off("NamedIsLast").with("Reads", "<<{2}, {1, 2}>>");
+    let frozen = off("OwnReadNeverFrozen").with("Foreign", "0");
+    let frozen = frozen.with("Reads", "<<{}, {1, 2}>>");
+    let frozen = frozen.with("Writes", "<<{1}, {}>>");
+    breaks(&[
+        // Trap 8: what builds on a commit that was refused.
+        (off("NamedIsCommitted"), "OnCommitted"),
+        (off("NamedIsCommitted"), "Serializable"),
+        // A name excuses what others changed.
+        (excused.with("Writes", "<<{1}, {2}>>"), "Serializable"),
+        // What is not answered stays over what it does not stand on any more.
+        (off("ChangeWithdraws"), "Opacity"),
+        (given_up.with("Turns", "0"), "Opacity"),
+        (turning().with("EndWithdraws", "FALSE"), "Opacity"),
+        (off("LooksOnceMore"), "Opacity"),
+        // It reads what was there before, and then comes behind it.
+        (
+            written_over().with("UnlessReadBefore", "FALSE"),
+            "Serializable",
+        ),
+        // What a program makes first comes last.
+        (overtaking().with("WithdrawnGoesFirst", "FALSE"), "InOrder"),
+        (overtaking().with("NamesWrittenOver", "FALSE"), "InOrder"),
+        (over_two().with("NamesBelow", "FALSE"), "InOrder"),
+        // A reader stands on what was refused, or where it is not yet.
+        (frozen.with("Evictions", "1"), "Readers"),
+        (busy.with("Busy", "{1}"), "Readers"),
+        (off("WaitsForOwn"), "Readers"),
+    ]);
+}
+
+#[test]
 fn acknowledgements_alone_lose_an_update() {
     kept(
         &by_acknowledgements().only("Serializable"),
@@ -184,6 +227,10 @@ fn larger_villages_hold() {
         two_phase().with("Crashes", "2"),
         stamps().with("Ceilings", "5").with("Ticks", "2"),
         readers().with("Parts", "<<{1, 2}, {2}>>"),
+        chain().with("Evictions", "1").with("Parks", "{1}"),
+        overtaking().with("Foreign", "1").with("Busy", "{1}"),
+        over_two().with("Evictions", "1"),
+        two_of_any().with("Evictions", "1"),
     ];
     for run in runs {
         whole(&run);
@@ -244,6 +291,46 @@ fn readers() -> Run {
 /// A session reads at one home, and then at the other.
 fn session() -> Run {
     readers().with("Looks", "<<{1}, {2}>>")
+}
+
+/// Two commits, each of which reads what the other writes, and a reader of both.
+fn chain() -> Run {
+    Run::of("Chain")
+}
+
+/// One writes over a part of what the other does, and reads the rest, perhaps before it was shown.
+fn written_over() -> Run {
+    let run = chain().with("Foreign", "0").with("Evictions", "1");
+    let run = run.with("Reads", "<<{}, {2}>>");
+    run.with("Writes", "<<{1, 2}, {1}>>")
+}
+
+/// Two write the same, and the first may wait for pages at the home.
+fn overtaking() -> Run {
+    let run = chain().with("Foreign", "0").with("Evictions", "1");
+    let run = run.with("Parks", "{1}").with("Reads", "<<{2}, {}>>");
+    run.with("Writes", "<<{1}, {1}>>")
+}
+
+/// One writes over the first of two, and has read what the second wrote over that.
+fn over_two() -> Run {
+    let run = chain().with("Foreign", "0").with("Parks", "{1}");
+    let run = run.with("Reads", "<<{}, {2}, {}>>");
+    run.with("Writes", "<<{1}, {1}, {1, 2}>>")
+}
+
+/// The stream ends while something is shown.
+fn turning() -> Run {
+    let run = chain().with("Turns", "1").with("Reads", "<<{2}, {1, 2}>>");
+    run.with("Writes", "<<{1}, {}>>")
+}
+
+/// Two transactions that do anything.
+fn two_of_any() -> Run {
+    let run = chain()
+        .with("AnyScript", "TRUE")
+        .with("Reads", "<<{}, {}>>");
+    run.with("Parks", "{1, 2}")
 }
 
 /// Checks each run of a model; every action happens in one of them, except those
