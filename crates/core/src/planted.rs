@@ -107,6 +107,8 @@ bugs! {
     KnownEndsNothing,
     /// Rule 14: whoever writes over what a commit wrote is taken to have read what that wrote elsewhere.
     WrittenOverTakenForRead,
+    /// Rule 14: whoever writes over what several commits wrote is bound to the last of them only.
+    WrittenOverLastOnly,
     /// Rule 14: a commit goes ahead of one that its program made before it, and that is not shown any more.
     WithdrawnOvertaken,
     /// Rules 3 and 14: a neighbour is sent a page with values that are not answered.

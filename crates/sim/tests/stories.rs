@@ -98,6 +98,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::WrittenOverTakenForRead, "written-over-is-not-read"),
     (Bug::OwnReadFrozen, "own-read-is-not-frozen"),
     (Bug::OnlyNamesSeen, "chain-on-one-object"),
+    (Bug::WrittenOverLastOnly, "written-over-and-covered"),
     (Bug::OwnServedFrozen, "own-served-is-not-frozen"),
     (Bug::KnownEndsNothing, "known-ends-what-rests-on-it"),
     (Bug::WithdrawnOvertaken, "withdrawn-values-keep-their-place"),

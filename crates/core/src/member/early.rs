@@ -114,27 +114,34 @@ fn writes_over(later: &Part, earlier: &Part) -> bool {
 }
 
 impl AtHome {
-    /// The commits over whose values a part writes without having read them. A name excuses all that a commit changed: so
-    /// none of these of which something was read, for that may have been before it was shown; unless the part has read what
-    /// stands on it, which was shown after it: whoever had read it before was doomed then.
+    /// The commits over whose values a part writes without having read them: of each object the last such, for that is bound to
+    /// those below it. A name excuses all that a commit changed: so none of these of which something was read, for that may have
+    /// been before it was shown; unless the part has read what stands on it, which was shown after it: whoever had read it
+    /// before was doomed then.
     fn written_over(&self, part: &Part, read: &[(HomeId, CommitId)]) -> Vec<CommitId> {
         if self.own.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
             return Vec::new();
         }
-        let whose = objects(part).filter_map(|object| self.own.whose(object));
-        let is_below = |id: &CommitId| {
-            let mut read = read
-                .iter()
-                .filter_map(|(_, read)| self.own.stands_on(*read));
-            read.any(|below| below.contains(id))
+        // Itself, or what stands on it.
+        let is_known = |id: &CommitId| {
+            let mut read = read.iter().map(|(_, read)| read);
+            read.any(|read| {
+                let below = self.own.stands_on(*read);
+                read == id || below.is_some_and(|below| below.contains(id))
+            })
         };
-        let unread = whose.filter(|id| {
+        let may_be_named = |id: &CommitId| {
             let mut reads = part.reads.iter();
             !reads.any(|(page, slots)| self.own.writes(*id, *page, slots))
-                || is_below(id)
+                || is_known(id)
                 || planted::is(Bug::WrittenOverTakenForRead)
-        });
-        unread.collect()
+        };
+        let looked_at = match planted::is(Bug::WrittenOverLastOnly) {
+            true => 1,
+            false => usize::MAX,
+        };
+        let over = |object| self.own.writers(object).take(looked_at).find(may_be_named);
+        objects(part).filter_map(over).collect()
     }
 
     /// The commits that these stand on, and these, as far as they are not delivered within the evidence.

@@ -221,13 +221,13 @@ impl OwnValues {
         }
     }
 
-    /// The commit whose value a slot shows.
-    pub(super) fn whose(&self, object: ObjectId) -> Option<CommitId> {
-        let shows = |own: &&Own| {
+    /// The commits that are shown and wrote an object, the last one first.
+    pub(super) fn writers(&self, object: ObjectId) -> impl Iterator<Item = CommitId> + '_ {
+        let wrote = move |own: &&Own| {
             let slots = own.pages.get(&object.page);
             slots.is_some_and(|slots| slots.contains_key(&object.slot))
         };
-        self.0.iter().rfind(shows).map(|own| own.commit)
+        self.0.iter().rev().filter(wrote).map(|own| own.commit)
     }
 
     /// A commit that is not answered is shown no more, nor what builds on it: it was refused, or nobody would hear here
