@@ -2,10 +2,9 @@
 
 use crate::link::{Late, Link, Running, block_on};
 use crate::name::{SegmentName, Spot};
-use crate::retry::Pauses;
 use crate::{
-    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, OutOfReach, Outcome, Pending,
-    Reference, Result, Segment, SegmentEntry, Session, Stats, Transaction,
+    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, OutOfReach, Outcome, Reference,
+    Result, Segment, SegmentEntry, Session, Stats, Transaction,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -189,141 +188,6 @@ impl Member {
     /// How transactions of [`Member::transact`] behave: as the member was told when it joined.
     pub fn session(&self) -> Session {
         self.session
-    }
-
-    /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it may do
-    /// several times. An error that `work` returns ends the transaction without effect.
-    ///
-    /// ```no_run
-    /// # use thorp_client::{Error, Member, Ref, Result};
-    /// fn pay(member: &Member, from: &Ref<u64>, to: &Ref<u64>, sum: u64) -> Result<()> {
-    ///     member.transact(|tx| {
-    ///         let rest = tx.get(from)?.checked_sub(sum);
-    ///         let rest = rest.ok_or_else(|| Error::aborted("not enough money"))?;
-    ///         tx.put(from, &rest)?;
-    ///         let sum = tx.get(to)? + sum;
-    ///         tx.put(to, &sum)
-    ///     })
-    /// }
-    /// ```
-    pub fn transact<T>(&self, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
-        self.transact_with(self.session, work)
-    }
-
-    /// As [`Member::transact`], in a session of its own.
-    pub fn transact_with<T>(
-        &self,
-        session: Session,
-        mut work: impl FnMut(&mut Transaction) -> Result<T>,
-    ) -> Result<T> {
-        let mut tx = self.begin(session);
-        let mut pauses = Pauses::new(session.backoff_max);
-        loop {
-            let result = match work(&mut tx) {
-                Ok(value) => tx.finish_blocking().map(|_| value),
-                Err(error) => Err(error),
-            };
-            match result {
-                Ok(value) => return Ok(value),
-                Err(error) => block_on(self.again(&mut tx, error, &mut pauses))?,
-            }
-        }
-    }
-
-    /// As [`Member::transact`]. In a task that may move between threads, write `async move |tx|`: the compiler does not see
-    /// yet that a closure which borrows may move, too.
-    ///
-    /// ```no_run
-    /// # use thorp_client::{Member, Ref, Result};
-    /// async fn increment(member: Member, counter: Ref<u64>) -> Result<u64> {
-    ///     let work = async move |tx: &mut thorp_client::Transaction| {
-    ///         let count = tx.get_async(&counter).await? + 1;
-    ///         tx.put(&counter, &count)?;
-    ///         Ok(count)
-    ///     };
-    ///     member.transact_async(work).await
-    /// }
-    /// ```
-    pub async fn transact_async<T>(
-        &self,
-        work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
-    ) -> Result<T> {
-        self.transact_with_async(self.session, work).await
-    }
-
-    /// As [`Member::transact_with`].
-    pub async fn transact_with_async<T>(
-        &self,
-        session: Session,
-        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
-    ) -> Result<T> {
-        let mut tx = self.begin(session);
-        let mut pauses = Pauses::new(session.backoff_max);
-        loop {
-            let result = match work(&mut tx).await {
-                Ok(value) => tx.finish().await.map(|_| value),
-                Err(error) => Err(error),
-            };
-            match result {
-                Ok(value) => return Ok(value),
-                Err(error) => self.again(&mut tx, error, &mut pauses).await?,
-            }
-        }
-    }
-
-    /// As [`Member::transact`], and does not wait for the answer ([`Transaction::commit_early`]): runs it again until it is on
-    /// its way. Whether it is committed, tells the [`Pending`]; if it is refused then, the program has to run it again.
-    pub fn transact_early<T>(
-        &self,
-        mut work: impl FnMut(&mut Transaction) -> Result<T>,
-    ) -> Result<(T, Pending)> {
-        let mut tx = self.begin(self.session);
-        let mut pauses = Pauses::new(self.session.backoff_max);
-        loop {
-            let result = match work(&mut tx) {
-                Ok(value) => block_on(tx.finish_early()).map(|pending| (value, pending)),
-                Err(error) => Err(error),
-            };
-            match result {
-                Ok(done) => return Ok(done),
-                Err(error) => block_on(self.again(&mut tx, error, &mut pauses))?,
-            }
-        }
-    }
-
-    /// As [`Member::transact_early`].
-    pub async fn transact_early_async<T>(
-        &self,
-        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
-    ) -> Result<(T, Pending)> {
-        let mut tx = self.begin(self.session);
-        let mut pauses = Pauses::new(self.session.backoff_max);
-        loop {
-            let result = match work(&mut tx).await {
-                Ok(value) => tx.finish_early().await.map(|pending| (value, pending)),
-                Err(error) => Err(error),
-            };
-            match result {
-                Ok(done) => return Ok(done),
-                Err(error) => self.again(&mut tx, error, &mut pauses).await?,
-            }
-        }
-    }
-
-    /// Makes a failed transaction ready for another attempt, or gives the error back.
-    async fn again(&self, tx: &mut Transaction, error: Error, pauses: &mut Pauses) -> Result<()> {
-        // What a program concluded from what is no longer so, it may conclude differently now.
-        let is_hopeful = error.is_retryable() || is_conclusion(&error) && tx.is_doomed();
-        if !is_hopeful || pauses.taken() + 1 >= tx.session().attempts_max {
-            return Err(error);
-        }
-        tx.restart();
-        let asked = match error.kind() {
-            ErrorKind::Busy { retry_after } => retry_after,
-            _ => Duration::ZERO,
-        };
-        let pause = pauses.next(asked);
-        self.link().sleep_until(Instant::now() + pause).await
     }
 
     /// What became of a commit that ended with [`OutcomeUnknown`](ErrorKind::OutcomeUnknown). Waits for it as long as a commit
@@ -567,18 +431,6 @@ impl Member {
             }
         }
     }
-}
-
-/// Whether a program may have concluded this from what it read.
-fn is_conclusion(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Aborted
-            | ErrorKind::Gone
-            | ErrorKind::NotFound
-            | ErrorKind::Invalid
-            | ErrorKind::DataDamaged
-    )
 }
 
 fn told(id: CommitId, outcome: message::Outcome, by: Option<HomeId>) -> Outcome {

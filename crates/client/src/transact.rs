@@ -1,0 +1,162 @@
+//! Transactions that are run again until they are committed.
+
+use crate::link::block_on;
+use crate::retry::Pauses;
+use crate::{Error, ErrorKind, Member, Pending, Result, Session, Transaction};
+use std::time::{Duration, Instant};
+
+impl Member {
+    /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it may do
+    /// several times. An error that `work` returns ends the transaction without effect.
+    ///
+    /// ```no_run
+    /// # use thorp_client::{Error, Member, Ref, Result};
+    /// fn pay(member: &Member, from: &Ref<u64>, to: &Ref<u64>, sum: u64) -> Result<()> {
+    ///     member.transact(|tx| {
+    ///         let rest = tx.get(from)?.checked_sub(sum);
+    ///         let rest = rest.ok_or_else(|| Error::aborted("not enough money"))?;
+    ///         tx.put(from, &rest)?;
+    ///         let sum = tx.get(to)? + sum;
+    ///         tx.put(to, &sum)
+    ///     })
+    /// }
+    /// ```
+    pub fn transact<T>(&self, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.transact_with(self.session(), work)
+    }
+
+    /// As [`Member::transact`], in a session of its own.
+    pub fn transact_with<T>(
+        &self,
+        session: Session,
+        work: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        self.run(session, work, Transaction::finish_blocking)
+            .map(|(value, _)| value)
+    }
+
+    /// As [`Member::transact`]. In a task that may move between threads, write `async move |tx|`: the compiler does not see
+    /// yet that a closure which borrows may move, too.
+    ///
+    /// ```no_run
+    /// # use thorp_client::{Member, Ref, Result};
+    /// async fn increment(member: Member, counter: Ref<u64>) -> Result<u64> {
+    ///     let work = async move |tx: &mut thorp_client::Transaction| {
+    ///         let count = tx.get_async(&counter).await? + 1;
+    ///         tx.put(&counter, &count)?;
+    ///         Ok(count)
+    ///     };
+    ///     member.transact_async(work).await
+    /// }
+    /// ```
+    pub async fn transact_async<T>(
+        &self,
+        work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        self.transact_with_async(self.session(), work).await
+    }
+
+    /// As [`Member::transact_with`].
+    pub async fn transact_with_async<T>(
+        &self,
+        session: Session,
+        work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let (value, _) = self.run_async(session, work, false).await?;
+        Ok(value)
+    }
+
+    /// As [`Member::transact`], and does not wait for the answer ([`Transaction::commit_early`]): runs it again until it is on
+    /// its way. Whether it is committed, tells the [`Pending`]; if it is refused then, the program has to run it again.
+    pub fn transact_early<T>(
+        &self,
+        work: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<(T, Pending)> {
+        let finish = |tx: &mut Transaction| block_on(tx.finish_early());
+        self.run(self.session(), work, finish)
+    }
+
+    /// As [`Member::transact_early`].
+    pub async fn transact_early_async<T>(
+        &self,
+        work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<(T, Pending)> {
+        self.run_async(self.session(), work, true).await
+    }
+
+    /// Until it is finished, or must not be tried once more.
+    fn run<T, F>(
+        &self,
+        session: Session,
+        mut work: impl FnMut(&mut Transaction) -> Result<T>,
+        finish: impl Fn(&mut Transaction) -> Result<F>,
+    ) -> Result<(T, F)> {
+        let mut tx = self.begin(session);
+        let mut pauses = Pauses::new(session.backoff_max);
+        loop {
+            let result = match work(&mut tx) {
+                Ok(value) => finish(&mut tx).map(|finished| (value, finished)),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(done) => return Ok(done),
+                Err(error) => block_on(self.again(&mut tx, error, &mut pauses))?,
+            }
+        }
+    }
+
+    /// The same.
+    async fn run_async<T>(
+        &self,
+        session: Session,
+        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
+        early: bool,
+    ) -> Result<(T, Pending)> {
+        let mut tx = self.begin(session);
+        let mut pauses = Pauses::new(session.backoff_max);
+        loop {
+            let result = match work(&mut tx).await {
+                Ok(value) => {
+                    let finished = match early {
+                        true => tx.finish_early().await,
+                        false => tx.finish().await.map(Pending::ended),
+                    };
+                    finished.map(|finished| (value, finished))
+                }
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(done) => return Ok(done),
+                Err(error) => self.again(&mut tx, error, &mut pauses).await?,
+            }
+        }
+    }
+
+    /// Makes a failed transaction ready for another attempt, or gives the error back.
+    async fn again(&self, tx: &mut Transaction, error: Error, pauses: &mut Pauses) -> Result<()> {
+        // What a program concluded from what is no longer so, it may conclude differently now.
+        let is_hopeful = error.is_retryable() || is_conclusion(&error) && tx.is_doomed();
+        if !is_hopeful || pauses.taken() + 1 >= tx.session().attempts_max {
+            return Err(error);
+        }
+        tx.restart();
+        let asked = match error.kind() {
+            ErrorKind::Busy { retry_after } => retry_after,
+            _ => Duration::ZERO,
+        };
+        let pause = pauses.next(asked);
+        self.link().sleep_until(Instant::now() + pause).await
+    }
+}
+
+/// Whether a program may have concluded this from what it read.
+fn is_conclusion(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Aborted
+            | ErrorKind::Gone
+            | ErrorKind::NotFound
+            | ErrorKind::Invalid
+            | ErrorKind::DataDamaged
+    )
+}
