@@ -191,11 +191,12 @@ impl Done {
     fn tell(&self, result: Result<Mark, StorageError>) {
         match result {
             Ok(mark) => {
+                // Before a commit is caught halfway, and before anybody hears that this one is done: whoever does finds the
+                // home with what it left, not with what there is a moment later.
+                tell(&self.handle, self.disk.left(mark));
+                self.disk.look(|room| tell(&self.handle, Input::Room(room)));
                 tell(&self.handle, Input::Durable(mark));
                 self.durable.store(mark.0, Ordering::Release);
-                tell(&self.handle, self.disk.left(mark));
-                // Before a commit is caught halfway, not after.
-                self.disk.look(|room| tell(&self.handle, Input::Room(room)));
             }
             Err(error) => self.trouble.report(error),
         }
@@ -213,7 +214,8 @@ struct Reading {
 
 impl Reading {
     fn run(&self, asked: &mpsc::Receiver<PageId>) {
-        let mut look_at = Instant::now();
+        // The life has looked when it began.
+        let mut look_at = Instant::now() + self.disk.probe_every();
         loop {
             let pause = look_at.saturating_duration_since(Instant::now());
             match asked.recv_timeout(pause) {
