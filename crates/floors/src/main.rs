@@ -14,6 +14,7 @@ const HOUSE: &[(&str, u32)] = &[
     ("thorp-net", 1),
     ("thorp-store", 1),
     ("thorp-cache", 1),
+    ("thorp-plan", 1),
     ("thorp-server", 2),
     ("thorp-client", 2),
     ("thorp-sim", 2),

@@ -1,0 +1,12 @@
+//! Will cooperating pay? Models and a trace-driven simulator.
+//!
+//! This crate needs nothing of the rest of the house: it is numerical code. Each model is a module, takes a struct of
+//! parameters with units in their names, refuses impossible ones with an [`Invalid`] that says which and why, and cites the
+//! equation that it computes.
+
+#![forbid(unsafe_code)]
+
+mod invalid;
+pub mod report;
+
+pub use invalid::{Invalid, at_least, fraction, positive};
