@@ -8,5 +8,6 @@
 
 mod invalid;
 pub mod report;
+pub mod site;
 
 pub use invalid::{Invalid, at_least, fraction, positive};
