@@ -3,14 +3,14 @@
 use crate::failure::{Code, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 use std::path::Path;
 use thorp_plan::Invalid;
 use thorp_plan::report::Assumption;
+use toml::{Table, Value};
 
 /// Parameters from several sources: the first that tells one is believed.
 pub(super) struct Given {
-    layers: Vec<(String, Map<String, Value>)>,
+    layers: Vec<(String, Table)>,
     assumed: Vec<Assumption>,
 }
 
@@ -47,11 +47,10 @@ impl Given {
 
     /// Adds a source that is believed where those before it are silent.
     pub(super) fn add(&mut self, source: &str, parameters: &impl Serialize) -> Result<(), Failure> {
-        let told = serde_json::to_value(parameters)
+        // Not as JSON, where a number that is none is silence.
+        let told = Table::try_from(parameters)
             .map_err(|error| Failure::new(format!("parameters of {source}: {error}"), ""))?;
-        if let Value::Object(told) = told {
-            self.layers.push((source.to_owned(), told));
-        }
+        self.layers.push((source.to_owned(), told));
         Ok(())
     }
 
@@ -59,7 +58,7 @@ impl Given {
     pub(super) fn number(&mut self, usual: &Usual<'_, f64>) -> f64 {
         let told = self
             .find(usual.key)
-            .and_then(|(value, source)| Some((value.as_f64()?, source)));
+            .and_then(|(value, source)| Some((value.as_float()?, source)));
         let (value, source) = told.unwrap_or((usual.value, format!("default: {}", usual.why)));
         let shown = match usual.unit {
             "" => value.to_string(),
@@ -84,11 +83,9 @@ impl Given {
     }
 
     fn find(&self, key: &str) -> Option<(&Value, String)> {
-        let told = self.layers.iter().filter_map(|(source, layer)| {
-            let value = layer.get(key).filter(|value| !value.is_null())?;
-            Some((value, source.clone()))
-        });
-        told.into_iter().next()
+        self.layers
+            .iter()
+            .find_map(|(source, layer)| Some((layer.get(key)?, source.clone())))
     }
 
     /// What was asked for, in that order.
@@ -103,7 +100,7 @@ fn read<T: DeserializeOwned>(path: &Path, model: &str) -> Result<T, Failure> {
         let todo = format!("write a table [{model}] with the flags as keys: round_trip_ms = 40");
         Failure::new(format!("{}: {error}", path.display()), todo).with(Code::Usage)
     };
-    let file: toml::Table = text
+    let file: Table = text
         .parse()
         .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
     let table = file
