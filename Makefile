@@ -23,7 +23,7 @@ PAGES ?= 1000000
 FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab scale ocean clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -112,6 +112,9 @@ scale: ## How a home and its sites grow with members, sites and pages, drawn in 
 
 ocean: ## All experiments over wide-area links that docs/performance.md tells of, in a row: make ocean [OCEAN=--quick]
 	@$(MAKE) --no-print-directory lab LAB="ocean $(OCEAN)"
+
+planning: build ## docs/planning.md and its charts: what the models make of the papers' parameters
+	$(BUILT)/release/thorp plan paper --out docs
 
 clean: ## What was built
 	$(CARGO) clean

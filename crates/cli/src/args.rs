@@ -1,6 +1,8 @@
 //! The command line.
 
-use crate::commands::{check, get, home, ifc, inspect, invite, ls, put, rm, site, status, watch};
+use crate::commands::{
+    check, get, home, ifc, inspect, invite, ls, plan, put, rm, site, status, watch,
+};
 use crate::demo;
 use clap::{Parser, Subcommand};
 
@@ -38,6 +40,8 @@ pub(crate) enum Command {
     Status(status::Options),
     /// Building models: import and export IFC files
     Ifc(ifc::Options),
+    /// Tell what sites, neighbours and memory servers would save, before there are any
+    Plan(plan::Options),
     /// Run a village on this machine, show what it is for, and check it
     Demo(demo::Options),
     /// A member of the demo, told by lines on standard input what to do

@@ -30,6 +30,7 @@ fn help_and_version_say_what_there_is() {
         "check",
         "status",
         "watch",
+        "plan",
         "demo",
         "Exit codes:",
         "THORP_VIA",

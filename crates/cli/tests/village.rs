@@ -138,6 +138,26 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
     let json = home.out(&["status", &site_http, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["role"], "site");
+
+    let planned = run(&["plan", "site", "--from-metrics", &site_http]);
+    assert_eq!(planned.code, 0, "{}", planned.err);
+    let members = planned
+        .out
+        .lines()
+        .find(|line| line.starts_with("members at the site"));
+    let measured = format!("measured at {site_http}");
+    assert!(
+        members.is_some_and(|line| line.contains(&measured)),
+        "{}",
+        planned.out
+    );
+    let asked_a_home = run(&["plan", "site", "--from-metrics", &home.http]);
+    assert_eq!(asked_a_home.code, 2);
+    assert!(
+        asked_a_home.err.contains("is a home"),
+        "{}",
+        asked_a_home.err
+    );
     assert_eq!(site.terminate(), 0);
 }
 

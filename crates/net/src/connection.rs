@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::cut::Cut;
 use crate::frame::Frame;
@@ -34,6 +34,8 @@ pub struct Peer {
     pub role: Role,
     /// The bytes it greeted with, at most [`HELLO_BYTES_MAX`](crate::HELLO_BYTES_MAX).
     pub hello: Vec<u8>,
+    /// How long the system took to connect: one round trip to the peer. Only where this side called, over TCP.
+    pub round_trip: Option<Duration>,
 }
 
 /// Sends frames to the peer through a bounded queue. Never waits and never grows.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio_rustls::{TlsConnector, TlsStream};
 use tracing::debug;
@@ -87,9 +88,12 @@ impl Caller<'_> {
 
     async fn reach(&self, target: &Target) -> Result<(Stream, Peer), Error> {
         let limits = &self.config.limits;
+        let began = Instant::now();
         let socket = within(limits.connect_timeout, "connecting", self.connect(target)).await?;
+        let round_trip = matches!(target, Target::Tcp(_)).then(|| began.elapsed());
         let shaking = self.shake_hands(socket, target);
-        within(limits.handshake_timeout, "the handshake", shaking).await
+        let shaken = within(limits.handshake_timeout, "the handshake", shaking).await;
+        shaken.map(|(stream, peer)| (stream, Peer { round_trip, ..peer }))
     }
 
     async fn connect(&self, target: &Target) -> Result<Socket, Error> {
@@ -124,6 +128,7 @@ impl Caller<'_> {
             names,
             role: greeting.role,
             hello: greeting.hello,
+            round_trip: None,
         };
         Ok((TlsStream::Client(stream), peer))
     }

@@ -259,6 +259,7 @@ impl Door {
             names,
             role: greeting.role,
             hello: greeting.hello,
+            round_trip: None,
         })
     }
 

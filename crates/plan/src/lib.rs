@@ -8,6 +8,7 @@
 
 mod invalid;
 pub mod report;
+pub mod site;
 pub mod web;
 
 pub use invalid::{Invalid, at_least, fraction, positive};

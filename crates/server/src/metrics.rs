@@ -73,6 +73,17 @@ impl Collector for Reading {
             "Whether a parent is reached",
             parents,
         )?;
+        let parents = status.parents.iter();
+        let parents = parents.filter_map(|parent| {
+            let seconds = parent.round_trip_ms? / 1e3;
+            Some((vec![("parent", parent.name.clone())], seconds))
+        });
+        gauges(
+            to,
+            "parent_round_trip_seconds",
+            "The round trip to a parent when it was reached",
+            parents,
+        )?;
         traffic(to, status)?;
         if let Some(agreement) = &status.agreement {
             agreed(to, agreement)?;

@@ -120,6 +120,8 @@ pub struct ParentLine {
     pub wanted: bool,
     /// Where, as the system knows the address.
     pub reached_at: Option<String>,
+    /// The round trip to it when it was reached, over TCP.
+    pub round_trip_ms: Option<f64>,
     /// Since when it is not reached, in seconds.
     pub lost_for_s: Option<u64>,
     /// What went wrong last.
@@ -468,6 +470,7 @@ fn parent(parent: ParentStatus, edges: &[EdgeStatus]) -> ParentLine {
         connected: false,
         wanted: parent.state != ParentState::Unwanted,
         reached_at: None,
+        round_trip_ms: None,
         lost_for_s: None,
         why: None,
         traffic: None,
@@ -483,6 +486,7 @@ fn parent(parent: ParentStatus, edges: &[EdgeStatus]) -> ParentLine {
             if let Some(edge) = edges.iter().find(|seen| seen.edge == edge) {
                 line.name.clone_from(&edge.peer.name);
                 line.reached_at = Some(edge.address.clone());
+                line.round_trip_ms = edge.round_trip.map(|time| time.as_secs_f64() * 1e3);
                 line.traffic = Some(edge.traffic.into());
             }
         }

@@ -72,6 +72,13 @@ async fn a_site_serves_from_memory_and_its_status_tells_so() {
     assert_eq!(status["homes"][0]["name"], "alps");
     assert_eq!(status["homes"][0]["connected"], true);
     assert_eq!(status["parents"][0]["connected"], true);
+    let round_trip_ms = status["parents"][0]["round_trip_ms"].as_f64();
+    assert!(round_trip_ms.is_some_and(|time| time > 0.0), "{text}");
+    let (_, metrics) = get(site.http.unwrap(), "/metrics").await;
+    assert!(
+        metrics.contains("thorp_parent_round_trip_seconds{parent=\"alps\"} "),
+        "{metrics}"
+    );
     assert_eq!(status["children"].as_array().unwrap().len(), 2);
     assert_eq!(
         get(site.http.unwrap(), "/health").await,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use thorp_core::door::Direction;
 use thorp_core::ids::{EdgeId, Millis, Peer};
@@ -25,6 +26,8 @@ pub struct EdgeStatus {
     pub address: String,
     /// Which end the peer is.
     pub direction: Direction,
+    /// A round trip to the peer when it was connected; only where this side called, over TCP.
+    pub round_trip: Option<Duration>,
     /// What has crossed it, both ways.
     pub traffic: Traffic,
     /// What waits to be written to the peer.
@@ -97,6 +100,7 @@ struct Seen {
     names: Vec<String>,
     address: String,
     direction: Direction,
+    round_trip: Option<Duration>,
     since: Millis,
 }
 
@@ -138,6 +142,7 @@ pub(super) struct Opening {
     pub(super) names: Vec<String>,
     pub(super) address: String,
     pub(super) direction: Direction,
+    pub(super) round_trip: Option<Duration>,
     pub(super) since: Millis,
 }
 
@@ -204,6 +209,7 @@ impl Edges {
             names: opening.names,
             address: opening.address,
             direction: opening.direction,
+            round_trip: opening.round_trip,
             since: opening.since,
         };
         self.open.insert(id, edge);
@@ -352,6 +358,7 @@ impl Seen {
             names: self.names.clone(),
             address: self.address.clone(),
             direction: self.direction,
+            round_trip: self.round_trip,
             traffic: self.sender.traffic(),
             queued: self.sender.queued(),
             since: self.since,

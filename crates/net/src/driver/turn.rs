@@ -243,6 +243,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
             connection.peer().names.clone(),
             connection.peer().address.clone(),
         );
+        let round_trip = connection.peer().round_trip;
         let (sender, receiver) = connection.split();
         if let Some(delay) = delay {
             sender.set_delay(delay);
@@ -263,6 +264,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
             names,
             address,
             direction,
+            round_trip,
             since: self.world.now().mono,
         };
         self.edges.insert(id, opening);

@@ -136,8 +136,8 @@ fn numeral(value: f64) -> String {
             };
             format!("{}{letter}", rounded(value / by))
         }
-        _ if size >= 1e15 || size < 1e-4 => format!("{value:.0e}"),
-        _ => rounded(value),
+        _ if (1e-4..1e5).contains(&size) => rounded(value),
+        _ => format!("{value:.0e}"),
     }
 }
 

@@ -267,7 +267,16 @@ mod tests {
     #[test]
     fn no_extreme_yields_what_is_no_number() {
         for spacing in ALL {
-            for rate in [0.0, 1e-310, 1e-300, 1e-30, 1e30, 1e300, f64::INFINITY, f64::NAN] {
+            for rate in [
+                0.0,
+                1e-310,
+                1e-300,
+                1e-30,
+                1e30,
+                1e300,
+                f64::INFINITY,
+                f64::NAN,
+            ] {
                 for window in [0.0, 1e-300, 1.0, 1e300, f64::INFINITY] {
                     let hit = spacing.hit_within(rate, window);
                     assert!((0.0..=1.0).contains(&hit), "{spacing:?} {rate} {window}");

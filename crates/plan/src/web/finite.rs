@@ -96,7 +96,10 @@ pub fn keep_s(model: &Model, clients: f64, store: Store) -> f64 {
             return f64::INFINITY;
         }
     }
-    rising(soonest.ln(), latest.ln(), |log| held(log.exp()) / room - 1.0).exp()
+    rising(soonest.ln(), latest.ln(), |log| {
+        held(log.exp()) / room - 1.0
+    })
+    .exp()
 }
 
 /// How many documents are held, if each is kept so long after a request for it.

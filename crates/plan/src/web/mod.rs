@@ -23,5 +23,5 @@ pub mod zipf;
 mod simulated;
 
 pub use bounded::Bounded;
-pub use model::{Model, Workload};
+pub use model::{DAY_S, Model, Workload};
 pub use paper::paper;

@@ -344,9 +344,14 @@ mod tests {
     fn the_integral_meets_its_closed_form_for_zipfs_law() {
         for (documents, clients) in [(1000, 1.0), (3_200_000_000, 1e4), (1_000_000_000_000, 1e9)] {
             let mut workload = Workload::washington();
-            (workload.documents, workload.popular_documents, workload.alpha) = (documents, 0, 1.0);
+            (
+                workload.documents,
+                workload.popular_documents,
+                workload.alpha,
+            ) = (documents, 0, 1.0);
             let scale = (documents as f64).ln();
-            let b = scale / (clients * workload.requests_per_client_s * workload.unpopular_change_s);
+            let b =
+                scale / (clients * workload.requests_per_client_s * workload.unpopular_change_s);
             let closed = |x: f64| (x / (1.0 + b * x)).ln();
             let exact = (closed(documents as f64) - closed(1.0)) / scale;
             let model = Model::new(workload).unwrap();

@@ -71,13 +71,16 @@ impl Simulated {
             self.change(document, now_s);
         }
         let changed_s = &self.changed_s;
-        self.held.retain(|&(document, at_s)| at_s > changed_s[document]);
+        self.held
+            .retain(|&(document, at_s)| at_s > changed_s[document]);
     }
 }
 
 /// The mean share of hits of independent runs, and its standard error.
 fn simulate(model: &Model, clients: f64, store: Store) -> (f64, f64) {
-    let runs: Vec<f64> = (0..RUNS).map(|seed| run(model, clients, store, seed)).collect();
+    let runs: Vec<f64> = (0..RUNS)
+        .map(|seed| run(model, clients, store, seed))
+        .collect();
     let mean = runs.iter().sum::<f64>() / RUNS as f64;
     let squares: f64 = runs.iter().map(|run| (run - mean).powi(2)).sum();
     (mean, (squares / ((RUNS - 1) * RUNS) as f64).sqrt())

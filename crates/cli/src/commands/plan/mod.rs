@@ -1,0 +1,33 @@
+//! `thorp plan`: models of what cooperating saves, for people who have to decide.
+
+mod given;
+mod measured;
+mod paper;
+mod shown;
+mod site;
+
+use crate::failure::Failure;
+use clap::{Args, Subcommand};
+
+/// What `thorp plan` is told.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    question: Question,
+}
+
+#[derive(Subcommand, Debug)]
+enum Question {
+    /// What does a site save its members at this distance, and from how many members on?
+    Site(Box<site::Options>),
+    /// Compute the tables and figures of the papers that the models come from, beside what these say
+    Paper(paper::Options),
+}
+
+/// Answers a question.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    match &options.question {
+        Question::Site(options) => site::run(options),
+        Question::Paper(options) => paper::run(options),
+    }
+}

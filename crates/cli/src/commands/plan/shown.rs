@@ -1,0 +1,72 @@
+//! How an answer is shown: text, JSON, a page, pictures.
+
+use crate::commands::{say, say_json};
+use crate::failure::Failure;
+use crate::text::note;
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+use thorp_plan::report::{Report, html, svg, text};
+
+/// What all questions are told beside their parameters.
+#[derive(Args, Debug)]
+pub(super) struct Shown {
+    /// Read parameters from a TOML file: a table of the question's name, with the flags as keys (round_trip_ms = 40); flags go before it
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Print the answer, tables and points of all curves as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the answer with its charts as one page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write each chart as a picture
+    #[arg(long, value_name = "DIRECTORY")]
+    svg: Option<PathBuf>,
+}
+
+impl Shown {
+    /// Where parameters are read from.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Shows it.
+    pub(super) fn show(&self, title: &str, report: &Report) -> Result<(), Failure> {
+        if let Some(path) = &self.html {
+            write(path, &html(title, report))?;
+        }
+        if let Some(directory) = &self.svg {
+            pictures(report, directory)?;
+        }
+        if self.json {
+            return say_json(report);
+        }
+        say(text(report).trim_end())?;
+        let is_drawn = self.html.is_some() || self.svg.is_some();
+        if !is_drawn
+            && report
+                .sections
+                .iter()
+                .any(|section| !section.charts.is_empty())
+        {
+            // Whether anybody reads the hint does not matter.
+            let _ = note("\n--html FILE shows this with charts.");
+        }
+        Ok(())
+    }
+}
+
+/// Writes each chart of a report under its name.
+pub(super) fn pictures(report: &Report, directory: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| Failure::file(directory, &error))?;
+    for chart in report.sections.iter().flat_map(|section| &section.charts) {
+        write(&directory.join(format!("{}.svg", chart.name)), &svg(chart))?;
+    }
+    Ok(())
+}
+
+/// Writes a file.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| Failure::file(path, &error))
+}

@@ -1,0 +1,528 @@
+//! `thorp plan site`: what a site saves.
+
+use super::given::{Given, Usual, refused};
+use super::measured::measured;
+use super::shown::Shown;
+use crate::failure::{Code, Failure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use thorp_plan::Invalid;
+use thorp_plan::report::{Axis, Chart, Report, Section, Series, Table};
+use thorp_plan::site::{BUDDY_CACHE, BreakEven, Cold, Hot, Site, THORP};
+
+/// What `thorp plan site` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    parameters: Parameters,
+    /// Take members, distance and sharing from a running site: its --http address
+    #[arg(long, value_name = "URL")]
+    from_metrics: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+const HELP: &str = "\
+Examples:
+  thorp plan site --members 5 --round-trip-ms 40
+  thorp plan site --members 12 --round-trip-ms 15 --pages 20000 --html plan.html
+  thorp plan site --from-metrics http://localhost:7431";
+
+#[derive(Args, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    /// Members at the site that want the same pages
+    #[arg(long, value_name = "N")]
+    members: Option<f64>,
+    /// Round trip between the site and the home
+    #[arg(long, value_name = "MS")]
+    round_trip_ms: Option<f64>,
+    /// Pages that each member wants
+    #[arg(long, value_name = "N")]
+    pages: Option<f64>,
+    /// Pages that come with one round trip (1: one by one; more: fetched ahead)
+    #[arg(long, value_name = "N")]
+    pages_per_wait: Option<f64>,
+    /// Transactions in which it reads them
+    #[arg(long, value_name = "N")]
+    transactions: Option<f64>,
+    /// A transaction's own work
+    #[arg(long, value_name = "MS")]
+    compute_ms: Option<f64>,
+    /// Later: pages that a warm transaction finds changed
+    #[arg(long, value_name = "N")]
+    misses: Option<f64>,
+    /// Later: members that ask for a page between two of its changes
+    #[arg(long, value_name = "N")]
+    sharing: Option<f64>,
+    /// Whose costs beside the round trip: thorp, or buddycache (2004)
+    #[arg(long, value_name = "NAME")]
+    system: Option<String>,
+    /// A page from the home costs beside the round trip
+    #[arg(long, value_name = "MS")]
+    fetch_ms: Option<f64>,
+    /// The same through the site
+    #[arg(long, value_name = "MS")]
+    fetch_by_site_ms: Option<f64>,
+    /// A page from a neighbour
+    #[arg(long, value_name = "MS")]
+    redirect_ms: Option<f64>,
+    /// A commit costs beside the round trip
+    #[arg(long, value_name = "MS")]
+    commit_ms: Option<f64>,
+    /// The same through the site
+    #[arg(long, value_name = "MS")]
+    commit_by_site_ms: Option<f64>,
+}
+
+/// Answers.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let mut given = Given::new(&options.parameters, options.shown.file(), "site")?;
+    if let Some(node) = &options.from_metrics {
+        given.add(&format!("measured at {node}"), &of_site(node)?)?;
+    }
+    let question = Question::of(&mut given)?;
+    let mut report = question.report().map_err(|invalid| refused(&invalid))?;
+    report.assumptions = given.assumed();
+    options.shown.show("What a site saves", &report)
+}
+
+fn of_site(node: &str) -> Result<Parameters, Failure> {
+    let told = measured(node)?;
+    let members = told.members.max(1.0);
+    Ok(Parameters {
+        members: Some(members),
+        round_trip_ms: told.round_trip_ms,
+        sharing: told.requests_per_fetch.map(|sharing| sharing.min(members)),
+        ..Parameters::default()
+    })
+}
+
+struct Question {
+    site: Site,
+    cold: Cold,
+    hot: Hot,
+}
+
+impl Question {
+    fn of(given: &mut Given) -> Result<Self, Failure> {
+        let mut number = |key, words, unit, value, why| {
+            given.number(&Usual {
+                key,
+                words,
+                unit,
+                value,
+                why,
+            })
+        };
+        let members = number("members", "members at the site", "", 5.0, "a small site");
+        let round_trip_ms = number(
+            "round_trip_ms",
+            "round trip to the home",
+            "ms",
+            40.0,
+            "within a continent",
+        );
+        let system = given.word(&Usual {
+            key: "system",
+            words: "whose costs",
+            unit: "",
+            value: "thorp",
+            why: "what is planned",
+        });
+        let (costs, ahead, whose) = match &*system {
+            "thorp" => (
+                THORP,
+                7.0,
+                "Thorp, measured on one machine: docs/performance.md",
+            ),
+            "buddycache" => (BUDDY_CACHE, 1.0, "BuddyCache 2004, tables 1 and 2"),
+            other => {
+                let what = format!("--system is thorp or buddycache, not {other}");
+                return Err(
+                    Failure::new(what, "each cost has a flag of its own, too").with(Code::Usage)
+                );
+            }
+        };
+        let mut number = |key, words, unit, value, why| {
+            given.number(&Usual {
+                key,
+                words,
+                unit,
+                value,
+                why,
+            })
+        };
+        let costs = thorp_plan::site::Costs {
+            fetch_ms: number(
+                "fetch_ms",
+                "a page from the home, beside the round trip",
+                "ms",
+                costs.fetch_ms,
+                whose,
+            ),
+            fetch_by_site_ms: number(
+                "fetch_by_site_ms",
+                "the same through the site",
+                "ms",
+                costs.fetch_by_site_ms,
+                whose,
+            ),
+            redirect_ms: number(
+                "redirect_ms",
+                "a page from a neighbour",
+                "ms",
+                costs.redirect_ms,
+                whose,
+            ),
+            commit_ms: number(
+                "commit_ms",
+                "a commit, beside the round trip",
+                "ms",
+                costs.commit_ms,
+                whose,
+            ),
+            commit_by_site_ms: number(
+                "commit_by_site_ms",
+                "the same through the site",
+                "ms",
+                costs.commit_by_site_ms,
+                whose,
+            ),
+        };
+        let compute_ms = number(
+            "compute_ms",
+            "a transaction's own work",
+            "ms",
+            5.0,
+            "short transactions",
+        );
+        let cold = Cold {
+            pages: number("pages", "pages that each member wants", "", 500.0, "4 MB"),
+            pages_per_wait: number(
+                "pages_per_wait",
+                "pages that come with one round trip",
+                "",
+                ahead,
+                whose,
+            ),
+            transactions: number(
+                "transactions",
+                "transactions in which it reads them",
+                "",
+                10.0,
+                "50 pages each",
+            ),
+            compute_ms,
+        };
+        let hot = Hot {
+            misses: number(
+                "misses",
+                "pages that a warm transaction finds changed",
+                "",
+                2.0,
+                "somebody changes what others read",
+            ),
+            sharing: number(
+                "sharing",
+                "members that ask for a page between two of its changes",
+                "",
+                members.max(1.0),
+                "all of them",
+            ),
+            compute_ms,
+        };
+        let site = Site {
+            members,
+            round_trip_ms,
+            costs,
+        };
+        Ok(Question { site, cold, hot })
+    }
+
+    fn report(&self) -> Result<Report, Invalid> {
+        Ok(Report {
+            answer: self.answer()?,
+            sections: vec![self.now()?, self.by_members()?, self.by_distance()?],
+            assumptions: Vec::new(),
+        })
+    }
+
+    fn answer(&self) -> Result<String, Invalid> {
+        let Site {
+            members,
+            round_trip_ms,
+            ..
+        } = self.site;
+        let saved = self.site.cold(&self.cold)?.saved();
+        let here = self.site.writer_here(&self.hot)?.saved();
+        let elsewhere = self.site.writer_elsewhere(&self.hot)?.saved();
+        let verdict = match (saved, here.max(elsewhere)) {
+            (cold, warm) if cold.max(warm) < 0.005 => "No",
+            (cold, warm) if cold.max(warm) < 0.1 => "Hardly",
+            (cold, _) if cold < 0.005 => "Only for what is warm",
+            _ => "Yes",
+        };
+        let people = match members {
+            1.0 => "one member that begins".to_owned(),
+            members => format!("{members} members that begin"),
+        };
+        Ok(format!(
+            "{verdict}: with a site {round_trip_ms} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, readers would {} of a transaction while a member at their site changes what they read, and {} while somebody elsewhere does.",
+            words(saved),
+            self.where_it_pays()?,
+            words(here),
+            words(elsewhere),
+        ))
+    }
+
+    /// From which distance and from how many members on.
+    fn where_it_pays(&self) -> Result<String, Invalid> {
+        let distance = match self.site.cold_break_even(&self.cold)? {
+            BreakEven::Always => "It pays at any distance".to_owned(),
+            BreakEven::Never => return Ok("With so few it pays at no distance.".to_owned()),
+            BreakEven::AboveMs(far) if far < 1.0 => format!("It pays from {far:.1} ms on"),
+            BreakEven::AboveMs(far) => format!("It pays from {far:.0} ms on"),
+        };
+        let half = match self.site.members_to_save(0.5, &self.cold)? {
+            Some(members) => format!("here {members} members save half of their time"),
+            None => "here no number of members saves half of their time".to_owned(),
+        };
+        Ok(format!("{distance}; {half}."))
+    }
+
+    fn now(&self) -> Result<Section, Invalid> {
+        let mut table = Table::new(
+            "",
+            &[
+                "each member's time",
+                "without a site",
+                "with it",
+                "saved",
+                "pays",
+            ],
+        );
+        let site = &self.site;
+        let rows = [
+            (
+                "until all pages are read once",
+                site.cold(&self.cold)?,
+                site.cold_break_even(&self.cold)?,
+            ),
+            (
+                "a warm transaction, the writer at the site",
+                site.writer_here(&self.hot)?,
+                site.here_break_even(&self.hot)?,
+            ),
+            (
+                "a warm transaction, the writer elsewhere",
+                site.writer_elsewhere(&self.hot)?,
+                site.elsewhere_break_even(&self.hot)?,
+            ),
+        ];
+        for (what, times, pays) in rows {
+            table.row(vec![
+                what.into(),
+                time(times.alone_ms),
+                time(times.together_ms),
+                percent(times.saved()),
+                from(pays),
+            ]);
+        }
+        Ok(Section {
+            tables: vec![table],
+            ..Section::default()
+        })
+    }
+
+    fn by_members(&self) -> Result<Section, Invalid> {
+        let mut counts = vec![1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, self.site.members];
+        counts.sort_by(f64::total_cmp);
+        counts.dedup();
+        let mut table = Table::new("By members", &["members", "time each", "saved from cold"]);
+        for &members in &counts {
+            let times = self.site.with(members).cold(&self.cold)?;
+            table.row(vec![
+                members.to_string(),
+                time(times.together_ms),
+                percent(times.saved()),
+            ]);
+        }
+        let mut points = Vec::new();
+        for members in 1..=50 {
+            let saved = self.site.with(f64::from(members)).cold(&self.cold)?.saved();
+            points.push((f64::from(members), saved * 100.0));
+        }
+        let curves = vec![Series::line("from cold", points)];
+        let chart = chart(
+            "site-by-members",
+            "Time saved, by members",
+            Axis::linear("members"),
+            curves,
+        );
+        Ok(Section {
+            tables: vec![table],
+            charts: vec![chart],
+            ..Section::default()
+        })
+    }
+
+    fn by_distance(&self) -> Result<Section, Invalid> {
+        let mut table = Table::new(
+            "By distance",
+            &[
+                "round trip, ms",
+                "from cold",
+                "writer at the site",
+                "writer elsewhere",
+            ],
+        );
+        let mut distances = vec![0.5, 1.0, 5.0, 10.0, 20.0, 40.0, 80.0, 150.0, 300.0];
+        distances.push(self.site.round_trip_ms);
+        distances.sort_by(f64::total_cmp);
+        distances.dedup();
+        let mut curves = ["from cold", "writer at the site", "writer elsewhere"]
+            .map(|name| Series::line(name, Vec::new()));
+        for far in distances {
+            let saved = self.saved_at(far)?;
+            let mut row = vec![far.to_string()];
+            row.extend(saved.map(percent));
+            table.row(row);
+            for (curve, saved) in curves.iter_mut().zip(saved) {
+                curve.points.push((far, saved * 100.0));
+            }
+        }
+        let axis = Axis::log("round trip to the home, ms");
+        let chart = chart(
+            "site-by-distance",
+            "Time saved, by distance",
+            axis,
+            curves.to_vec(),
+        );
+        Ok(Section {
+            tables: vec![table],
+            charts: vec![chart],
+            ..Section::default()
+        })
+    }
+
+    fn saved_at(&self, round_trip_ms: f64) -> Result<[f64; 3], Invalid> {
+        let site = Site {
+            round_trip_ms,
+            ..self.site
+        };
+        Ok([
+            site.cold(&self.cold)?.saved(),
+            site.writer_here(&self.hot)?.saved(),
+            site.writer_elsewhere(&self.hot)?.saved(),
+        ])
+    }
+}
+
+fn chart(name: &str, title: &str, x: Axis, series: Vec<Series>) -> Chart {
+    Chart {
+        name: name.into(),
+        title: title.into(),
+        x,
+        y: Axis::linear("time saved, %"),
+        series,
+    }
+}
+
+fn words(saved: f64) -> String {
+    match (saved * 100.0).round() {
+        0.0 => "save nothing".to_owned(),
+        per_cent if per_cent < 0.0 => format!("lose {} %", -per_cent),
+        per_cent => format!("save {per_cent} %"),
+    }
+}
+
+fn from(pays: BreakEven) -> String {
+    match pays {
+        BreakEven::Always => "always".into(),
+        BreakEven::Never => "never".into(),
+        BreakEven::AboveMs(far) => format!("from {far:.2} ms on"),
+    }
+}
+
+fn percent(part: f64) -> String {
+    // Nothing has no sign.
+    format!("{} %", (part * 100.0).round() + 0.0)
+}
+
+fn time(ms: f64) -> String {
+    match ms {
+        ms if ms >= 120_000.0 => format!("{:.1} min", ms / 60_000.0),
+        ms if ms >= 1000.0 => format!("{:.1} s", ms / 1000.0),
+        ms if ms >= 10.0 => format!("{ms:.0} ms"),
+        ms => format!("{ms:.2} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(parameters: &Parameters) -> Question {
+        let mut given = Given::new(parameters, None, "site").expect("told");
+        Question::of(&mut given).expect("it can be")
+    }
+
+    #[test]
+    fn the_answer_says_what_the_table_shows() {
+        let five = Parameters {
+            members: Some(5.0),
+            round_trip_ms: Some(40.0),
+            ..Parameters::default()
+        };
+        let report = question(&five).report().expect("it can be");
+        let saved = &report.sections[0].tables[0].rows[0][3];
+        assert!(
+            report
+                .answer
+                .starts_with("Yes: with a site 40 ms from the home, 5 members"),
+            "{}",
+            report.answer
+        );
+        assert!(
+            report.answer.contains(&format!("save {saved}")),
+            "{}",
+            report.answer
+        );
+    }
+
+    #[test]
+    fn one_member_is_told_no() {
+        let one = Parameters {
+            members: Some(1.0),
+            misses: Some(0.0),
+            ..Parameters::default()
+        };
+        let answer = question(&one).answer().expect("it can be");
+        assert!(
+            answer.starts_with("No:") && answer.contains("one member"),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_flag() {
+        let none = Parameters {
+            members: Some(0.0),
+            ..Parameters::default()
+        };
+        let invalid = question(&none).report().expect_err("nobody");
+        let told = refused(&invalid).to_string();
+        assert!(
+            told.starts_with("--members must be a number not below 1, not 0"),
+            "{told}"
+        );
+        let other = Parameters {
+            system: Some("zeo".into()),
+            ..Parameters::default()
+        };
+        let mut given = Given::new(&other, None, "site").expect("told");
+        assert!(Question::of(&mut given).is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! `thorp plan`: answers in one command, and what cannot be is refused with what would be right.
+
+mod common;
+
+use common::{Said, run};
+use std::fs;
+
+fn assert_refused(said: &Said, what: &str) {
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains(what), "{what:?} in {}", said.err);
+    assert!(said.out.is_empty(), "{}", said.out);
+}
+
+#[test]
+fn a_site_is_answered_in_a_sentence_with_what_it_rests_on() {
+    let said = run(&["plan", "site", "--members", "5", "--round-trip-ms", "40"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.starts_with("Yes: with a site 40 ms"),
+        "{}",
+        said.out
+    );
+    for line in ["By members", "By distance", "round trip to the home"] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let said = run(&["plan", "site", "--members", "1", "--misses", "0"]);
+    assert!(said.out.starts_with("No:"), "{}", said.out);
+}
+
+#[test]
+fn the_same_is_told_as_json_as_a_page_and_as_pictures() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (page, pictures) = (path("plan.html"), path("pictures"));
+    let said = run(&[
+        "plan", "site", "--json", "--html", &page, "--svg", &pictures,
+    ]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let answer = told["answer"].as_str().unwrap();
+    let shown = fs::read_to_string(page).unwrap();
+    assert!(shown.contains(answer) && shown.contains("<svg"), "{shown}");
+    for chart in ["site-by-members.svg", "site-by-distance.svg"] {
+        assert!(dir.path().join("pictures").join(chart).is_file(), "{chart}");
+    }
+}
+
+#[test]
+fn parameters_come_from_a_file_and_flags_go_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("office.toml");
+    fs::write(&path, "[site]\nmembers = 7\nround_trip_ms = 90\n").unwrap();
+    let file = path.display().to_string();
+    let said = run(&["plan", "site", "--file", &file, "--members", "4"]);
+    assert!(
+        said.out.contains("a site 90 ms from the home, 4 members"),
+        "{}",
+        said.out
+    );
+    fs::write(&path, "[site]\nmember = 7\n").unwrap();
+    assert_refused(
+        &run(&["plan", "site", "--file", &file]),
+        "unknown field `member`",
+    );
+    let missing = run(&["plan", "site", "--file", "no-such-file.toml"]);
+    assert_eq!(missing.code, 1);
+    assert!(missing.err.contains("no-such-file.toml"), "{}", missing.err);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (flag, value, what) in [
+        ("--members", "0", "--members must be a number not below 1"),
+        ("--members", "nan", "--members must be a number"),
+        ("--members", "many", "invalid value 'many'"),
+        (
+            "--round-trip-ms=-5",
+            "",
+            "--round-trip-ms must be a number not below 0",
+        ),
+        ("--sharing", "50", "--sharing cannot be above the 5 members"),
+        ("--pages", "0", "--pages must be a number above 0"),
+        ("--system", "zeo", "thorp or buddycache"),
+    ] {
+        let mut call = vec!["plan", "site", flag];
+        call.extend(Some(value).filter(|value| !value.is_empty()));
+        assert_refused(&run(&call), what);
+    }
+}
+
+#[test]
+fn the_papers_are_computed_into_a_page_with_its_charts() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().display().to_string();
+    let said = run(&["plan", "paper", "--out", &out]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let page = fs::read_to_string(dir.path().join("planning.md")).unwrap();
+    let charts: Vec<&str> = page
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .collect();
+    assert!(charts.len() >= 2, "{page}");
+    for chart in charts {
+        assert!(dir.path().join(chart).is_file(), "{chart}");
+    }
+}
