@@ -85,7 +85,7 @@ pub fn keep_s(model: &Model, clients: f64, store: Store) -> f64 {
     let held = |keep_s: f64| held(model, clients, keep_s, store.stale);
     // No more documents are asked for in a time than there are requests in it. Where that many are asked for anyhow, or the
     // room is that large that no time comes up to it, all fits in.
-    let soonest = room / requests_s;
+    let soonest = (room / requests_s).max(SHORTEST_S);
     if !soonest.is_finite() || requests_s.is_infinite() || held(f64::INFINITY) <= room {
         return f64::INFINITY;
     }
@@ -113,6 +113,9 @@ fn held(model: &Model, clients: f64, keep_s: f64, stale: Stale) -> f64 {
     };
     sum.value
 }
+
+/// No request comes so soon after another.
+const SHORTEST_S: f64 = 1e-200;
 
 /// No document is asked for so seldom.
 const LONGEST_S: f64 = 1e200;

@@ -13,7 +13,7 @@ pub(super) fn rising(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64
             false => middle,
         };
         let value = f(at);
-        if value == 0.0 || high - low <= WIDTH * high.abs().max(1.0) {
+        if value.abs() <= RESIDUE || high - low <= WIDTH * high.abs().max(1.0) {
             return at;
         }
         if value < 0.0 {
@@ -28,6 +28,9 @@ pub(super) fn rising(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64
 }
 
 const ROUNDS: usize = 200;
+
+/// What is left of functions that move between -1 and 1 by rounding.
+const RESIDUE: f64 = 1e-13;
 
 /// Relatively, or absolutely below 1.
 const WIDTH: f64 = 1e-12;

@@ -106,7 +106,6 @@ mod tests {
             (Parameter::RequestRate, 1e-3, 1e3, true),
             (Parameter::PopularChange, 1.0, 1e9, true),
             (Parameter::UnpopularChange, 1.0, 1e9, true),
-            (Parameter::Alpha, 0.01, 1.5, true),
             (Parameter::Documents, 1e3, 1e12, false),
         ] {
             let mut points = hit_rates(&told, 5e4, parameter, log_spaced(from, to, 25)).unwrap();
@@ -115,6 +114,21 @@ mod tests {
             }
             assert!(rises(&points), "{parameter:?} {points:?}");
         }
+    }
+
+    /// Where all documents change alike. Where the popular ones change more, a steeper popularity may cost hits at first.
+    #[test]
+    fn a_steeper_popularity_hits_more() {
+        let mut told = Workload::washington();
+        for clients in [1.0, 5e4, 1e8] {
+            told.popular_documents = 0;
+            let alphas = log_spaced(0.01, 3.0, 25);
+            let alike = hit_rates(&told, clients, Parameter::Alpha, alphas).unwrap();
+            assert!(rises(&alike), "{alike:?}");
+        }
+        told = Workload::washington();
+        let two = hit_rates(&told, 5e4, Parameter::Alpha, [0.01, 0.6]).unwrap();
+        assert!(!rises(&two), "{two:?}");
     }
 
     #[test]

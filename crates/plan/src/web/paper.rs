@@ -1,6 +1,0 @@
-//! placeholder
-use crate::report::Section;
-/// nothing yet
-pub fn paper() -> Vec<Section> {
-    Vec::new()
-}
