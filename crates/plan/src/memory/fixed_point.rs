@@ -35,6 +35,8 @@ impl Network {
         {
             return Solution::new(self, &rates, closed(&rates), 0.0);
         }
+        // While the mix is still off, its sum need not be better.
+        let mut within = if rates.len() == 1 { SETTLED } else { 1e-3 };
         for _ in 0..MIXES_MAX {
             let total: f64 = rates.iter().sum();
             let mix: Vec<f64> = rates.iter().map(|rate| rate / total).collect();
@@ -43,14 +45,16 @@ impl Network {
                 let done = closed(&scaled(total)).getpages_per_s;
                 done.iter().sum::<f64>() - total
             };
-            let found = root(excess, self.rate_max(&mix));
-            let done = closed(&scaled(found)).getpages_per_s;
-            let off = difference(&done, &scaled(found));
-            if mix.len() == 1 || off < SETTLED {
-                rates = scaled(found);
+            rates = scaled(root(excess, self.rate_max(&mix), within));
+            if rates.len() == 1 {
                 break;
             }
-            rates = done;
+            let done = closed(&rates).getpages_per_s;
+            let off = difference(&done, &rates);
+            if off < MIX_SETTLED {
+                break;
+            }
+            (rates, within) = (done, (off / 10.0).max(SETTLED));
         }
         let done = closed(&rates);
         let off = difference(&done.getpages_per_s, &rates);
@@ -90,7 +94,7 @@ impl Network {
 
 /// Where a falling function is 0 between 0 and a bound at which it is not above 0: by secants within the bracket (the Illinois
 /// method), halved where these are slow.
-fn root(f: impl Fn(f64) -> f64, most: f64) -> f64 {
+fn root(f: impl Fn(f64) -> f64, most: f64, within: f64) -> f64 {
     let (mut low, mut high) = ((0.0, f(0.0)), (most, f(most)));
     let mut best = high;
     for step in 0..ROOT_STEPS_MAX {
@@ -106,7 +110,7 @@ fn root(f: impl Fn(f64) -> f64, most: f64) -> f64 {
         if here.1.abs() < best.1.abs() {
             best = here;
         }
-        if here.1.abs() <= SETTLED * at {
+        if here.1.abs() <= within * at {
             break;
         }
         if here.1 > 0.0 {
@@ -126,6 +130,9 @@ fn difference(these: &[f64], those: &[f64]) -> f64 {
 }
 
 const EXACT_MAX: f64 = 4e6;
+
+/// Above what the sum alone can be found to.
+const MIX_SETTLED: f64 = 1e-10;
 
 const MIXES_MAX: u32 = 200;
 

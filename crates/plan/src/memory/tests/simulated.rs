@@ -136,14 +136,14 @@ fn what_the_model_leaves_out_is_bounded() {
 #[test]
 fn fixed_service_is_that_of_the_formula() {
     let network = Cluster {
-        think_s: 0.5,
-        putpages_per_getpage: 1500.0,
+        think_s: 0.25,
+        putpages_per_getpage: 750.0,
         ..Cluster::default()
     };
     let network = network.network().expect("it can be");
     let experiment = Experiment {
         service: Service::Fixed,
-        getpages: 500,
+        getpages: 100,
         ..SURE
     };
     let seen = experiment.run(&network, |_| ()).expect("it can be");
