@@ -2,6 +2,7 @@
 
 mod given;
 mod measured;
+mod memory;
 mod paper;
 mod shown;
 mod site;
@@ -20,6 +21,8 @@ pub(crate) struct Options {
 enum Question {
     /// What does a site save its members at this distance, and from how many members on?
     Site(Box<site::Options>),
+    /// How many memory servers do how many machines need, and when is a disk as quick?
+    Memory(Box<memory::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -28,6 +31,7 @@ enum Question {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.question {
         Question::Site(options) => site::run(options),
+        Question::Memory(options) => memory::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }

@@ -46,4 +46,10 @@ const CHARTS: &str = "charts/planning";
 
 type Part = (&'static str, fn() -> Vec<Section>);
 
-const PARTS: [Part; 1] = [("sites (BuddyCache, section 6)", thorp_plan::site::paper)];
+const PARTS: [Part; 2] = [
+    ("sites (BuddyCache, section 6)", thorp_plan::site::paper),
+    (
+        "memory servers (thesis, chapter 3)",
+        thorp_plan::memory::paper,
+    ),
+];
