@@ -169,7 +169,7 @@ impl Question {
         let (table, _) = self.swept(model, &title, "clients", populations, &|sites, clients| {
             sites.clients = clients;
         })?;
-        let fine = log_spaced(1e2, 1e9, 43);
+        let fine = log_spaced(1e2, 1e9, 29);
         let (_, series) = self.swept(model, &title, "clients", fine, &|sites, clients| {
             sites.clients = clients;
         })?;
@@ -255,7 +255,7 @@ impl Question {
             "Waiting that cooperating saves, if one parameter is another",
             &["parameter", "half", "as it is", "twice"],
         );
-        let parameters: [(&str, fn(&mut Workload, f64)); 6] = [
+        let parameters: [(&str, Vary); 6] = [
             ("requests of a client (or clients)", |told, by| {
                 told.requests_per_client_s *= by
             }),
@@ -290,6 +290,9 @@ impl Question {
         })
     }
 }
+
+/// Makes a parameter so many times what it is.
+type Vary = fn(&mut Workload, f64);
 
 fn section(table: Table, chart: Chart) -> Section {
     Section {
