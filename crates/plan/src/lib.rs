@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod invalid;
+pub mod memory;
 pub mod report;
 pub mod site;
 pub mod web;

@@ -2,6 +2,7 @@
 
 mod given;
 mod measured;
+mod memory;
 mod paper;
 mod shown;
 mod site;
@@ -23,6 +24,8 @@ enum Question {
     Site(Box<site::Options>),
     /// Do web caches gain if they cooperate, how, and at which distance?
     Web(Box<web::Options>),
+    /// How many memory servers do how many machines need, and when is a disk as quick?
+    Memory(Box<memory::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -32,6 +35,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.question {
         Question::Site(options) => site::run(options),
         Question::Web(options) => web::run(options),
+        Question::Memory(options) => memory::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }
