@@ -137,7 +137,9 @@ impl Model {
             self.zipf.paper_integral(ranks, hit)
         });
         let [popular, others] = parts;
-        Some((popular? + others?).as_share())
+        let mut both = popular? + others?;
+        both.error += self.law.error();
+        Some(both.as_share())
     }
 
     /// H_N = p_c C_N: the share of all requests that hit.
