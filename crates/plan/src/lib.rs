@@ -10,5 +10,6 @@ mod invalid;
 pub mod memory;
 pub mod report;
 pub mod site;
+pub mod web;
 
 pub use invalid::{Invalid, at_least, fraction, positive};

@@ -6,6 +6,7 @@ mod memory;
 mod paper;
 mod shown;
 mod site;
+mod web;
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
@@ -21,6 +22,8 @@ pub(crate) struct Options {
 enum Question {
     /// What does a site save its members at this distance, and from how many members on?
     Site(Box<site::Options>),
+    /// Do web caches gain if they cooperate, how, and at which distance?
+    Web(Box<web::Options>),
     /// How many memory servers do how many machines need, and when is a disk as quick?
     Memory(Box<memory::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
@@ -31,6 +34,7 @@ enum Question {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.question {
         Question::Site(options) => site::run(options),
+        Question::Web(options) => web::run(options),
         Question::Memory(options) => memory::run(options),
         Question::Paper(options) => paper::run(options),
     }

@@ -46,8 +46,9 @@ const CHARTS: &str = "charts/planning";
 
 type Part = (&'static str, fn() -> Vec<Section>);
 
-const PARTS: [Part; 2] = [
+const PARTS: &[Part] = &[
     ("sites (BuddyCache, section 6)", thorp_plan::site::paper),
+    ("web caches (thesis, chapter 5)", thorp_plan::web::paper),
     (
         "memory servers (thesis, chapter 3)",
         thorp_plan::memory::paper,
