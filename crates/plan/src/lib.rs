@@ -6,8 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod evict;
 mod invalid;
 pub mod report;
 pub mod site;
+pub mod trace;
 
 pub use invalid::{Invalid, at_least, fraction, positive};
