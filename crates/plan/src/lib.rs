@@ -8,6 +8,7 @@
 
 pub mod evict;
 mod invalid;
+pub mod replay;
 pub mod report;
 pub mod site;
 pub mod trace;

@@ -13,7 +13,7 @@ mod s3fifo;
 mod sieve;
 mod stack;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tinylfu;
 
 pub use belady::belady_hits;

@@ -88,7 +88,7 @@ pub fn dealt(trace: &Trace, rule: Dealing, clients: usize, seed: u64) -> Result<
         Dealing::ByObject => trace
             .pages
             .iter()
-            .map(|&page| share(page, seed, clients))
+            .map(|&page| share(page, seed, clients) as u16)
             .collect(),
         Dealing::Runs { mean } => runs(requests.len(), mean, count, &mut random)?,
         Dealing::Slices { seconds } => slices(trace, seconds, clients)?,
@@ -139,7 +139,7 @@ fn slices(trace: &Trace, seconds: f64, clients: usize) -> Result<Vec<u16>, Inval
 }
 
 /// One of so many, always the same for a page, with the same chance for each.
-pub(crate) fn share(page: u32, seed: u64, of: usize) -> u16 {
+pub(crate) fn share(page: u32, seed: u64, of: usize) -> usize {
     let mut random = Rng::with_seed(seed ^ u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    random.usize(..of) as u16
+    random.usize(..of)
 }

@@ -26,15 +26,17 @@
 //!
 //! | column | |
 //! |---|---|
-//! | `time_us` | microseconds since recording began, a whole number; not below that of the line before, except for what threads did at the same time |
+//! | `time_us` | microseconds since 1970 began, a whole number |
 //! | `client` | who asked: any text that is the same for all requests of the same member, and another for others |
 //! | `op` | `read` or `write` |
 //! | `object` | what was asked for: any text |
 //! | `size` | its size in bytes, a whole number; 0 if it is not known |
 //!
 //! Text with a comma, a quotation mark or a line end in it is put in quotation marks, with its own doubled (RFC 4180). Files are
-//! only ever added to; one that was cut in the middle of a line is refused with the number of that line, so that nobody takes
-//! half a name for another object. Reads and writes are both replayed as accesses of the page.
+//! only ever added to, perhaps by several members, each of which writes many lines at a time; requests are put in the order of
+//! their times when they are read, and so are those of several members' files. A file that was cut in the middle of a line is
+//! refused with the number of that line, so that nobody takes half a name for another object. Reads and writes are both replayed
+//! as accesses of the page.
 
 mod compressed;
 mod csv;
@@ -46,6 +48,7 @@ mod plain;
 mod tests;
 
 pub use self::csv::{Column, Columns};
+pub(crate) use deal::share;
 pub use deal::{Dealing, dealt};
 pub use format::Format;
 
@@ -59,7 +62,7 @@ use std::path::Path;
 pub struct Trace {
     /// What it is called: the file's name.
     pub name: String,
-    /// The page that each request asks for, numbered from 0 in the order of their first requests.
+    /// The page that each request asks for, numbered from 0.
     pub pages: Vec<u32>,
     /// How many pages there are.
     pub footprint: usize,
@@ -74,9 +77,34 @@ pub struct Trace {
 impl Trace {
     /// A trace of these pages, which are numbered anew.
     pub fn of(name: &str, pages: impl IntoIterator<Item = u64>) -> Self {
-        let mut trace = Building::new(usize::MAX);
+        let mut trace = Building::new(None);
         pages.into_iter().for_each(|page| trace.number(page));
         trace.finished(name)
+    }
+
+    /// Several files may not all have told when and by whom.
+    fn keep_what_all_requests_have(&mut self) {
+        if self.times_us.len() != self.pages.len() {
+            self.times_us.clear();
+        }
+        if self.clients.len() != self.pages.len() {
+            self.clients.clear();
+        }
+    }
+
+    /// Puts requests in the order of their times.
+    fn sort(&mut self) {
+        if self.times_us.is_empty() || self.times_us.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.pages.len()).collect();
+        order.sort_by_key(|&at| self.times_us[at]);
+        self.pages = order.iter().map(|&at| self.pages[at]).collect();
+        self.clients = order
+            .iter()
+            .filter_map(|&at| self.clients.get(at).copied())
+            .collect();
+        self.times_us = order.iter().map(|&at| self.times_us[at]).collect();
     }
 
     /// How many clients it names; 0 if it names none.
@@ -106,17 +134,33 @@ impl Reading {
     ///
     /// [`TraceError`] with the file, the line or byte, and what is wrong there.
     pub fn file(&self, path: &Path) -> Result<Trace, TraceError> {
-        let shown = path.display().to_string();
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_else(|| shown.clone());
-        let told = |wrong: Wrong| TraceError {
-            file: shown.clone(),
-            wrong,
-        };
-        let file = std::fs::File::open(path).map_err(|error| told(error.into()))?;
-        self.read(&name, file).map_err(told)
+        self.files(&[path])
+    }
+
+    /// Reads several files as one trace: that of the first, then that of the second, and so on, unless members recorded them,
+    /// with the times at which they asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reading::file`].
+    pub fn files(&self, paths: &[&Path]) -> Result<Trace, TraceError> {
+        let mut trace = Building::new(self.requests_most);
+        let mut names = Vec::new();
+        for path in paths {
+            let shown = path.display().to_string();
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            names.push(name.unwrap_or_else(|| shown.clone()));
+            let told = |wrong: Wrong| TraceError {
+                file: shown.clone(),
+                wrong,
+            };
+            let file = std::fs::File::open(path).map_err(|error| told(error.into()))?;
+            self.read(&names[names.len() - 1], file, &mut trace)
+                .map_err(told)?;
+        }
+        Ok(trace.finished(&names.join(", ")))
     }
 
     /// Reads what a file of this name has in it.
@@ -125,30 +169,41 @@ impl Reading {
     ///
     /// As [`Reading::file`].
     pub fn bytes(&self, name: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
-        self.read(name, bytes).map_err(|wrong| TraceError {
+        let mut trace = Building::new(self.requests_most);
+        let told = |wrong| TraceError {
             file: name.to_owned(),
             wrong,
-        })
+        };
+        self.read(name, bytes, &mut trace).map_err(told)?;
+        Ok(trace.finished(name))
     }
 
-    fn read<'a>(&self, name: &str, file: impl Read + 'a) -> Result<Trace, Wrong> {
+    fn read<'a>(
+        &self,
+        name: &str,
+        file: impl Read + 'a,
+        trace: &mut Building,
+    ) -> Result<(), Wrong> {
         let (mut text, head, name) = compressed::opened(name, file)?;
         let format = match self.format {
             Some(format) => format,
             None => Format::guess(name, &head)?,
         };
-        let mut trace = Building::new(self.requests_most.unwrap_or(usize::MAX));
+        trace.is_by_time &= format == Format::Thorp;
+        let before = trace.pages.len();
         match format {
-            Format::Oracle => plain::oracle(&mut text, &mut trace),
-            Format::Packed => plain::packed(&mut text, &mut trace),
-            Format::Lines => plain::lines(&mut text, &mut trace),
-            Format::Csv => csv::table(&mut text, &head, &self.columns, &mut trace),
-            Format::Thorp => csv::recorded(&mut text, &mut trace),
+            Format::Oracle => plain::oracle(&mut text, trace),
+            Format::Packed => plain::packed(&mut text, trace),
+            Format::Lines => plain::lines(&mut text, trace),
+            Format::Csv => csv::table(&mut text, &head, &self.columns, trace),
+            Format::Thorp => csv::recorded(&mut text, trace),
         }?;
-        if trace.pages.is_empty() {
-            return Err(Wrong::whole("has no requests in it"));
+        match trace.pages.len() {
+            after if after == before && !trace.is_full() => {
+                Err(Wrong::whole("has no requests in it"))
+            }
+            _ => Ok(()),
         }
-        Ok(trace.finished(name))
     }
 }
 
@@ -215,16 +270,19 @@ struct Building {
     clients: Names,
     pages: Vec<u32>,
     requests_most: usize,
+    /// All of it was recorded by members.
+    is_by_time: bool,
 }
 
 impl Building {
-    fn new(requests_most: usize) -> Self {
+    fn new(requests_most: Option<usize>) -> Self {
         Building {
             trace: Trace::default(),
             objects: Names::default(),
             clients: Names::default(),
             pages: Vec::new(),
-            requests_most,
+            requests_most: requests_most.unwrap_or(usize::MAX),
+            is_by_time: true,
         }
     }
 
@@ -251,6 +309,10 @@ impl Building {
         self.trace.name = name.to_owned();
         self.trace.footprint = self.objects.len();
         self.trace.pages = self.pages;
+        self.trace.keep_what_all_requests_have();
+        if self.is_by_time {
+            self.trace.sort();
+        }
         self.trace
     }
 }

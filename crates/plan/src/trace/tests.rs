@@ -200,6 +200,38 @@ fn what_members_record_is_read() {
     assert!(reading.bytes("x", b"1\n2\n").is_err());
 }
 
+#[test]
+fn what_several_members_recorded_is_one_trace_by_time() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let written = |name: &str, rows: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, format!("{}\n{rows}", format::HEAD)).expect("written");
+        path
+    };
+    let anna = written("anna.csv", "10,anna,read,p1,100\n40,anna,read,p2,100\n");
+    let ben = written("ben.csv", "30,ben,read,p2,100\n20,cleo,read,p3,100\n");
+    let trace = Reading::default()
+        .files(&[&anna, &ben])
+        .expect("they are read");
+    assert_eq!(
+        (&*trace.pages, &*trace.clients),
+        (&[0, 2, 1, 1][..], &[0, 2, 1, 0][..])
+    );
+    assert_eq!(
+        (&*trace.times_us, &*trace.name),
+        (&[10, 20, 30, 40][..], "anna.csv, ben.csv")
+    );
+    let plain = dir.path().join("plain");
+    std::fs::write(&plain, "p2\np1\n").expect("written");
+    let trace = Reading::default()
+        .files(&[&anna, &plain])
+        .expect("they are read");
+    assert_eq!(
+        (&*trace.pages, trace.clients.len(), trace.times_us.len()),
+        (&[0, 1, 1, 0][..], 0, 0)
+    );
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut made = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     made.write_all(bytes).expect("memory takes it");
