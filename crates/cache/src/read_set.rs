@@ -168,6 +168,12 @@ impl ReadSet {
         self.homes.iter().filter(read).map(|home| home.id)
     }
 
+    /// The pages read at a home, in the order in which they were first read.
+    pub fn pages_read(&self, home: HomeId) -> impl Iterator<Item = PageId> + '_ {
+        let read = self.pages(home).filter(|page| !page.read.is_empty());
+        read.map(|page| page.page())
+    }
+
     /// The slots read at a home, page by page, ascending: what a commit's request carries (rule 6).
     pub fn reads(&self, home: HomeId) -> impl Iterator<Item = (PageId, SlotSet)> + '_ {
         let pages = self.pages(home);

@@ -26,6 +26,9 @@ pub(crate) struct Via {
     /// How long to wait for an answer, in seconds; for a commit's, at least 30
     #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
     pub(crate) timeout: u64,
+    /// Write a line for each page that is used, for `thorp plan replay`; several commands may write to one file
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) record_trace: Option<PathBuf>,
 }
 
 impl Via {
@@ -49,6 +52,10 @@ impl Via {
         let config = others
             .iter()
             .fold(JoinConfig::new(first), JoinConfig::or_at);
+        let config = match &self.record_trace {
+            Some(file) => config.record_trace(file),
+            None => config,
+        };
         let config = config
             .identity(identity)
             .name(format!("thorp-{}", std::process::id()))

@@ -36,6 +36,7 @@ pub struct JoinConfig {
     pub(crate) alive: AliveLimits,
     pub(crate) fetch_ahead: usize,
     pub(crate) congestion: Congestion,
+    pub(crate) record_trace: Option<PathBuf>,
     pub(crate) session: Session,
 }
 
@@ -64,6 +65,7 @@ impl JoinConfig {
             alive: AliveLimits::default(),
             fetch_ahead: FETCH_AHEAD_PAGES,
             congestion: Congestion::default(),
+            record_trace: None,
             session: Session::default(),
         }
     }
@@ -157,6 +159,14 @@ impl JoinConfig {
     /// How TCP decides how fast this member sends: if not told otherwise, by BBR where the system lets programs choose it.
     pub fn congestion(mut self, congestion: Congestion) -> Self {
         self.congestion = congestion;
+        self
+    }
+
+    /// Writes a line to a file for each page that a transaction has read or written, when it ends: a trace that `thorp plan replay` can play
+    /// against other sizes of caches and other neighbours. The file is made, or gone on with if it is a trace; several members
+    /// may write to one. [`Stats::not_recorded`](crate::Stats::not_recorded) tells what could not be written.
+    pub fn record_trace(mut self, file: impl Into<PathBuf>) -> Self {
+        self.record_trace = Some(file.into());
         self
     }
 

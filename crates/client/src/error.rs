@@ -259,6 +259,13 @@ pub enum JoinError {
     },
     /// No site or home answered in time; what went wrong at the last try.
     Unreachable(String),
+    /// The trace that is to be recorded cannot be written.
+    Trace {
+        /// Where.
+        file: std::path::PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// A limit of the configuration that cannot be right.
     Limit(String),
     /// The system refused a thread or a timer.
@@ -276,6 +283,11 @@ impl fmt::Display for JoinError {
                  machine (SiteOfMembers::listen)"
             ),
             JoinError::Unreachable(words) => write!(f, "no site or home answered: {words}"),
+            JoinError::Trace { file, error } => write!(
+                f,
+                "no trace can be recorded in {}: {error}; name another file",
+                file.display()
+            ),
             JoinError::System(error) => write!(f, "the system refused to start a member: {error}"),
         }
     }
@@ -285,7 +297,7 @@ impl std::error::Error for JoinError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             JoinError::Identity(error) => Some(error),
-            JoinError::System(error) => Some(error),
+            JoinError::System(error) | JoinError::Trace { error, .. } => Some(error),
             JoinError::Listen { error, .. } => Some(error),
             JoinError::Address(_) | JoinError::Limit(_) | JoinError::Unreachable(_) => None,
         }

@@ -45,6 +45,7 @@ mod retry;
 mod room;
 mod segment;
 mod stats;
+mod trace;
 mod transact;
 mod transaction;
 mod typed;

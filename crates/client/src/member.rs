@@ -2,6 +2,7 @@
 
 use crate::link::{Late, Link, Running, block_on};
 use crate::name::{SegmentName, Spot};
+use crate::trace::Recorder;
 use crate::{
     CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, OutOfReach, Outcome, Reference,
     Result, Segment, SegmentEntry, Session, Stats, Transaction,
@@ -258,6 +259,7 @@ impl Member {
         stats.misses = totals.misses;
         (stats.old_images, stats.behind) = (totals.old_images, totals.behind);
         stats.doomed = totals.doomed;
+        stats.not_recorded = link.recorder.as_ref().map_or(0, Recorder::lost);
         stats.cached_pages = link.cache.pages() as u64;
         stats.cached_bytes = link.cache.bytes() as u64;
         let ahead = link.ahead.fate();

@@ -48,6 +48,8 @@ pub struct Stats {
     pub aborts: u64,
     /// Commits whose answer did not come in time.
     pub unknown_outcomes: u64,
+    /// Uses of pages that are missing in the trace ([`JoinConfig::record_trace`](crate::JoinConfig::record_trace)), because it could not be written; what was on its way when that was found is not counted.
+    pub not_recorded: u64,
     /// Pages in the cache now.
     pub cached_pages: u64,
     /// Bytes of them.
@@ -99,6 +101,7 @@ impl Stats {
             unknown_outcomes: self
                 .unknown_outcomes
                 .saturating_sub(earlier.unknown_outcomes),
+            not_recorded: self.not_recorded.saturating_sub(earlier.not_recorded),
             cached_pages: self.cached_pages,
             cached_bytes: self.cached_bytes,
             waits: self.waits.since(&earlier.waits),

@@ -26,6 +26,7 @@ pub(crate) use waits::{Kind, Late, Source, Told};
 use crate::limits::IDLE_READ_SETS_MAX;
 use crate::room::Grounds;
 use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
+use crate::trace::Recorder;
 use crate::{Error, Result};
 use ahead::Ahead;
 use homes::Homes;
@@ -54,6 +55,7 @@ pub(crate) struct Link {
     pub(crate) counters: Counters,
     pub(crate) grounds: Grounds,
     pub(crate) ahead: Ahead,
+    pub(crate) recorder: Option<Recorder>,
     /// Of commits that are shown before they are answered.
     places: early::Places,
     /// Counts publications that changed something.
@@ -95,6 +97,7 @@ impl Link {
             grounds: Grounds::default(),
             // What is fetched ahead must not push out what is read.
             ahead: Ahead::new(ahead_pages_max.min(cache_bytes / PAGE_BYTES / 8)),
+            recorder: None,
             places: early::Places::default(),
             changes: watch::Sender::new(0),
             is_evicting: AtomicBool::new(false),

@@ -1,12 +1,25 @@
 //! What a member is told when it joins, understood.
 
 use crate::among::{Carrier, Edges};
+use crate::trace::Recorder;
 use crate::{JoinConfig, JoinError};
 use std::path::Path;
 use std::time::Duration;
 use thorp_core::alive::{AliveLimits, Wrong};
 use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
 use thorp_net::{ADDRESSES_MAX, Address, Identity, Limits, LinkDelay};
+
+/// Who writes down what is used, if anybody asked for it.
+pub(super) fn recorder(config: &JoinConfig) -> Result<Option<Recorder>, JoinError> {
+    let Some(path) = &config.record_trace else {
+        return Ok(None);
+    };
+    let recorder = Recorder::open(path, &config.name);
+    recorder.map(Some).map_err(|error| JoinError::Trace {
+        file: path.clone(),
+        error,
+    })
+}
 
 pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
     if let Some(identity) = &config.ready_identity {

@@ -1,7 +1,7 @@
 //! A running member: the loop that drives its state machine.
 
 use super::life::Stopped;
-use super::plan::{edges, identity, parents};
+use super::plan::{edges, identity, parents, recorder};
 use super::tap::Tap;
 use super::{Life, Link, PAUSE};
 use crate::among::Carrier;
@@ -47,7 +47,10 @@ impl Running {
         driver_config.parents = parents(config, carrier.as_ref())?;
         driver_config.net_limits = edges.limits;
         let (driver, handle) = Driver::new(driver_config);
-        let link = Arc::new(Link::new(config.cache_bytes, config.fetch_ahead));
+        let link = Arc::new(Link {
+            recorder: recorder(config)?,
+            ..Link::new(config.cache_bytes, config.fetch_ahead)
+        });
         // Set once, here.
         let _ = link.handle.set(handle);
         let mut member = MemberConfig::new(node, config.name.clone());

@@ -18,9 +18,10 @@ pub(crate) use typed::{decode, encode};
 
 use crate::link::{Ending, Link};
 use crate::member::Member;
+use crate::trace::{Recorder, Use};
 use crate::{Error, ErrorKind, Reference, Result, Session};
 use homes::Homes;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -136,6 +137,9 @@ impl Transaction {
             return;
         }
         self.ending = Some(ending);
+        if let Some(recorder) = &self.link.recorder {
+            self.record(recorder);
+        }
         match ending {
             // What may have happened keeps its slots.
             Ending::Committed | Ending::Free | Ending::Unknown | Ending::Early => {
@@ -148,6 +152,21 @@ impl Transaction {
         self.tell_what_was_read();
         self.reads.finish(&self.link.cache);
         self.link.counters.ended(ending);
+    }
+
+    /// Writes down the pages that it used: those of each home in the order in which it first read them, then what it wrote.
+    fn record(&self, recorder: &Recorder) {
+        let (reads, writes) = (&self.reads, &self.writes);
+        let read = reads.homes().flat_map(|home| {
+            let pages = reads.pages_read(home);
+            pages.map(move |page| (Place { home, page }, Use::Read))
+        });
+        let written = self.homes.all().iter().flat_map(|&home| {
+            let pages: BTreeSet<_> = writes.pages(home).collect();
+            let pages = pages.into_iter();
+            pages.map(move |page| (Place { home, page }, Use::Written))
+        });
+        recorder.record(read.chain(written));
     }
 
     /// What was fetched ahead has been of use, or will not have been.

@@ -19,7 +19,7 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Question {
     /// What does a site save its members at this distance, and from how many members on?
-    Site(site::Options),
+    Site(Box<site::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }

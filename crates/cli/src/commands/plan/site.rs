@@ -27,7 +27,7 @@ const HELP: &str = "\
 Examples:
   thorp plan site --members 5 --round-trip-ms 40
   thorp plan site --members 12 --round-trip-ms 15 --pages 20000 --html plan.html
-  thorp plan site --from-metrics http://localhost:7471";
+  thorp plan site --from-metrics http://localhost:7431";
 
 #[derive(Args, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -271,14 +271,14 @@ impl Question {
         Ok(format!(
             "{verdict}: with a site {round_trip_ms} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, readers would {} of a transaction while a member at their site changes what they read, and {} while somebody elsewhere does.",
             words(saved),
-            self.from_where()?,
+            self.where_it_pays()?,
             words(here),
             words(elsewhere),
         ))
     }
 
     /// From which distance and from how many members on.
-    fn from_where(&self) -> Result<String, Invalid> {
+    fn where_it_pays(&self) -> Result<String, Invalid> {
         let distance = match self.site.cold_break_even(&self.cold)? {
             BreakEven::Always => "It pays at any distance".to_owned(),
             BreakEven::Never => return Ok("With so few it pays at no distance.".to_owned()),
