@@ -2,7 +2,6 @@
 
 use super::copies::{Copies, Copy};
 use super::{Place, Policy, Times, Traffic, Village};
-use crate::evict::Evictor;
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
@@ -14,7 +13,7 @@ use std::collections::BTreeSet;
 /// under a policy that balances loads a server would never lose any. What that may cost is one epoch's worth of empty frames.
 pub(super) struct Aged<C> {
     state: State,
-    home: Box<dyn Evictor>,
+    home: usize,
     random: Rng,
     traffic: Traffic,
     chooser: C,
@@ -103,13 +102,13 @@ impl<C: Chooser> Aged<C> {
             room,
             pages: BTreeSet::new(),
         };
-        let nodes = village.pages_by_node().into_iter().map(node).collect();
+        let nodes = village.pages_with_home().into_iter().map(node).collect();
         Aged {
             state: State {
                 nodes,
                 copies: Copies::new(village.footprint),
             },
-            home: village.home(),
+            home: village.nodes(),
             random: Rng::with_seed(village.seed),
             traffic: village.traffic(),
             chooser,
@@ -139,19 +138,30 @@ impl<C: Chooser> Aged<C> {
         let copies = self.state.copies.of(page).iter();
         let global = copies.copied().find(|copy| copy.mark == GLOBAL);
         if let Some(Copy { node, .. }) = global {
-            let node = usize::from(node);
-            self.state.remove(page, node);
-            self.traffic.loads[node] += 1;
-            return Place::Remote(node);
+            self.state.remove(page, node.into());
+            return self.sent_by(node.into());
         }
-        if let Some(node) = self.state.copies.any_holder(page, &mut self.random) {
-            self.traffic.loads[node] += 1;
-            return Place::Remote(node);
+        match self.state.copies.any_holder(page, &mut self.random) {
+            Some(node) => self.sent_by(node),
+            None => {
+                self.traffic.home_asked += 1;
+                Place::Disk
+            }
         }
-        self.traffic.home_asked += 1;
-        match self.home.request(page) {
+    }
+
+    fn sent_by(&mut self, node: usize) -> Place {
+        self.count(node);
+        match node == self.home {
             true => Place::Home,
-            false => Place::Disk,
+            false => Place::Remote(node),
+        }
+    }
+
+    fn count(&mut self, node: usize) {
+        match self.traffic.loads.get_mut(node) {
+            Some(load) => *load += 1,
+            None => self.traffic.home_asked += 1,
         }
     }
 
@@ -186,7 +196,7 @@ impl<C: Chooser> Aged<C> {
         }
         self.state.add(page, copy);
         self.traffic.forwarded += 1;
-        self.traffic.loads[node] += 1;
+        self.count(node);
     }
 }
 
@@ -195,8 +205,8 @@ impl<C: Chooser> Policy for Aged<C> {
         self.now += 1;
         let forwarded = self.traffic.forwarded;
         let place = self.answer(client, page, self.now);
-        let asked =
-            self.traffic.forwarded - forwarded + u64::from(matches!(place, Place::Remote(_)));
+        let asked = self.traffic.forwarded - forwarded
+            + u64::from(matches!(place, Place::Remote(_) | Place::Home));
         self.clock
             .advance(client, self.times.think_ms + self.times.of(place));
         let (clock, loads) = (&self.clock, &*self.traffic.loads);

@@ -1,7 +1,7 @@
-use super::Village;
 use super::aged::{Chooser, State, Told};
 use super::gms::{Epochs, drawn};
 use super::weights::frequencies;
+use super::{Server, Village};
 use crate::{Invalid, fraction};
 use fastrand::Rng;
 
@@ -43,12 +43,17 @@ struct Client {
 impl Balanced {
     pub(super) fn new(village: &Village, epochs: Epochs, balance: f64) -> Result<Self, Invalid> {
         fraction("balance", balance)?;
-        let servers = village.servers.iter();
+        let home = Server {
+            pages: village.home_pages,
+            busy_most: 1.0,
+        };
+        let servers = village.servers.iter().chain([&home]);
         let pages: usize = servers.clone().map(|server| server.pages).sum();
         let share = servers
             .clone()
-            .map(|server| server.pages as f64 / pages as f64);
+            .map(|server| server.pages as f64 / pages.max(1) as f64);
         let clients = village.clients;
+        let nodes = village.nodes() + 1;
         Ok(Balanced {
             epochs,
             balance,
@@ -58,7 +63,7 @@ impl Balanced {
                 .collect(),
             service_ms: village.times.service_ms,
             clients: vec![Client::default(); clients],
-            busy: vec![0.0; village.nodes()],
+            busy: vec![0.0; nodes],
             loads_before: vec![0; village.nodes()],
             seen_ms: 0.0,
             random: Rng::with_seed(!village.seed),
@@ -109,9 +114,12 @@ impl Balanced {
             .iter()
             .zip(&self.loads_before)
             .map(|(now, before)| (now - before) as f64);
-        self.busy = done
-            .map(|done| done * self.service_ms / passed_ms)
-            .collect();
+        // The home comes last and is not among those whose loads are told: it is taken to have time.
+        let busy = done.map(|done| done * self.service_ms / passed_ms);
+        self.busy
+            .iter_mut()
+            .zip(busy)
+            .for_each(|(before, now)| *before = now);
         self.seen_ms = now_ms;
         self.loads_before.copy_from_slice(loads);
     }

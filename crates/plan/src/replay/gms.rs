@@ -31,14 +31,14 @@ impl Epochs {
     ) -> Result<Self, Invalid> {
         positive("epoch_ms", length_ms)?;
         positive("oldest", oldest_part)?;
-        let pages: usize = village.pages_by_node().iter().sum();
+        let pages: usize = village.pages_with_home().iter().sum();
         Ok(Epochs {
             length_ms,
             oldest_pages: ((pages as f64 * oldest_part.min(1.0)) as usize).max(1),
             begun_ms: 0.0,
             replaced: 0,
             is_over: true,
-            weights: vec![0.0; village.nodes()],
+            weights: vec![0.0; village.nodes() + 1],
             oldest_until: 0,
         })
     }

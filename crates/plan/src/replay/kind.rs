@@ -5,6 +5,7 @@ use super::alone::Alone;
 use super::balanced::Balanced;
 use super::central::Central;
 use super::direct::Direct;
+use super::global_lru::GlobalLru;
 use super::gms::{Epochs, Gms};
 use super::greedy::Greedy;
 use super::hashed::Hashed;
@@ -37,7 +38,9 @@ pub enum Kind {
     Gms,
     /// The load-balanced family.
     Balanced,
-    /// Global LRU.
+    /// Global LRU, with ages that are always known.
+    GlobalLru,
+    /// One LRU that holds nothing twice: cannot be had.
     Ideal,
 }
 
@@ -71,7 +74,7 @@ impl Default for Knobs {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Alone,
         Kind::Direct,
         Kind::Greedy,
@@ -81,6 +84,7 @@ impl Kind {
         Kind::Weighted,
         Kind::Gms,
         Kind::Balanced,
+        Kind::GlobalLru,
         Kind::Ideal,
     ];
 
@@ -107,7 +111,8 @@ impl Kind {
                 let balanced = Balanced::new(village, epochs()?, knobs.balance)?;
                 Box::new(Aged::new(village, balanced))
             }
-            Kind::Ideal => Box::new(Aged::new(village, Ideal)),
+            Kind::GlobalLru => Box::new(Aged::new(village, GlobalLru)),
+            Kind::Ideal => Box::new(Ideal::new(village)),
         })
     }
 
@@ -122,6 +127,7 @@ impl Kind {
             Kind::Weighted => "weighted",
             Kind::Gms => "gms",
             Kind::Balanced => "balanced",
+            Kind::GlobalLru => "global-lru",
             Kind::Ideal => "ideal",
         }
     }
@@ -138,7 +144,8 @@ impl Kind {
             Kind::Weighted => "weighted LRU",
             Kind::Gms => "GMS",
             Kind::Balanced => "load-balanced GMS",
-            Kind::Ideal => "global LRU (ideal)",
+            Kind::GlobalLru => "global LRU",
+            Kind::Ideal => "ideal: one LRU, nothing twice",
         }
     }
 }

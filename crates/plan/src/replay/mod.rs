@@ -17,7 +17,10 @@
 //! | [`Kind::Weighted`] | all; copies that are dear to lose, for how long they were not used, are kept | 2.1.2 |
 //! | [`Kind::Gms`] | all; pages go to where the oldest ones are, as was last told | 2.1.3 |
 //! | [`Kind::Balanced`] | as GMS, but with an eye to the servers' load | 3.6 |
-//! | [`Kind::Ideal`] | all, as one LRU that always knows where the oldest page is | |
+//! | [`Kind::GlobalLru`] | as GMS, but it is always known where the oldest page is | |
+//! | [`Kind::Ideal`] | all, as one LRU that holds nothing twice, and beside it the clients' own: cannot be had | |
+//!
+//! Where policies rank pages by age (weighted LRU, GMS and what is like it), the home's memory is one more memory for all.
 
 mod aged;
 mod alone;
@@ -26,6 +29,7 @@ mod central;
 mod copies;
 mod deviation;
 mod direct;
+mod global_lru;
 mod gms;
 mod greedy;
 mod hashed;
@@ -61,8 +65,8 @@ pub struct Village {
     pub home_pages: usize,
     /// Pages are numbered below this.
     pub footprint: usize,
-    /// Which page has to go from a client's memory, under policies that leave that to the client. Weighted LRU, GMS, the
-    /// balanced family and the ideal rank pages by age.
+    /// Which page has to go from a client's memory, under policies that leave that to the client. Weighted LRU, GMS and
+    /// what is like it rank pages by age.
     pub local: evict::Kind,
     /// How long things take.
     pub times: Times,
@@ -141,7 +145,7 @@ pub trait Policy {
 pub struct Traffic {
     /// Pages that were sent to somebody when they had to go.
     pub forwarded: u64,
-    /// For each client and server, the pages that it sent to others and took from them.
+    /// For each client and server, the pages that it sent to others because they asked, and took from others that had no room.
     pub loads: Vec<u64>,
     /// Requests that came to the home, be it to be answered or to be sent on.
     pub home_asked: u64,
@@ -179,6 +183,13 @@ impl Village {
         clients
             .chain(self.servers.iter().map(|server| server.pages))
             .collect()
+    }
+
+    /// The same, with the home behind them.
+    fn pages_with_home(&self) -> Vec<usize> {
+        let mut pages = self.pages_by_node();
+        pages.push(self.home_pages);
+        pages
     }
 
     /// The home's memory.

@@ -1,6 +1,5 @@
 use super::copies::{Copies, Copy};
 use super::{Place, Policy, Times, Traffic, Village};
-use crate::evict::Evictor;
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use std::collections::BTreeSet;
 pub(super) struct Weighted {
     times: Times,
     nodes: Vec<Node>,
-    home: Box<dyn Evictor>,
+    home: usize,
     copies: Copies,
     now: u32,
     random: Rng,
@@ -39,8 +38,8 @@ impl Weighted {
         };
         Weighted {
             times: village.times,
-            nodes: village.pages_by_node().into_iter().map(node).collect(),
-            home: village.home(),
+            nodes: village.pages_with_home().into_iter().map(node).collect(),
+            home: village.nodes(),
             copies: Copies::new(village.footprint),
             now: 0,
             random: Rng::with_seed(village.seed),
@@ -49,14 +48,26 @@ impl Weighted {
     }
 
     fn fetch(&mut self, page: u32) -> Place {
-        if let Some(holder) = self.copies.any_holder(page, &mut self.random) {
-            self.traffic.loads[holder] += 1;
-            return Place::Remote(holder);
+        match self.copies.any_holder(page, &mut self.random) {
+            Some(node) => {
+                self.count(node);
+                if node == self.home {
+                    Place::Home
+                } else {
+                    Place::Remote(node)
+                }
+            }
+            None => {
+                self.traffic.home_asked += 1;
+                Place::Disk
+            }
         }
-        self.traffic.home_asked += 1;
-        match self.home.request(page) {
-            true => Place::Home,
-            false => Place::Disk,
+    }
+
+    fn count(&mut self, node: usize) {
+        match self.traffic.loads.get_mut(node) {
+            Some(load) => *load += 1,
+            None => self.traffic.home_asked += 1,
         }
     }
 
@@ -72,7 +83,8 @@ impl Weighted {
         if !is_last {
             return;
         }
-        let others = (0..self.nodes.len()).filter(|&other| other != node);
+        let others =
+            (0..self.nodes.len()).filter(|&other| other != node && self.nodes[other].room > 0);
         let values = others.map(|other| (self.least_value(other), other));
         let Some((value, best)) = values.min_by(|a, b| a.0.total_cmp(&b.0)) else {
             return;
@@ -97,7 +109,7 @@ impl Weighted {
             },
         );
         self.traffic.forwarded += 1;
-        self.traffic.loads[node] += 1;
+        self.count(node);
     }
 
     /// What would go from a node if it had to take in another page, by value.
