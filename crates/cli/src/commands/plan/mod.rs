@@ -3,6 +3,7 @@
 mod given;
 mod measured;
 mod paper;
+mod replay;
 mod shown;
 mod site;
 
@@ -20,6 +21,8 @@ pub(crate) struct Options {
 enum Question {
     /// What does a site save its members at this distance, and from how many members on?
     Site(Box<site::Options>),
+    /// What would members answer for each other, by a trace of what was asked for?
+    Replay(Box<replay::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -28,6 +31,7 @@ enum Question {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.question {
         Question::Site(options) => site::run(options),
+        Question::Replay(options) => replay::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }
