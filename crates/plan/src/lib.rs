@@ -6,10 +6,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod evict;
 mod invalid;
 pub mod memory;
+pub mod replay;
 pub mod report;
 pub mod site;
+pub mod trace;
 pub mod web;
 
 pub use invalid::{Invalid, at_least, fraction, positive};

@@ -4,6 +4,7 @@ mod given;
 mod measured;
 mod memory;
 mod paper;
+mod replay;
 mod shown;
 mod site;
 mod web;
@@ -26,6 +27,8 @@ enum Question {
     Web(Box<web::Options>),
     /// How many memory servers do how many machines need, and when is a disk as quick?
     Memory(Box<memory::Options>),
+    /// What would members answer for each other, by a trace of what was asked for?
+    Replay(Box<replay::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -36,6 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Question::Site(options) => site::run(options),
         Question::Web(options) => web::run(options),
         Question::Memory(options) => memory::run(options),
+        Question::Replay(options) => replay::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }
