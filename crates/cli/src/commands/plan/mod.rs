@@ -2,10 +2,12 @@
 
 mod given;
 mod measured;
+mod memory;
 mod paper;
 mod replay;
 mod shown;
 mod site;
+mod web;
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
@@ -21,6 +23,10 @@ pub(crate) struct Options {
 enum Question {
     /// What does a site save its members at this distance, and from how many members on?
     Site(Box<site::Options>),
+    /// Do web caches gain if they cooperate, how, and at which distance?
+    Web(Box<web::Options>),
+    /// How many memory servers do how many machines need, and when is a disk as quick?
+    Memory(Box<memory::Options>),
     /// What would members answer for each other, by a trace of what was asked for?
     Replay(Box<replay::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
@@ -31,6 +37,8 @@ enum Question {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.question {
         Question::Site(options) => site::run(options),
+        Question::Web(options) => web::run(options),
+        Question::Memory(options) => memory::run(options),
         Question::Replay(options) => replay::run(options),
         Question::Paper(options) => paper::run(options),
     }

@@ -53,4 +53,11 @@ const CHARTS: &str = "charts/planning";
 
 type Part = (&'static str, fn() -> Vec<Section>);
 
-const PARTS: [Part; 1] = [("sites (BuddyCache, section 6)", thorp_plan::site::paper)];
+const PARTS: &[Part] = &[
+    ("sites (BuddyCache, section 6)", thorp_plan::site::paper),
+    ("web caches (thesis, chapter 5)", thorp_plan::web::paper),
+    (
+        "memory servers (thesis, chapter 3)",
+        thorp_plan::memory::paper,
+    ),
+];
