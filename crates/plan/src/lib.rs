@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod invalid;
+pub mod prefetch;
 pub mod report;
 pub mod site;
 
