@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Active nodes with local memory, memory servers with global memory and disks, and what each step takes.
 ///
 /// Times are whole microseconds, so that every run is exact and the same everywhere.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Hierarchy {
     /// Pages in the local memory of each active node.
     pub local_pages: u32,
@@ -104,7 +104,7 @@ mod tests {
         let right = Hierarchy::of_thesis(4);
         assert_eq!(right.check(), Ok(()));
         let wrong = |parameter: &str, change: &dyn Fn(&mut Hierarchy)| {
-            let mut changed = right.clone();
+            let mut changed = right;
             change(&mut changed);
             let refused = changed.check().expect_err(parameter);
             assert_eq!(refused.parameter(), parameter);

@@ -23,6 +23,7 @@ mod limit;
 mod missing;
 mod optimum;
 mod outcome;
+mod paper;
 mod patterns;
 mod policy;
 mod process;
@@ -38,6 +39,7 @@ pub use job::{Job, dense};
 pub use limit::limit_us;
 pub use optimum::optimum_us;
 pub use outcome::{Fetches, Outcome};
+pub use paper::paper;
 pub use patterns::{Pattern, Phases, Shape};
 pub use policy::{Policy, Rule};
 

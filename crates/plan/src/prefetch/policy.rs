@@ -17,6 +17,9 @@ pub struct Policy {
     pub from_global: bool,
     /// Whether pages are prefetched from the disks of memory servers into global memory, aggressively.
     pub into_global: bool,
+    /// Whether forestall looks past pages that are on their way into global memory, to those that the node's own disk could read.
+    /// By the text it waits for the first page that misses, wherever that is.
+    pub looks_past: bool,
 }
 
 /// When a missing page is prefetched into local memory. Each asks for a page there whose next reference is later (*do no harm*).
@@ -41,6 +44,7 @@ impl Policy {
         local: Rule::Never,
         from_global: false,
         into_global: false,
+        looks_past: false,
     };
 
     /// Demand fetching, longest forward distance in both memories: what Belady's MIN is to one memory, GLFD is to two.
@@ -86,6 +90,13 @@ impl Policy {
         ..Policy::FORESTALL
     };
 
+    /// The hybrid that does not wait for pages on their way into global memory before it uses the node's own disk.
+    pub const HYBRID_PAST: Policy = Policy {
+        name: "hybrid, looking past",
+        looks_past: true,
+        ..Policy::HYBRID
+    };
+
     /// Forestall from disk only; pages in global memory wait until they are demanded (figure 4.4, second curve from below).
     pub const FORESTALL_DISK: Policy = Policy {
         name: "forestall, disk only",
@@ -101,7 +112,7 @@ impl Policy {
     };
 
     /// Those that are compared, the simple ones first.
-    pub const ALL: [Policy; 7] = [
+    pub const ALL: [Policy; 8] = [
         Policy::DEMAND_LRU,
         Policy::DEMAND_MIN,
         Policy::FIXED_HORIZON,
@@ -109,14 +120,16 @@ impl Policy {
         Policy::FORESTALL,
         Policy::AGGRESSIVE_TWICE,
         Policy::HYBRID,
+        Policy::HYBRID_PAST,
     ];
 
-    /// Those of figure 4.4, from its lowest curve to its highest.
-    pub const OF_FIGURE_4_4: [Policy; 5] = [
+    /// Those of figure 4.4, from its lowest curve to its highest, which is one of the last two.
+    pub const OF_FIGURE_4_4: [Policy; 6] = [
         Policy::DEMAND_LRU,
         Policy::FORESTALL_DISK,
         Policy::FORESTALL,
         Policy::HYBRID_DISK,
         Policy::HYBRID,
+        Policy::HYBRID_PAST,
     ];
 }

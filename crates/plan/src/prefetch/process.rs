@@ -25,8 +25,7 @@ pub(super) struct Process<'a> {
     /// Next references of pages that are on disk.
     on_disk: BTreeSet<u32>,
     missing: Option<Missing>,
-    /// What fetching takes as far as it is foreseen: from global memory, from disk.
-    foreseen_us: (u64, u64),
+    foreseen: Foreseen,
     /// What comes from global memory.
     pub(super) link: Option<Flight>,
     /// What comes from the node's own disk.
@@ -94,16 +93,12 @@ impl<'a> Process<'a> {
         let hints = Hints::of(job.pages, job.page_count(), &hinting);
         let page = (0..job.page_count() as u32).map(|page| Page::on_disk(hints.first(page)));
         let page: Vec<Page> = page.collect();
-        let from_global_us = match policy.from_global {
-            true => hierarchy.global_fetch_us,
-            false => 0,
-        };
         let on_disk: BTreeSet<u32> = page.iter().filter_map(Page::told).collect();
-        let disk_us = hierarchy.disk_fetch_us;
+        let foreseen = Foreseen::new(hierarchy, policy);
         let missing = (policy.local == Rule::Forestall).then(|| {
             let first = on_disk
                 .iter()
-                .map(|&at| (at, disk_us, work_us[at as usize]));
+                .map(|&at| (at, foreseen.disk_us, work_us[at as usize]));
             Missing::new(job.pages.len(), first)
         });
         Process {
@@ -117,7 +112,7 @@ impl<'a> Process<'a> {
             global: Residents::default(),
             on_disk,
             missing,
-            foreseen_us: (from_global_us, disk_us),
+            foreseen,
             link: None,
             disk: None,
             outcome: Outcome {
@@ -363,19 +358,45 @@ impl<'a> Process<'a> {
             Place::Disk | Place::ToGlobal | Place::ToLocal => {}
         }
         if let Some(next) = page.told() {
-            let fetch_us = match page.place {
-                Place::Disk => self.foreseen_us.1,
-                // Also while it is on its way there, as soon as that is known (section 4.3.3).
-                Place::ToGlobal | Place::Global => self.foreseen_us.0,
-                Place::ToLocal | Place::Local => 0,
-            };
-            self.set_missing(next, fetch_us);
+            self.set_missing(next, self.foreseen.fetch_us(page.place));
         }
     }
 
     fn set_missing(&mut self, position: u32, fetch_us: u64) {
         if let Some(missing) = &mut self.missing {
             missing.set(position, fetch_us, self.work_us[position as usize]);
+        }
+    }
+}
+
+/// What fetching pages into local memory takes, by where they are, as far as that is prefetched; microseconds.
+#[derive(Clone, Copy)]
+struct Foreseen {
+    disk_us: u64,
+    to_global_us: u64,
+    global_us: u64,
+}
+
+impl Foreseen {
+    fn new(hierarchy: &Hierarchy, policy: &Policy) -> Self {
+        let only_if = |is_foreseen: bool| match is_foreseen {
+            true => hierarchy.global_fetch_us,
+            false => 0,
+        };
+        Foreseen {
+            disk_us: hierarchy.disk_fetch_us,
+            // As if it were there already, as soon as it is on its way there (section 4.3.3).
+            to_global_us: only_if(policy.from_global && !policy.looks_past),
+            global_us: only_if(policy.from_global),
+        }
+    }
+
+    fn fetch_us(&self, place: Place) -> u64 {
+        match place {
+            Place::Disk => self.disk_us,
+            Place::ToGlobal => self.to_global_us,
+            Place::Global => self.global_us,
+            Place::ToLocal | Place::Local => 0,
         }
     }
 }
