@@ -1,8 +1,8 @@
 //! What the commands do.
 
 use crate::options::{
-    ColdOptions, CostsOptions, Ctl, HotOptions, IdleOptions, LossyOptions, Network, OceanOptions,
-    PaperOptions, PeerOptions, Ping, ScaleOptions, Up,
+    ChainOptions, ColdOptions, CostsOptions, Ctl, HotOptions, IdleOptions, LossyOptions, Network,
+    OceanOptions, PaperOptions, PeerOptions, Ping, ScaleOptions, Up,
 };
 use lab::Outcome;
 use lab::experiment;
@@ -90,6 +90,12 @@ pub(crate) fn lossy(options: &LossyOptions) -> Outcome<ExitCode> {
 pub(crate) fn idle(options: &IdleOptions) -> Outcome<ExitCode> {
     let stop = Stop::on_signals()?;
     let table = experiment::idle(&options.idle(), &stop, &mut show)?;
+    told(&table, &stop)
+}
+
+pub(crate) fn chain(options: &ChainOptions) -> Outcome<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let table = experiment::chain(&options.chain(), &stop, &mut show)?;
     told(&table, &stop)
 }
 

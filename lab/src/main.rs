@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Peer(options) => commands::peer(&options),
         Command::Lossy(options) => commands::lossy(&options),
         Command::Idle(options) => commands::idle(&options),
+        Command::Chain(options) => commands::chain(&options),
         Command::Scale(options) => commands::scale(&options),
         Command::Paper(options) => commands::paper(&options),
         Command::Ocean(options) => commands::ocean(&options),

@@ -93,6 +93,8 @@ bugs! {
     RefusedToldFirst,
     /// Rule 14: what is not answered stays, though what it rests on was changed.
     TentativeStays,
+    /// Rules 5 and 14: who has read what was not answered stands anywhere, also below the stamp that it got.
+    EarlyStampNotKnown,
     /// Rule 14: what stands on a commit by way of others ends with that one's delivery.
     OnlyNamesSeen,
     /// Rule 14: what is not answered stays, though a page that it rests on was given up.

@@ -259,10 +259,13 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// What only its story catches, and only there it is looked for. `WordFromBehindPassed` needs a village that is hardly ever drawn: a site
 /// below a site has to turn to a third one, whose stream is slower, just as a member comes from behind both. `ColdPagesHoldTheLog` keeps the
 /// log as long as it may be, and no checker calls that wrong; nor what `OnlyNamesSeen` does, which hides what need not be hidden.
+/// `WrittenOverLastOnly` needs three transactions of two threads of one member, the first of which waits at its home for a page from the disk, while the
+/// second has given up a page and fetched it again, and the third has covered the one and changed the other; 8,000 seeds drew none.
 const STORIES_ONLY: &[Bug] = &[
     Bug::WordFromBehindPassed,
     Bug::ColdPagesHoldTheLog,
     Bug::OnlyNamesSeen,
+    Bug::WrittenOverLastOnly,
 ];
 
 fn catch_all(only: Option<Bug>, first: u64, seeds_max: u64, jobs: u64) -> ExitCode {

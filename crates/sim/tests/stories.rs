@@ -97,6 +97,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::WrittenOverNotNamed, "trap-23-chained-writer"),
     (Bug::WrittenOverTakenForRead, "written-over-is-not-read"),
     (Bug::OwnReadFrozen, "own-read-is-not-frozen"),
+    (Bug::EarlyStampNotKnown, "reader-of-what-is-not-answered"),
     (Bug::OnlyNamesSeen, "chain-on-one-object"),
     (Bug::WrittenOverLastOnly, "written-over-and-covered"),
     (Bug::OwnServedFrozen, "own-served-is-not-frozen"),

@@ -1,6 +1,7 @@
 //! Experiments: each is one command, shows how far it is, can be cut short, and keeps its raw samples.
 
 mod busy;
+mod chain;
 mod cold;
 mod cold_told;
 mod costs;
@@ -15,6 +16,7 @@ mod samples;
 mod scale;
 mod stage;
 
+pub use chain::{Chain, chain};
 pub use cold::{Cold, cold};
 pub use costs::{Costs, costs};
 pub use hot::{Hot, hot};

@@ -1,6 +1,6 @@
 //! Everything that is told of wide-area links, in a row.
 
-use super::{Common, Idle, Lossy, Paper, idle, lossy, paper};
+use super::{Chain, Common, Idle, Lossy, Paper, chain, idle, lossy, paper};
 use crate::Outcome;
 use crate::peer::{PEERS, PeerRun, against};
 use crate::quantity::Rate;
@@ -40,6 +40,19 @@ pub fn ocean(
             };
             take(peer.words(), against(&told, stop, show));
         }
+    }
+    if !stop.is_set() {
+        let told = Chain {
+            common: Common {
+                round_trips: [1, 10, 40, 80].map(Duration::from_millis).to_vec(),
+                ..common.clone()
+            },
+            transactions: (25, 1000),
+        };
+        take(
+            "Transactions that depend on each other",
+            chain(&told, stop, show),
+        );
     }
     if !stop.is_set() {
         let told = Lossy {

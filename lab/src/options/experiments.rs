@@ -1,7 +1,7 @@
 //! What experiments can be told on the command line.
 
 use clap::Args;
-use lab::experiment::{Cold, Common, Costs, Hot, Idle, Lossy, Paper, Part, Scale};
+use lab::experiment::{Chain, Cold, Common, Costs, Hot, Idle, Lossy, Paper, Part, Scale};
 use lab::peer::{self, Peer, PeerRun};
 use lab::quantity::{self, Rate};
 use lab::village::Programs;
@@ -225,6 +225,27 @@ impl IdleOptions {
             bytes: self.bytes.max(1),
             silence: self.silence,
             rate: self.rate,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct ChainOptions {
+    #[command(flatten)]
+    experiment: Experiment,
+    /// Transactions that wait for each other
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    waiting: u64,
+    /// Transactions that do not
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    early: u64,
+}
+
+impl ChainOptions {
+    pub(crate) fn chain(&self) -> Chain {
+        Chain {
+            common: self.experiment.common(),
+            transactions: (self.waiting.max(1), self.early.max(1)),
         }
     }
 }

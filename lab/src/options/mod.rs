@@ -5,8 +5,8 @@ use clap::{Args, Parser, Subcommand};
 mod experiments;
 
 pub(crate) use experiments::{
-    ColdOptions, CostsOptions, HotOptions, IdleOptions, LossyOptions, OceanOptions, PaperOptions,
-    PeerOptions, ScaleOptions,
+    ChainOptions, ColdOptions, CostsOptions, HotOptions, IdleOptions, LossyOptions, OceanOptions,
+    PaperOptions, PeerOptions, ScaleOptions,
 };
 
 use lab::Outcome;
@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Lossy(LossyOptions),
     /// A large object after a silence
     Idle(IdleOptions),
+    /// Transactions that depend on each other, each waited for, and not (rule 14)
+    Chain(ChainOptions),
     /// How the work and the memory of a home and its sites grow with members, sites and pages (needs no root)
     Scale(ScaleOptions),
     /// All of that in a row, but for the last

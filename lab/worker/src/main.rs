@@ -8,15 +8,18 @@
 //! objects COUNT BYTES  makes objects of this size in the segment, each on pages of its own
 //! fetches FIRST COUNT FLIGHT   reads as many of them, so many at a time, and tells how long each took
 //! commits COUNT        changes an object of its own as often, and tells how long each took
+//! chain COUNT waiting|early    adds one to a number in as many transactions, each waited for, or none before the last
 //! quit
 //! ```
 //!
 //! As `thorp-lab-worker answer` and `ask` it is no member at all ([`bare`]).
 
 mod bare;
+mod chain;
 mod pieces;
 mod work;
 
+use chain::Manner;
 use clap::Parser;
 use serde_json::json;
 use std::error::Error;
@@ -101,6 +104,8 @@ fn obey(options: &Options) -> Outcome<()> {
                 pieces::fetches(&store, first.parse()?, count.parse()?, flight.parse()?)
             }
             ["commits", count] => pieces::commits(&store, count.parse()?),
+            ["chain", count, "waiting"] => chain::chain(&store, count.parse()?, Manner::Waiting),
+            ["chain", count, "early"] => chain::chain(&store, count.parse()?, Manner::Early),
             _ => Err(format!("not a command: {line}").into()),
         };
         let answer = answer.unwrap_or_else(|error| json!({"error": error.to_string()}));
@@ -120,5 +125,5 @@ const ATTEMPTS_MAX: u32 = 100_000;
 
 const HELP: &str = "\
 Commands, one a line: `build tiny|small|medium`, `run T1|T2a|...|T9|Q1|...|Q8|S1|S2|W [START]`,
-`runs KIND COUNT`, `mix COUNT PERCENT SEED`, `objects COUNT BYTES`, `fetches FIRST COUNT FLIGHT`, `commits COUNT`, `quit`. Each is answered by a
+`runs KIND COUNT`, `mix COUNT PERCENT SEED`, `objects COUNT BYTES`, `fetches FIRST COUNT FLIGHT`, `commits COUNT`, `chain COUNT waiting|early`, `quit`. Each is answered by a
 line of JSON: what was counted, how long it took, for what it waited, where pages came from.";

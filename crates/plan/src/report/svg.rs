@@ -45,10 +45,7 @@ fn shown(chart: &Chart, series: &Series) -> Series {
 
 /// From the least to the greatest value, with some room; from 0 where steps add and nothing is below.
 fn range(axis: &Axis, values: impl Iterator<Item = f64>) -> Range<f64> {
-    let (least, most) = values.fold(
-        (f64::INFINITY, f64::NEG_INFINITY),
-        |(least, most), value| (least.min(value), most.max(value)),
-    );
+    let (least, most) = within(values);
     match (least <= most, axis.is_log) {
         (false, _) => 1.0..10.0,
         (true, true) if least < most => least..most,
@@ -115,11 +112,49 @@ where
     }
     drawing
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(emptiest_corner(chart, shown))
         .background_style(WHITE.mix(0.8))
         .border_style(RGBColor(200, 200, 200))
         .draw()?;
     Ok(())
+}
+
+/// Where a legend hides the fewest points.
+fn emptiest_corner(chart: &Chart, shown: &[Series]) -> SeriesLabelPosition {
+    let points = || shown.iter().flat_map(|s| &s.points);
+    let xs = || points().map(|point| place(&chart.x, point.0));
+    let ys = || points().map(|point| place(&chart.y, point.1));
+    let (x, y) = (within(xs()), within(ys()));
+    let is_near = |at: f64, (least, most): (f64, f64), end: bool| {
+        let part = (at - least) / (most - least).max(f64::MIN_POSITIVE);
+        if end { part > 0.6 } else { part < 0.4 }
+    };
+    let hidden = |right: bool, upper: bool| {
+        let near = |(at_x, at_y): &(f64, f64)| is_near(*at_x, x, right) && is_near(*at_y, y, upper);
+        xs().zip(ys()).filter(near).count()
+    };
+    let corners = [
+        (SeriesLabelPosition::UpperLeft, false, true),
+        (SeriesLabelPosition::LowerRight, true, false),
+        (SeriesLabelPosition::UpperRight, true, true),
+        (SeriesLabelPosition::LowerLeft, false, false),
+    ];
+    let emptiest = corners
+        .into_iter()
+        .min_by_key(|&(_, right, upper)| hidden(right, upper));
+    emptiest.map_or(SeriesLabelPosition::UpperLeft, |(corner, ..)| corner)
+}
+
+/// Where on its axis, in any unit.
+fn place(axis: &Axis, value: f64) -> f64 {
+    if axis.is_log { value.ln() } else { value }
+}
+
+fn within(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold(
+        (f64::INFINITY, f64::NEG_INFINITY),
+        |(least, most), value| (least.min(value), most.max(value)),
+    )
 }
 
 /// A number at an axis: short, with as many digits as it needs.

@@ -27,7 +27,7 @@ const HELP: &str = "\
 Examples:
   thorp plan site --members 5 --round-trip-ms 40
   thorp plan site --members 12 --round-trip-ms 15 --pages 20000 --html plan.html
-  thorp plan site --from-metrics http://localhost:7471";
+  thorp plan site --from-metrics http://localhost:7431";
 
 #[derive(Args, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
