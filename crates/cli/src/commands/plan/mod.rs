@@ -3,6 +3,7 @@
 mod given;
 mod measured;
 mod paper;
+mod prefetch;
 mod shown;
 mod site;
 
@@ -20,6 +21,8 @@ pub(crate) struct Options {
 enum Question {
     /// What does a site save its members at this distance, and from how many members on?
     Site(Box<site::Options>),
+    /// What does it save to fetch pages before they are needed, into the memory of servers and from there?
+    Prefetch(Box<prefetch::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -28,6 +31,7 @@ enum Question {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.question {
         Question::Site(options) => site::run(options),
+        Question::Prefetch(options) => prefetch::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }

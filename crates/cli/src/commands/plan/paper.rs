@@ -46,4 +46,10 @@ const CHARTS: &str = "charts/planning";
 
 type Part = (&'static str, fn() -> Vec<Section>);
 
-const PARTS: [Part; 1] = [("sites (BuddyCache, section 6)", thorp_plan::site::paper)];
+const PARTS: [Part; 2] = [
+    ("sites (BuddyCache, section 6)", thorp_plan::site::paper),
+    (
+        "prefetching (Voelker, chapter 4)",
+        thorp_plan::prefetch::paper,
+    ),
+];
