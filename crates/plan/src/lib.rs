@@ -6,9 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod evict;
 mod invalid;
 pub mod prefetch;
+pub mod replay;
 pub mod report;
 pub mod site;
+pub mod trace;
 
 pub use invalid::{Invalid, at_least, fraction, positive};

@@ -1,0 +1,58 @@
+use super::{Evictor, Order};
+
+/// First in, first out, with a second chance for what was used in the meantime.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    capacity: usize,
+    pages: Order,
+    is_used: Vec<bool>,
+}
+
+impl Clock {
+    /// A memory of so many pages, of those numbered below `footprint`.
+    pub fn new(capacity: usize, footprint: usize) -> Self {
+        Clock {
+            capacity,
+            pages: Order::new(footprint),
+            is_used: vec![false; footprint],
+        }
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        let mut page = self.pages.oldest()?;
+        while std::mem::take(&mut self.is_used[page as usize]) {
+            self.pages.renew(page);
+            page = self.pages.oldest()?;
+        }
+        self.pages.remove(page);
+        Some(page)
+    }
+}
+
+impl Evictor for Clock {
+    fn touch(&mut self, page: u32) -> bool {
+        let is_hit = self.pages.holds(page);
+        self.is_used[page as usize] = is_hit;
+        is_hit
+    }
+
+    fn admit(&mut self, page: u32) -> Option<u32> {
+        let is_full = self.pages.len() >= self.capacity;
+        let gone = if is_full { self.evict() } else { None };
+        self.is_used[page as usize] = false;
+        self.pages.push(page);
+        gone
+    }
+
+    fn remove(&mut self, page: u32) -> bool {
+        self.pages.remove(page)
+    }
+
+    fn holds(&self, page: u32) -> bool {
+        self.pages.holds(page)
+    }
+
+    fn len(&self) -> usize {
+        self.pages.len()
+    }
+}

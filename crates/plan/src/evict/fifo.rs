@@ -1,0 +1,47 @@
+use super::{Evictor, Order};
+
+/// First in, first out.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    capacity: usize,
+    pages: Order,
+}
+
+impl Fifo {
+    /// A memory of so many pages, of those numbered below `footprint`.
+    pub fn new(capacity: usize, footprint: usize) -> Self {
+        Fifo {
+            capacity,
+            pages: Order::new(footprint),
+        }
+    }
+}
+
+impl Evictor for Fifo {
+    fn touch(&mut self, page: u32) -> bool {
+        self.pages.holds(page)
+    }
+
+    fn admit(&mut self, page: u32) -> Option<u32> {
+        let is_full = self.pages.len() >= self.capacity;
+        let gone = if is_full {
+            self.pages.pop_oldest()
+        } else {
+            None
+        };
+        self.pages.push(page);
+        gone
+    }
+
+    fn remove(&mut self, page: u32) -> bool {
+        self.pages.remove(page)
+    }
+
+    fn holds(&self, page: u32) -> bool {
+        self.pages.holds(page)
+    }
+
+    fn len(&self) -> usize {
+        self.pages.len()
+    }
+}

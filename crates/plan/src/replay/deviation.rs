@@ -1,0 +1,145 @@
+//! What it costs to stray from LRU: thesis, section 3.4.3.
+
+use super::Times;
+use crate::evict::{Kind, LruAt, Order, hits};
+
+/// One client that pages to one server, which lets go of the page at a fixed place of the global LRU stack instead of the oldest
+/// (figure 3.6). Sizes are parts of the footprint.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Deviation {
+    /// The client's memory.
+    pub local: f64,
+    /// The server's.
+    pub global: f64,
+}
+
+/// As in the thesis.
+impl Default for Deviation {
+    fn default() -> Self {
+        Deviation {
+            local: 0.25,
+            global: 0.5,
+        }
+    }
+}
+
+impl Deviation {
+    /// How many requests need the disk if the page goes that is at this place of global memory: 0 is the oldest there, 1 the
+    /// youngest.
+    pub fn disk_faults(&self, pages: &[u32], footprint: usize, position: f64) -> u64 {
+        let global = part(self.global, footprint);
+        let capacity = part(self.local, footprint) + global;
+        let spared = part(position, global.saturating_sub(1));
+        let mut memory = LruAt::new(capacity.max(1), spared, footprint);
+        pages.len() as u64 - hits(&mut memory, pages)
+    }
+}
+
+/// A client with servers whose memory it has used for a third of its requests when another one joins them (figure 3.7). Sizes are
+/// parts of the footprint.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Newcomer {
+    /// The client's memory.
+    pub local: f64,
+    /// That of the two servers that are there from the beginning, together.
+    pub before: f64,
+    /// That of the one that joins.
+    pub joining: f64,
+}
+
+/// Where requests were answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Faults {
+    /// In the client's memory.
+    pub local: u64,
+    /// In a server's.
+    pub remote: u64,
+    /// On disk.
+    pub disk: u64,
+}
+
+impl Newcomer {
+    /// The first configuration of figure 3.7.
+    pub const THIRD: Newcomer = Newcomer {
+        local: 1.0 / 3.0,
+        before: 1.0 / 3.0,
+        joining: 1.0 / 3.0,
+    };
+    /// The second one.
+    pub const TWO_THIRDS: Newcomer = Newcomer {
+        local: 1.0 / 9.0,
+        before: 2.0 / 9.0,
+        joining: 2.0 / 3.0,
+    };
+
+    /// If all of the new memory is used at once: it is the globally oldest.
+    pub fn at_once(&self, pages: &[u32], footprint: usize) -> Faults {
+        self.replayed(pages, footprint, 0)
+    }
+
+    /// If every third page that has to go from the client goes to the new server, whatever the ages: a balanced load.
+    pub fn balanced(&self, pages: &[u32], footprint: usize) -> Faults {
+        self.replayed(pages, footprint, 3)
+    }
+
+    /// How much longer all requests take if the load is balanced, as a part: an upper bound, since the new server is never busy.
+    pub fn increase(&self, pages: &[u32], footprint: usize, times: &Times) -> f64 {
+        let [at_once, balanced] = [
+            self.at_once(pages, footprint),
+            self.balanced(pages, footprint),
+        ]
+        .map(|it| it.ms(times));
+        if at_once > 0.0 {
+            balanced / at_once - 1.0
+        } else {
+            0.0
+        }
+    }
+
+    /// One more frame of the new server is used each so many faults; 0 for all of them at once.
+    fn replayed(&self, pages: &[u32], footprint: usize, every: u64) -> Faults {
+        let before = part(self.before, footprint);
+        let full = before + part(self.joining, footprint);
+        let mut local = Kind::Lru.memory(part(self.local, footprint), footprint);
+        let mut global = Order::new(footprint);
+        let (mut faults, mut capacity, mut since) = (Faults::default(), before, 0);
+        for (at, &page) in pages.iter().enumerate() {
+            if local.touch(page) {
+                faults.local += 1;
+                continue;
+            }
+            let has_joined = at >= pages.len() / 3;
+            since += u64::from(has_joined);
+            if has_joined && every == 0 {
+                capacity = full;
+            } else if every > 0 && has_joined && since % every == 0 {
+                capacity = full.min(capacity + 1);
+            }
+            match global.remove(page) {
+                true => faults.remote += 1,
+                false => faults.disk += 1,
+            }
+            if let Some(gone) = local.admit(page) {
+                global.push(gone);
+            }
+            if global.len() > capacity {
+                global.pop_oldest();
+            }
+        }
+        faults
+    }
+}
+
+impl Faults {
+    fn ms(&self, times: &Times) -> f64 {
+        let requests = self.local + self.remote + self.disk;
+        requests as f64 * times.think_ms
+            + self.local as f64 * times.local_ms
+            + self.remote as f64 * times.remote_ms
+            + self.disk as f64 * times.disk_ms
+    }
+}
+
+fn part(of: f64, pages: usize) -> usize {
+    (of * pages as f64).round() as usize
+}

@@ -1,0 +1,118 @@
+//! What section 3.4.3 of the thesis shows, and what the policies make of the traces that we have.
+
+mod lru;
+mod policies;
+
+use crate::report::Section;
+use crate::trace::{Reading, Trace};
+use std::path::Path;
+
+/// Figures 3.5 to 3.7 and the policies, on the traces in `traces/` of a directory; without one, what is missing.
+pub fn paper(data: Option<&Path>) -> Vec<Section> {
+    match read(data, None) {
+        Ok(traces) => computed(&traces),
+        Err(why) => vec![Section {
+            heading: "Replayed traces (thesis, section 3.4.3)".into(),
+            words: vec![format!("Not computed: {why}.")],
+            ..Section::default()
+        }],
+    }
+}
+
+fn computed(traces: &[Named]) -> Vec<Section> {
+    let mut sections = vec![
+        lru::stack(traces),
+        lru::deviation(traces),
+        lru::newcomer(traces),
+    ];
+    sections.extend(policies::sections(traces));
+    sections
+}
+
+/// A trace under the name that figures use.
+struct Named {
+    name: &'static str,
+    trace: Trace,
+}
+
+fn read(data: Option<&Path>, requests_most: Option<usize>) -> Result<Vec<Named>, String> {
+    let data = data.ok_or("no directory with traces was named")?;
+    let reading = Reading {
+        requests_most,
+        ..Reading::default()
+    };
+    let read = |&(name, file): &(&'static str, &str)| {
+        let trace = reading.file(&data.join("traces").join(file));
+        trace
+            .map(|trace| Named { name, trace })
+            .map_err(|error| error.to_string())
+    };
+    TRACES.iter().map(read).collect()
+}
+
+const TRACES: [(&str, &str); 3] = [
+    ("cloudPhysics", "cloudPhysicsIO.oracleGeneral.bin"),
+    ("orm-busy", "orm-busy.trace.xz"),
+    ("multi3", "multi3.trace.gz"),
+];
+
+const ABOUT: &str = "The traces of the thesis (six programs of 1998, and six of Glass and Cao) are not to be had. These are others: cloudPhysics, the block accesses of a virtual machine (from libCacheSim's repository); orm-busy, an object-relational mapper (from cache2k); multi3, four programs at once (from LIRS, both by way of Caffeine). They are accesses of whole blocks and objects, below whatever buffers their programs had, and not loads and stores of a processor: what a program uses again within microseconds is not in them.";
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0 + 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn without_traces_it_says_so() {
+        for (data, why) in [
+            (None, "no directory"),
+            (Some(Path::new("/nowhere")), "/nowhere/traces/cloud"),
+        ] {
+            let sections = paper(data);
+            assert!(
+                sections.len() == 1 && sections[0].words[0].contains(why),
+                "{sections:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn tables_and_charts_are_full() {
+        let Some(data) = std::env::var_os("THORP_TEST_DATA") else {
+            let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+            assert!(!in_ci, "THORP_TEST_DATA is not set, and CI=true");
+            // Past `eprintln!`, which the test harness keeps to itself when a test passes.
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: no traces, since THORP_TEST_DATA is not set"
+            );
+            return;
+        };
+        // Whole traces would take a test without optimisation minutes.
+        let traces = read(Some(Path::new(&data)), Some(20_000)).expect("they are read");
+        let sections = computed(&traces);
+        assert_eq!(sections.len(), 7);
+        for section in &sections {
+            assert!(!section.tables.is_empty(), "{}", section.heading);
+            let cells = section
+                .tables
+                .iter()
+                .flat_map(|table| table.rows.iter().flatten());
+            assert!(
+                cells
+                    .clone()
+                    .all(|cell| !cell.is_empty() && !cell.contains("NaN") && !cell.contains("inf"))
+            );
+            let points = section
+                .charts
+                .iter()
+                .flat_map(|chart| chart.series.iter().flat_map(|curve| &curve.points));
+            assert!(points.clone().all(|(x, y)| x.is_finite() && y.is_finite()));
+        }
+    }
+}
