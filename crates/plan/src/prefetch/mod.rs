@@ -39,7 +39,7 @@ pub use job::{Job, dense};
 pub use limit::limit_us;
 pub use optimum::optimum_us;
 pub use outcome::{Fetches, Outcome};
-pub use paper::paper;
+pub use paper::{paper, paper_of_traces};
 pub use patterns::{Pattern, Phases, Shape};
 pub use policy::{Policy, Rule};
 

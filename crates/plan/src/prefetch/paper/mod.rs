@@ -7,9 +7,12 @@ mod nodes;
 mod patterns;
 mod runs;
 mod sharing;
+mod traces;
 
 use crate::Invalid;
 use crate::report::Section;
+
+pub use traces::paper_of_traces;
 
 /// What the thesis says of prefetching, what the simulation says, and with what.
 pub fn paper() -> Vec<Section> {

@@ -28,7 +28,7 @@ pub(super) fn section(runs: &mut Runs) -> Result<Section, Invalid> {
         let limit_us = runs.limit_us(stream, &hierarchy)?;
         for policy in Policy::ALL {
             let outcome = runs.run(stream, &hierarchy, &policy)?;
-            table.row(row(stream, &policy, &outcome, limit_us));
+            table.row(row(stream.name(), &policy, &outcome, limit_us));
         }
     }
     Ok(Section {
@@ -43,7 +43,7 @@ pub(super) fn section(runs: &mut Runs) -> Result<Section, Invalid> {
     })
 }
 
-fn row(stream: Stream, policy: &Policy, outcome: &Outcome, limit_us: u64) -> Vec<String> {
+pub(super) fn row(stream: &str, policy: &Policy, outcome: &Outcome, limit_us: u64) -> Vec<String> {
     let fetches = &outcome.fetches;
     let counts = [
         fetches.demand_disk,
@@ -54,7 +54,7 @@ fn row(stream: Stream, policy: &Policy, outcome: &Outcome, limit_us: u64) -> Vec
         outcome.useless,
     ];
     let mut row = vec![
-        stream.name().to_owned(),
+        stream.to_owned(),
         policy.name.to_owned(),
         seconds(outcome.stall_us),
         seconds(outcome.elapsed_us),
