@@ -120,6 +120,71 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
 }
 
 #[test]
+fn web_caches_are_answered_in_a_sentence() {
+    let said = run(&["plan", "web"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let start = "Yes: 10 caches that cooperate (hierarchical) save 26 % of the waiting";
+    assert!(said.out.starts_with(start), "{}", said.out);
+    for line in ["each on its own", "By population", "requests of a client"] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let far = run(&["plan", "web", "--scheme", "hashed", "--between-ms", "1500"]);
+    assert!(far.out.starts_with("No:"), "{}", far.out);
+    let large = run(&[
+        "plan",
+        "web",
+        "--clients",
+        "1e9",
+        "--documents",
+        "1e12",
+        "--tree",
+        "1:100,10:50,10:10",
+    ]);
+    assert!(large.out.contains("100 caches"), "{}", large.out);
+    let full = run(&["plan", "web", "--room-gb", "200", "--spacing", "pareto"]);
+    assert!(full.out.contains("Che's approximation"), "{}", full.out);
+}
+
+#[test]
+fn web_caches_that_cannot_be_are_refused() {
+    for (flags, what) in [
+        ("--clients 0", "--clients must be a number above 0"),
+        ("--caches 2.5", "--caches must be a whole number"),
+        ("--documents 0", "--documents must be a number not below 1"),
+        (
+            "--documents 10 --popular-documents 11",
+            "--popular-documents must not be more than all 10",
+        ),
+        ("--alpha=-1", "--alpha must be between 0 and 20"),
+        (
+            "--popular-change-days nan",
+            "--popular-change-days must be a time, or inf",
+        ),
+        (
+            "--spacing weibull",
+            "exponential, pareto, lognormal or regular",
+        ),
+        ("--spacing pareto --shape 1", "--shape must be between"),
+        ("--cacheable 60", "--cacheable must be between 0 and 1"),
+        ("--tree 1:50,x", "--tree is levels from the top"),
+        (
+            "--tree 1:50,10:10 --caches 8",
+            "--tree has 10 lowest caches, --caches is 8",
+        ),
+        ("--room-gb 5 --scheme hierarchical", "limited room"),
+        ("--scheme mesh", "hierarchical, hashed, directory or best"),
+        (
+            "--between-ms=-1",
+            "--between-ms must be a number not below 0",
+        ),
+    ] {
+        let mut call = vec!["plan", "web"];
+        call.extend(flags.split(' '));
+        assert_refused(&run(&call), what);
+    }
+}
+
+#[test]
 fn the_papers_are_computed_into_a_page_with_its_charts() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().display().to_string();

@@ -8,10 +8,12 @@
 
 pub mod evict;
 mod invalid;
+pub mod memory;
 pub mod prefetch;
 pub mod replay;
 pub mod report;
 pub mod site;
 pub mod trace;
+pub mod web;
 
 pub use invalid::{Invalid, at_least, fraction, positive};

@@ -82,6 +82,11 @@ impl Given {
         value
     }
 
+    /// Whether anybody tells it.
+    pub(super) fn is_told(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
     fn find(&self, key: &str) -> Option<(&Value, String)> {
         self.layers
             .iter()

@@ -2,10 +2,12 @@
 
 mod given;
 mod measured;
+mod memory;
 mod paper;
 mod prefetch;
 mod shown;
 mod site;
+mod web;
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
@@ -23,6 +25,10 @@ enum Question {
     Site(Box<site::Options>),
     /// What does it save to fetch pages before they are needed, into the memory of servers and from there?
     Prefetch(Box<prefetch::Options>),
+    /// Do web caches gain if they cooperate, how, and at which distance?
+    Web(Box<web::Options>),
+    /// How many memory servers do how many machines need, and when is a disk as quick?
+    Memory(Box<memory::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -32,6 +38,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.question {
         Question::Site(options) => site::run(options),
         Question::Prefetch(options) => prefetch::run(options),
+        Question::Web(options) => web::run(options),
+        Question::Memory(options) => memory::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }

@@ -46,10 +46,15 @@ const CHARTS: &str = "charts/planning";
 
 type Part = (&'static str, fn() -> Vec<Section>);
 
-const PARTS: [Part; 2] = [
+const PARTS: &[Part] = &[
     ("sites (BuddyCache, section 6)", thorp_plan::site::paper),
+    ("web caches (thesis, chapter 5)", thorp_plan::web::paper),
     (
-        "prefetching (Voelker, chapter 4)",
+        "memory servers (thesis, chapter 3)",
+        thorp_plan::memory::paper,
+    ),
+    (
+        "prefetching (thesis, chapter 4)",
         thorp_plan::prefetch::paper,
     ),
 ];

@@ -1,0 +1,305 @@
+//! What is asked.
+
+use super::super::given::{Given, Usual};
+use thorp_plan::memory::{Cluster, slowdown};
+use thorp_plan::report::Assumption;
+use thorp_plan::{Invalid, at_least, fraction, positive};
+
+/// A cluster, and what it has to be good for.
+pub(super) struct Question {
+    pub(super) cluster: Cluster,
+    pub(super) disk_s: f64,
+    pub(super) slowdown_max: f64,
+    pub(super) local_busy_max: f64,
+}
+
+impl Question {
+    pub(super) fn of(given: &mut Given) -> Result<Self, Invalid> {
+        let machines = count(given, &MACHINES, 1)?;
+        let servers = count(given, &SERVERS, 0)?;
+        let think_s = think_s(given)?;
+        let getpage_s = time_s(given, &SERVICE)?;
+        let putpage_s = time_s(
+            given,
+            &Usual {
+                value: getpage_s * 1e6,
+                ..PUTPAGE
+            },
+        )?;
+        let putpages_per_getpage = given.number(&PUTPAGES);
+        at_least(PUTPAGES.key, putpages_per_getpage, 0.0)?;
+        let hottest_share = hottest_share(given);
+        let local_servers = count(given, &LOCAL_SERVERS, 0)?;
+        let is_local = local_servers > 0 || given.is_told(LOCAL_SHARE.key);
+        let local_share = match is_local {
+            true => local_share(given, servers, local_servers)?,
+            false => 0.0,
+        };
+        let local_busy_max = match is_local {
+            true => part(given, &LOCAL_BUSY_MAX)?,
+            false => LOCAL_BUSY_MAX.value,
+        };
+        Ok(Question {
+            cluster: Cluster {
+                machines,
+                think_s,
+                putpages_per_getpage,
+                servers,
+                hottest_share,
+                local_servers,
+                local_share,
+                getpage_s,
+                putpage_s,
+            },
+            disk_s: time_s(given, &DISK)?,
+            slowdown_max: at_least_nothing(given, &SLOWDOWN_MAX)?,
+            local_busy_max,
+        })
+    }
+
+    /// How much longer work takes than if no machine waited for another.
+    pub(super) fn slowdown(&self, cluster: &Cluster) -> Result<f64, Invalid> {
+        let solution = cluster.solve()?;
+        let Some(&class) = solution.classes.first() else {
+            return Ok(0.0);
+        };
+        let unhindered = thorp_plan::memory::ClassSolution {
+            response_s: cluster.getpage_s,
+            ..class
+        };
+        Ok(slowdown(&class, &unhindered))
+    }
+
+    /// The time for a page at which work takes as much longer as it may.
+    pub(super) fn response_max_s(&self) -> f64 {
+        let Cluster {
+            think_s, getpage_s, ..
+        } = self.cluster;
+        getpage_s + self.slowdown_max * (think_s + getpage_s)
+    }
+
+    /// The same with so many servers, asked evenly.
+    pub(super) fn with_servers(&self, servers: u32) -> Cluster {
+        Cluster {
+            servers,
+            hottest_share: None,
+            ..self.cluster
+        }
+    }
+}
+
+/// What the model has for all parameters.
+pub(super) fn fixed() -> Vec<Assumption> {
+    let source = "the model: thesis, section 3.3.1";
+    [
+        (
+            "requests are served",
+            "in their order, before a server's own work",
+        ),
+        ("times of thinking and service", "exponentially distributed"),
+        (
+            "putpages",
+            "nobody waits for them; they come independently of getpages",
+        ),
+        (
+            "the disk",
+            "each machine has its own, and nobody queues for it",
+        ),
+    ]
+    .map(|(name, value)| Assumption::new(name, value, source))
+    .to_vec()
+}
+
+fn think_s(given: &mut Given) -> Result<f64, Invalid> {
+    if given.is_told(REQUESTS.key) {
+        let per_s = given.number(&REQUESTS);
+        positive(REQUESTS.key, per_s)?;
+        return Ok(1.0 / per_s);
+    }
+    let ms = given.number(&THINK);
+    at_least(THINK.key, ms, 0.0)?;
+    Ok(ms / 1e3)
+}
+
+fn hottest_share(given: &mut Given) -> Option<f64> {
+    if given.is_told(HOTTEST_SHARE.key) {
+        return Some(given.number(&HOTTEST_SHARE));
+    }
+    given.word(&Usual {
+        key: HOTTEST_SHARE.key,
+        words: HOTTEST_SHARE.words,
+        unit: "",
+        value: "an even part",
+        why: "balanced",
+    });
+    None
+}
+
+/// If nobody tells, every node is asked alike.
+fn local_share(given: &mut Given, servers: u32, local_servers: u32) -> Result<f64, Invalid> {
+    let all = f64::from(servers) + f64::from(local_servers);
+    let even = match all > 0.0 {
+        true => f64::from(local_servers) / all,
+        false => 0.0,
+    };
+    let usual = Usual {
+        value: (even * 1e3).round() / 1e3,
+        ..LOCAL_SHARE
+    };
+    part(given, &usual)
+}
+
+fn count(given: &mut Given, usual: &Usual<'_, f64>, least: u32) -> Result<u32, Invalid> {
+    let value = given.number(usual);
+    if value.fract() == 0.0 && (f64::from(least)..=COUNT_MAX).contains(&value) {
+        return Ok(value as u32);
+    }
+    let why = format!("must be a whole number from {least} to {COUNT_MAX}, not {value}");
+    Err(Invalid::new(usual.key, why))
+}
+
+fn part(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
+    let value = given.number(usual);
+    fraction(usual.key, value)?;
+    Ok(value)
+}
+
+fn at_least_nothing(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
+    let value = given.number(usual);
+    at_least(usual.key, value, 0.0)?;
+    Ok(value)
+}
+
+/// A time above 0, in seconds.
+fn time_s(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
+    let value = given.number(usual);
+    positive(usual.key, value)?;
+    Ok(match usual.unit {
+        "ms" => value / 1e3,
+        _ => value / 1e6,
+    })
+}
+
+const COUNT_MAX: f64 = 1e6;
+
+type Number = Usual<'static, f64>;
+
+const fn usual(
+    key: &'static str,
+    words: &'static str,
+    unit: &'static str,
+    value: f64,
+    why: &'static str,
+) -> Number {
+    Usual {
+        key,
+        words,
+        unit,
+        value,
+        why,
+    }
+}
+
+const MACHINES: Number = usual(
+    "machines",
+    "active machines",
+    "",
+    24.0,
+    "a floor of offices",
+);
+
+const SERVERS: Number = usual(
+    "servers",
+    "memory servers that do nothing else",
+    "",
+    3.0,
+    "a few spare machines",
+);
+
+const THINK: Number = usual(
+    "think_ms",
+    "time from a page's arrival until a machine wants the next",
+    "ms",
+    5.0,
+    "OO7: thesis, table 3.1",
+);
+
+const REQUESTS: Number = usual(
+    "requests_per_second",
+    "pages that a machine would want if it never waited",
+    "a second",
+    200.0,
+    "OO7: thesis, table 3.1",
+);
+
+const SERVICE: Number = usual(
+    "service_us",
+    "time that a server takes to send a page",
+    "µs",
+    194.0,
+    "measured in 1995: thesis, section 3.3.2",
+);
+
+const PUTPAGE: Number = usual(
+    "putpage_us",
+    "time that it takes to store one",
+    "µs",
+    194.0,
+    "as to send one: thesis, section 3.3.2",
+);
+
+const PUTPAGES: Number = usual(
+    "putpages_per_getpage",
+    "pages sent to the servers for each that is fetched",
+    "",
+    1.0,
+    "thesis, section 3.3.2",
+);
+
+const HOTTEST_SHARE: Number = usual(
+    "hottest_share",
+    "of what the servers are asked, the busiest one gets",
+    "",
+    1.0,
+    "",
+);
+
+const LOCAL_SERVERS: Number = usual(
+    "local_servers",
+    "servers that have work of their own",
+    "",
+    0.0,
+    "none",
+);
+
+const LOCAL_SHARE: Number = usual(
+    "local_share",
+    "the part of all requests that goes to these",
+    "",
+    0.0,
+    "all nodes are asked alike",
+);
+
+const LOCAL_BUSY_MAX: Number = usual(
+    "local_busy_max",
+    "the part of its time that such a server may lose",
+    "",
+    0.1,
+    "hardly noticed",
+);
+
+const DISK: Number = usual(
+    "disk_ms",
+    "time for a page from a machine's own disk",
+    "ms",
+    3.6,
+    "the quickest of 1995: thesis, section 3.3.2",
+);
+
+const SLOWDOWN_MAX: Number = usual(
+    "slowdown_max",
+    "how much longer work may take because machines wait for one another",
+    "",
+    0.05,
+    "hardly noticed",
+);

@@ -1,0 +1,102 @@
+//! The answer, checked by simulation.
+
+use super::answer::time;
+use super::question::Question;
+use crate::text::note;
+use std::time::{Duration, Instant};
+use thorp_plan::Invalid;
+use thorp_plan::memory::simulate::{Experiment, Putpages, Service};
+use thorp_plan::report::{Section, Table};
+
+impl Question {
+    pub(super) fn simulated(&self) -> Result<Section, Invalid> {
+        if self.cluster.machines > MACHINES_MAX {
+            let why = format!("cannot be above {MACHINES_MAX} with --simulate, or it takes hours");
+            return Err(Invalid::new("machines", why));
+        }
+        let network = self.cluster.network()?;
+        let model_s = self.cluster.solve()?.response_s();
+        let usual = Experiment::default();
+        let mut table = Table::new(
+            "Simulated: time for a page",
+            &["what is simulated", "model", "simulated", "the model says"],
+        );
+        for (words, putpages, service) in CASES {
+            let experiment = Experiment {
+                putpages,
+                service,
+                ..usual
+            };
+            let mut progress = Progress::new(words, usual.runs);
+            let seen = experiment.run(&network, |run| progress.tell(run))?;
+            let seen = seen.response_of_all_s;
+            let off = match seen.covers(model_s) {
+                true => "the same, within the interval".to_owned(),
+                false => format!("{:+.1} %", seen.off(model_s) * 100.0),
+            };
+            table.row(vec![
+                words.into(),
+                time(model_s),
+                format!("{} ± {}", time(seen.mean), time(seen.half_width)),
+                off,
+            ]);
+        }
+        let Experiment { runs, getpages, .. } = usual;
+        Ok(Section {
+            words: vec![format!(
+                "{runs} independent runs of about {getpages} pages each; ± is half of the {:.0} % confidence interval.",
+                usual.confidence * 100.0
+            )],
+            tables: vec![table],
+            ..Section::default()
+        })
+    }
+}
+
+const CASES: [(&str, Putpages, Service); 3] = [
+    (
+        "what the model assumes",
+        Putpages::Independent,
+        Service::Exponential,
+    ),
+    (
+        "putpages leave with getpages",
+        Putpages::WithGetpages,
+        Service::Exponential,
+    ),
+    (
+        "and every page takes the same to serve",
+        Putpages::WithGetpages,
+        Service::Fixed,
+    ),
+];
+
+const MACHINES_MAX: u32 = 10_000;
+
+/// Tells how far a simulation is, if it takes long.
+struct Progress {
+    words: &'static str,
+    runs: u32,
+    told: Instant,
+}
+
+impl Progress {
+    fn new(words: &'static str, runs: u32) -> Self {
+        Progress {
+            words,
+            runs,
+            told: Instant::now(),
+        }
+    }
+
+    fn tell(&mut self, run: u32) {
+        if self.told.elapsed() < EVERY || run == self.runs {
+            return;
+        }
+        self.told = Instant::now();
+        // Whether anybody reads how far it is does not matter.
+        let _ = note(&format!("{}: {run} of {} runs", self.words, self.runs));
+    }
+}
+
+const EVERY: Duration = Duration::from_secs(2);

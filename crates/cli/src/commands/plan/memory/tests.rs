@@ -1,0 +1,159 @@
+use super::*;
+
+fn question(parameters: &Parameters) -> Result<Question, Invalid> {
+    let mut given = Given::new(parameters, None, "memory").expect("told");
+    Question::of(&mut given)
+}
+
+fn report(parameters: &Parameters) -> Report {
+    let question = question(parameters).expect("it can be");
+    question.report(false).expect("it can be")
+}
+
+#[test]
+fn the_answer_says_what_the_tables_show() {
+    let report = report(&Parameters::default());
+    let takes = &report.sections[0].tables[0].rows[0][1];
+    let start = format!(
+        "Three memory servers carry 24 active machines: a page takes {takes}, from a disk 3.6 ms; from 64 machines on"
+    );
+    assert!(report.answer.starts_with(&start), "{}", report.answer);
+    let rows = &report.sections[1].tables[0].rows;
+    let three = rows.iter().find(|row| row[0] == "3").expect("a row");
+    assert!(takes == &three[1] && three[4] == "64", "{three:?}");
+}
+
+#[test]
+fn too_few_servers_are_told_with_how_many_it_takes() {
+    let few = Parameters {
+        servers: Some(1.0),
+        machines: Some(40.0),
+        ..Parameters::default()
+    };
+    let report = report(&few);
+    assert!(
+        report
+            .answer
+            .starts_with("One memory server does not carry 40 active machines: a page takes 11 ms"),
+        "{}",
+        report.answer
+    );
+    assert!(
+        report.answer.contains("it takes five servers"),
+        "{}",
+        report.answer
+    );
+}
+
+#[test]
+fn an_uneven_load_and_local_servers_are_spoken_of_if_there_are_any() {
+    let uneven = Parameters {
+        machines: Some(18.0),
+        servers: Some(11.0),
+        hottest_share: Some(0.75),
+        ..Parameters::default()
+    };
+    let answer = report(&uneven).answer;
+    assert!(answer.contains("uneven makes it 13 % longer"), "{answer}");
+    assert!(!answer.contains("local"), "{answer}");
+    let local = Parameters {
+        local_servers: Some(4.0),
+        local_share: Some(0.2),
+        ..Parameters::default()
+    };
+    let answer = report(&local).answer;
+    assert!(
+        answer.contains("Each of the four local servers loses"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn think_time_and_rate_are_the_same_told_twice() {
+    let [time, rate] = [
+        Parameters {
+            think_ms: Some(2.5),
+            ..Parameters::default()
+        },
+        Parameters {
+            requests_per_second: Some(400.0),
+            ..Parameters::default()
+        },
+    ]
+    .map(|parameters| report(&parameters).answer);
+    assert_eq!(time, rate);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_flag() {
+    let usual = Parameters::default;
+    for (parameters, why) in [
+        (
+            Parameters {
+                machines: Some(0.0),
+                ..usual()
+            },
+            "--machines must be a whole number from 1 to 1000000, not 0",
+        ),
+        (
+            Parameters {
+                servers: Some(2.5),
+                ..usual()
+            },
+            "--servers must be a whole number",
+        ),
+        (
+            Parameters {
+                think_ms: Some(f64::NAN),
+                ..usual()
+            },
+            "--think-ms must be a number not below 0",
+        ),
+        (
+            Parameters {
+                hottest_share: Some(0.2),
+                ..usual()
+            },
+            "--hottest-share cannot be below 0.333",
+        ),
+        (
+            Parameters {
+                local_share: Some(0.2),
+                ..usual()
+            },
+            "--local-share cannot be 0.2 without local servers",
+        ),
+        (
+            Parameters {
+                servers: Some(0.0),
+                ..usual()
+            },
+            "--servers must be 1 or more, unless",
+        ),
+    ] {
+        let refusal = question(&parameters).and_then(|question| question.report(false));
+        let told = refused(&refusal.expect_err("it cannot be")).to_string();
+        assert!(told.starts_with(why), "{told}");
+    }
+}
+
+#[test]
+fn clusters_of_any_size_are_answered() {
+    for (machines, servers, local) in [
+        (1.0, 1.0, 0.0),
+        (1.0, 1e6, 0.0),
+        (1e6, 1.0, 0.0),
+        (1e6, 1e6, 10.0),
+        (5.0, 0.0, 2.0),
+    ] {
+        let parameters = Parameters {
+            machines: Some(machines),
+            servers: Some(servers),
+            local_servers: Some(local),
+            ..Parameters::default()
+        };
+        let report = report(&parameters);
+        let text = thorp_plan::report::text(&report);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}

@@ -1,0 +1,419 @@
+//! What is answered.
+
+use super::question::{Question, Scheme};
+use thorp_plan::Invalid;
+use thorp_plan::report::{Axis, Chart, Report, Section, Series, Table};
+use thorp_plan::web::schemes::{
+    BreakEven, Outcome, Sites, alone, break_even, directory, hashed, hierarchical,
+};
+use thorp_plan::web::sweep::{clients_for, log_spaced};
+use thorp_plan::web::{Model, Workload};
+
+/// Every cache on its own, and the schemes that can be computed.
+struct Outcomes {
+    alone: Outcome,
+    schemes: Vec<(Scheme, Outcome)>,
+}
+
+impl Outcomes {
+    /// That of the scheme that is asked for, or the one with the least waiting.
+    fn of(&self, asked: Option<Scheme>) -> (Scheme, &Outcome) {
+        let told = self
+            .schemes
+            .iter()
+            .filter(|(scheme, _)| asked.is_none_or(|asked| asked == *scheme));
+        let least = told.min_by(|a, b| a.1.latency_s.total_cmp(&b.1.latency_s));
+        let (scheme, outcome) = least.unwrap_or(&self.schemes[0]);
+        (*scheme, outcome)
+    }
+
+    fn saved(&self, outcome: &Outcome) -> f64 {
+        1.0 - outcome.latency_s / self.alone.latency_s
+    }
+}
+
+impl Question {
+    pub(super) fn report(&self) -> Result<Report, Invalid> {
+        let model = Model::new(self.workload)?;
+        Ok(Report {
+            answer: self.answer(&model)?,
+            sections: vec![
+                self.now(&model)?,
+                self.by_population(&model)?,
+                self.by_distance(&model)?,
+                self.by_parameter()?,
+            ],
+            assumptions: Vec::new(),
+        })
+    }
+
+    fn outcomes(&self, model: &Model, sites: &Sites) -> Result<Outcomes, Invalid> {
+        let mut schemes = Vec::new();
+        // Where caches fill up, no form is known for a tree.
+        if sites.store.is_none() {
+            let tree = hierarchical(model, sites.clients, &self.tree)?;
+            schemes.push((Scheme::Hierarchical, tree));
+        }
+        schemes.push((Scheme::Hashed, hashed(model, sites)?));
+        schemes.push((Scheme::Directory, directory(model, sites)?));
+        let alone = alone(model, sites)?;
+        Ok(Outcomes { alone, schemes })
+    }
+
+    fn answer(&self, model: &Model) -> Result<String, Invalid> {
+        let outcomes = self.outcomes(model, &self.sites)?;
+        if self.sites.caches == 1 {
+            return Ok(self.nobody(&outcomes.alone));
+        }
+        let (scheme, outcome) = outcomes.of(self.scheme);
+        let saved = outcomes.saved(outcome);
+        let verdict = match saved {
+            _ if saved < 0.005 => "No",
+            _ if saved < 0.1 => "Hardly",
+            _ => "Yes",
+        };
+        Ok(format!(
+            "{verdict}: {} that cooperate ({}) {} of the waiting of as many that do not: a document takes {} instead of {}. {} {}",
+            caches(self.sites.caches),
+            scheme.name(),
+            words(saved),
+            time(outcome.latency_s),
+            time(outcomes.alone.latency_s),
+            self.part_of_all(&outcomes.alone, outcome),
+            self.where_it_pays(break_even(model, &self.sites)?),
+        ))
+    }
+
+    fn nobody(&self, alone: &Outcome) -> String {
+        format!(
+            "No: one cache has nobody to cooperate with. A document takes {} instead of the server's {}.",
+            time(alone.latency_s),
+            time(self.workload.server_s)
+        )
+    }
+
+    /// How much of what caches could ever save is had.
+    fn part_of_all(&self, alone: &Outcome, together: &Outcome) -> String {
+        let told = &self.workload;
+        let most_s = told.cacheable * (told.server_s - self.sites.near_s);
+        if most_s <= 0.0 {
+            return "No cache can save anything here.".to_owned();
+        }
+        let part = |outcome: &Outcome| percent((told.server_s - outcome.latency_s) / most_s);
+        format!(
+            "Of the most that caches could ever save, each alone has {}, together they have {}.",
+            part(alone),
+            part(together)
+        )
+    }
+
+    fn where_it_pays(&self, pays: BreakEven) -> String {
+        let up_to = |name: &str, limit_s: f64| match limit_s > 0.0 {
+            true => format!("{name} pays up to {} between caches", time(limit_s)),
+            false => format!("{name} pays at no distance"),
+        };
+        format!(
+            "{}, {}; here it is {}.",
+            up_to("Hashing", pays.hashed_s),
+            up_to("a directory", pays.directory_s),
+            time(self.sites.between_s)
+        )
+    }
+
+    fn now(&self, model: &Model) -> Result<Section, Invalid> {
+        let outcomes = self.outcomes(model, &self.sites)?;
+        let mut table = Table::new(
+            "",
+            &[
+                "caches",
+                "requests that hit",
+                "a document takes",
+                "saved",
+                "requests to a cache, the highest first",
+                "valid copies in a cache",
+            ],
+        );
+        let mut row = |name: &str, outcome: &Outcome| {
+            let arrivals = outcome
+                .arrivals_s
+                .iter()
+                .map(|&requests_s| rate(requests_s));
+            let saved = outcomes.saved(outcome);
+            table.row(vec![
+                name.to_owned(),
+                percent(outcome.hit_rate),
+                time(outcome.latency_s),
+                percent(saved),
+                arrivals.collect::<Vec<_>>().join(", "),
+                bytes(outcome.valid_bytes),
+            ]);
+        };
+        row("each on its own", &outcomes.alone);
+        for (scheme, outcome) in &outcomes.schemes {
+            row(scheme.name(), outcome);
+        }
+        let mut words = vec![bound(model, self.sites.clients)];
+        if self.sites.store.is_some() {
+            words.push("Caches that fill up are computed by Che's approximation, which is within a percent or two; a tree of them cannot be, and is left out.".to_owned());
+        }
+        Ok(Section {
+            words,
+            tables: vec![table, needed(model)?],
+            ..Section::default()
+        })
+    }
+
+    fn by_population(&self, model: &Model) -> Result<Section, Invalid> {
+        let title = format!("By population, of {}", caches(self.sites.caches));
+        let populations = log_spaced(1e3, 1e9, 7);
+        let (table, _) = self.swept(model, &title, "clients", populations, &|sites, clients| {
+            sites.clients = clients;
+        })?;
+        let fine = log_spaced(1e2, 1e9, 43);
+        let (_, series) = self.swept(model, &title, "clients", fine, &|sites, clients| {
+            sites.clients = clients;
+        })?;
+        let chart = Chart {
+            name: "web-by-population".to_owned(),
+            title: "A document takes, by population".to_owned(),
+            x: Axis::log("clients"),
+            y: Axis::linear("ms"),
+            series,
+        };
+        Ok(section(table, chart))
+    }
+
+    fn by_distance(&self, model: &Model) -> Result<Section, Invalid> {
+        let mut distances = vec![5.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0];
+        distances.push(self.sites.between_s * 1000.0);
+        distances.sort_by(f64::total_cmp);
+        distances.dedup();
+        let title = "By latency between caches; the tree has its own";
+        let vary = |sites: &mut Sites, ms: f64| sites.between_s = ms / 1000.0;
+        let (table, series) = self.swept(
+            model,
+            title,
+            "ms between caches",
+            distances.into_iter(),
+            &vary,
+        )?;
+        let chart = Chart {
+            name: "web-by-distance".to_owned(),
+            title: "A document takes, by latency between caches".to_owned(),
+            x: Axis::log("between caches, ms"),
+            y: Axis::linear("ms"),
+            series,
+        };
+        Ok(section(table, chart))
+    }
+
+    /// What a document takes with each scheme, as a table and as curves.
+    fn swept(
+        &self,
+        model: &Model,
+        title: &str,
+        column: &str,
+        values: impl Iterator<Item = f64>,
+        vary: &dyn Fn(&mut Sites, f64),
+    ) -> Result<(Table, Vec<Series>), Invalid> {
+        let mut names = vec!["each on its own"];
+        names.extend(
+            self.outcomes(model, &self.sites)?
+                .schemes
+                .iter()
+                .map(|(scheme, _)| scheme.name()),
+        );
+        let mut table = Table::new(title, &[&[column], &names[..]].concat());
+        let mut series: Vec<Series> = names
+            .iter()
+            .map(|name| Series::line(name, Vec::new()))
+            .collect();
+        for value in values {
+            let mut sites = self.sites;
+            vary(&mut sites, value);
+            let outcomes = self.outcomes(model, &sites)?;
+            let of_schemes = outcomes
+                .schemes
+                .iter()
+                .map(|(_, outcome)| outcome.latency_s);
+            let latencies: Vec<f64> = std::iter::once(outcomes.alone.latency_s)
+                .chain(of_schemes)
+                .collect();
+            let mut row = vec![count(value)];
+            row.extend(latencies.iter().map(|&s| time(s)));
+            table.row(row);
+            for (curve, s) in series.iter_mut().zip(latencies) {
+                curve.points.push((value, s * 1000.0));
+            }
+        }
+        Ok((table, series))
+    }
+
+    /// What cooperating saves if one parameter is half or twice of what it is.
+    fn by_parameter(&self) -> Result<Section, Invalid> {
+        let mut table = Table::new(
+            "Waiting that cooperating saves, if one parameter is another",
+            &["parameter", "half", "as it is", "twice"],
+        );
+        let parameters: [(&str, fn(&mut Workload, f64)); 6] = [
+            ("requests of a client (or clients)", |told, by| {
+                told.requests_per_client_s *= by
+            }),
+            ("days between changes of popular documents", |told, by| {
+                told.popular_change_s *= by
+            }),
+            ("days between changes of the others", |told, by| {
+                told.unpopular_change_s *= by
+            }),
+            ("documents, popular ones as well", |told, by| {
+                told.documents = scaled(told.documents, by).max(1);
+                told.popular_documents = scaled(told.popular_documents, by).min(told.documents);
+            }),
+            ("exponent of popularity", |told, by| {
+                told.alpha = (told.alpha * by).min(20.0)
+            }),
+            ("a document from its server", |told, by| told.server_s *= by),
+        ];
+        for (name, vary) in parameters {
+            let mut row = vec![name.to_owned()];
+            for by in [0.5, 1.0, 2.0] {
+                let mut workload = self.workload;
+                vary(&mut workload, by);
+                let outcomes = self.outcomes(&Model::new(workload)?, &self.sites)?;
+                row.push(percent(outcomes.saved(outcomes.of(self.scheme).1)));
+            }
+            table.row(row);
+        }
+        Ok(Section {
+            tables: vec![table],
+            ..Section::default()
+        })
+    }
+}
+
+fn section(table: Table, chart: Chart) -> Section {
+    Section {
+        tables: vec![table],
+        charts: vec![chart],
+        ..Section::default()
+    }
+}
+
+fn scaled(count: u64, by: f64) -> u64 {
+    (count as f64 * by).round() as u64
+}
+
+/// How far the hit rate may be off.
+fn bound(model: &Model, clients: f64) -> String {
+    let hits = model.hit_rate(clients);
+    format!(
+        "One cache for all {} clients that holds everything hits in {:.4} % of all requests; the sum over all documents is exact but for {:.0e} of all requests.",
+        count(clients),
+        hits.value * 100.0,
+        hits.error
+    )
+}
+
+/// How many clients one cache needs.
+fn needed(model: &Model) -> Result<Table, Invalid> {
+    let mut table = Table::new(
+        "Clients that it takes until a cache that holds everything hits",
+        &["of what may be kept", "clients"],
+    );
+    for share in [0.5, 0.75, 0.9, 0.95, 0.99] {
+        let clients = match clients_for(model, share)? {
+            Some(clients) => count(clients.ceil()),
+            None => "no number".to_owned(),
+        };
+        table.row(vec![percent(share), clients]);
+    }
+    Ok(table)
+}
+
+fn caches(caches: u64) -> String {
+    match caches {
+        1 => "1 cache".to_owned(),
+        caches => format!("{caches} caches"),
+    }
+}
+
+fn words(saved: f64) -> String {
+    match (saved * 100.0).round() {
+        0.0 => "save nothing".to_owned(),
+        per_cent if per_cent < 0.0 => format!("lose {} %", -per_cent),
+        per_cent => format!("save {per_cent} %"),
+    }
+}
+
+fn percent(part: f64) -> String {
+    // Nothing has no sign.
+    format!("{} %", (part * 100.0).round() + 0.0)
+}
+
+fn time(s: f64) -> String {
+    match s {
+        _ if s >= 10.0 => format!("{s:.0} s"),
+        _ if s >= 1.0 => format!("{s:.2} s"),
+        _ => format!("{:.0} ms", s * 1000.0),
+    }
+}
+
+fn rate(requests_s: f64) -> String {
+    match requests_s {
+        _ if requests_s >= 10.0 => format!("{requests_s:.0}/s"),
+        _ => format!("{requests_s:.2}/s"),
+    }
+}
+
+fn bytes(bytes: f64) -> String {
+    match bytes {
+        _ if bytes >= 1e12 => format!("{:.1} TB", bytes / 1e12),
+        _ if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
+        _ => format!("{:.1} MB", bytes / 1e6),
+    }
+}
+
+/// With the digits that are read, and a unit for what is large.
+fn count(value: f64) -> String {
+    match value.round() {
+        whole if whole >= 1e15 => format!("{whole:.1e}"),
+        whole if whole >= 1e9 => short(whole / 1e9, " billion"),
+        whole if whole >= 1e6 => short(whole / 1e6, " million"),
+        whole if whole >= 1e4 => format!("{:.0},{:03.0}", (whole / 1e3).trunc(), whole % 1e3),
+        _ => short(value, ""),
+    }
+}
+
+fn short(value: f64, unit: &str) -> String {
+    let digits = format!("{value:.1}");
+    format!("{}{unit}", digits.strip_suffix(".0").unwrap_or(&digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_easily() {
+        let told = [2.5, 5000.0, 99_999.999, 123_456.0, 999_999.99, 3.2e9, 2e15].map(count);
+        assert_eq!(
+            told,
+            [
+                "2.5",
+                "5000",
+                "100,000",
+                "123,456",
+                "1 million",
+                "3.2 billion",
+                "2.0e15"
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_has_no_sign() {
+        assert_eq!(percent(-0.001), "0 %");
+        assert_eq!(words(-0.001), "save nothing");
+        assert_eq!(words(-0.05), "lose 5 %");
+    }
+}

@@ -1,0 +1,400 @@
+//! What is asked, out of flags and files.
+
+use super::super::given::{Given, Usual, refused};
+use crate::failure::{Code, Failure};
+use thorp_plan::web::change::Spacing;
+use thorp_plan::web::finite::{Stale, Store};
+use thorp_plan::web::schemes::{Level, Sites};
+use thorp_plan::web::{DAY_S, Workload};
+use thorp_plan::{Invalid, at_least, fraction, positive};
+
+/// What is asked.
+pub(super) struct Question {
+    pub(super) workload: Workload,
+    pub(super) sites: Sites,
+    pub(super) tree: Vec<Level>,
+    /// For which scheme; nothing for the best.
+    pub(super) scheme: Option<Scheme>,
+}
+
+/// A way to cooperate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scheme {
+    Hierarchical,
+    Hashed,
+    Directory,
+}
+
+impl Scheme {
+    pub(super) const ALL: [Scheme; 3] = [Scheme::Hierarchical, Scheme::Hashed, Scheme::Directory];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Scheme::Hierarchical => "hierarchical",
+            Scheme::Hashed => "hashed",
+            Scheme::Directory => "directory",
+        }
+    }
+}
+
+impl Question {
+    pub(super) fn of(given: &mut Given) -> Result<Self, Failure> {
+        let tree = told_tree(given)?;
+        let sites = sites(given, tree.as_deref())?;
+        let workload = workload(given)?;
+        let store = store(given, &workload)?;
+        let scheme = scheme(given, tree.as_deref(), store)?;
+        let tree = tree.unwrap_or_else(|| {
+            let level = |fanout, hit_s| Level { fanout, hit_s };
+            vec![level(1, sites.between_s), level(sites.caches, sites.near_s)]
+        });
+        let sites = Sites { store, ..sites };
+        let question = Question {
+            workload,
+            sites,
+            tree,
+            scheme,
+        };
+        question.check().map_err(|invalid| refused(&invalid))?;
+        Ok(question)
+    }
+
+    /// What flags do not tell one by one.
+    fn check(&self) -> Result<(), Invalid> {
+        self.workload.check()?;
+        self.sites.check()
+    }
+}
+
+fn number(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    unit: &str,
+    value: f64,
+    why: &str,
+) -> f64 {
+    given.number(&Usual {
+        key,
+        words,
+        unit,
+        value,
+        why,
+    })
+}
+
+fn word(given: &mut Given, key: &'static str, words: &str, value: &str, why: &str) -> String {
+    given.word(&Usual {
+        key,
+        words,
+        unit: "",
+        value,
+        why,
+    })
+}
+
+fn sites(given: &mut Given, tree: Option<&[Level]>) -> Result<Sites, Failure> {
+    let clients = number(given, "clients", "clients of all caches", "", 5e5, "a city");
+    let (lowest, why) = match tree {
+        Some(levels) => (lowest(levels), "the lowest of the tree"),
+        None => (10.0, "50,000 clients each"),
+    };
+    let caches = number(given, "caches", "caches", "", lowest, why);
+    let near_ms = number(
+        given,
+        "near_ms",
+        "a document from a client's own cache",
+        "ms",
+        10.0,
+        NEAR,
+    );
+    let between_ms = number(
+        given,
+        "between_ms",
+        "a document from another cache",
+        "ms",
+        50.0,
+        NEAR,
+    );
+    checked(positive("clients", clients))?;
+    let caches = whole("caches", caches)?;
+    checked(at_least("near_ms", near_ms, 0.0))?;
+    checked(at_least("between_ms", between_ms, 0.0))?;
+    if tree.is_some() && caches as f64 != lowest {
+        let what = format!("--tree has {lowest} lowest caches, --caches is {caches}");
+        return Err(usage(what, "leave --caches out, or make them agree"));
+    }
+    Ok(Sites {
+        clients,
+        caches,
+        near_s: near_ms / 1000.0,
+        between_s: between_ms / 1000.0,
+        store: None,
+    })
+}
+
+fn workload(given: &mut Given) -> Result<Workload, Failure> {
+    let usual = Workload::washington();
+    let documents = number(
+        given,
+        "documents",
+        "documents",
+        "",
+        usual.documents as f64,
+        TRACE,
+    );
+    let documents = whole("documents", documents)?;
+    let part = usual.popular_documents as f64 / usual.documents as f64;
+    let popular = (documents as f64 * part).round();
+    let popular = number(
+        given,
+        "popular_documents",
+        "of these, popular",
+        "",
+        popular,
+        "0.3 %, as there",
+    );
+    checked(at_least("popular_documents", popular, 0.0))?;
+    let alpha = number(
+        given,
+        "alpha",
+        "exponent of popularity",
+        "",
+        usual.alpha,
+        TRACE,
+    );
+    let requests = number(
+        given,
+        "requests_per_day",
+        "requests of a client",
+        "a day",
+        590.0,
+        TRACE,
+    );
+    checked(positive("requests_per_day", requests))?;
+    let popular_days = number(
+        given,
+        "popular_change_days",
+        "popular documents change every",
+        "days",
+        1.0,
+        CHANGES,
+    );
+    let other_days = number(
+        given,
+        "other_change_days",
+        "other documents change every",
+        "days",
+        186.0,
+        CHANGES,
+    );
+    checked(days("popular_change_days", popular_days))?;
+    checked(days("other_change_days", other_days))?;
+    let spacing = spacing(given)?;
+    let cacheable = number(
+        given,
+        "cacheable",
+        "part of the requests that caches may answer",
+        "",
+        usual.cacheable,
+        TRACE,
+    );
+    checked(fraction("cacheable", cacheable))?;
+    let document_kb = number(given, "document_kb", "a document's size", "KB", 7.7, TRACE);
+    checked(positive("document_kb", document_kb))?;
+    let server_ms = number(
+        given,
+        "server_ms",
+        "a document from its server",
+        "ms",
+        1900.0,
+        TRACE,
+    );
+    checked(positive("server_ms", server_ms))?;
+    Ok(Workload {
+        documents,
+        popular_documents: popular.round() as u64,
+        alpha,
+        requests_per_client_s: requests / DAY_S,
+        popular_change_s: popular_days * DAY_S,
+        unpopular_change_s: other_days * DAY_S,
+        spacing,
+        cacheable,
+        document_bytes: document_kb * 1000.0,
+        server_s: server_ms / 1000.0,
+    })
+}
+
+fn spacing(given: &mut Given) -> Result<Spacing, Failure> {
+    let name = word(
+        given,
+        "spacing",
+        "times between changes",
+        "exponential",
+        "changes at random",
+    );
+    let spacing = match &*name {
+        "exponential" => Spacing::Exponential,
+        "regular" => Spacing::Regular,
+        "pareto" => Spacing::Pareto {
+            shape: number(given, "shape", "shape of pareto", "", 1.5, "a heavy tail"),
+        },
+        "lognormal" => Spacing::Lognormal {
+            sigma: number(
+                given,
+                "sigma",
+                "sigma of lognormal",
+                "",
+                1.5,
+                "a heavy tail",
+            ),
+        },
+        other => {
+            let what =
+                format!("--spacing is exponential, pareto, lognormal or regular, not {other}");
+            return Err(usage(what, "exponential is what the model was made with"));
+        }
+    };
+    checked(spacing.check())?;
+    Ok(spacing)
+}
+
+fn store(given: &mut Given, workload: &Workload) -> Result<Option<Store>, Failure> {
+    let room_gb = number(
+        given,
+        "room_gb",
+        "room of each cache",
+        "GB",
+        f64::INFINITY,
+        "for all documents",
+    );
+    if room_gb == f64::INFINITY {
+        return Ok(None);
+    }
+    checked(positive("room_gb", room_gb))?;
+    let stale = word(
+        given,
+        "stale",
+        "copies whose document changed",
+        "lingers",
+        "nobody tells a web cache",
+    );
+    let stale = match &*stale {
+        "lingers" => Stale::Lingers,
+        "dropped" => Stale::IsDropped,
+        other => {
+            let what = format!("--stale is lingers or dropped, not {other}");
+            return Err(usage(what, "dropped needs servers that tell of changes"));
+        }
+    };
+    let documents = room_gb * 1e9 / workload.document_bytes;
+    Ok(Some(Store { documents, stale }))
+}
+
+fn scheme(
+    given: &mut Given,
+    tree: Option<&[Level]>,
+    store: Option<Store>,
+) -> Result<Option<Scheme>, Failure> {
+    let name = word(
+        given,
+        "scheme",
+        "the scheme that is answered for",
+        "best",
+        "the least waiting",
+    );
+    let scheme = match &*name {
+        "best" => None,
+        name => match Scheme::ALL.into_iter().find(|scheme| scheme.name() == name) {
+            Some(scheme) => Some(scheme),
+            None => {
+                let what =
+                    format!("--scheme is hierarchical, hashed, directory or best, not {name}");
+                return Err(usage(what, "best takes the one with the least waiting"));
+            }
+        },
+    };
+    let asks_for_tree = scheme == Some(Scheme::Hierarchical) || tree.is_some();
+    if asks_for_tree && store.is_some() {
+        let what = "a tree of caches with limited room cannot be computed";
+        return Err(usage(
+            what,
+            "leave --room-gb out, or --tree and --scheme hierarchical",
+        ));
+    }
+    Ok(scheme)
+}
+
+/// `1:100,10:50,10:10`.
+fn told_tree(given: &mut Given) -> Result<Option<Vec<Level>>, Failure> {
+    let text = word(
+        given,
+        "tree",
+        "tree, from the top",
+        "a root above all caches",
+        "two levels",
+    );
+    if text == "a root above all caches" {
+        return Ok(None);
+    }
+    let levels: Option<Vec<Level>> = text.split(',').map(level).collect();
+    match levels {
+        Some(levels) if lowest(&levels) < WHOLE_MAX => Ok(Some(levels)),
+        _ => {
+            let what = format!("--tree is levels from the top, as 1:50,10:10, not {text}");
+            Err(usage(
+                what,
+                "each is how many caches are below one of the level above, and milliseconds for a hit there",
+            ))
+        }
+    }
+}
+
+fn level(text: &str) -> Option<Level> {
+    let (fanout, hit_ms) = text.split_once(':')?;
+    let fanout: u64 = fanout.trim().parse().ok()?;
+    let hit_ms: f64 = hit_ms.trim().parse().ok()?;
+    let can_be = fanout > 0 && hit_ms.is_finite() && hit_ms >= 0.0;
+    can_be.then_some(Level {
+        fanout,
+        hit_s: hit_ms / 1000.0,
+    })
+}
+
+fn lowest(levels: &[Level]) -> f64 {
+    levels.iter().map(|level| level.fanout as f64).product()
+}
+
+fn whole(parameter: &'static str, value: f64) -> Result<u64, Failure> {
+    checked(at_least(parameter, value, 1.0))?;
+    if value.fract() != 0.0 || value > WHOLE_MAX {
+        let why = format!("must be a whole number up to {WHOLE_MAX:e}, not {value}");
+        return Err(refused(&Invalid::new(parameter, why)));
+    }
+    Ok(value as u64)
+}
+
+fn days(parameter: &'static str, value: f64) -> Result<(), Invalid> {
+    match value >= 0.0 {
+        true => Ok(()),
+        false => Err(Invalid::new(
+            parameter,
+            format!("must be a time, or inf, not {value}"),
+        )),
+    }
+}
+
+fn checked(outcome: Result<(), Invalid>) -> Result<(), Failure> {
+    outcome.map_err(|invalid| refused(&invalid))
+}
+
+fn usage(what: impl Into<String>, todo: &str) -> Failure {
+    Failure::new(what, todo).with(Code::Usage)
+}
+
+const TRACE: &str = "University of Washington, 1999 (thesis, table 5.1)";
+const CHANGES: &str = "closest to that trace (mid slow)";
+const NEAR: &str = "within a city (thesis, section 5.3)";
+
+/// Whole numbers are exact up to here, and no Web is as large.
+const WHOLE_MAX: f64 = 1e15;
