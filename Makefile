@@ -114,7 +114,7 @@ ocean: ## All experiments over wide-area links that docs/performance.md tells of
 	@$(MAKE) --no-print-directory lab LAB="ocean $(OCEAN)"
 
 planning: build ## docs/planning.md and its charts: what the models make of the papers' parameters
-	$(BUILT)/release/thorp plan paper --out docs
+	$(BUILT)/release/thorp plan paper --out docs $(if $(THORP_TEST_DATA),--data "$(THORP_TEST_DATA)")
 
 clean: ## What was built
 	$(CARGO) clean

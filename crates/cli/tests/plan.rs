@@ -99,6 +99,18 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
     }
     let untold = run(&[&small[..], &["--hinted", "0"]].concat());
     assert!(untold.out.starts_with("No: prefetching"), "{}", untold.out);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("blocks.txt");
+    fs::write(&path, "7\n8\n9\n7\n8\n9\n".repeat(20)).unwrap();
+    let path = path.display().to_string();
+    let recorded = run(&["plan", "prefetch", &path]);
+    assert!(
+        recorded.out.contains("an eighth of all pages"),
+        "{}",
+        recorded.err
+    );
+    let both = run(&["plan", "prefetch", &path, "--pattern", "random"]);
+    assert_refused(&both, "--pattern is for patterns");
     for (flag, value, what) in [
         (
             "--local-pages",
@@ -200,4 +212,183 @@ fn the_papers_are_computed_into_a_page_with_its_charts() {
     for chart in charts {
         assert!(dir.path().join(chart).is_file(), "{chart}");
     }
+}
+
+/// What two members recorded: both read the same pages over and over, a little out of step, and each has memory for half of them.
+fn recorded(dir: &std::path::Path) -> [String; 2] {
+    ["anna", "ben"].map(|name| {
+        let offset = if name == "anna" { 0 } else { 20 };
+        let rows = (0..400).map(|at| {
+            format!(
+                "{},{name},read,7/{},8192\n",
+                at * 1000 + offset,
+                (at + offset) % 40
+            )
+        });
+        let path = dir.join(format!("{name}.csv"));
+        let text = format!(
+            "time_us,client,op,object,size\n{}",
+            rows.collect::<String>()
+        );
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    })
+}
+
+#[test]
+fn what_members_recorded_is_replayed() {
+    let dir = tempfile::tempdir().unwrap();
+    let [anna, ben] = recorded(dir.path());
+    let base = [
+        "plan",
+        "replay",
+        &anna,
+        &ben,
+        "--client-pages",
+        "20",
+        "--home-pages",
+        "0",
+    ];
+    let said = run(&base);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out
+            .starts_with("Yes: 2 members that share their memory ("),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("without the disk, each alone 0 %: a request takes"),
+        "{}",
+        said.out
+    );
+    for line in [
+        "anna.csv, ben.csv",
+        "as many as the trace names",
+        "default: the trace tells",
+        "8192 bytes",
+    ] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    assert!(!said.out.contains("dealt otherwise"), "{}", said.out);
+    let said = run(&[&base[..], &["--policy", "n-chance", "--json"]].concat());
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(
+        told["sections"][0]["tables"][0]["rows"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    assert_eq!(
+        told["sections"][1]["charts"][0]["series"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+}
+
+#[test]
+fn a_trace_without_names_is_dealt_and_parameters_come_from_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(
+        path("blocks.txt"),
+        (0..3000)
+            .map(|at| format!("{}\n", at * at % 211))
+            .collect::<String>(),
+    )
+    .unwrap();
+    fs::write(
+        path("village.toml"),
+        "[replay]\nclients = 3\ndeal = \"round-robin\"\nclient_pages = \"10%\"\n",
+    )
+    .unwrap();
+    let said = run(&[
+        "plan",
+        "replay",
+        &path("blocks.txt"),
+        "--file",
+        &path("village.toml"),
+        "--servers",
+        "2",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for line in [
+        "3 members and 2 memory servers",
+        "requests were dealt one request each in turn",
+        "in runs of 50 requests on average",
+    ] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let again = run(&[
+        "plan",
+        "replay",
+        &path("blocks.txt"),
+        "--file",
+        &path("village.toml"),
+        "--servers",
+        "2",
+    ]);
+    assert_eq!(said.out, again.out, "the same seed, the same answer");
+}
+
+#[test]
+fn a_replay_that_cannot_be_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let trace = path("blocks.txt");
+    fs::write(&trace, "1\n2\n1\n").unwrap();
+    for (flags, what) in [
+        (["--clients", "0"], "--clients must be from 1"),
+        (["--clients", "2.5"], "--clients is a whole number"),
+        (
+            ["--client-pages", "lots"],
+            "--client-pages is a number of pages, or a part of all pages like 5%, not lots",
+        ),
+        (
+            ["--client-pages", "0"],
+            "--client-pages must be a number not below 1",
+        ),
+        (
+            ["--deal", "named"],
+            "--deal must be another rule: the trace names no clients",
+        ),
+        (
+            ["--deal", "slices=5"],
+            "--deal must be another rule: the trace does not tell when",
+        ),
+        (["--deal", "fairly"], "fairly is none of named, round-robin"),
+        (["--policy", "best"], "best is none of alone, direct"),
+        (["--local", "mru"], "mru is none of lru"),
+        (
+            ["--disk-ms", "0.1"],
+            "--disk-ms must be a number not below 0.194",
+        ),
+        (["--shared", "2"], "--shared must be between 0 and 1"),
+        (
+            ["--format", "packed"],
+            "blocks.txt, at byte 4: the last record has 2 of 4 bytes",
+        ),
+    ] {
+        let flags = &flags[..];
+        assert_refused(&run(&[&["plan", "replay", &trace], flags].concat()), what);
+    }
+    fs::write(
+        path("cut.csv"),
+        "time_us,client,op,object,size\n1,anna,read,p,0\n2,an",
+    )
+    .unwrap();
+    assert_refused(
+        &run(&["plan", "replay", &path("cut.csv")]),
+        "cut.csv, line 3: has 2 of 5 columns",
+    );
+    let missing = run(&["plan", "replay", &path("nothing")]);
+    assert!(
+        missing.code == 1 && missing.err.contains("nothing"),
+        "{}",
+        missing.err
+    );
 }

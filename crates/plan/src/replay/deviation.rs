@@ -143,3 +143,62 @@ impl Faults {
 fn part(of: f64, pages: usize) -> usize {
     (of * pages as f64).round() as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evict::StackDistances;
+    use crate::evict::tests::some_trace;
+    use fastrand::Rng;
+
+    #[test]
+    fn deviating_from_the_oldest() {
+        // A loop over a bit more than fits: LRU has no hit at all, and any other page is better to lose.
+        let pages: Vec<u32> = (0..4000).map(|at| at % 100).collect();
+        let deviation = Deviation::default();
+        assert_eq!(deviation.disk_faults(&pages, 100, 0.0), 4000);
+        assert!(deviation.disk_faults(&pages, 100, 1.0) < 2000);
+        // Where pages are used again the sooner the less time has passed, the oldest is the one to lose.
+        let pages = recent_first(20_000, 200);
+        let faults = |position| deviation.disk_faults(&pages, 200, position);
+        let lru = StackDistances::of(&pages, 200).hits(150);
+        assert_eq!(faults(0.0), 20_000 - lru);
+        let rising = [0.0, 0.3, 0.6, 1.0].map(faults);
+        assert!(rising.is_sorted() && rising[0] < rising[3], "{rising:?}");
+    }
+
+    /// Positions of the LRU stack are asked for independently of each other, those at the top more often.
+    fn recent_first(len: usize, footprint: u32) -> Vec<u32> {
+        let mut random = Rng::with_seed(4);
+        let mut stack: Vec<u32> = (0..footprint).collect();
+        let next = |_| {
+            let at = (f64::from(footprint) * random.f64().powi(3)) as usize;
+            let page = stack.remove(at);
+            stack.insert(0, page);
+            page
+        };
+        (0..len).map(next).collect()
+    }
+
+    #[test]
+    fn a_newcomer_is_used_at_once_or_bit_by_bit() {
+        let pages = some_trace(2, 9000, 180);
+        for newcomer in [Newcomer::THIRD, Newcomer::TWO_THIRDS] {
+            let (at_once, balanced) = (
+                newcomer.at_once(&pages, 180),
+                newcomer.balanced(&pages, 180),
+            );
+            for faults in [at_once, balanced] {
+                assert_eq!(faults.local + faults.remote + faults.disk, 9000);
+            }
+            assert_eq!(at_once.local, balanced.local);
+            assert!(at_once.disk < balanced.disk, "{at_once:?} {balanced:?}");
+            assert!(newcomer.increase(&pages, 180, &Times::default()) > 0.0);
+        }
+        // Six pages in a loop, of which the client has two and the servers two. When the second round begins, two are lost; with the
+        // new one's room for two more, none is from then on.
+        let pages: Vec<u32> = (0..18).map(|at| at % 6).collect();
+        let faults = Newcomer::THIRD.at_once(&pages, 6);
+        assert_eq!((faults.local, faults.remote, faults.disk), (0, 10, 8));
+    }
+}

@@ -165,6 +165,14 @@ impl Village {
                 format!("must be from 1 to {}, not {}", u16::MAX, self.clients),
             ));
         }
+        if nodes.saturating_mul(self.footprint) > PLACES_MOST {
+            let most = PLACES_MOST / self.footprint.max(1);
+            let why = format!(
+                "must be, with servers, at most {most} for {} pages, not {nodes}",
+                self.footprint
+            );
+            return Err(Invalid::new("clients", why));
+        }
         at_least("client_pages", self.client_pages as f64, 1.0)?;
         for server in &self.servers {
             at_least("server_pages", server.pages as f64, 1.0)?;
@@ -231,3 +239,6 @@ impl Times {
         }
     }
 }
+
+/// Each client and server notes for each page whether it has it: this many notes take 8 GiB, more are refused.
+const PLACES_MOST: usize = 1 << 31;

@@ -1,6 +1,5 @@
 //! Villages worked out by hand, and what has to hold in any.
 
-use super::weights::frequencies;
 use super::*;
 use crate::evict::tests::some_trace;
 use crate::trace::{Dealing, Trace, dealt};
@@ -445,78 +444,6 @@ fn a_node_with_work_of_its_own_is_spared() {
 }
 
 #[test]
-fn frequencies_by_hand() {
-    let free = [f64::INFINITY; 3];
-    assert_eq!(
-        frequencies(&[0.5, 0.25, 0.25], &[0.0, 0.5, 0.5], 0.5, &free),
-        [0.25, 0.375, 0.375]
-    );
-    assert_eq!(
-        frequencies(&[0.5, 0.5], &[1.0, 0.0], 0.0, &free[1..]),
-        [1.0, 0.0]
-    );
-    // The first is held at 0.2; the others share 0.8 as 3 to 1.
-    let held = frequencies(&[0.6, 0.3, 0.1], &[0.6, 0.3, 0.1], 0.3, &[0.2, 1.0, 1.0]);
-    assert!(
-        held.iter()
-            .zip([0.2, 0.6, 0.2])
-            .all(|(is, should)| (is - should).abs() < 1e-12),
-        "{held:?}"
-    );
-    // That pushes the second above its own bound.
-    let held = frequencies(&[0.6, 0.3, 0.1], &[0.6, 0.3, 0.1], 0.3, &[0.2, 0.5, 1.0]);
-    assert!(
-        held.iter()
-            .zip([0.2, 0.5, 0.3])
-            .all(|(is, should)| (is - should).abs() < 1e-12),
-        "{held:?}"
-    );
-    assert_eq!(
-        frequencies(&[1.0, 1.0], &[1.0, 3.0], 0.5, &[0.1, 0.2]),
-        [0.1, 0.2],
-        "the rest finds no server"
-    );
-    assert_eq!(frequencies(&[0.0], &[0.0], 0.5, &[1.0]), [0.0]);
-    assert_eq!(frequencies(&[], &[], 0.5, &[]), [0.0; 0]);
-}
-
-#[test]
-fn frequencies_are_within_bounds_and_whole() {
-    let mut random = Rng::with_seed(12);
-    for _ in 0..5000 {
-        let servers = random.usize(1..9);
-        let mut weights = |zeros: u8| -> Vec<f64> {
-            let weight = |_| {
-                if random.u8(..10) < zeros {
-                    0.0
-                } else {
-                    random.f64()
-                }
-            };
-            (0..servers).map(weight).collect()
-        };
-        let (targets, ages, bounds) = (weights(1), weights(4), weights(1));
-        let balance = random.f64();
-        let chosen = frequencies(&targets, &ages, balance, &bounds);
-        assert!(
-            chosen
-                .iter()
-                .zip(&bounds)
-                .all(|(chosen, bound)| *chosen >= 0.0 && chosen <= bound),
-            "{chosen:?}"
-        );
-        let has_weight = |at: &usize| targets[*at] > 0.0 || ages[*at] > 0.0;
-        let most: f64 = (0..servers).filter(has_weight).map(|at| bounds[at]).sum();
-        let sum: f64 = chosen.iter().sum();
-        // A server without any weight, for this balance, need not be chosen.
-        assert!(
-            sum <= 1.0 + 1e-9 && (sum > most.min(1.0) - 1e-9),
-            "{sum} {most} {chosen:?}"
-        );
-    }
-}
-
-#[test]
 fn what_cannot_be_is_refused() {
     let fine = village(2, 10, &[5], 0);
     let none = Village {
@@ -592,55 +519,4 @@ fn what_cannot_be_is_refused() {
             .expect_err("none")
             .contains("n-chance")
     );
-}
-
-#[test]
-fn deviating_from_the_oldest() {
-    // A loop over a bit more than fits: LRU has no hit at all, and any other page is better to lose.
-    let pages: Vec<u32> = (0..4000).map(|at| at % 100).collect();
-    let deviation = Deviation::default();
-    assert_eq!(deviation.disk_faults(&pages, 100, 0.0), 4000);
-    assert!(deviation.disk_faults(&pages, 100, 1.0) < 2000);
-    // Where pages are used again the sooner the less time has passed, the oldest is the one to lose.
-    let pages = recent_first(20_000, 200);
-    let faults = |position| deviation.disk_faults(&pages, 200, position);
-    let lru = evict::StackDistances::of(&pages, 200).hits(150);
-    assert_eq!(faults(0.0), 20_000 - lru);
-    let rising = [0.0, 0.3, 0.6, 1.0].map(faults);
-    assert!(rising.is_sorted() && rising[0] < rising[3], "{rising:?}");
-}
-
-/// Positions of the LRU stack are asked for independently of each other, those at the top more often.
-fn recent_first(len: usize, footprint: u32) -> Vec<u32> {
-    let mut random = Rng::with_seed(4);
-    let mut stack: Vec<u32> = (0..footprint).collect();
-    let next = |_| {
-        let at = (f64::from(footprint) * random.f64().powi(3)) as usize;
-        let page = stack.remove(at);
-        stack.insert(0, page);
-        page
-    };
-    (0..len).map(next).collect()
-}
-
-#[test]
-fn a_newcomer_is_used_at_once_or_bit_by_bit() {
-    let pages = some_trace(2, 9000, 180);
-    for newcomer in [Newcomer::THIRD, Newcomer::TWO_THIRDS] {
-        let (at_once, balanced) = (
-            newcomer.at_once(&pages, 180),
-            newcomer.balanced(&pages, 180),
-        );
-        for faults in [at_once, balanced] {
-            assert_eq!(faults.local + faults.remote + faults.disk, 9000);
-        }
-        assert_eq!(at_once.local, balanced.local);
-        assert!(at_once.disk < balanced.disk, "{at_once:?} {balanced:?}");
-        assert!(newcomer.increase(&pages, 180, &Times::default()) > 0.0);
-    }
-    // Six pages in a loop, of which the client has two and the servers two. When the second round begins, two are lost; with the
-    // new one's room for two more, none is from then on.
-    let pages: Vec<u32> = (0..18).map(|at| at % 6).collect();
-    let faults = Newcomer::THIRD.at_once(&pages, 6);
-    assert_eq!((faults.local, faults.remote, faults.disk), (0, 10, 8));
 }

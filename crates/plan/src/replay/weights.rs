@@ -54,3 +54,81 @@ fn mixed(targets: &[f64], ages: &[f64], balance: f64, open: &[usize]) -> Option<
     };
     Some(open.iter().map(mix).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fastrand::Rng;
+
+    #[test]
+    fn frequencies_by_hand() {
+        let free = [f64::INFINITY; 3];
+        assert_eq!(
+            frequencies(&[0.5, 0.25, 0.25], &[0.0, 0.5, 0.5], 0.5, &free),
+            [0.25, 0.375, 0.375]
+        );
+        assert_eq!(
+            frequencies(&[0.5, 0.5], &[1.0, 0.0], 0.0, &free[1..]),
+            [1.0, 0.0]
+        );
+        // The first is held at 0.2; the others share 0.8 as 3 to 1.
+        let held = frequencies(&[0.6, 0.3, 0.1], &[0.6, 0.3, 0.1], 0.3, &[0.2, 1.0, 1.0]);
+        assert!(
+            held.iter()
+                .zip([0.2, 0.6, 0.2])
+                .all(|(is, should)| (is - should).abs() < 1e-12),
+            "{held:?}"
+        );
+        // That pushes the second above its own bound.
+        let held = frequencies(&[0.6, 0.3, 0.1], &[0.6, 0.3, 0.1], 0.3, &[0.2, 0.5, 1.0]);
+        assert!(
+            held.iter()
+                .zip([0.2, 0.5, 0.3])
+                .all(|(is, should)| (is - should).abs() < 1e-12),
+            "{held:?}"
+        );
+        assert_eq!(
+            frequencies(&[1.0, 1.0], &[1.0, 3.0], 0.5, &[0.1, 0.2]),
+            [0.1, 0.2],
+            "the rest finds no server"
+        );
+        assert_eq!(frequencies(&[0.0], &[0.0], 0.5, &[1.0]), [0.0]);
+        assert_eq!(frequencies(&[], &[], 0.5, &[]), [0.0; 0]);
+    }
+
+    #[test]
+    fn frequencies_are_within_bounds_and_whole() {
+        let mut random = Rng::with_seed(12);
+        for _ in 0..5000 {
+            let servers = random.usize(1..9);
+            let mut weights = |zeros: u8| -> Vec<f64> {
+                let weight = |_| {
+                    if random.u8(..10) < zeros {
+                        0.0
+                    } else {
+                        random.f64()
+                    }
+                };
+                (0..servers).map(weight).collect()
+            };
+            let (targets, ages, bounds) = (weights(1), weights(4), weights(1));
+            let balance = random.f64();
+            let chosen = frequencies(&targets, &ages, balance, &bounds);
+            assert!(
+                chosen
+                    .iter()
+                    .zip(&bounds)
+                    .all(|(chosen, bound)| *chosen >= 0.0 && chosen <= bound),
+                "{chosen:?}"
+            );
+            let has_weight = |at: &usize| targets[*at] > 0.0 || ages[*at] > 0.0;
+            let most: f64 = (0..servers).filter(has_weight).map(|at| bounds[at]).sum();
+            let sum: f64 = chosen.iter().sum();
+            // A server without any weight, for this balance, need not be chosen.
+            assert!(
+                sum <= 1.0 + 1e-9 && (sum > most.min(1.0) - 1e-9),
+                "{sum} {most} {chosen:?}"
+            );
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod measured;
 mod memory;
 mod paper;
 mod prefetch;
+mod replay;
 mod shown;
 mod site;
 mod web;
@@ -29,6 +30,8 @@ enum Question {
     Web(Box<web::Options>),
     /// How many memory servers do how many machines need, and when is a disk as quick?
     Memory(Box<memory::Options>),
+    /// What would members answer for each other, by a trace of what was asked for?
+    Replay(Box<replay::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -40,6 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Question::Prefetch(options) => prefetch::run(options),
         Question::Web(options) => web::run(options),
         Question::Memory(options) => memory::run(options),
+        Question::Replay(options) => replay::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }

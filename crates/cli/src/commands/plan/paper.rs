@@ -14,6 +14,9 @@ pub(crate) struct Options {
     /// Where planning.md goes, and its charts in charts/planning; without it the text is printed
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
+    /// Where traces/ is, for what is replayed: without it, that part says that it is missing
+    #[arg(long, value_name = "DIRECTORY")]
+    data: Option<PathBuf>,
 }
 
 /// Computes everything.
@@ -27,6 +30,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let _ = note(name);
         report.sections.extend(sections());
     }
+    // Nor here.
+    let _ = note("replayed traces (thesis, sections 2.1, 3.4.3 and 3.6)");
+    let data = options.data.as_deref();
+    report.sections.extend(thorp_plan::replay::paper(data));
+    report
+        .sections
+        .extend(thorp_plan::prefetch::paper_of_traces(data));
     let Some(directory) = &options.out else {
         return say(markdown(&report, CHARTS).trim_end());
     };

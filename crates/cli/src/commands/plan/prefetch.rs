@@ -1,10 +1,12 @@
 //! `thorp plan prefetch`: what it saves to fetch pages before they are needed.
 
 use super::given::{Given, Usual, refused};
+use super::replay::{ReadingOptions, read};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use thorp_plan::Invalid;
 use thorp_plan::prefetch::{
     Comparison, Hierarchy, Hinting, Job, Outcome, Pattern, Policy, compare, limit_us, simulate,
@@ -15,6 +17,10 @@ use thorp_plan::report::{Axis, Chart, Report, Section, Series, Style, Table};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
+    /// What was read, in order, instead of a pattern; several files of members are put together by time
+    trace: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: ReadingOptions,
     #[command(flatten)]
     parameters: Parameters,
     #[command(flatten)]
@@ -27,6 +33,7 @@ One process reads pages: from its node's memory, from the memory of servers, fro
 Examples:
   thorp plan prefetch
   thorp plan prefetch --pattern random --rounds 1 --server-disks 8
+  thorp plan prefetch w106.oracleGeneral.zst --local-pages 20000
   thorp plan prefetch --hinted 0.7 --wrong 0.1 --html plan.html";
 
 #[derive(Args, Debug, Default, Serialize, Deserialize)]
@@ -73,7 +80,7 @@ struct Parameters {
 /// Answers.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut given = Given::new(&options.parameters, options.shown.file(), "prefetch")?;
-    let question = Question::of(&mut given)?;
+    let question = Question::of(&mut given, options)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
     report.assumptions = given.assumed();
     options.shown.show("What prefetching saves", &report)
@@ -86,10 +93,14 @@ struct Question {
 }
 
 impl Question {
-    fn of(given: &mut Given) -> Result<Self, Failure> {
+    fn of(given: &mut Given, options: &Options) -> Result<Self, Failure> {
         let seed = Counts(given).count(("seed", "seed of what is drawn", "", 1999, "any"))?;
-        let pages = pattern(given, seed)?;
-        let hierarchy = hierarchy(given)?;
+        let is_recorded = !options.trace.is_empty();
+        let pages = match is_recorded {
+            true => recorded(options)?,
+            false => pattern(given, seed)?,
+        };
+        let hierarchy = hierarchy(given, is_recorded.then(|| footprint(&pages)))?;
         let mut part = |key, words, value, why| {
             given.number(&Usual {
                 key,
@@ -127,8 +138,17 @@ impl Question {
         let policies = POLICIES.map(|(policy, _)| policy);
         let comparison = compare(&self.hierarchy, &self.job(), &policies)?;
         let mut sections = vec![policies_section(&comparison)];
-        sections.push(self.by_memory()?);
-        sections.push(self.by_disks()?);
+        if self.pages.len() <= SWEPT_MAX {
+            sections.push(self.by_memory()?);
+            sections.push(self.by_disks()?);
+        } else {
+            sections.push(Section {
+                words: vec![format!(
+                    "Of more than {SWEPT_MAX} requests it is not tried what other memories and disks would do: --requests {SWEPT_MAX} takes the first ones."
+                )],
+                ..Section::default()
+            });
+        }
         Ok(Report {
             answer: answer(&comparison),
             sections,
@@ -137,7 +157,7 @@ impl Question {
     }
 
     fn by_memory(&self) -> Result<Section, Invalid> {
-        let distinct = self.pages.iter().max().map_or(0, |&last| last + 1);
+        let distinct = footprint(&self.pages);
         let given = self.hierarchy.global_pages;
         let sizes = [0, distinct / 4, distinct / 2, distinct, given];
         let at = |global_pages| Hierarchy {
@@ -215,6 +235,25 @@ impl Question {
     }
 }
 
+/// More would take a minute.
+const SWEPT_MAX: usize = 300_000;
+
+fn footprint(pages: &[u32]) -> u32 {
+    pages.iter().max().map_or(0, |&last| last + 1)
+}
+
+fn recorded(options: &Options) -> Result<Vec<u32>, Failure> {
+    let of_patterns = [
+        ("pattern", options.parameters.pattern.is_some()),
+        ("rounds", options.parameters.rounds.is_some()),
+    ];
+    if let Some((flag, _)) = of_patterns.iter().find(|(_, is_told)| *is_told) {
+        let what = format!("--{flag} is for patterns, and a trace is given");
+        return Err(Failure::new(what, "leave one of them out").with(Code::Usage));
+    }
+    Ok(read(&options.trace, &options.reading)?.pages)
+}
+
 fn pattern(given: &mut Given, seed: u64) -> Result<Vec<u32>, Failure> {
     let name = given.word(&Usual {
         key: "pattern",
@@ -236,23 +275,32 @@ fn pattern(given: &mut Given, seed: u64) -> Result<Vec<u32>, Failure> {
         .map_err(|invalid| refused(&invalid))
 }
 
-fn hierarchy(given: &mut Given) -> Result<Hierarchy, Failure> {
+/// Memories are parts of all pages if a trace tells how many there are.
+fn hierarchy(given: &mut Given, footprint: Option<u32>) -> Result<Hierarchy, Failure> {
     let usual = Hierarchy::of_thesis(4);
     let mut counts = Counts(given);
-    let memory = "32 MB of 8 KB pages in each of five nodes (the thesis, 4.4.3)";
+    let thesis = "32 MB of 8 KB pages in each of five nodes (the thesis, 4.4.3)";
+    let (local, global, memory) = match footprint {
+        Some(pages) => (
+            (pages / 8).max(1),
+            pages / 4,
+            "an eighth of all pages here, a quarter there",
+        ),
+        None => (usual.local_pages, usual.global_pages, thesis),
+    };
     let hierarchy = Hierarchy {
         local_pages: counts.small((
             "local_pages",
             "pages in the memory of the node",
             "",
-            usual.local_pages.into(),
+            local.into(),
             memory,
         ))?,
         global_pages: counts.small((
             "global_pages",
             "pages in the memory of servers",
             "",
-            usual.global_pages.into(),
+            global.into(),
             memory,
         ))?,
         server_disks: counts.small((

@@ -94,7 +94,7 @@ mod tests {
             return;
         };
         // Whole traces would take a test without optimisation minutes.
-        let traces = read(Some(Path::new(&data)), Some(20_000)).expect("they are read");
+        let traces = read(Some(Path::new(&data)), Some(5_000)).expect("they are read");
         let sections = computed(&traces);
         assert_eq!(sections.len(), 7);
         for section in &sections {

@@ -1,0 +1,300 @@
+//! What a replay has to say to people.
+
+use super::bench::Bench;
+use super::question::Question;
+use thorp_plan::Invalid;
+use thorp_plan::replay::{Kind, Outcome, Village};
+use thorp_plan::report::{Assumption, Axis, Chart, Report, Section, Series, Style, Table};
+use thorp_plan::trace::{Dealing, Trace, dealt};
+
+/// What the trace itself tells.
+pub(super) fn about(trace: &Trace) -> Vec<Assumption> {
+    let told = |name: &str, value: String| Assumption::new(name, value, &trace.name);
+    let mut about = vec![
+        told("requests", trace.pages.len().to_string()),
+        told("pages asked for", trace.footprint.to_string()),
+    ];
+    if trace.bytes > 0 {
+        about.push(told(
+            "mean size, not heeded",
+            format!("{} bytes", trace.bytes / trace.pages.len() as u64),
+        ));
+    }
+    about
+}
+
+impl Question<'_> {
+    /// Answers.
+    pub(super) fn report(&self) -> Result<Report, Invalid> {
+        let kinds = self.kinds();
+        let (sizes, rules) = (self.sizes(), self.other_rules());
+        let mut bench = Bench::new(
+            &self.trace.pages,
+            self.knobs,
+            kinds.len() + sizes.len() * 3 + rules.len() * 2,
+        );
+        let mut outcomes = Vec::new();
+        for kind in kinds {
+            outcomes.push((kind, bench.outcome(kind, &self.village, &self.dealt)?));
+        }
+        let (alone, best) = (&outcomes[0].1, self.best(&outcomes));
+        let mut sections = vec![
+            self.table(&outcomes),
+            self.by_memory(&mut bench, best.0, &sizes)?,
+        ];
+        if !rules.is_empty() {
+            sections.push(self.by_rule(&mut bench, best.0, &rules)?);
+        }
+        Ok(Report {
+            answer: self.answer(alone, best),
+            sections,
+            assumptions: Vec::new(),
+        })
+    }
+
+    /// What is replayed; the first is always each alone.
+    fn kinds(&self) -> Vec<Kind> {
+        match self.policy {
+            None => Kind::ALL.to_vec(),
+            Some(Kind::Alone) => vec![Kind::Alone],
+            Some(kind) => vec![Kind::Alone, kind, Kind::Ideal],
+        }
+    }
+
+    /// The policy that is asked about, or the fastest one that can be built.
+    fn best<'o>(&self, outcomes: &'o [(Kind, Outcome)]) -> &'o (Kind, Outcome) {
+        let cannot_be = [Kind::Alone, Kind::Weighted, Kind::GlobalLru, Kind::Ideal];
+        let asked = outcomes.iter().filter(|(kind, _)| match self.policy {
+            None => !cannot_be.contains(kind),
+            Some(asked) => *kind == asked,
+        });
+        let time = |outcome: &Outcome| outcome.mean_ms(&self.village.times);
+        asked
+            .min_by(|a, b| time(&a.1).total_cmp(&time(&b.1)))
+            .unwrap_or(&outcomes[0])
+    }
+
+    fn answer(&self, alone: &Outcome, (kind, best): &(Kind, Outcome)) -> String {
+        let times = &self.village.times;
+        let (alone_ms, best_ms) = (alone.mean_ms(times), best.mean_ms(times));
+        if *kind == Kind::Alone {
+            return format!(
+                "{}, each alone, answer {} of their requests without the disk: a request takes {}.",
+                self.people(),
+                percent(alone.without_disk()),
+                time(alone_ms)
+            );
+        }
+        let verdict = match alone_ms / best_ms {
+            faster if faster >= 1.1 => "Yes",
+            faster if faster >= 1.01 => "Hardly",
+            _ => "No",
+        };
+        format!(
+            "{verdict}: {} that share their memory ({}) answer {} of their requests without the disk, each alone {}: a request takes {} instead of {}.",
+            self.people(),
+            kind.title(),
+            percent(best.without_disk()),
+            percent(alone.without_disk()),
+            time(best_ms),
+            time(alone_ms),
+        )
+    }
+
+    fn people(&self) -> String {
+        let members = crate::text::count(self.village.clients as u64, "member");
+        match self.village.servers.len() as u64 {
+            0 => members,
+            servers => format!(
+                "{members} and {}",
+                crate::text::count(servers, "memory server")
+            ),
+        }
+    }
+
+    fn table(&self, outcomes: &[(Kind, Outcome)]) -> Section {
+        let mut table = Table::new(
+            "Where requests are answered",
+            &[
+                "policy",
+                "without disk",
+                "own memory",
+                "others'",
+                "home's",
+                "disk",
+                "a request takes",
+                "times as fast",
+                "pages sent on, of 100 requests",
+            ],
+        );
+        let times = &self.village.times;
+        let alone_ms = outcomes[0].1.mean_ms(times);
+        for (kind, outcome) in outcomes {
+            table.row(vec![
+                kind.title().into(),
+                percent(outcome.without_disk()),
+                percent(outcome.part(outcome.local)),
+                percent(outcome.part(outcome.remote())),
+                percent(outcome.part(outcome.home)),
+                percent(outcome.part(outcome.disk)),
+                time(outcome.mean_ms(times)),
+                faster(alone_ms, outcome.mean_ms(times)),
+                format!("{:.0}", outcome.part(outcome.traffic.forwarded) * 100.0),
+            ]);
+        }
+        let words = "Whatever is asked for the first time comes from disk. Weighted LRU and global LRU know everything at any time, and the ideal holds nothing twice and yet everything at home: these are limits, not systems.";
+        Section {
+            words: vec![words.into()],
+            tables: vec![table],
+            ..Section::default()
+        }
+    }
+
+    /// Each member's memory, from a quarter to four times what was told.
+    fn sizes(&self) -> Vec<usize> {
+        let told = self.village.client_pages;
+        let mut sizes = vec![told / 4, told / 2, told, told * 2, told * 4];
+        sizes.retain(|&pages| pages > 0 && pages <= self.trace.footprint.max(told));
+        sizes.dedup();
+        sizes
+    }
+
+    fn by_memory(
+        &self,
+        bench: &mut Bench<'_>,
+        best: Kind,
+        sizes: &[usize],
+    ) -> Result<Section, Invalid> {
+        let kinds = [Kind::Alone, best, Kind::Ideal];
+        let mut curves = kinds.map(|kind| Series::line(kind.title(), Vec::new()));
+        curves[2].style = Style::Thin;
+        let mut table = Table::new(
+            "By each member's memory",
+            &[
+                "pages",
+                "of all pages",
+                "without disk, each alone",
+                "together",
+                "a request takes, each alone",
+                "together",
+                "times as fast",
+            ],
+        );
+        for &client_pages in sizes {
+            let village = Village {
+                client_pages,
+                ..self.village.clone()
+            };
+            let mut outcomes = Vec::new();
+            for (kind, curve) in kinds.iter().zip(&mut curves) {
+                let outcome = bench.outcome(*kind, &village, &self.dealt)?;
+                curve
+                    .points
+                    .push((client_pages as f64, outcome.without_disk() * 100.0));
+                outcomes.push(outcome);
+            }
+            let ms = |at: usize| outcomes[at].mean_ms(&village.times);
+            table.row(vec![
+                client_pages.to_string(),
+                percent(client_pages as f64 / self.trace.footprint as f64),
+                percent(outcomes[0].without_disk()),
+                percent(outcomes[1].without_disk()),
+                time(ms(0)),
+                time(ms(1)),
+                faster(ms(0), ms(1)),
+            ]);
+        }
+        let chart = Chart {
+            name: "replay-by-memory".into(),
+            title: "Requests that need no disk, by each member's memory".into(),
+            x: Axis::log("memory of each member, pages"),
+            y: Axis::linear("requests that need no disk, %"),
+            series: curves
+                .into_iter()
+                .take(if best == Kind::Alone { 1 } else { 3 })
+                .collect(),
+        };
+        Ok(Section {
+            tables: vec![table],
+            charts: vec![chart],
+            ..Section::default()
+        })
+    }
+
+    /// How else requests could be dealt, if the trace does not tell who asks.
+    fn other_rules(&self) -> Vec<Dealing> {
+        let rules = [
+            Dealing::RoundRobin,
+            Dealing::Runs { mean: 50.0 },
+            Dealing::Runs { mean: 1000.0 },
+            Dealing::ByObject,
+        ];
+        match self.rule {
+            Dealing::Named => Vec::new(),
+            told => rules.into_iter().filter(|&rule| rule != told).collect(),
+        }
+    }
+
+    fn by_rule(
+        &self,
+        bench: &mut Bench<'_>,
+        best: Kind,
+        rules: &[Dealing],
+    ) -> Result<Section, Invalid> {
+        let mut table = Table::new(
+            "If requests are dealt otherwise",
+            &[
+                "rule",
+                "without disk, each alone",
+                "together",
+                "times as fast",
+            ],
+        );
+        for &rule in rules {
+            let clients = dealt(self.trace, rule, self.village.clients, self.village.seed)?;
+            let alone = bench.outcome(Kind::Alone, &self.village, &clients)?;
+            let together = bench.outcome(best, &self.village, &clients)?;
+            let [alone_ms, together_ms] =
+                [&alone, &together].map(|outcome| outcome.mean_ms(&self.village.times));
+            table.row(vec![
+                rule.to_string(),
+                percent(alone.without_disk()),
+                percent(together.without_disk()),
+                faster(alone_ms, together_ms),
+            ]);
+        }
+        let words = format!(
+            "Who asked for what is a rule here, not known: requests were dealt {}.",
+            self.rule
+        );
+        Ok(Section {
+            words: vec![words],
+            tables: vec![table],
+            ..Section::default()
+        })
+    }
+}
+
+fn percent(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent > 0.0 && percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{:.0} %", percent.max(0.0)),
+    }
+}
+
+fn time(ms: f64) -> String {
+    match ms {
+        ms if ms >= 100.0 => format!("{ms:.0} ms"),
+        ms if ms >= 10.0 => format!("{ms:.1} ms"),
+        ms if ms >= 0.1 || ms == 0.0 => format!("{ms:.2} ms"),
+        ms => format!("{ms:.4} ms"),
+    }
+}
+
+fn faster(before_ms: f64, after_ms: f64) -> String {
+    if after_ms > 0.0 {
+        format!("{:.2}", before_ms / after_ms)
+    } else {
+        "∞".to_owned()
+    }
+}

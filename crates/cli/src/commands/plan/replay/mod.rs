@@ -1,0 +1,80 @@
+//! `thorp plan replay`: what members would answer for each other, by replaying what was asked for.
+
+mod answer;
+mod bench;
+mod question;
+
+use super::given::{Given, refused};
+use super::shown::Shown;
+use crate::failure::{Code, Failure};
+use clap::Args;
+use question::{Parameters, Question};
+use std::path::{Path, PathBuf};
+use thorp_plan::trace::{Reading, Trace};
+
+/// What `thorp plan replay` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    /// What was asked for, in order; several files of members are put together by time
+    #[arg(required = true)]
+    trace: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: ReadingOptions,
+    #[command(flatten)]
+    parameters: Parameters,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+/// How traces are read.
+#[derive(Args, Debug)]
+pub(super) struct ReadingOptions {
+    /// The traces' format, if it cannot be guessed: thorp (what members record), oracle (libCacheSim), csv, lines (an object a line), packed (32-bit numbers); each plain or in gzip, xz, zstd
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<thorp_plan::trace::Format>,
+    /// Where a CSV table has what, by place or head: id=2,time=1,size=3,client=4
+    #[arg(long, value_name = "COLUMNS")]
+    columns: Option<thorp_plan::trace::Columns>,
+    /// Read no more requests than this
+    #[arg(long, value_name = "N")]
+    requests: Option<usize>,
+}
+
+const HELP: &str = "\
+Sizes are numbers of pages, or parts of all pages that the trace asks for: 5%.
+
+Examples:
+  thorp plan replay anna.csv ben.csv --client-pages 2000
+  thorp plan replay w106.oracleGeneral.zst --clients 8 --client-pages 2% --servers 2 --server-pages 10%
+  thorp plan replay blocks.txt.gz --deal by-object --local s3-fifo --policy n-chance --html plan.html";
+
+/// Answers.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let mut given = Given::new(&options.parameters, options.shown.file(), "replay")?;
+    let trace = read(&options.trace, &options.reading)?;
+    let question = Question::of(&mut given, &trace)?;
+    let mut report = question.report().map_err(|invalid| refused(&invalid))?;
+    report.assumptions = answer::about(&trace);
+    report.assumptions.extend(given.assumed());
+    options
+        .shown
+        .show("What members answer for each other", &report)
+}
+
+/// Reads files as one trace.
+pub(super) fn read(paths: &[PathBuf], options: &ReadingOptions) -> Result<Trace, Failure> {
+    let reading = Reading {
+        format: options.format,
+        columns: options.columns.clone().unwrap_or_default(),
+        requests_most: options.requests,
+    };
+    for path in paths {
+        std::fs::File::open(path).map_err(|error| Failure::file(path, &error))?;
+    }
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    reading.files(&paths).map_err(|error| {
+        let todo = "--format tells how a trace is written, --columns where a table has its objects: --help";
+        Failure::new(error.to_string(), todo).with(Code::Usage)
+    })
+}

@@ -1,0 +1,379 @@
+//! What is asked: who there is, with how much memory, and how requests are dealt.
+
+use crate::commands::plan::given::{Given, Usual, refused};
+use crate::failure::{Code, Failure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use thorp_plan::evict;
+use thorp_plan::replay::{Kind, Knobs, Server, Times, Village};
+use thorp_plan::trace::{Dealing, Trace, dealt};
+
+#[derive(Args, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Parameters {
+    /// Members that ask; if the trace names them, at least as many as it does
+    #[arg(long, value_name = "N")]
+    clients: Option<f64>,
+    /// Who asks for what: named (as the trace tells), round-robin, random, by-object, runs=REQUESTS (of that mean length), slices=SECONDS
+    #[arg(long, value_name = "RULE")]
+    deal: Option<String>,
+    /// Each member's memory
+    #[arg(long, value_name = "SIZE")]
+    client_pages: Option<String>,
+    /// Nodes that ask for nothing and lend memory
+    #[arg(long, value_name = "N")]
+    servers: Option<f64>,
+    /// What each of them lends
+    #[arg(long, value_name = "SIZE")]
+    server_pages: Option<String>,
+    /// The home's memory, in front of its disk
+    #[arg(long, value_name = "SIZE")]
+    home_pages: Option<String>,
+    /// How members share: alone, direct, greedy, central, n-chance, hashed, weighted, gms, balanced, global-lru, ideal; or all
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// What a member lets go of: lru, fifo, clock, s3-fifo, sieve, w-tinylfu (heeded where the policy leaves it to the member)
+    #[arg(long, value_name = "EVICTOR")]
+    local: Option<String>,
+    /// A page of one's own memory
+    #[arg(long, value_name = "MS")]
+    local_ms: Option<f64>,
+    /// A page of another's
+    #[arg(long, value_name = "MS")]
+    remote_ms: Option<f64>,
+    /// A page of the home's
+    #[arg(long, value_name = "MS")]
+    home_ms: Option<f64>,
+    /// A page from disk
+    #[arg(long, value_name = "MS")]
+    disk_ms: Option<f64>,
+    /// A member's own work between two requests (for the epochs of gms and the bounds of balanced)
+    #[arg(long, value_name = "MS")]
+    think_ms: Option<f64>,
+    /// How long a server works for a request (for the bounds of balanced)
+    #[arg(long, value_name = "MS")]
+    service_ms: Option<f64>,
+    /// balanced: the part of its time that a server may spend for others
+    #[arg(long, value_name = "PART")]
+    busy_most: Option<f64>,
+    /// n-chance: how often the last copy of a page is sent on
+    #[arg(long, value_name = "N")]
+    chances: Option<f64>,
+    /// central, hashed: the part of members' memory that is for all
+    #[arg(long, value_name = "PART")]
+    shared: Option<f64>,
+    /// gms, balanced: how long an epoch is at most
+    #[arg(long, value_name = "MS")]
+    epoch_ms: Option<f64>,
+    /// gms, balanced: the part of all pages that counts as the oldest
+    #[arg(long, value_name = "PART")]
+    oldest: Option<f64>,
+    /// balanced: from 0, where only ages count, to 1, where only the load does
+    #[arg(long, value_name = "RATE")]
+    balance: Option<f64>,
+    /// What is drawn is drawn from this
+    #[arg(long, value_name = "N")]
+    seed: Option<f64>,
+}
+
+/// A village, a trace dealt to its members, and the policies that are asked about.
+pub(super) struct Question<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) rule: Dealing,
+    pub(super) dealt: Vec<u16>,
+    pub(super) village: Village,
+    pub(super) knobs: Knobs,
+    /// One, or all.
+    pub(super) policy: Option<Kind>,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn of(given: &mut Given, trace: &'a Trace) -> Result<Self, Failure> {
+        let (village, rule) = village(given, trace)?;
+        let knobs = knobs(given)?;
+        let policy = word(given, "policy", "how members share", "all", "each is tried")?;
+        let policy = match &*policy {
+            "all" => None,
+            name => Some(parsed("policy", name)?),
+        };
+        let dealt = dealt(trace, rule, village.clients, village.seed)
+            .map_err(|invalid| refused(&invalid))?;
+        Ok(Question {
+            trace,
+            rule,
+            dealt,
+            village,
+            knobs,
+            policy,
+        })
+    }
+}
+
+fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failure> {
+    let (clients, why, deal, rule_why) = match trace.client_count() {
+        0 => (
+            8,
+            "a small group",
+            "runs=50",
+            "the trace does not tell who asks",
+        ),
+        named => (
+            named,
+            "as many as the trace names",
+            "named",
+            "the trace tells",
+        ),
+    };
+    let clients = whole(given, "clients", "members that ask", clients as f64, why)?;
+    let deal = word(given, "deal", "who asks for what", deal, rule_why)?;
+    let mut pages = |key, words, value, why| size(given, key, words, value, why, trace.footprint);
+    let client_pages = pages(
+        "client_pages",
+        "each member's memory, pages",
+        "5%",
+        "a part of all pages",
+    )?;
+    let home_pages = pages(
+        "home_pages",
+        "the home's memory, pages",
+        "5%",
+        "as much as a member's",
+    )?;
+    let servers = whole(
+        given,
+        "servers",
+        "nodes that lend memory",
+        0.0,
+        "members only",
+    )?;
+    let servers = match servers {
+        0 => Vec::new(),
+        count => {
+            let pages = size(
+                given,
+                "server_pages",
+                "what each of them lends, pages",
+                "5%",
+                "as much as a member's",
+                trace.footprint,
+            )?;
+            let busy_most = number(
+                given,
+                "busy_most",
+                "the part of its time that one may spend for others",
+                "",
+                1.0,
+                "they are idle",
+            );
+            vec![Server { pages, busy_most }; count]
+        }
+    };
+    let local = word(
+        given,
+        "local",
+        "what members let go of",
+        "lru",
+        "the papers' choice",
+    )?;
+    let village = Village {
+        clients,
+        client_pages,
+        servers,
+        home_pages,
+        footprint: trace.footprint,
+        local: parsed::<evict::Kind>("local", &local)?,
+        times: times(given),
+        seed: whole(
+            given,
+            "seed",
+            "what is drawn is drawn from",
+            1.0,
+            "any will do",
+        )? as u64,
+    };
+    Ok((village, parsed("deal", &deal)?))
+}
+
+fn times(given: &mut Given) -> Times {
+    let usual = Times::default();
+    let mut ms = |key, words, value, why| number(given, key, words, "ms", value, why);
+    Times {
+        local_ms: ms(
+            "local_ms",
+            "a page of one's own memory",
+            usual.local_ms,
+            "next to nothing",
+        ),
+        remote_ms: ms(
+            "remote_ms",
+            "a page of another's memory",
+            usual.remote_ms,
+            "thesis, section 3.3.2",
+        ),
+        home_ms: ms(
+            "home_ms",
+            "a page of the home's memory",
+            usual.home_ms,
+            "thesis, section 3.3.2",
+        ),
+        disk_ms: ms(
+            "disk_ms",
+            "a page from disk",
+            usual.disk_ms,
+            "thesis, section 3.3.2",
+        ),
+        think_ms: ms(
+            "think_ms",
+            "a member's work between two requests",
+            usual.think_ms,
+            "none of the papers tells",
+        ),
+        service_ms: ms(
+            "service_ms",
+            "a server's work for a request",
+            usual.service_ms,
+            "thesis, section 3.3.2",
+        ),
+    }
+}
+
+fn knobs(given: &mut Given) -> Result<Knobs, Failure> {
+    let usual = Knobs::default();
+    let chances = f64::from(usual.chances);
+    let chances = whole(
+        given,
+        "chances",
+        "n-chance: how often the last copy is sent on",
+        chances,
+        "Dahlin and others",
+    )?;
+    let mut part = |key, words, value, why| number(given, key, words, "", value, why);
+    let shared = part(
+        "shared",
+        "central, hashed: part of members' memory for all",
+        usual.shared,
+        "Dahlin and others",
+    );
+    let oldest = part(
+        "oldest",
+        "gms, balanced: part of all pages that counts as the oldest",
+        usual.oldest,
+        "it matters little",
+    );
+    let balance = part(
+        "balance",
+        "balanced: load balancing rate",
+        usual.balance,
+        "between both ends",
+    );
+    Ok(Knobs {
+        chances: u8::try_from(chances)
+            .map_err(|_| usage(format!("--chances is at most 255, not {chances}")))?,
+        shared,
+        oldest,
+        balance,
+        epoch_ms: number(
+            given,
+            "epoch_ms",
+            "gms, balanced: an epoch lasts at most",
+            "ms",
+            usual.epoch_ms,
+            "it matters little",
+        ),
+    })
+}
+
+fn number(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    unit: &str,
+    value: f64,
+    why: &str,
+) -> f64 {
+    given.number(&Usual {
+        key,
+        words,
+        unit,
+        value,
+        why,
+    })
+}
+
+fn whole(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    value: f64,
+    why: &str,
+) -> Result<usize, Failure> {
+    let told = number(given, key, words, "", value, why);
+    match told.fract() == 0.0 && (0.0..=1e15).contains(&told) {
+        true => Ok(told as usize),
+        false => Err(usage(format!(
+            "--{} is a whole number from 0 on, not {told}",
+            key.replace('_', "-")
+        ))),
+    }
+}
+
+fn word(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    value: &str,
+    why: &str,
+) -> Result<String, Failure> {
+    Ok(given.word(&Usual {
+        key,
+        words,
+        unit: "",
+        value,
+        why,
+    }))
+}
+
+/// Pages, or a part of all pages.
+fn size(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    value: &str,
+    why: &str,
+    footprint: usize,
+) -> Result<usize, Failure> {
+    let told = given.word(&Usual {
+        key,
+        words,
+        unit: "",
+        value,
+        why,
+    });
+    let flag = key.replace('_', "-");
+    let wrong = || {
+        usage(format!(
+            "--{flag} is a number of pages, or a part of all pages like 5%, not {told}"
+        ))
+    };
+    let Some(percent) = told.strip_suffix('%') else {
+        return told.trim().parse().map_err(|_| wrong());
+    };
+    let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
+    match (0.0..=1000.0).contains(&percent) {
+        true => {
+            Ok(((footprint as f64 * percent / 100.0).round() as usize)
+                .max(usize::from(percent > 0.0)))
+        }
+        false => Err(wrong()),
+    }
+}
+
+fn parsed<T: FromStr<Err = String>>(flag: &str, text: &str) -> Result<T, Failure> {
+    text.parse()
+        .map_err(|why| usage(format!("--{flag}: {why}")))
+}
+
+fn usage(what: String) -> Failure {
+    Failure::new(what, "--help tells what each parameter means").with(Code::Usage)
+}
