@@ -310,37 +310,41 @@ fn hierarchy(given: &mut Given, footprint: Option<u32>) -> Result<Hierarchy, Fai
             usual.server_disks.into(),
             "one in each (the thesis, 4.4.3)",
         ))?,
-        compute_us: counts.count((
-            "compute_us",
-            "computing between two pages",
-            "µs",
-            usual.compute_us,
-            "the thesis, 4.4.3",
-        ))?,
-        global_fetch_us: counts.count((
-            "global_fetch_us",
-            "a page from a server's memory",
-            "µs",
-            usual.global_fetch_us,
-            "1.28 Gb/s (the thesis, 4.4.1)",
-        ))?,
-        disk_fetch_us: counts.count((
-            "disk_fetch_us",
-            "a page from disk",
-            "µs",
-            usual.disk_fetch_us,
-            "a disk of 1998 (the thesis, 4.4.1)",
-        ))?,
-        issue_us: counts.count((
-            "issue_us",
-            "issuing a prefetch while computing",
-            "µs",
-            usual.issue_us,
-            "another processor does it",
-        ))?,
+        ..times(&mut counts, usual)?
     };
     hierarchy.check().map_err(|invalid| refused(&invalid))?;
     Ok(hierarchy)
+}
+
+fn times(counts: &mut Counts<'_>, usual: Hierarchy) -> Result<Hierarchy, Failure> {
+    let mut time = |key, words, usual_us, why| counts.count((key, words, "µs", usual_us, why));
+    Ok(Hierarchy {
+        compute_us: time(
+            "compute_us",
+            "computing between two pages",
+            usual.compute_us,
+            "the thesis, 4.4.3",
+        )?,
+        global_fetch_us: time(
+            "global_fetch_us",
+            "a page from a server's memory",
+            usual.global_fetch_us,
+            "1.28 Gb/s (the thesis, 4.4.1)",
+        )?,
+        disk_fetch_us: time(
+            "disk_fetch_us",
+            "a page from disk",
+            usual.disk_fetch_us,
+            "a disk of 1998 (the thesis, 4.4.1)",
+        )?,
+        issue_us: time(
+            "issue_us",
+            "issuing a prefetch while computing",
+            usual.issue_us,
+            "another processor does it",
+        )?,
+        ..usual
+    })
 }
 
 /// Parameters that are whole numbers.
@@ -357,7 +361,7 @@ impl Counts<'_> {
             value: value as f64,
             why,
         });
-        if told >= 0.0 && told <= EXACT_MAX && told.fract() == 0.0 {
+        if (0.0..=EXACT_MAX).contains(&told) && told.fract() == 0.0 {
             return Ok(told as u64);
         }
         let told = match told.abs() {
