@@ -1,6 +1,6 @@
 //! Approximate mean value analysis: what a request finds is guessed from what there is with its machine included.
 
-use super::network::Network;
+use super::network::{Class, Network};
 use super::station::{Closed, Station};
 
 /// How the part of a class's machines that is at a node changes if one machine leaves: by class, by group, by the class of
@@ -9,12 +9,57 @@ pub(super) type Change = Vec<Vec<Vec<f64>>>;
 
 /// Bard and Schweitzer's guess: a class's machines are spread as before if one of them leaves.
 pub(super) fn schweitzer(network: &Network, stations: &[Station]) -> Closed {
+    if let [class] = &*network.classes {
+        return alone(network, stations, class);
+    }
     let machines: Vec<f64> = network
         .classes
         .iter()
         .map(|class| f64::from(class.machines))
         .collect();
     spread(network, stations, &machines, None)
+}
+
+/// One class needs no iteration: the more getpages, the longer the queues that the guess has at that rate, and one rate has
+/// all machines either there or thinking.
+fn alone(network: &Network, stations: &[Station], class: &Class) -> Closed {
+    let machines = f64::from(class.machines);
+    let left = (machines - 1.0) / machines;
+    // Q = X p R_0 (1 + Q (N - 1) / N) at each node, solved for Q; nothing above the rate that fills one.
+    let queue = |getpages_per_s: f64, group: usize| {
+        let busy = getpages_per_s * class.routing[group] * stations[group].getpage_s(0.0);
+        match busy * left < 1.0 {
+            true => busy / (1.0 - busy * left),
+            false => f64::INFINITY,
+        }
+    };
+    let is_above = |getpages_per_s: f64| {
+        let queues = network.groups.iter().enumerate();
+        let waiting: f64 = queues
+            .filter(|(group, _)| class.routing[*group] > 0.0)
+            .map(|(group, of)| f64::from(of.nodes) * queue(getpages_per_s, group))
+            .sum();
+        waiting + getpages_per_s * class.think_s > machines
+    };
+    let (mut low, mut high) = (
+        0.0,
+        machines / (class.think_s + class.demand_s(&network.groups)),
+    );
+    loop {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        match is_above(middle) {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    let mut closed = Closed::default();
+    closed.push(network, stations, class, machines, |group| {
+        left * queue(low, group)
+    });
+    closed
 }
 
 /// Iterates from an even spread until nothing changes any more.

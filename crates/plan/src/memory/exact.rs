@@ -7,6 +7,9 @@ use super::station::{Closed, Station};
 /// on average without the machine that sends it.
 pub(super) fn exact(network: &Network, stations: &[Station]) -> Closed {
     let classes = &network.classes;
+    if let [class] = &**classes {
+        return alone(network, stations, class);
+    }
     let mut found = vec![0.0; states(classes) * stations.len()];
     let mut machines = vec![0; classes.len()];
     let mut state = 0;
@@ -23,6 +26,34 @@ pub(super) fn exact(network: &Network, stations: &[Station]) -> Closed {
         }
     }
     Closed::default()
+}
+
+/// One class needs no more than what there was with one machine fewer.
+fn alone(network: &Network, stations: &[Station], class: &Class) -> Closed {
+    let groups = network.groups.iter();
+    let nodes: Vec<f64> = groups.map(|group| f64::from(group.nodes)).collect();
+    let mut found = vec![0.0; stations.len()];
+    let mut queues = vec![0.0; stations.len()];
+    for machines in 1..class.machines {
+        let mut response_s = 0.0;
+        for (group, station) in stations.iter().enumerate() {
+            queues[group] = class.routing[group] * station.getpage_s(found[group]);
+            response_s += nodes[group] * queues[group];
+        }
+        let getpages_per_s = f64::from(machines) / (class.think_s + response_s);
+        for (found, queue) in found.iter_mut().zip(&queues) {
+            *found = getpages_per_s * queue;
+        }
+    }
+    let mut closed = Closed::default();
+    closed.push(
+        network,
+        stations,
+        class,
+        f64::from(class.machines),
+        |group| found[group],
+    );
+    closed
 }
 
 /// How many numbers exact analysis has to keep: its time grows alike.

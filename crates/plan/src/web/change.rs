@@ -98,18 +98,21 @@ impl Spacing {
         }
     }
 
+    /// How wide panels may be in the logarithm of a time: P(A > t) is as steep as a lognormal is narrow.
+    pub(super) fn width(self) -> f64 {
+        match self {
+            Spacing::Lognormal { sigma } => (2.0 * sigma).min(1.0),
+            _ => 1.0,
+        }
+    }
+
     /// ∫₀^v e^-w P(A > w / y) dw with y the rate and v the window, in the logarithm of w.
     fn by_quadrature(self, rate: f64, window: f64) -> f64 {
         let rate = rate.max(RATE_MIN);
         let from = (NEAR * rate.min(1.0)).min(window);
-        // The probability of a change within the window is as steep as the lognormal is narrow.
-        let width = match self {
-            Spacing::Lognormal { sigma } => (2.0 * sigma).min(1.0),
-            _ => 1.0,
-        };
         // Below, the integrand falls from 1 with the slope -(1 + 1/y).
         let near = from - from * from / 2.0 * (1.0 + 1.0 / rate);
-        let rest = integral(from.ln(), window.ln(), width, |u| {
+        let rest = integral(from.ln(), window.ln(), self.width(), |u| {
             let w = u.exp();
             (u - w).exp() * self.unchanged(w / rate)
         });

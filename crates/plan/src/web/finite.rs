@@ -83,15 +83,24 @@ pub fn keep_s(model: &Model, clients: f64, store: Store) -> f64 {
         return 0.0;
     }
     let held = |keep_s: f64| held(model, clients, keep_s, store.stale);
+    // Copies that are dropped leave room for others, which then stay longer than where they linger: a start that is near.
+    let soonest_s = match store.stale {
+        Stale::Lingers => room / requests_s,
+        Stale::IsDropped => {
+            let stale = Stale::Lingers;
+            keep_s(model, clients, Store { stale, ..store })
+        }
+    };
     // No more documents are asked for in a time than there are requests in it. Where that many are asked for anyhow, or the
     // room is that large that no time comes up to it, all fits in.
-    let soonest = (room / requests_s).max(SHORTEST_S);
+    let soonest = soonest_s.max(SHORTEST_S);
     if !soonest.is_finite() || requests_s.is_infinite() || held(f64::INFINITY) <= room {
         return f64::INFINITY;
     }
-    let mut latest = soonest;
+    let (mut latest, mut step) = (soonest, 1.1);
     while held(latest) < room {
-        latest *= 8.0;
+        latest *= step;
+        step *= step;
         if latest > LONGEST_S {
             return f64::INFINITY;
         }
@@ -107,7 +116,7 @@ fn held(model: &Model, clients: f64, keep_s: f64, stale: Stale) -> f64 {
     let requests_s = model.requests_s(clients);
     let sum = match stale {
         Stale::IsDropped => model.sum(clients, keep_s, Counted::Documents),
-        Stale::Lingers => model.by_class(Counted::Documents, |probability, _| {
+        Stale::Lingers => model.over_all(Counted::Documents, |probability| {
             -(-requests_s * probability * keep_s).exp_m1()
         }),
     };

@@ -1,6 +1,7 @@
 //! The probability of a hit as a table, where it has no closed form.
 
 use super::change::Spacing;
+use super::window::Window;
 use crate::Invalid;
 
 /// A spacing of changes with what was computed ahead for it.
@@ -40,6 +41,15 @@ impl Law {
             true => self.hit(rate),
             false => self.spacing.hit_within(rate, window),
         }
+    }
+
+    /// The same for all documents that change so often, are kept so long and are asked for at most so often, where that is
+    /// computed faster together.
+    pub(super) fn window(&self, change_s: f64, keep_s: f64, fastest: f64) -> Option<Window> {
+        let can_be = |time_s: f64| time_s.is_normal() && time_s > 0.0;
+        let is_costly = !matches!(self.spacing, Spacing::Exponential | Spacing::Regular);
+        let is_common = can_be(change_s) && can_be(keep_s) && can_be(fastest);
+        (is_costly && is_common).then(|| Window::new(self.spacing, change_s, keep_s, fastest))
     }
 
     /// How far a probability may be from the true one.

@@ -17,6 +17,7 @@ mod quadrature;
 mod root;
 pub mod schemes;
 pub mod sweep;
+mod window;
 pub mod zipf;
 
 #[cfg(test)]

@@ -137,7 +137,9 @@ impl Model {
             self.zipf.paper_integral(ranks, hit)
         });
         let [popular, others] = parts;
-        Some((popular? + others?).as_share())
+        let mut both = popular? + others?;
+        both.error += self.law.error();
+        Some(both.as_share())
     }
 
     /// H_N = p_c C_N: the share of all requests that hit.
@@ -185,16 +187,17 @@ impl Model {
     /// The sum of the probability to hit over all documents, in a cache that keeps a copy for so long after a request for it.
     pub(super) fn sum(&self, clients: f64, keep_s: f64, counted: Counted) -> Bounded {
         let requests_s = self.requests_s(clients);
-        self.by_class(counted, |probability, change_s| {
-            self.hit(requests_s * probability, change_s, keep_s)
-        })
-    }
-
-    /// The sum over all documents of what a document's probability and its mean time between changes give.
-    pub(super) fn by_class(&self, counted: Counted, hit: impl Fn(f64, f64) -> f64) -> Bounded {
-        let [popular, others] = self
-            .classes()
-            .map(|(ranks, change_s)| self.zipf.sum(ranks, counted, |p| hit(p, change_s)));
+        let fastest = requests_s * self.zipf.probability(1);
+        let [popular, others] = self.classes().map(|(ranks, change_s)| {
+            match self.law.window(change_s, keep_s, fastest) {
+                Some(window) => self.zipf.sum_behind(FEW, ranks, counted, |probability| {
+                    window.hit(requests_s * probability)
+                }),
+                None => self.zipf.sum(ranks, counted, |probability| {
+                    self.hit(requests_s * probability, change_s, keep_s)
+                }),
+            }
+        });
         let both = popular + others;
         let weight = match counted {
             Counted::Requests => 1.0,
@@ -204,6 +207,11 @@ impl Model {
             value: both.value,
             error: both.error + self.law.error() * weight,
         }
+    }
+
+    /// The sum over all documents of what a document's probability gives.
+    pub(super) fn over_all(&self, counted: Counted, of: impl Fn(f64) -> f64) -> Bounded {
+        self.zipf.sum(1..=self.workload.documents, counted, of)
     }
 
     /// The popular and the other documents, each with the mean time between their changes.
@@ -231,6 +239,9 @@ impl Model {
             .hit_within(requests_s * change_s, requests_s * keep_s)
     }
 }
+
+/// Documents that are taken one by one where each takes long: the bound of the error is some 10⁻⁶ then.
+const FEW: u64 = 48;
 
 #[cfg(test)]
 mod tests {

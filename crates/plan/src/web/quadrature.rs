@@ -15,18 +15,27 @@ static RULE: LazyLock<[(f64, f64); POINTS]> = LazyLock::new(rule);
 /// M · 10⁻¹⁷: the ellipse around it has ρ = π + √(π² + 1) = 6.4, and the bound is 64/15 · M ρ⁻²² / (ρ² - 1) (Trefethen,
 /// *Approximation Theory and Approximation Practice*, theorem 19.3).
 pub(super) fn integral(from: f64, to: f64, width: f64, f: impl Fn(f64) -> f64) -> f64 {
-    if from >= to {
-        return 0.0;
-    }
-    let panels = ((to - from) / width).ceil().max(1.0);
-    let half = (to - from) / panels / 2.0;
-    let panel = |number: usize| {
-        let middle = from + (2 * number + 1) as f64 * half;
-        let points = RULE.iter();
-        let sum: f64 = points.map(|(node, w)| w * f(middle + half * node)).sum();
-        sum * half
+    let nodes = each_node(from, to, width);
+    nodes.map(|(node, weight)| weight * f(node)).sum()
+}
+
+/// The nodes of that integral with their weights, from the least on.
+pub(super) fn nodes(from: f64, to: f64, width: f64) -> Vec<(f64, f64)> {
+    each_node(from, to, width).collect()
+}
+
+fn each_node(from: f64, to: f64, width: f64) -> impl Iterator<Item = (f64, f64)> {
+    let panels = match from < to {
+        true => ((to - from) / width).ceil().max(1.0),
+        false => 0.0,
     };
-    (0..panels as usize).map(panel).sum()
+    let half = (to - from) / panels / 2.0;
+    (0..panels as usize).flat_map(move |number| {
+        let middle = from + (2 * number + 1) as f64 * half;
+        // The rule has its greatest node first.
+        let points = RULE.iter().rev();
+        points.map(move |(node, weight)| (middle + half * node, weight * half))
+    })
 }
 
 /// The roots of the Legendre polynomial by Newton's method, from Tricomi's guess.

@@ -164,6 +164,8 @@ pub struct Directory {
     any: f64,
     /// H_N(1-1/m).
     rest: f64,
+    /// Bytes of the valid copies in a cache.
+    valid_bytes: f64,
 }
 
 impl Directory {
@@ -184,6 +186,7 @@ impl Directory {
             others: (any - own).max(0.0),
             any,
             rest: cache.hits_of(sites.clients - sites.each()),
+            valid_bytes: cache.valid_bytes(),
         })
     }
 
@@ -205,7 +208,7 @@ impl Directory {
             latency_s: missed + others * 2.0 * sites.between_s + self.own * sites.near_s,
             arrivals_s: vec![own_requests_s * (1.0 + others)],
             paper_store_bytes: self.own * model.whole_bytes(),
-            valid_bytes: sites.cache(model, sites.each(), 1.0).valid_bytes(),
+            valid_bytes: self.valid_bytes,
         }
     }
 }

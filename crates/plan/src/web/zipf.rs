@@ -97,12 +97,24 @@ impl Zipf {
         counted: Counted,
         hit: impl Fn(f64) -> f64,
     ) -> Bounded {
+        self.sum_behind(HEAD, ranks, counted, hit)
+    }
+
+    /// The same with only so many documents one by one, for a `hit` that takes long. The error's bound tells what that costs.
+    pub(super) fn sum_behind(
+        &self,
+        one_by_one: u64,
+        ranks: RangeInclusive<u64>,
+        counted: Counted,
+        hit: impl Fn(f64) -> f64,
+    ) -> Bounded {
+        let one_by_one = one_by_one.min(HEAD);
         let (first, last) = ((*ranks.start()).max(1), (*ranks.end()).min(self.documents));
         if first > last {
             return Bounded::default();
         }
-        let head = self.head(first, last, counted, &hit);
-        let tail_first = first.max(HEAD + 1);
+        let head = self.head(first, last.min(one_by_one), counted, &hit);
+        let tail_first = first.max(one_by_one + 1);
         let tail = self.tail(tail_first, last, counted, &hit);
         let value = head + tail;
         // The scale is in each probability: once as a factor, and at most once more through `hit`, which is concave.

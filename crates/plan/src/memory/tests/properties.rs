@@ -1,6 +1,6 @@
 //! What holds for every network.
 
-use super::super::{Limits, Solution, share_max};
+use super::super::{Limits, Solution, share_max, slowdown};
 use super::*;
 
 /// Random networks of each kind, all methods.
@@ -202,4 +202,29 @@ fn the_thesis_bound_on_shares_is_reached() {
             assert_near(share.expect("it can be"), *to, 1e-8);
         }
     }
+}
+
+/// Where a cluster's size changes the method, the answer hardly changes; wherever the machines are between idle and full.
+#[test]
+fn large_clusters_need_no_exact_analysis() {
+    let (mut cycle, mut response) = (0.0_f64, 0.0_f64);
+    let machines = 5_000;
+    for (servers, load) in [1, 8, 300]
+        .into_iter()
+        .flat_map(|servers| [0.5, 0.9, 0.95, 1.0, 1.05, 1.5].map(|load| (servers, load)))
+    {
+        let cluster = Cluster {
+            machines,
+            servers,
+            think_s: f64::from(machines) / load * 2.0 * 194e-6 / f64::from(servers),
+            ..Cluster::default()
+        };
+        let network = cluster.network().expect("it can be");
+        let [exact, guessed] = [Method::Exact, Method::Schweitzer]
+            .map(|method| network.solve(method).expect("it can be").classes[0]);
+        cycle = cycle.max(slowdown(&guessed, &exact).abs());
+        response = response.max((guessed.response_s / exact.response_s - 1.0).abs());
+    }
+    println!("{cycle} of a cycle, {response} of a response");
+    assert!(cycle < 0.005 && response < 0.2, "{cycle} {response}");
 }

@@ -58,33 +58,51 @@ impl Question {
     }
 
     fn needed(&self) -> Result<String, Invalid> {
-        let Question {
-            cluster,
-            slowdown_max,
-            ..
-        } = self;
-        let longer = self.slowdown(cluster)?;
-        let now = match longer >= 0.0005 {
-            true => format!(
-                "Work takes {} longer than if no machine waited for another",
+        let longer = self.slowdown(&self.cluster)?;
+        let now = match longer {
+            longer if longer < SLIGHT => "Waiting costs work next to nothing".to_owned(),
+            longer if longer < 10.0 => format!(
+                "Work takes {} longer than if no request had to wait",
                 percent(longer)
             ),
-            false => "No machine waits for another worth speaking of".to_owned(),
+            longer => format!(
+                "Work takes {:.0} times as long as if no request had to wait",
+                1.0 + longer
+            ),
         };
-        let evenly = match cluster.hottest_share {
+        let is_within = longer <= self.slowdown_max;
+        Ok(match (is_within, self.cluster.servers) {
+            // Fewer than one there cannot be.
+            (true, 1) => format!("{now}."),
+            _ => format!("{now}; {}.", self.servers_for_it(is_within)?),
+        })
+    }
+
+    /// How many servers keep that within what it may be.
+    fn servers_for_it(&self, is_within: bool) -> Result<String, Invalid> {
+        let evenly = match self.cluster.hottest_share {
             Some(_) => "evenly asked ",
             None => "",
         };
-        let most = percent(*slowdown_max);
-        let needed = match servers_needed(cluster, self.response_max_s())? {
-            Some(1) => format!("{evenly}one server would keep that within {most}"),
+        let most = percent(self.slowdown_max);
+        let needed = servers_needed(&self.cluster, self.response_max_s())?;
+        Ok(match needed {
+            Some(count) if is_within && count >= self.cluster.servers => {
+                format!("fewer {evenly}servers would not keep that within {most}")
+            }
+            Some(1) => format!("one server would keep that within {most}"),
+            Some(count) if is_within => {
+                format!(
+                    "{} {evenly}servers would keep that within {most}",
+                    word(count)
+                )
+            }
             Some(count) => format!(
                 "it takes {} {evenly}servers to keep that within {most}",
                 word(count)
             ),
             None => format!("no number of {evenly}servers would keep that within {most}"),
-        };
-        Ok(format!("{now}; {needed}."))
+        })
     }
 
     fn uneven(&self, solution: &Solution) -> Result<String, Invalid> {
@@ -93,10 +111,13 @@ impl Question {
             ([now], [balanced]) => slowdown(now, balanced),
             _ => 0.0,
         };
-        Ok(format!(
-            "That the load is uneven makes it {} longer than the same servers evenly asked.",
-            percent(longer)
-        ))
+        Ok(match longer < SLIGHT {
+            true => "The load is as good as even.".to_owned(),
+            false => format!(
+                "Because the load is uneven, work takes {} longer than with the same servers evenly asked.",
+                percent(longer)
+            ),
+        })
     }
 
     fn lost(&self, solution: &Solution) -> Result<String, Invalid> {
@@ -150,11 +171,11 @@ fn capital(text: &str) -> String {
 
 /// Some part, as it is said.
 pub(super) fn percent(part: f64) -> String {
-    let part = part * 100.0;
-    match part {
+    let tenths = (part * 1000.0).round() / 10.0;
+    match tenths.abs() < 10.0 && tenths.fract() != 0.0 {
+        true => format!("{tenths:.1} %"),
         // Nothing has no sign.
-        _ if part.abs() >= 9.95 || part.abs() < 0.05 => format!("{:.0} %", part.round() + 0.0),
-        _ => format!("{part:.1} %"),
+        false => format!("{:.0} %", tenths + 0.0),
     }
 }
 
@@ -169,3 +190,6 @@ pub(super) fn time(seconds: f64) -> String {
         s => format!("{:.1} µs", s * 1e6),
     }
 }
+
+/// Below this a part is not spoken of.
+const SLIGHT: f64 = 5e-4;

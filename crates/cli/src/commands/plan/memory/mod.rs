@@ -30,7 +30,7 @@ pub(crate) struct Options {
 const HELP: &str = "\
 Examples:
   thorp plan memory --machines 24 --servers 3
-  thorp plan memory --machines 60 --servers 8 --requests-per-second 500 --disk-ms 0.1 --service-us 20
+  thorp plan memory --machines 60 --servers 2 --service-us 20 --disk-ms 0.1
   thorp plan memory --machines 18 --servers 11 --hottest-share 0.75 --simulate
   thorp plan memory --machines 40 --servers 2 --local-servers 4 --local-share 0.2";
 
@@ -73,7 +73,7 @@ struct Parameters {
     /// Time for a page from a machine's own disk
     #[arg(long, value_name = "MS")]
     disk_ms: Option<f64>,
-    /// How much longer work may take because machines wait for one another (0.05: 5 %)
+    /// How much longer work may take because requests wait (0.05: 5 %)
     #[arg(long, value_name = "PART")]
     slowdown_max: Option<f64>,
 }

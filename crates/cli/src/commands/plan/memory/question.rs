@@ -57,7 +57,7 @@ impl Question {
         })
     }
 
-    /// How much longer work takes than if no machine waited for another.
+    /// How much longer work takes than if no request had to wait.
     pub(super) fn slowdown(&self, cluster: &Cluster) -> Result<f64, Invalid> {
         let solution = cluster.solve()?;
         let Some(&class) = solution.classes.first() else {
@@ -298,7 +298,7 @@ const DISK: Number = usual(
 
 const SLOWDOWN_MAX: Number = usual(
     "slowdown_max",
-    "how much longer work may take because machines wait for one another",
+    "how much longer work may take because requests wait",
     "",
     0.05,
     "hardly noticed",

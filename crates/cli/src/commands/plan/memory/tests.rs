@@ -18,6 +18,8 @@ fn the_answer_says_what_the_tables_show() {
         "Three memory servers carry 24 active machines: a page takes {takes}, from a disk 3.6 ms; from 64 machines on"
     );
     assert!(report.answer.starts_with(&start), "{}", report.answer);
+    let told = "4.6 % longer than if no request had to wait; fewer servers would not keep that within 5 %.";
+    assert!(report.answer.contains(told), "{}", report.answer);
     let rows = &report.sections[1].tables[0].rows;
     let three = rows.iter().find(|row| row[0] == "3").expect("a row");
     assert!(takes == &three[1] && three[4] == "64", "{three:?}");
@@ -54,7 +56,10 @@ fn an_uneven_load_and_local_servers_are_spoken_of_if_there_are_any() {
         ..Parameters::default()
     };
     let answer = report(&uneven).answer;
-    assert!(answer.contains("uneven makes it 13 % longer"), "{answer}");
+    assert!(
+        answer.contains("uneven, work takes 13 % longer"),
+        "{answer}"
+    );
     assert!(!answer.contains("local"), "{answer}");
     let local = Parameters {
         local_servers: Some(4.0),

@@ -169,7 +169,7 @@ impl Question {
         let (table, _) = self.swept(model, &title, "clients", populations, &|sites, clients| {
             sites.clients = clients;
         })?;
-        let fine = log_spaced(1e2, 1e9, 43);
+        let fine = log_spaced(1e2, 1e9, 29);
         let (_, series) = self.swept(model, &title, "clients", fine, &|sites, clients| {
             sites.clients = clients;
         })?;
@@ -255,7 +255,7 @@ impl Question {
             "Waiting that cooperating saves, if one parameter is another",
             &["parameter", "half", "as it is", "twice"],
         );
-        let parameters: [(&str, fn(&mut Workload, f64)); 6] = [
+        let parameters: [(&str, Vary); 6] = [
             ("requests of a client (or clients)", |told, by| {
                 told.requests_per_client_s *= by
             }),
@@ -291,6 +291,9 @@ impl Question {
     }
 }
 
+/// Makes a parameter so many times what it is.
+type Vary = fn(&mut Workload, f64);
+
 fn section(table: Table, chart: Chart) -> Section {
     Section {
         tables: vec![table],
@@ -305,12 +308,18 @@ fn scaled(count: u64, by: f64) -> u64 {
 
 /// How far the hit rate may be off.
 fn bound(model: &Model, clients: f64) -> String {
-    let hits = model.hit_rate(clients);
+    let sum = model.hit_rate(clients);
+    let by_integral = model.cacheable_hit_rate_by_integral(clients);
+    let by_integral = by_integral.map_or_else(String::new, |integral| {
+        let integral = integral * model.workload().cacheable;
+        let (value, error) = (integral.value * 100.0, integral.error * 100.0);
+        format!(" The integral that the thesis takes for it is {value:.4} % (± {error:.0e}).")
+    });
     format!(
-        "One cache for all {} clients that holds everything hits in {:.4} % of all requests; the sum over all documents is exact but for {:.0e} of all requests.",
+        "One cache for all {} clients that holds everything hits in {:.4} % of all requests (± {:.0e}): the sum over all documents.{by_integral}",
         count(clients),
-        hits.value * 100.0,
-        hits.error
+        sum.value * 100.0,
+        sum.error * 100.0
     )
 }
 
@@ -354,6 +363,7 @@ fn time(s: f64) -> String {
     match s {
         _ if s >= 10.0 => format!("{s:.0} s"),
         _ if s >= 1.0 => format!("{s:.2} s"),
+        _ if s > 0.0 && s < 0.01 => format!("{:.1} ms", s * 1000.0),
         _ => format!("{:.0} ms", s * 1000.0),
     }
 }

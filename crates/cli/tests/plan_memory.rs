@@ -1,0 +1,77 @@
+//! `thorp plan memory`, as a user calls it.
+
+mod common;
+
+use common::run;
+use std::fs;
+
+#[test]
+fn a_cluster_is_answered_in_a_sentence_with_what_it_rests_on() {
+    let said = run(&["plan", "memory", "--machines", "24", "--servers", "3"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out
+            .starts_with("Three memory servers carry 24 active machines: a page takes"),
+        "{}",
+        said.out
+    );
+    for line in [
+        "By memory servers",
+        "By active machines",
+        "time for a page from a machine's own disk",
+        "putpages",
+    ] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+}
+
+#[test]
+fn a_simulation_agrees_with_the_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("office.toml");
+    fs::write(&path, "[memory]\nmachines = 4\nservers = 2\n").unwrap();
+    let file = path.display().to_string();
+    let said = run(&["plan", "memory", "--file", &file, "--simulate", "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let table = &told["sections"][3]["tables"][0];
+    assert_eq!(table["title"], "Simulated: time for a page");
+    let assumed = table["rows"][0][3].as_str().unwrap();
+    assert!(assumed.starts_with("the same"), "{assumed}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (flags, what) in [
+        (
+            &["--machines", "0"][..],
+            "--machines must be a whole number",
+        ),
+        (&["--servers", "1.5"], "--servers must be a whole number"),
+        (
+            &["--service-us", "0"],
+            "--service-us must be a number above 0",
+        ),
+        (&["--disk-ms=-1"], "--disk-ms must be a number above 0"),
+        (
+            &["--hottest-share", "1.5"],
+            "--hottest-share must be between",
+        ),
+        (&["--local-share", "0.5"], "--local-share cannot be 0.5"),
+        (
+            &["--think-ms", "5", "--requests-per-second", "7"],
+            "cannot be used with",
+        ),
+        (
+            &["--machines", "20000", "--simulate"],
+            "--machines cannot be above 10000 with --simulate",
+        ),
+    ] {
+        let mut call = vec!["plan", "memory"];
+        call.extend(flags);
+        let said = run(&call);
+        assert_eq!(said.code, 2, "{call:?}: {}", said.err);
+        assert!(said.err.contains(what), "{what:?} in {}", said.err);
+        assert!(said.out.is_empty(), "{}", said.out);
+    }
+}
