@@ -89,6 +89,49 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
+    let small = ["plan", "prefetch", "--rounds", "1", "--pattern", "random"];
+    let said = run(&small);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.starts_with("Yes: prefetching"), "{}", said.out);
+    for part in ["hybrid, looking past", "BY DISKS OF SERVERS", "µs"] {
+        assert!(said.out.contains(part), "{part} in {}", said.out);
+    }
+    let untold = run(&[&small[..], &["--hinted", "0"]].concat());
+    assert!(untold.out.starts_with("No: prefetching"), "{}", untold.out);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("blocks.txt");
+    fs::write(&path, "7\n8\n9\n7\n8\n9\n".repeat(20)).unwrap();
+    let path = path.display().to_string();
+    let recorded = run(&["plan", "prefetch", &path]);
+    assert!(
+        recorded.out.contains("an eighth of all pages"),
+        "{}",
+        recorded.err
+    );
+    let both = run(&["plan", "prefetch", &path, "--pattern", "random"]);
+    assert_refused(&both, "--pattern is for patterns");
+    for (flag, value, what) in [
+        (
+            "--local-pages",
+            "0",
+            "--local-pages must be at least 1, not 0",
+        ),
+        ("--rounds", "2.5", "--rounds must be a whole number"),
+        ("--compute-us", "nan", "--compute-us must be a whole number"),
+        ("--hinted", "2", "--hinted must be between 0 and 1"),
+        (
+            "--global-fetch-us",
+            "20000",
+            "nobody would fetch from there",
+        ),
+        ("--pattern", "zipf", "hotcold, random, reverse, sequential"),
+    ] {
+        assert_refused(&run(&["plan", "prefetch", flag, value]), what);
+    }
+}
+
+#[test]
 fn web_caches_are_answered_in_a_sentence() {
     let said = run(&["plan", "web"]);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -9,6 +9,7 @@
 pub mod evict;
 mod invalid;
 pub mod memory;
+pub mod prefetch;
 pub mod replay;
 pub mod report;
 pub mod site;

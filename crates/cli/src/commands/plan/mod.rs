@@ -4,6 +4,7 @@ mod given;
 mod measured;
 mod memory;
 mod paper;
+mod prefetch;
 mod replay;
 mod shown;
 mod site;
@@ -29,6 +30,8 @@ enum Question {
     Memory(Box<memory::Options>),
     /// What would members answer for each other, by a trace of what was asked for?
     Replay(Box<replay::Options>),
+    /// What does it save to fetch pages before they are needed, into the memory of servers and from there?
+    Prefetch(Box<prefetch::Options>),
     /// Compute the tables and figures of the papers that the models come from, beside what these say
     Paper(paper::Options),
 }
@@ -40,6 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Question::Web(options) => web::run(options),
         Question::Memory(options) => memory::run(options),
         Question::Replay(options) => replay::run(options),
+        Question::Prefetch(options) => prefetch::run(options),
         Question::Paper(options) => paper::run(options),
     }
 }

@@ -34,6 +34,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let _ = note("replayed traces (thesis, sections 2.1, 3.4.3 and 3.6)");
     let data = options.data.as_deref();
     report.sections.extend(thorp_plan::replay::paper(data));
+    report
+        .sections
+        .extend(thorp_plan::prefetch::paper_of_traces(data));
     let Some(directory) = &options.out else {
         return say(markdown(&report, CHARTS).trim_end());
     };
@@ -59,5 +62,9 @@ const PARTS: &[Part] = &[
     (
         "memory servers (thesis, chapter 3)",
         thorp_plan::memory::paper,
+    ),
+    (
+        "prefetching (thesis, chapter 4)",
+        thorp_plan::prefetch::paper,
     ),
 ];

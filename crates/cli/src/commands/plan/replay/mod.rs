@@ -27,8 +27,9 @@ pub(crate) struct Options {
     shown: Shown,
 }
 
+/// How traces are read.
 #[derive(Args, Debug)]
-struct ReadingOptions {
+pub(super) struct ReadingOptions {
     /// The traces' format, if it cannot be guessed: thorp (what members record), oracle (libCacheSim), csv, lines (an object a line), packed (32-bit numbers); each plain or in gzip, xz, zstd
     #[arg(long, value_name = "FORMAT")]
     format: Option<thorp_plan::trace::Format>,
@@ -61,7 +62,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         .show("What members answer for each other", &report)
 }
 
-fn read(paths: &[PathBuf], options: &ReadingOptions) -> Result<Trace, Failure> {
+/// Reads files as one trace.
+pub(super) fn read(paths: &[PathBuf], options: &ReadingOptions) -> Result<Trace, Failure> {
     let reading = Reading {
         format: options.format,
         columns: options.columns.clone().unwrap_or_default(),

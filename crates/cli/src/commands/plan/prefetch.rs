@@ -1,0 +1,538 @@
+//! `thorp plan prefetch`: what it saves to fetch pages before they are needed.
+
+use super::given::{Given, Usual, refused};
+use super::replay::{ReadingOptions, read};
+use super::shown::Shown;
+use crate::failure::{Code, Failure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use thorp_plan::Invalid;
+use thorp_plan::prefetch::{
+    Comparison, Hierarchy, Hinting, Job, Outcome, Pattern, Policy, compare, limit_us, simulate,
+};
+use thorp_plan::report::{Axis, Chart, Report, Section, Series, Style, Table};
+
+/// What `thorp plan prefetch` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    /// What was read, in order, instead of a pattern; several files of members are put together by time
+    trace: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: ReadingOptions,
+    #[command(flatten)]
+    parameters: Parameters,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+const HELP: &str = "\
+One process reads pages: from its node's memory, from the memory of servers, from disks. What it will read is told ahead (hinted), in whole or in part.
+
+Examples:
+  thorp plan prefetch
+  thorp plan prefetch --pattern random --rounds 1 --server-disks 8
+  thorp plan prefetch w106.oracleGeneral.zst --local-pages 20000
+  thorp plan prefetch --hinted 0.7 --wrong 0.1 --html plan.html";
+
+#[derive(Args, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    /// What is read: hotcold, random, reverse or sequential
+    #[arg(long, value_name = "NAME")]
+    pattern: Option<String>,
+    /// How often the same is read
+    #[arg(long, value_name = "N")]
+    rounds: Option<f64>,
+    /// Pages in the memory of the process's node
+    #[arg(long, value_name = "N")]
+    local_pages: Option<f64>,
+    /// Pages in the memory of servers
+    #[arg(long, value_name = "N")]
+    global_pages: Option<f64>,
+    /// Disks of servers; 0: only the node's own reads
+    #[arg(long, value_name = "N")]
+    server_disks: Option<f64>,
+    /// What the process computes between two pages
+    #[arg(long, value_name = "US")]
+    compute_us: Option<f64>,
+    /// A page from a server's memory
+    #[arg(long, value_name = "US")]
+    global_fetch_us: Option<f64>,
+    /// A page from disk
+    #[arg(long, value_name = "US")]
+    disk_fetch_us: Option<f64>,
+    /// What issuing a prefetch costs the process while it computes
+    #[arg(long, value_name = "US")]
+    issue_us: Option<f64>,
+    /// The part of what is read that is told ahead, 0 to 1
+    #[arg(long, value_name = "PART")]
+    hinted: Option<f64>,
+    /// The part of what is told that is wrong, 0 to 1
+    #[arg(long, value_name = "PART")]
+    wrong: Option<f64>,
+    /// Another seed draws other pages and hints
+    #[arg(long, value_name = "N")]
+    seed: Option<f64>,
+}
+
+/// Answers.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let mut given = Given::new(&options.parameters, options.shown.file(), "prefetch")?;
+    let question = Question::of(&mut given, options)?;
+    let mut report = question.report().map_err(|invalid| refused(&invalid))?;
+    report.assumptions = given.assumed();
+    options.shown.show("What prefetching saves", &report)
+}
+
+struct Question {
+    hierarchy: Hierarchy,
+    pages: Vec<u32>,
+    hinting: Hinting,
+}
+
+impl Question {
+    fn of(given: &mut Given, options: &Options) -> Result<Self, Failure> {
+        let seed = Counts(given).count(("seed", "seed of what is drawn", "", 1999, "any"))?;
+        let is_recorded = !options.trace.is_empty();
+        let pages = match is_recorded {
+            true => recorded(options)?,
+            false => pattern(given, seed)?,
+        };
+        let hierarchy = hierarchy(given, is_recorded.then(|| footprint(&pages)))?;
+        let mut part = |key, words, value, why| {
+            given.number(&Usual {
+                key,
+                words,
+                unit: "",
+                value,
+                why,
+            })
+        };
+        let hinting = Hinting {
+            hinted: part(
+                "hinted",
+                "part of what is read that is told ahead",
+                1.0,
+                "all",
+            ),
+            wrong: part("wrong", "part of what is told that is wrong", 0.0, "none"),
+            seed,
+        };
+        Ok(Question {
+            hierarchy,
+            pages,
+            hinting,
+        })
+    }
+
+    fn job(&self) -> Job<'_> {
+        Job {
+            hinting: self.hinting,
+            ..Job::hinted(&self.pages)
+        }
+    }
+
+    fn report(&self) -> Result<Report, Invalid> {
+        let policies = POLICIES.map(|(policy, _)| policy);
+        let comparison = compare(&self.hierarchy, &self.job(), &policies)?;
+        let mut sections = vec![policies_section(&comparison)];
+        if self.pages.len() <= SWEPT_MAX {
+            sections.push(self.by_memory()?);
+            sections.push(self.by_disks()?);
+        } else {
+            sections.push(Section {
+                words: vec![format!(
+                    "Of more than {SWEPT_MAX} requests it is not tried what other memories and disks would do: --requests {SWEPT_MAX} takes the first ones."
+                )],
+                ..Section::default()
+            });
+        }
+        Ok(Report {
+            answer: answer(&comparison),
+            sections,
+            assumptions: Vec::new(),
+        })
+    }
+
+    fn by_memory(&self) -> Result<Section, Invalid> {
+        let distinct = footprint(&self.pages);
+        let given = self.hierarchy.global_pages;
+        let sizes = [0, distinct / 4, distinct / 2, distinct, given];
+        let at = |global_pages| Hierarchy {
+            global_pages,
+            ..self.hierarchy
+        };
+        let (table, curves) = self.sweep("pages in servers' memory", sizes, at)?;
+        Ok(section(
+            "By memory of servers",
+            table,
+            chart(
+                "prefetch-by-memory",
+                "Time by memory of servers",
+                "pages in servers' memory",
+                curves,
+            ),
+        ))
+    }
+
+    fn by_disks(&self) -> Result<Section, Invalid> {
+        let counts = [0, 1, 2, 4, 8, self.hierarchy.server_disks];
+        let at = |server_disks| Hierarchy {
+            server_disks,
+            ..self.hierarchy
+        };
+        let (table, curves) = self.sweep("disks of servers", counts, at)?;
+        Ok(section(
+            "By disks of servers",
+            table,
+            chart(
+                "prefetch-by-disks",
+                "Time by disks of servers",
+                "disks of servers",
+                curves,
+            ),
+        ))
+    }
+
+    fn sweep<const N: usize>(
+        &self,
+        what: &str,
+        mut values: [u32; N],
+        at: impl Fn(u32) -> Hierarchy,
+    ) -> Result<(Table, Vec<Series>), Invalid> {
+        values.sort_unstable();
+        let mut steps = values.to_vec();
+        steps.dedup();
+        let names = [
+            "without prefetching, s",
+            "with it, s",
+            "no schedule below, s",
+        ];
+        let mut table = Table::new("", &[what, names[0], names[1], names[2]]);
+        let mut curves = names.map(|name| Series::line(name, Vec::new()));
+        curves[2].style = Style::Thin;
+        for value in steps {
+            let hierarchy = at(value);
+            let elapsed = |policy| {
+                let outcomes = simulate(&hierarchy, &[self.job()], &policy)?;
+                Ok::<u64, Invalid>(outcomes[0].elapsed_us)
+            };
+            let times = [
+                elapsed(Policy::DEMAND_LRU)?,
+                elapsed(Policy::HYBRID_PAST)?,
+                limit_us(&hierarchy, &self.job())?,
+            ];
+            let mut row = vec![value.to_string()];
+            row.extend(times.map(seconds));
+            table.row(row);
+            for (curve, time_us) in curves.iter_mut().zip(times) {
+                curve.points.push((f64::from(value), time_us as f64 / 1e6));
+            }
+        }
+        Ok((table, curves.to_vec()))
+    }
+}
+
+/// More would take a minute.
+const SWEPT_MAX: usize = 300_000;
+
+fn footprint(pages: &[u32]) -> u32 {
+    pages.iter().max().map_or(0, |&last| last + 1)
+}
+
+fn recorded(options: &Options) -> Result<Vec<u32>, Failure> {
+    let of_patterns = [
+        ("pattern", options.parameters.pattern.is_some()),
+        ("rounds", options.parameters.rounds.is_some()),
+    ];
+    if let Some((flag, _)) = of_patterns.iter().find(|(_, is_told)| *is_told) {
+        let what = format!("--{flag} is for patterns, and a trace is given");
+        return Err(Failure::new(what, "leave one of them out").with(Code::Usage));
+    }
+    Ok(read(&options.trace, &options.reading)?.pages)
+}
+
+fn pattern(given: &mut Given, seed: u64) -> Result<Vec<u32>, Failure> {
+    let name = given.word(&Usual {
+        key: "pattern",
+        words: "what is read",
+        unit: "",
+        value: "hotcold",
+        why: "two thirds of the reads go to a fifth of the pages (Voelker's thesis, 4.4.3)",
+    });
+    let rounds = Counts(given).count(("rounds", "how often", "", 3, "its cyclic variant"))?;
+    let all = Pattern::of_thesis(u32::try_from(rounds).unwrap_or(u32::MAX));
+    let named = all.iter().find(|(known, _)| *known == name);
+    let Some((_, pattern)) = named else {
+        let known = all.map(|(known, _)| known).join(", ");
+        let what = format!("--pattern is one of {known}, not {name}");
+        return Err(Failure::new(what, "--help tells what each parameter means").with(Code::Usage));
+    };
+    Pattern { seed, ..*pattern }
+        .pages()
+        .map_err(|invalid| refused(&invalid))
+}
+
+/// Memories are parts of all pages if a trace tells how many there are.
+fn hierarchy(given: &mut Given, footprint: Option<u32>) -> Result<Hierarchy, Failure> {
+    let usual = Hierarchy::of_thesis(4);
+    let mut counts = Counts(given);
+    let thesis = "32 MB of 8 KB pages in each of five nodes (the thesis, 4.4.3)";
+    let (local, global, memory) = match footprint {
+        Some(pages) => (
+            (pages / 8).max(1),
+            pages / 4,
+            "an eighth of all pages here, a quarter there",
+        ),
+        None => (usual.local_pages, usual.global_pages, thesis),
+    };
+    let hierarchy = Hierarchy {
+        local_pages: counts.small((
+            "local_pages",
+            "pages in the memory of the node",
+            "",
+            local.into(),
+            memory,
+        ))?,
+        global_pages: counts.small((
+            "global_pages",
+            "pages in the memory of servers",
+            "",
+            global.into(),
+            memory,
+        ))?,
+        server_disks: counts.small((
+            "server_disks",
+            "disks of servers, beside the node's own",
+            "",
+            usual.server_disks.into(),
+            "one in each (the thesis, 4.4.3)",
+        ))?,
+        ..times(&mut counts, usual)?
+    };
+    hierarchy.check().map_err(|invalid| refused(&invalid))?;
+    Ok(hierarchy)
+}
+
+fn times(counts: &mut Counts<'_>, usual: Hierarchy) -> Result<Hierarchy, Failure> {
+    let mut time = |key, words, usual_us, why| counts.count((key, words, "µs", usual_us, why));
+    Ok(Hierarchy {
+        compute_us: time(
+            "compute_us",
+            "computing between two pages",
+            usual.compute_us,
+            "the thesis, 4.4.3",
+        )?,
+        global_fetch_us: time(
+            "global_fetch_us",
+            "a page from a server's memory",
+            usual.global_fetch_us,
+            "1.28 Gb/s (the thesis, 4.4.1)",
+        )?,
+        disk_fetch_us: time(
+            "disk_fetch_us",
+            "a page from disk",
+            usual.disk_fetch_us,
+            "a disk of 1998 (the thesis, 4.4.1)",
+        )?,
+        issue_us: time(
+            "issue_us",
+            "issuing a prefetch while computing",
+            usual.issue_us,
+            "another processor does it",
+        )?,
+        ..usual
+    })
+}
+
+/// Parameters that are whole numbers.
+struct Counts<'a>(&'a mut Given);
+
+type Count<'a> = (&'static str, &'a str, &'static str, u64, &'a str);
+
+impl Counts<'_> {
+    fn count(&mut self, (key, words, unit, value, why): Count<'_>) -> Result<u64, Failure> {
+        let told = self.0.number(&Usual {
+            key,
+            words,
+            unit,
+            value: value as f64,
+            why,
+        });
+        if (0.0..=EXACT_MAX).contains(&told) && told.fract() == 0.0 {
+            return Ok(told as u64);
+        }
+        let told = match told.abs() {
+            size if size > EXACT_MAX => format!("{told:e}"),
+            _ => told.to_string(),
+        };
+        let why = format!("must be a whole number from 0 to {EXACT_MAX:e}, not {told}");
+        Err(refused(&Invalid::new(key, why)))
+    }
+
+    fn small(&mut self, count: Count<'_>) -> Result<u32, Failure> {
+        let key = count.0;
+        let told = self.count(count)?;
+        u32::try_from(told).map_err(|_| {
+            let why = format!("must be at most {}, not {told}", u32::MAX);
+            refused(&Invalid::new(key, why))
+        })
+    }
+}
+
+/// Up to there every whole number is one of the floating point numbers that flags are read as.
+const EXACT_MAX: f64 = 9e15;
+
+/// What is compared, and what each does.
+const POLICIES: [(Policy, &str); 8] = [
+    (
+        Policy::DEMAND_LRU,
+        "fetches what is needed when it is needed; the page used longest ago makes room",
+    ),
+    (
+        Policy::DEMAND_MIN,
+        "the same, but the page needed last makes room, as far as that is told",
+    ),
+    (
+        Policy::FIXED_HORIZON,
+        "begins each fetch the time ahead that it takes",
+    ),
+    (
+        Policy::AGGRESSIVE,
+        "fetches into the node's memory whenever its disk or link is free, for what is needed later",
+    ),
+    (
+        Policy::FORESTALL,
+        "fetches into the node's memory when waiting could no longer be avoided otherwise",
+    ),
+    (
+        Policy::AGGRESSIVE_TWICE,
+        "aggressive, and the servers' disks read into their memory as fast as they can",
+    ),
+    (
+        Policy::HYBRID,
+        "forestall, and the servers' disks read into their memory as fast as they can",
+    ),
+    (
+        Policy::HYBRID_PAST,
+        "the same; the node's own disk reads on while a server reads the page needed first",
+    ),
+];
+
+fn answer(comparison: &Comparison) -> String {
+    let outcome = |policy: Policy| {
+        let found = comparison
+            .outcomes
+            .iter()
+            .find(|(known, _)| *known == policy);
+        found.map_or(Outcome::default(), |(_, outcome)| *outcome)
+    };
+    let demand = outcome(Policy::DEMAND_LRU);
+    let (forestall, hybrid) = (outcome(Policy::FORESTALL), outcome(Policy::HYBRID_PAST));
+    let (best_us, how) = match forestall.elapsed_us <= hybrid.elapsed_us {
+        true => (forestall.elapsed_us, "into the node's memory alone"),
+        false => (
+            hybrid.elapsed_us,
+            "into the memory of servers and from there just in time",
+        ),
+    };
+    let times = demand.elapsed_us as f64 / best_us.max(1) as f64;
+    let verdict = match times {
+        times if times < 1.005 => "No",
+        times if times < 1.1 => "Hardly",
+        _ => "Yes",
+    };
+    format!(
+        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({times:.2} times as fast); {} s of both are computing. Into the node's memory alone it takes {} s. No schedule whatever could take less than {} s.",
+        seconds(best_us),
+        seconds(demand.elapsed_us),
+        seconds(demand.compute_us),
+        seconds(forestall.elapsed_us),
+        seconds(comparison.limit_us),
+    )
+}
+
+fn policies_section(comparison: &Comparison) -> Section {
+    let mut times = Table::new(
+        "By policy",
+        &[
+            "policy",
+            "time, s",
+            "of that waiting, s",
+            "times what no schedule is below",
+            "waits",
+            "prefetches that came late",
+            "for nothing",
+        ],
+    );
+    let mut fetches = Table::new(
+        "What was fetched",
+        &[
+            "policy",
+            "disk to node, when needed",
+            "ahead",
+            "server to node, when needed",
+            "ahead",
+            "disk to server, ahead",
+        ],
+    );
+    let mut words = Table::new("", &["policy", "what it does"]);
+    for ((policy, outcome), (_, what)) in comparison.outcomes.iter().zip(POLICIES) {
+        let over = outcome.elapsed_us as f64 / comparison.limit_us.max(1) as f64;
+        times.row(vec![
+            policy.name.to_owned(),
+            seconds(outcome.elapsed_us),
+            seconds(outcome.stall_us),
+            format!("{over:.2}"),
+            outcome.waits.to_string(),
+            outcome.late.to_string(),
+            outcome.useless.to_string(),
+        ]);
+        let fetched = &outcome.fetches;
+        let counts = [
+            fetched.demand_disk,
+            fetched.prefetch_disk,
+            fetched.demand_global,
+            fetched.prefetch_global,
+            fetched.prefetch_into_global,
+        ];
+        let mut row = vec![policy.name.to_owned()];
+        row.extend(counts.map(|count| count.to_string()));
+        fetches.row(row);
+        words.row(vec![policy.name.to_owned(), what.to_owned()]);
+    }
+    Section {
+        tables: vec![times, fetches, words],
+        ..Section::default()
+    }
+}
+
+fn section(heading: &str, table: Table, chart: Chart) -> Section {
+    Section {
+        heading: heading.to_owned(),
+        tables: vec![table],
+        charts: vec![chart],
+        ..Section::default()
+    }
+}
+
+fn chart(name: &str, title: &str, x: &str, series: Vec<Series>) -> Chart {
+    Chart {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        x: Axis::linear(x),
+        y: Axis::linear("time, s"),
+        series,
+    }
+}
+
+fn seconds(time_us: u64) -> String {
+    let time_s = time_us as f64 / 1e6;
+    match time_s {
+        _ if time_s < 0.1 => format!("{time_s:.4}"),
+        _ if time_s < 10.0 => format!("{time_s:.2}"),
+        _ => format!("{time_s:.1}"),
+    }
+}
