@@ -142,7 +142,7 @@ impl Question<'_> {
                 format!("{:.0}", outcome.part(outcome.traffic.forwarded) * 100.0),
             ]);
         }
-        let words = "Whatever is asked for the first time comes from disk. Weighted LRU and global LRU know everything at any time, and the ideal holds nothing twice and yet everything at home: these are limits, not systems.";
+        let words = "Whatever is asked for the first time comes from disk. A write counts as an access: that it makes others' copies stale is not replayed, so that what members change all the time is answered less often than this says. Weighted LRU and global LRU know everything at any time, and the ideal holds nothing twice and yet everything at home: these are limits, not systems.";
         Section {
             words: vec![words.into()],
             tables: vec![table],
