@@ -230,7 +230,7 @@ fn recorded(dir: &std::path::Path) -> [String; 2] {
             "time_us,client,op,object,size\n{}",
             rows.collect::<String>()
         );
-        fs::write(&path, text).unwrap();
+        fs::write(&path, text).expect("written");
         path.display().to_string()
     })
 }

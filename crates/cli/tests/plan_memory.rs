@@ -63,6 +63,10 @@ fn what_cannot_be_is_refused() {
             "cannot be used with",
         ),
         (
+            &["--think-ms", "1e300"],
+            "--think-ms must be a number not above",
+        ),
+        (
             &["--machines", "20000", "--simulate"],
             "--machines cannot be above 10000 with --simulate",
         ),

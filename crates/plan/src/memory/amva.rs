@@ -25,11 +25,12 @@ pub(super) fn schweitzer(network: &Network, stations: &[Station]) -> Closed {
 fn alone(network: &Network, stations: &[Station], class: &Class) -> Closed {
     let machines = f64::from(class.machines);
     let left = (machines - 1.0) / machines;
-    // Q = X p R_0 (1 + Q (N - 1) / N) at each node, solved for Q; nothing above the rate that fills one.
+    // Q = X p (R_0 + R_1 Q (N - 1) / N) at each node, solved for Q; nothing above the rate that fills one.
     let queue = |getpages_per_s: f64, group: usize| {
-        let busy = getpages_per_s * class.routing[group] * stations[group].getpage_s(0.0);
-        match busy * left < 1.0 {
-            true => busy / (1.0 - busy * left),
+        let rate = getpages_per_s * class.routing[group];
+        let spare = 1.0 - rate * stations[group].each_s() * left;
+        match spare > 0.0 {
+            true => rate * stations[group].getpage_s(0.0) / spare,
             false => f64::INFINITY,
         }
     };

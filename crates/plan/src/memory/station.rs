@@ -20,16 +20,30 @@ impl Station {
         }
     }
 
-    /// A getpage that finds so many others: as if there were no putpages and the server were slower by the time that it
-    /// serves these. Exact for independent putpages (a mixed network with a product form: Lazowska et al. 1984, chapter 7) if
-    /// both kinds of request take the same on average, and close to it if not.
-    pub(super) fn getpage_s(&self, getpages: f64) -> f64 {
-        self.getpage_s * (1.0 + getpages) / (1.0 - self.putpage_busy)
+    /// How long any request waits that finds so many getpages.
+    ///
+    /// It waits for these and for the putpages before it; as many putpages are before it as arrive while one of them waits and
+    /// is served, and one that arrives finds the same. Solved for the wait. With equal demands a getpage then takes
+    /// `D (1 + Q) / (1 - U_putpage)`, as in every mixed network with a product form (Lazowska et al. 1984, chapter 7): exact
+    /// for independent putpages. Putpages that are quicker count as if they were not, or a server would serve a little more
+    /// than it has time for. With unequal demands the model says more than is simulated: up to a tenth with quicker putpages,
+    /// a sixth with ones that take twice, a third with ones that take four times as long.
+    fn wait_s(&self, getpages: f64) -> f64 {
+        let putpages_s = self.putpage_busy * self.putpage_s.max(self.getpage_s);
+        (getpages * self.getpage_s + putpages_s) / (1.0 - self.putpage_busy)
     }
 
-    /// A putpage, likewise.
+    pub(super) fn getpage_s(&self, getpages: f64) -> f64 {
+        self.getpage_s + self.wait_s(getpages)
+    }
+
     pub(super) fn putpage_s(&self, getpages: f64) -> f64 {
-        self.putpage_s * (1.0 + getpages) / (1.0 - self.putpage_busy)
+        self.putpage_s + self.wait_s(getpages)
+    }
+
+    /// How much longer a getpage takes for each other that it finds.
+    pub(super) fn each_s(&self) -> f64 {
+        self.getpage_s / (1.0 - self.putpage_busy)
     }
 
     pub(super) fn putpage_busy(&self) -> f64 {

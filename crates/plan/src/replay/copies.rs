@@ -41,12 +41,12 @@ impl Copies {
         Some(copies.swap_remove(at))
     }
 
-    pub(super) fn at(&self, page: u32, node: usize) -> Option<Copy> {
+    fn at(&self, page: u32, node: usize) -> Option<Copy> {
         let mut copies = self.of(page).iter();
         copies.find(|copy| usize::from(copy.node) == node).copied()
     }
 
-    pub(super) fn at_mut(&mut self, page: u32, node: usize) -> Option<&mut Copy> {
+    fn at_mut(&mut self, page: u32, node: usize) -> Option<&mut Copy> {
         let mut copies = self.by_page[page as usize].iter_mut();
         copies.find(|copy| usize::from(copy.node) == node)
     }
@@ -58,5 +58,61 @@ impl Copies {
             [copy] => Some(copy.node.into()),
             copies => Some(copies[random.usize(..copies.len())].node.into()),
         }
+    }
+}
+
+/// What a policy has to find quickly among copies: each is put to its place, which depends on whether it is the last one of its
+/// page.
+pub(super) trait Shelves {
+    fn put(&mut self, page: u32, copy: Copy, is_last: bool);
+    fn take(&mut self, page: u32, copy: Copy, is_last: bool);
+}
+
+/// All copies, each on its shelf.
+pub(super) struct Filed<S> {
+    pub(super) copies: Copies,
+    pub(super) shelves: S,
+}
+
+impl<S: Shelves> Filed<S> {
+    pub(super) fn new(footprint: usize, shelves: S) -> Self {
+        Filed {
+            copies: Copies::new(footprint),
+            shelves,
+        }
+    }
+
+    pub(super) fn add(&mut self, page: u32, copy: Copy) {
+        let others = self.copies.of(page);
+        let is_last = others.is_empty();
+        if let &[only] = others {
+            self.shelves.take(page, only, true);
+            self.shelves.put(page, only, false);
+        }
+        self.shelves.put(page, copy, is_last);
+        self.copies.add(page, copy);
+    }
+
+    pub(super) fn remove(&mut self, page: u32, node: usize) -> Option<Copy> {
+        let copy = self.copies.remove(page, node)?;
+        let others = self.copies.of(page);
+        self.shelves.take(page, copy, others.is_empty());
+        if let &[only] = others {
+            self.shelves.take(page, only, false);
+            self.shelves.put(page, only, true);
+        }
+        Some(copy)
+    }
+
+    /// A node uses its copy; false if it has none.
+    pub(super) fn renew(&mut self, page: u32, renewed: Copy) -> bool {
+        let is_last = self.copies.of(page).len() == 1;
+        let Some(copy) = self.copies.at_mut(page, renewed.node.into()) else {
+            return false;
+        };
+        let before = std::mem::replace(copy, renewed);
+        self.shelves.take(page, before, is_last);
+        self.shelves.put(page, renewed, is_last);
+        true
     }
 }

@@ -1,4 +1,4 @@
-use super::copies::{Copies, Copy};
+use super::copies::{Copy, Filed, Shelves};
 use super::{Place, Policy, Traffic, Village};
 use crate::evict::{self, Evictor};
 use fastrand::Rng;
@@ -15,11 +15,7 @@ pub(super) struct NChance {
     memories: Vec<Box<dyn Evictor>>,
     room: Vec<usize>,
     home: Box<dyn Evictor>,
-    copies: Copies,
-    /// For each node its copies of pages that others have, too: when it was used, and which page.
-    duplicates: Vec<BTreeSet<(u32, u32)>>,
-    /// For each node the singlets that were sent to it and not used since: chances left, when it was used, and which page.
-    circling: Vec<BTreeSet<(u8, u32, u32)>>,
+    filed: Filed<ByNode>,
     now: u32,
     random: Rng,
     traffic: Traffic,
@@ -36,9 +32,7 @@ impl NChance {
             memories,
             room: village.pages_by_node(),
             home: village.home(),
-            copies: Copies::new(village.footprint),
-            duplicates: vec![BTreeSet::new(); village.nodes()],
-            circling: vec![BTreeSet::new(); village.nodes()],
+            filed: Filed::new(village.footprint, ByNode::new(village.nodes())),
             now: 0,
             random: Rng::with_seed(village.seed),
             traffic: village.traffic(),
@@ -50,7 +44,7 @@ impl NChance {
         if self.home.touch(page) {
             return Place::Home;
         }
-        if let Some(holder) = self.copies.any_holder(page, &mut self.random) {
+        if let Some(holder) = self.filed.copies.any_holder(page, &mut self.random) {
             self.traffic.loads[holder] += 1;
             return Place::Remote(holder);
         }
@@ -60,10 +54,10 @@ impl NChance {
 
     /// A page had to go from a node.
     fn send_around(&mut self, page: u32, from: usize) {
-        let Some(copy) = self.drop_copy(page, from) else {
+        let Some(copy) = self.filed.remove(page, from) else {
             return;
         };
-        let is_last = self.copies.of(page).is_empty();
+        let is_last = self.filed.copies.of(page).is_empty();
         let chances = match copy.mark {
             ORDINARY => self.chances,
             left => left - 1,
@@ -79,15 +73,42 @@ impl NChance {
         self.traffic.forwarded += 1;
         self.traffic.loads[node] += 1;
         if self.memories[node].len() >= self.room[node] {
-            let Some(gone) = self.least(node, chances) else {
+            let Some(gone) = self.filed.shelves.least(node, chances) else {
                 return;
             };
             self.memories[node].remove(gone);
-            self.drop_copy(gone, node);
+            self.filed.remove(gone, node);
         }
-        self.add_copy(page, node, chances);
+        let copy = self.copy(node, chances);
+        self.filed.add(page, copy);
         if let Some(gone) = self.memories[node].admit(page) {
-            self.drop_copy(gone, node);
+            self.filed.remove(gone, node);
+        }
+    }
+
+    /// A copy at a node, used now.
+    fn copy(&self, node: usize, mark: u8) -> Copy {
+        Copy {
+            node: node as u16,
+            used: self.now,
+            mark,
+        }
+    }
+}
+
+/// What can go to make room for what is sent around.
+struct ByNode {
+    /// For each node its copies of pages that others have, too: when it was used, and which page.
+    duplicates: Vec<BTreeSet<(u32, u32)>>,
+    /// For each node the singlets that were sent to it and not used since: chances left, when it was used, and which page.
+    circling: Vec<BTreeSet<(u8, u32, u32)>>,
+}
+
+impl ByNode {
+    fn new(nodes: usize) -> Self {
+        ByNode {
+            duplicates: vec![BTreeSet::new(); nodes],
+            circling: vec![BTreeSet::new(); nodes],
         }
     }
 
@@ -99,56 +120,24 @@ impl NChance {
             .filter(|(left, ..)| *left <= chances);
         duplicate.or(circling.map(|&(_, _, page)| page))
     }
+}
 
-    fn use_here(&mut self, page: u32, node: usize) {
-        self.unfile(page);
-        if let Some(copy) = self.copies.at_mut(page, node) {
-            (copy.used, copy.mark) = (self.now, ORDINARY);
-        }
-        self.file(page);
-    }
-
-    fn add_copy(&mut self, page: u32, node: usize, mark: u8) {
-        self.unfile(page);
-        self.copies.add(
-            page,
-            Copy {
-                node: node as u16,
-                used: self.now,
-                mark,
-            },
-        );
-        self.file(page);
-    }
-
-    fn drop_copy(&mut self, page: u32, node: usize) -> Option<Copy> {
-        self.unfile(page);
-        let copy = self.copies.remove(page, node);
-        self.file(page);
-        copy
-    }
-
-    fn file(&mut self, page: u32) {
-        let copies = self.copies.of(page);
-        for copy in copies {
-            let node = usize::from(copy.node);
-            if copies.len() > 1 {
-                self.duplicates[node].insert((copy.used, page));
-            } else if copy.mark != ORDINARY {
-                self.circling[node].insert((copy.mark, copy.used, page));
-            }
+impl Shelves for ByNode {
+    fn put(&mut self, page: u32, copy: Copy, is_last: bool) {
+        let node = usize::from(copy.node);
+        if !is_last {
+            self.duplicates[node].insert((copy.used, page));
+        } else if copy.mark != ORDINARY {
+            self.circling[node].insert((copy.mark, copy.used, page));
         }
     }
 
-    fn unfile(&mut self, page: u32) {
-        let copies = self.copies.of(page);
-        for copy in copies {
-            let node = usize::from(copy.node);
-            if copies.len() > 1 {
-                self.duplicates[node].remove(&(copy.used, page));
-            } else if copy.mark != ORDINARY {
-                self.circling[node].remove(&(copy.mark, copy.used, page));
-            }
+    fn take(&mut self, page: u32, copy: Copy, is_last: bool) {
+        let node = usize::from(copy.node);
+        if !is_last {
+            self.duplicates[node].remove(&(copy.used, page));
+        } else if copy.mark != ORDINARY {
+            self.circling[node].remove(&(copy.mark, copy.used, page));
         }
     }
 }
@@ -157,11 +146,13 @@ impl Policy for NChance {
     fn request(&mut self, client: usize, page: u32) -> Place {
         self.now += 1;
         if self.memories[client].touch(page) {
-            self.use_here(page, client);
+            let copy = self.copy(client, ORDINARY);
+            self.filed.renew(page, copy);
             return Place::Local;
         }
         let place = self.fetch(page);
-        self.add_copy(page, client, ORDINARY);
+        let copy = self.copy(client, ORDINARY);
+        self.filed.add(page, copy);
         if let Some(gone) = self.memories[client].admit(page) {
             self.send_around(gone, client);
         }

@@ -454,6 +454,11 @@ fn what_cannot_be_is_refused() {
         client_pages: 0,
         ..fine.clone()
     };
+    let vast = Village {
+        clients: 60_000,
+        footprint: 1_000_000,
+        ..fine.clone()
+    };
     let slow = Village {
         times: Times {
             remote_ms: 9.0,
@@ -471,6 +476,11 @@ fn what_cannot_be_is_refused() {
             &empty,
             Knobs::default(),
             "client pages must be a number not below 1, not 0",
+        ),
+        (
+            &vast,
+            Knobs::default(),
+            "clients must be, with servers, at most 2147 for 1000000 pages, not 60001",
         ),
         (
             &slow,

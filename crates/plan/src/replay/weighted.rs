@@ -1,4 +1,4 @@
-use super::copies::{Copies, Copy};
+use super::copies::{Copy, Filed, Shelves};
 use super::{Place, Policy, Times, Traffic, Village};
 use fastrand::Rng;
 use std::collections::BTreeSet;
@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 /// the policy knows all memories at any time, so that it is a limit rather than something that could be built.
 pub(super) struct Weighted {
     times: Times,
-    nodes: Vec<Node>,
+    filed: Filed<Nodes>,
     home: usize,
-    copies: Copies,
     now: u32,
     random: Rng,
     traffic: Traffic,
@@ -36,11 +35,11 @@ impl Weighted {
             room,
             kinds: Default::default(),
         };
+        let nodes = village.pages_with_home().into_iter().map(node).collect();
         Weighted {
             times: village.times,
-            nodes: village.pages_with_home().into_iter().map(node).collect(),
+            filed: Filed::new(village.footprint, Nodes(nodes)),
             home: village.nodes(),
-            copies: Copies::new(village.footprint),
             now: 0,
             random: Rng::with_seed(village.seed),
             traffic: village.traffic(),
@@ -48,7 +47,7 @@ impl Weighted {
     }
 
     fn fetch(&mut self, page: u32) -> Place {
-        match self.copies.any_holder(page, &mut self.random) {
+        match self.filed.copies.any_holder(page, &mut self.random) {
             Some(node) => {
                 self.count(node);
                 if node == self.home {
@@ -76,15 +75,15 @@ impl Weighted {
         let Some((_, page)) = self.least(node) else {
             return;
         };
-        let is_last = self.copies.of(page).len() == 1;
-        let Some(copy) = self.drop_copy(page, node) else {
+        let is_last = self.filed.copies.of(page).len() == 1;
+        let Some(copy) = self.filed.remove(page, node) else {
             return;
         };
         if !is_last {
             return;
         }
-        let others =
-            (0..self.nodes.len()).filter(|&other| other != node && self.nodes[other].room > 0);
+        let others = (0..self.filed.shelves.0.len())
+            .filter(|&other| other != node && self.filed.shelves.0[other].room > 0);
         let values = others.map(|other| (self.least_value(other), other));
         let Some((value, best)) = values.min_by(|a, b| a.0.total_cmp(&b.0)) else {
             return;
@@ -95,12 +94,12 @@ impl Weighted {
     }
 
     fn put(&mut self, page: u32, copy: Copy, node: usize) {
-        if self.nodes[node].len() >= self.nodes[node].room
+        if self.filed.shelves.0[node].len() >= self.filed.shelves.0[node].room
             && let Some((_, gone)) = self.least(node)
         {
-            self.drop_copy(gone, node);
+            self.filed.remove(gone, node);
         }
-        self.add_copy(
+        self.filed.add(
             page,
             Copy {
                 node: node as u16,
@@ -115,13 +114,17 @@ impl Weighted {
     /// What would go from a node if it had to take in another page, by value.
     fn least_value(&self, node: usize) -> f64 {
         match self.least(node) {
-            Some((value, _)) if self.nodes[node].len() >= self.nodes[node].room => value,
+            Some((value, _))
+                if self.filed.shelves.0[node].len() >= self.filed.shelves.0[node].room =>
+            {
+                value
+            }
             _ => 0.0,
         }
     }
 
     fn least(&self, node: usize) -> Option<(f64, u32)> {
-        let kinds = self.nodes[node].kinds.iter().enumerate();
+        let kinds = self.filed.shelves.0[node].kinds.iter().enumerate();
         let oldest = kinds.filter_map(|(kind, pages)| {
             let &(used, page) = pages.first()?;
             Some((self.value(kind, used), page))
@@ -144,50 +147,28 @@ impl Weighted {
         };
         cost / f64::from(self.now - used).max(1.0)
     }
+}
 
-    fn add_copy(&mut self, page: u32, copy: Copy) {
-        self.unfile(page);
-        self.copies.add(page, copy);
-        self.file(page);
+struct Nodes(Vec<Node>);
+
+impl Shelves for Nodes {
+    fn put(&mut self, page: u32, copy: Copy, is_last: bool) {
+        self.shelf(copy, is_last).insert((copy.used, page));
     }
 
-    fn drop_copy(&mut self, page: u32, node: usize) -> Option<Copy> {
-        self.unfile(page);
-        let copy = self.copies.remove(page, node);
-        self.file(page);
-        copy
-    }
-
-    fn use_here(&mut self, page: u32, client: usize) -> bool {
-        self.unfile(page);
-        let copy = self.copies.at_mut(page, client);
-        let is_here = copy.is_some();
-        if let Some(copy) = copy {
-            (copy.used, copy.mark) = (self.now, OWN as u8);
-        }
-        self.file(page);
-        is_here
-    }
-
-    fn file(&mut self, page: u32) {
-        let copies = self.copies.of(page);
-        for copy in copies {
-            self.nodes[usize::from(copy.node)].kinds[kind(copies, copy)].insert((copy.used, page));
-        }
-    }
-
-    fn unfile(&mut self, page: u32) {
-        let copies = self.copies.of(page);
-        for copy in copies {
-            self.nodes[usize::from(copy.node)].kinds[kind(copies, copy)].remove(&(copy.used, page));
-        }
+    fn take(&mut self, page: u32, copy: Copy, is_last: bool) {
+        self.shelf(copy, is_last).remove(&(copy.used, page));
     }
 }
 
-fn kind(copies: &[Copy], copy: &Copy) -> usize {
-    match copies.len() {
-        1 => usize::from(copy.mark),
-        _ => DUPLICATE,
+impl Nodes {
+    fn shelf(&mut self, copy: Copy, is_last: bool) -> &mut BTreeSet<(u32, u32)> {
+        let kind = if is_last {
+            usize::from(copy.mark)
+        } else {
+            DUPLICATE
+        };
+        &mut self.0[usize::from(copy.node)].kinds[kind]
     }
 }
 
@@ -200,21 +181,19 @@ impl Node {
 impl Policy for Weighted {
     fn request(&mut self, client: usize, page: u32) -> Place {
         self.now += 1;
-        if self.use_here(page, client) {
+        let copy = Copy {
+            node: client as u16,
+            used: self.now,
+            mark: OWN as u8,
+        };
+        if self.filed.renew(page, copy) {
             return Place::Local;
         }
         let place = self.fetch(page);
-        if self.nodes[client].len() >= self.nodes[client].room {
+        if self.filed.shelves.0[client].len() >= self.filed.shelves.0[client].room {
             self.make_room(client);
         }
-        self.add_copy(
-            page,
-            Copy {
-                node: client as u16,
-                used: self.now,
-                mark: OWN as u8,
-            },
-        );
+        self.filed.add(page, copy);
         place
     }
 
@@ -223,6 +202,6 @@ impl Policy for Weighted {
     }
 
     fn held(&self) -> Vec<usize> {
-        self.nodes.iter().map(Node::len).collect()
+        self.filed.shelves.0.iter().map(Node::len).collect()
     }
 }

@@ -132,6 +132,30 @@ fn what_the_model_leaves_out_is_bounded() {
     assert!(with.abs() < 0.25, "{with}");
 }
 
+/// Putpages that take another time than getpages have no product form: the model then says more than is seen, not less.
+#[test]
+fn demands_that_differ_are_on_the_safe_side() {
+    for (times, most) in [(0.25, 0.15), (0.5, 0.15), (2.0, 0.2), (4.0, 0.35)] {
+        for machines in [2, 4, 8, 12, 20] {
+            let network = Cluster {
+                putpage_s: 194e-6 * times,
+                ..cluster(machines, 1, None)
+            };
+            let network = network.network().expect("it can be");
+            let model = network.solve(Method::Exact).expect("it can be");
+            let seen = SURE.run(&network, |_| ()).expect("it can be");
+            let seen = seen.response_of_all_s;
+            let off = seen.off(model.response_s());
+            let sure = seen.half_width / seen.mean;
+            println!("{times} {machines}: {off:+.3} ± {sure:.3}");
+            assert!(
+                off > -sure && off < most + sure,
+                "{times} {machines}: {off}"
+            );
+        }
+    }
+}
+
 /// One machine, all independent of it: `R = D (1 + U / (2 (1 - U)))`, as at a server with fixed service (M/D/1).
 #[test]
 fn fixed_service_is_that_of_the_formula() {

@@ -111,7 +111,7 @@ pub(super) fn deviation(traces: &[Named]) -> Section {
         heading: "Deviating from LRU (thesis, figure 3.6)".into(),
         words: vec![
             "One client has memory for a quarter of all pages, one server for half of them. Instead of the oldest page of the server the one at a position from there is let go. First requests, which nobody can answer, count as disk faults.".into(),
-            "The paper: m3 has 9 % more disk faults at 30 %; ld, atom, render and applu have fewer than with LRU; m88ksim suffers from 25 % on. Ours are of the same three kinds: cloudPhysics, which loops over more than fits, has the fewer the farther one strays; multi3 hardly notices; orm-busy has more from the beginning, of the few that LRU leaves it.".into(),
+            "The paper: m3 has 9 % more disk faults at 30 %; ld, atom, render and applu have fewer than with LRU; m88ksim suffers from 25 % on. Ours are of the same three kinds: cloudPhysics has the fewer the farther one strays, so that its pages must come around again after more than fits; multi3 stays within -2 % and +7 %; orm-busy has more from the beginning, of the few that LRU leaves it.".into(),
             format!("With LRU these parts of all requests are disk faults: {}.", lru_faults(traces, &deviation)),
         ],
         tables: vec![table],

@@ -182,12 +182,14 @@ pub(super) fn percent(part: f64) -> String {
 /// A time, as it is said.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
+        s if s >= 1e6 => format!("{s:.1e} s"),
         s if s >= 10.0 => format!("{s:.0} s"),
         s if s >= 1.0 => format!("{s:.1} s"),
         s if s >= 10e-3 => format!("{:.0} ms", s * 1e3),
         s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
         s if s >= 10e-6 => format!("{:.0} µs", s * 1e6),
-        s => format!("{:.1} µs", s * 1e6),
+        s if s >= 0.1e-6 => format!("{:.1} µs", s * 1e6),
+        s => format!("{:.1e} µs", s * 1e6),
     }
 }
 

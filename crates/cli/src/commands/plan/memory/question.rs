@@ -26,8 +26,7 @@ impl Question {
                 ..PUTPAGE
             },
         )?;
-        let putpages_per_getpage = given.number(&PUTPAGES);
-        at_least(PUTPAGES.key, putpages_per_getpage, 0.0)?;
+        let putpages_per_getpage = at_least_nothing(given, &PUTPAGES)?;
         let hottest_share = hottest_share(given);
         let local_servers = count(given, &LOCAL_SERVERS, 0)?;
         let is_local = local_servers > 0 || given.is_told(LOCAL_SHARE.key);
@@ -114,11 +113,10 @@ fn think_s(given: &mut Given) -> Result<f64, Invalid> {
     if given.is_told(REQUESTS.key) {
         let per_s = given.number(&REQUESTS);
         positive(REQUESTS.key, per_s)?;
+        no_more(REQUESTS.key, per_s)?;
         return Ok(1.0 / per_s);
     }
-    let ms = given.number(&THINK);
-    at_least(THINK.key, ms, 0.0)?;
-    Ok(ms / 1e3)
+    Ok(at_least_nothing(given, &THINK)? / 1e3)
 }
 
 fn hottest_share(given: &mut Given) -> Option<f64> {
@@ -167,13 +165,24 @@ fn part(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
 fn at_least_nothing(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
     let value = given.number(usual);
     at_least(usual.key, value, 0.0)?;
+    no_more(usual.key, value)?;
     Ok(value)
+}
+
+/// Refuses what nobody can mean.
+fn no_more(parameter: &'static str, value: f64) -> Result<(), Invalid> {
+    if value <= VALUE_MAX {
+        return Ok(());
+    }
+    let why = format!("must be a number not above {VALUE_MAX}, not {value:e}");
+    Err(Invalid::new(parameter, why))
 }
 
 /// A time above 0, in seconds.
 fn time_s(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
     let value = given.number(usual);
     positive(usual.key, value)?;
+    no_more(usual.key, value)?;
     Ok(match usual.unit {
         "ms" => value / 1e3,
         _ => value / 1e6,
@@ -181,6 +190,8 @@ fn time_s(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
 }
 
 const COUNT_MAX: f64 = 1e6;
+
+const VALUE_MAX: f64 = 1e9;
 
 type Number = Usual<'static, f64>;
 

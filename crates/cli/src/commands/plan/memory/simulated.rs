@@ -14,6 +14,10 @@ impl Question {
             let why = format!("cannot be above {MACHINES_MAX} with --simulate, or it takes hours");
             return Err(Invalid::new("machines", why));
         }
+        if self.cluster.putpages_per_getpage > PUTPAGES_MAX {
+            let why = format!("cannot be above {PUTPAGES_MAX} with --simulate, or it takes hours");
+            return Err(Invalid::new("putpages_per_getpage", why));
+        }
         let network = self.cluster.network()?;
         let model_s = self.cluster.solve()?.response_s();
         let usual = Experiment::default();
@@ -72,6 +76,8 @@ const CASES: [(&str, Putpages, Service); 3] = [
 ];
 
 const MACHINES_MAX: u32 = 10_000;
+
+const PUTPAGES_MAX: f64 = 100.0;
 
 /// Tells how far a simulation is, if it takes long.
 struct Progress {
