@@ -430,12 +430,20 @@ fn answer(comparison: &Comparison) -> String {
         found.map_or(Outcome::default(), |(_, outcome)| *outcome)
     };
     let demand = outcome(Policy::DEMAND_LRU);
-    let (forestall, hybrid) = (outcome(Policy::FORESTALL), outcome(Policy::HYBRID_PAST));
-    let (best_us, how) = match forestall.elapsed_us <= hybrid.elapsed_us {
-        true => (forestall.elapsed_us, "into the node's memory alone"),
+    let forestall = outcome(Policy::FORESTALL);
+    let hybrid_us = outcome(Policy::HYBRID)
+        .elapsed_us
+        .min(outcome(Policy::HYBRID_PAST).elapsed_us);
+    let alone = "into the node's memory alone";
+    let (best_us, how, other) = match forestall.elapsed_us <= hybrid_us {
+        true => (forestall.elapsed_us, alone, String::new()),
         false => (
-            hybrid.elapsed_us,
+            hybrid_us,
             "into the memory of servers and from there just in time",
+            format!(
+                " Prefetching {alone} takes {} s.",
+                seconds(forestall.elapsed_us)
+            ),
         ),
     };
     let times = demand.elapsed_us as f64 / best_us.max(1) as f64;
@@ -445,11 +453,10 @@ fn answer(comparison: &Comparison) -> String {
         _ => "Yes",
     };
     format!(
-        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({times:.2} times as fast); {} s of both are computing. Into the node's memory alone it takes {} s. No schedule whatever could take less than {} s.",
+        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({times:.2} times as fast); {} s of both are computing.{other} No schedule whatever could take less than {} s.",
         seconds(best_us),
         seconds(demand.elapsed_us),
         seconds(demand.compute_us),
-        seconds(forestall.elapsed_us),
         seconds(comparison.limit_us),
     )
 }

@@ -116,7 +116,7 @@ fn by_memory(runs: &mut Runs) -> Result<Chart, Invalid> {
         name: "prefetch-elapsed-by-memory".into(),
         title: "Elapsed time by global memory, random cyclic, four servers' disks".into(),
         x: Axis::linear("global memory, MB"),
-        y: Axis::linear("elapsed, s"),
+        y: Axis::log("elapsed, s"),
         series,
     })
 }
