@@ -86,6 +86,14 @@ impl Recorder {
         }
     }
 
+    /// Hands what is in memory to the system: the member leaves.
+    pub(crate) fn flush(&self) {
+        let mut out = lock(&self.out);
+        if out.flush().is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Uses that could not be written, but for those that were on their way when that was found.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
@@ -93,6 +101,14 @@ impl Recorder {
 }
 
 impl Out {
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.file.as_mut().map_or(Ok(()), Write::flush);
+        if written.is_err() {
+            self.file = None;
+        }
+        written
+    }
+
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         let file = self.file.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         // Whole lines go out together: other members may write to the same file.

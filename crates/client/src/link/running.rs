@@ -160,6 +160,10 @@ impl Running {
         if let Some(carrier) = &self.carrier {
             carrier.stop();
         }
+        // Tasks that are ending may hold the link a little longer, and with it what is not written yet.
+        if let Some(recorder) = &self.link.recorder {
+            recorder.flush();
+        }
     }
 }
 

@@ -13,8 +13,8 @@
 //! | `lines` | one object a line: a number or any other text; empty lines are left out |
 //! | `packed` | objects alone, as little-endian u32 |
 //!
-//! Any of them may be compressed by gzip, xz or zstd. Which it is, and which format, is told by the name and the first bytes
-//! ([`Format::guess`]); a format can be named instead.
+//! Any of them may be compressed by gzip, xz or zstd. Which it is, and which format, is told by the name and the first bytes;
+//! a format can be named instead.
 //!
 //! # What members record
 //!
