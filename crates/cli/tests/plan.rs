@@ -70,16 +70,35 @@ fn parameters_come_from_a_file_and_flags_go_before_it() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (flag, value, what) in [
-        ("--members", "0", "--members must be a number not below 1"),
+        (
+            "--members",
+            "0",
+            "--members must be a number from 1 to 1000000000, not 0",
+        ),
         ("--members", "nan", "--members must be a number"),
+        (
+            "--members",
+            "2.5",
+            "--members must be a whole number, not 2.5",
+        ),
+        (
+            "--pages",
+            "1e300",
+            "--pages must be a number from 1 to 1000000000, not 1e300",
+        ),
+        (
+            "--pages-per-wait",
+            "501",
+            "--pages-per-wait must be a number from 1 to 500",
+        ),
         ("--members", "many", "invalid value 'many'"),
         (
             "--round-trip-ms=-5",
             "",
-            "--round-trip-ms must be a number not below 0",
+            "--round-trip-ms must be a number from 0",
         ),
         ("--sharing", "50", "--sharing cannot be above the 5 members"),
-        ("--pages", "0", "--pages must be a number above 0"),
+        ("--pages", "0", "--pages must be a number from 1"),
         ("--system", "zeo", "thorp or buddycache"),
     ] {
         let mut call = vec!["plan", "site", flag];

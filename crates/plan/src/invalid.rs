@@ -65,6 +65,30 @@ pub fn at_least(parameter: &'static str, value: f64, bound: f64) -> Result<(), I
     ))
 }
 
+/// Refuses what is not a number within bounds.
+///
+/// # Errors
+///
+/// [`Invalid`] with the parameter's name.
+pub fn within(
+    parameter: &'static str,
+    value: f64,
+    (least, most): (f64, f64),
+) -> Result<(), Invalid> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    // Not in three hundred digits.
+    let told = match value.abs() < 1e15 {
+        true => value.to_string(),
+        false => format!("{value:e}"),
+    };
+    Err(Invalid::new(
+        parameter,
+        format!("must be a number from {least} to {most}, not {told}"),
+    ))
+}
+
 /// Refuses what is not a part of a whole.
 ///
 /// # Errors
@@ -91,6 +115,10 @@ mod tests {
         }
         assert!(positive("think_s", 1e-9).is_ok());
         assert!(at_least("members", 1.0, 1.0).is_ok() && at_least("members", 0.9, 1.0).is_err());
+        for value in [f64::NAN, f64::INFINITY, 0.5, 1e300] {
+            assert!(within("members", value, (1.0, 10.0)).is_err(), "{value}");
+        }
+        assert!(within("members", 10.0, (1.0, 10.0)).is_ok());
         assert!(fraction("shared", f64::NAN).is_err() && fraction("shared", 1.0).is_ok());
         let told = positive("think_s", -3.0).unwrap_err().to_string();
         assert_eq!(told, "think s must be a number above 0, not -3");

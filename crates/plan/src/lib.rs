@@ -16,4 +16,4 @@ pub mod site;
 pub mod trace;
 pub mod web;
 
-pub use invalid::{Invalid, at_least, fraction, positive};
+pub use invalid::{Invalid, at_least, fraction, positive, within};

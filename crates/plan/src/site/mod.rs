@@ -7,7 +7,7 @@
 mod break_even;
 mod paper;
 
-use crate::invalid::{Invalid, at_least, positive};
+use crate::invalid::{Invalid, at_least, within};
 
 pub use break_even::BreakEven;
 pub use paper::paper;
@@ -86,16 +86,16 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// [`Invalid`]: fewer than one member, a negative time.
+    /// [`Invalid`]: fewer than one member, a negative time, or more than anybody has.
     pub fn check(&self) -> Result<(), Invalid> {
-        at_least("members", self.members, 1.0)?;
-        at_least("round_trip_ms", self.round_trip_ms, 0.0)?;
+        within("members", self.members, (1.0, COUNT_MAX))?;
+        within("round_trip_ms", self.round_trip_ms, TIME_MS)?;
         let costs = &self.costs;
-        at_least("fetch_ms", costs.fetch_ms, 0.0)?;
-        at_least("fetch_by_site_ms", costs.fetch_by_site_ms, 0.0)?;
-        at_least("redirect_ms", costs.redirect_ms, 0.0)?;
-        at_least("commit_ms", costs.commit_ms, 0.0)?;
-        at_least("commit_by_site_ms", costs.commit_by_site_ms, 0.0)
+        within("fetch_ms", costs.fetch_ms, TIME_MS)?;
+        within("fetch_by_site_ms", costs.fetch_by_site_ms, TIME_MS)?;
+        within("redirect_ms", costs.redirect_ms, TIME_MS)?;
+        within("commit_ms", costs.commit_ms, TIME_MS)?;
+        within("commit_by_site_ms", costs.commit_by_site_ms, TIME_MS)
     }
 
     /// Equations 1 and 2: the time until a member that began with nothing has read all pages.
@@ -151,9 +151,10 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] parameters; sharing beyond the members there are.
+    /// [`Invalid`] parameters; sharing beyond the members there are; nobody beside the writer.
     pub fn writer_here(&self, work: &Hot) -> Result<Times, Invalid> {
         self.check()?;
+        within("members", self.members, (2.0, COUNT_MAX))?;
         work.check(self.members)?;
         Ok(self.here_unchecked(work))
     }
@@ -181,12 +182,13 @@ impl Cold {
     ///
     /// # Errors
     ///
-    /// [`Invalid`]: no page, fewer than one page a wait, a negative count or time.
+    /// [`Invalid`]: no page, fewer than one page a wait or more than there are, a negative count or time, or more than anybody
+    /// has.
     pub fn check(&self) -> Result<(), Invalid> {
-        positive("pages", self.pages)?;
-        at_least("pages_per_wait", self.pages_per_wait, 1.0)?;
-        at_least("transactions", self.transactions, 0.0)?;
-        at_least("compute_ms", self.compute_ms, 0.0)
+        within("pages", self.pages, (1.0, COUNT_MAX))?;
+        within("pages_per_wait", self.pages_per_wait, (1.0, self.pages))?;
+        within("transactions", self.transactions, (0.0, COUNT_MAX))?;
+        within("compute_ms", self.compute_ms, TIME_MS)
     }
 }
 
@@ -197,8 +199,8 @@ impl Hot {
     ///
     /// [`Invalid`]: a negative count or time, sharing by none or by more than there are.
     pub fn check(&self, members: f64) -> Result<(), Invalid> {
-        at_least("misses", self.misses, 0.0)?;
-        at_least("compute_ms", self.compute_ms, 0.0)?;
+        within("misses", self.misses, (0.0, COUNT_MAX))?;
+        within("compute_ms", self.compute_ms, TIME_MS)?;
         at_least("sharing", self.sharing, 1.0)?;
         if self.sharing <= members {
             return Ok(());
@@ -210,6 +212,12 @@ impl Hot {
         Err(Invalid::new("sharing", why))
     }
 }
+
+/// More members, pages or transactions nobody has.
+pub const COUNT_MAX: f64 = 1e9;
+
+/// From none to eleven days.
+const TIME_MS: (f64, f64) = (0.0, 1e9);
 
 /// What requests cost in Thorp, on the machine of docs/performance.md (`thorp-lab costs`, three members, medians).
 pub const THORP: Costs = Costs {

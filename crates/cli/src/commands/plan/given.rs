@@ -61,8 +61,8 @@ impl Given {
             .and_then(|(value, source)| Some((value.as_float()?, source)));
         let (value, source) = told.unwrap_or((usual.value, format!("default: {}", usual.why)));
         let shown = match usual.unit {
-            "" => value.to_string(),
-            unit => format!("{value} {unit}"),
+            "" => numeral(value),
+            unit => format!("{} {unit}", numeral(value)),
         };
         self.assumed
             .push(Assumption::new(usual.words, shown, &source));
@@ -115,6 +115,20 @@ fn read<T: DeserializeOwned>(path: &Path, model: &str) -> Result<T, Failure> {
         .clone()
         .try_into()
         .map_err(|error: toml::de::Error| wrong(error.to_string()))
+}
+
+/// A number for people: six digits at most say more than they know.
+pub(super) fn numeral(value: f64) -> String {
+    let size = value.abs();
+    if !(1e-4..1e15).contains(&size) && size > 0.0 {
+        return format!("{value:e}");
+    }
+    let whole = size.max(1.0).log10().floor() as usize;
+    let text = format!("{value:.*}", 5usize.saturating_sub(whole));
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 /// A parameter that cannot be, as its flag.
@@ -172,6 +186,13 @@ mod tests {
         assert_eq!(silent.number(&MEMBERS), 3.0);
         assert_eq!(silent.assumed()[0].source, "default: a small site");
         assert_eq!(given.assumed()[1].value, "80 ms");
+    }
+
+    #[test]
+    fn numbers_are_told_in_few_digits() {
+        let told = [0.0, 0.163_029_999_99, 40.0, 2.5, 123_456.789, 3.2e9, 1e300].map(numeral);
+        let wanted = ["0", "0.16303", "40", "2.5", "123457", "3200000000", "1e300"];
+        assert_eq!(told, wanted);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `thorp plan site`: what a site saves.
 
-use super::given::{Given, Usual, refused};
+use super::given::{Given, Usual, numeral, refused};
 use super::measured::measured;
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
@@ -8,7 +8,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use thorp_plan::Invalid;
 use thorp_plan::report::{Axis, Chart, Report, Section, Series, Table};
-use thorp_plan::site::{BUDDY_CACHE, BreakEven, Cold, Hot, Site, THORP};
+use thorp_plan::site::{BUDDY_CACHE, BreakEven, Cold, Hot, Site, THORP, Times};
 
 /// What `thorp plan site` is told.
 #[derive(Args, Debug)]
@@ -238,6 +238,13 @@ impl Question {
             round_trip_ms,
             costs,
         };
+        for (name, count) in [
+            ("members", members),
+            ("pages", cold.pages),
+            ("transactions", cold.transactions),
+        ] {
+            whole(name, count).map_err(|invalid| refused(&invalid))?;
+        }
         Ok(Question { site, cold, hot })
     }
 
@@ -256,37 +263,54 @@ impl Question {
             ..
         } = self.site;
         let saved = self.site.cold(&self.cold)?.saved();
-        let here = self.site.writer_here(&self.hot)?.saved();
         let elsewhere = self.site.writer_elsewhere(&self.hot)?.saved();
-        let verdict = match (saved, here.max(elsewhere)) {
-            (cold, warm) if cold.max(warm) < 0.005 => "No",
+        let here = self.here(&self.site)?.map(|times| times.saved());
+        let verdict = match (saved, here.map_or(elsewhere, |here| here.max(elsewhere))) {
+            (cold, warm) if cold < 0.005 && warm < 0.1 => "No",
             (cold, warm) if cold.max(warm) < 0.1 => "Hardly",
             (cold, _) if cold < 0.005 => "Only for what is warm",
             _ => "Yes",
         };
         let people = match members {
             1.0 => "one member that begins".to_owned(),
-            members => format!("{members} members that begin"),
+            members => format!("{} members that begin", numeral(members)),
         };
+        let neighbour = here.map_or(String::new(), |here| {
+            format!("{} while a member at their site does, and ", words(here))
+        });
         Ok(format!(
-            "{verdict}: with a site {round_trip_ms} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, readers would {} of a transaction while a member at their site changes what they read, and {} while somebody elsewhere does.",
+            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached and others changing what is read, readers would {neighbour}{} of a transaction while somebody elsewhere does.",
+            numeral(round_trip_ms),
             words(saved),
             self.where_it_pays()?,
-            words(here),
             words(elsewhere),
         ))
+    }
+
+    /// With the writer at the site; nothing if nobody is there beside it.
+    fn here(&self, site: &Site) -> Result<Option<Times>, Invalid> {
+        match site.members < 2.0 {
+            true => Ok(None),
+            false => site.writer_here(&self.hot).map(Some),
+        }
     }
 
     /// From which distance and from how many members on.
     fn where_it_pays(&self) -> Result<String, Invalid> {
         let distance = match self.site.cold_break_even(&self.cold)? {
             BreakEven::Always => "It pays at any distance".to_owned(),
-            BreakEven::Never => return Ok("With so few it pays at no distance.".to_owned()),
-            BreakEven::AboveMs(far) if far < 1.0 => format!("It pays from {far:.1} ms on"),
-            BreakEven::AboveMs(far) => format!("It pays from {far:.0} ms on"),
+            BreakEven::Never if self.site.members < 2.0 => {
+                return Ok("One alone has no neighbours: that pays at no distance.".to_owned());
+            }
+            BreakEven::Never => {
+                let why = "It pays at no distance: the way through the site costs more than neighbours save.";
+                return Ok(why.to_owned());
+            }
+            BreakEven::AboveMs(far) => format!("It pays from {} on", time(far)),
         };
         let half = match self.site.members_to_save(0.5, &self.cold)? {
-            Some(members) => format!("here {members} members save half of their time"),
+            Some(1) => "here one member saves half of its time".to_owned(),
+            Some(members) => format!("here it takes {members} members to save half of their time"),
             None => "here no number of members saves half of their time".to_owned(),
         };
         Ok(format!("{distance}; {half}."))
@@ -304,23 +328,20 @@ impl Question {
             ],
         );
         let site = &self.site;
-        let rows = [
-            (
-                "until all pages are read once",
-                site.cold(&self.cold)?,
-                site.cold_break_even(&self.cold)?,
-            ),
-            (
-                "a warm transaction, the writer at the site",
-                site.writer_here(&self.hot)?,
-                site.here_break_even(&self.hot)?,
-            ),
-            (
-                "a warm transaction, the writer elsewhere",
-                site.writer_elsewhere(&self.hot)?,
-                site.elsewhere_break_even(&self.hot)?,
-            ),
-        ];
+        let mut rows = vec![(
+            "until all pages are read once",
+            site.cold(&self.cold)?,
+            site.cold_break_even(&self.cold)?,
+        )];
+        if let Some(times) = self.here(site)? {
+            let pays = site.here_break_even(&self.hot)?;
+            rows.push(("a warm transaction, the writer at the site", times, pays));
+        }
+        rows.push((
+            "a warm transaction, the writer elsewhere",
+            site.writer_elsewhere(&self.hot)?,
+            site.elsewhere_break_even(&self.hot)?,
+        ));
         for (what, times, pays) in rows {
             table.row(vec![
                 what.into(),
@@ -386,7 +407,7 @@ impl Question {
             .map(|name| Series::line(name, Vec::new()));
         for far in distances {
             let saved = self.saved_at(far)?;
-            let mut row = vec![far.to_string()];
+            let mut row = vec![numeral(far)];
             row.extend(saved.map(percent));
             table.row(row);
             for (curve, saved) in curves.iter_mut().zip(saved) {
@@ -414,9 +435,20 @@ impl Question {
         };
         Ok([
             site.cold(&self.cold)?.saved(),
-            site.writer_here(&self.hot)?.saved(),
+            self.here(&site)?.map_or(f64::NAN, |times| times.saved()),
             site.writer_elsewhere(&self.hot)?.saved(),
         ])
+    }
+}
+
+fn whole(name: &'static str, count: f64) -> Result<(), Invalid> {
+    match count.is_finite() && count.fract() != 0.0 {
+        true => Err(Invalid::new(
+            name,
+            format!("must be a whole number, not {count}"),
+        )),
+        // What is no number is refused where the model looks at it.
+        false => Ok(()),
     }
 }
 
@@ -447,8 +479,11 @@ fn from(pays: BreakEven) -> String {
 }
 
 fn percent(part: f64) -> String {
-    // Nothing has no sign.
-    format!("{} %", (part * 100.0).round() + 0.0)
+    match part.is_nan() {
+        true => "-".to_owned(),
+        // Nothing has no sign.
+        false => format!("{} %", (part * 100.0).round() + 0.0),
+    }
 }
 
 fn time(ms: f64) -> String {
@@ -515,7 +550,7 @@ mod tests {
         let invalid = question(&none).report().expect_err("nobody");
         let told = refused(&invalid).to_string();
         assert!(
-            told.starts_with("--members must be a number not below 1, not 0"),
+            told.starts_with("--members must be a number from 1 to 1000000000, not 0"),
             "{told}"
         );
         let other = Parameters {
