@@ -67,8 +67,9 @@ impl Nodes {
     }
 
     /// What the offline optimum makes of them: the least cost over all choices of whom to replace, where each fault moves the
-    /// faulted page in, at most one page from that node to another, and at most one page to disk. It tries them all: for a
-    /// handful of pages.
+    /// faulted page in, at most one page from that node to another, and at most one page to disk, each only if there is no room
+    /// otherwise. The text does not say what its optimum may move; one that made room ahead of need would sometimes save a
+    /// transfer more. It tries them all: for a handful of pages.
     ///
     /// # Errors
     ///
