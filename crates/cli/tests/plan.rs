@@ -157,6 +157,30 @@ fn web_caches_are_answered_in_a_sentence() {
     assert!(full.out.contains("Che's approximation"), "{}", full.out);
 }
 
+/// What a document takes in a tree, by the latency between caches.
+fn tree_by_distance(flags: &[&str]) -> Vec<String> {
+    let said = run(&[&["plan", "web", "--json"][..], flags].concat());
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let table = &told["sections"][2]["tables"][0];
+    assert_eq!(table["columns"][2], "hierarchical");
+    let rows = table["rows"].as_array().unwrap().iter();
+    rows.map(|row| row[2].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_tree_is_as_far_as_its_row_says_unless_it_was_told() {
+    let mut follows = tree_by_distance(&[]);
+    let rows = follows.len();
+    follows.dedup();
+    assert_eq!(follows.len(), rows, "{follows:?}");
+    let at = |ms| tree_by_distance(&["--between-ms", ms]).pop();
+    assert_eq!(at("10"), at("500"), "the row of 2 s is what it is");
+    let mut told = tree_by_distance(&["--tree", "1:50,10:10"]);
+    told.dedup();
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
 #[test]
 fn web_caches_that_cannot_be_are_refused() {
     for (flags, what) in [

@@ -51,7 +51,7 @@ impl Question {
         let mut schemes = Vec::new();
         // Where caches fill up, no form is known for a tree.
         if sites.store.is_none() {
-            let tree = hierarchical(model, sites.clients, &self.tree)?;
+            let tree = hierarchical(model, sites.clients, &self.tree_of(sites))?;
             schemes.push((Scheme::Hierarchical, tree));
         }
         schemes.push((Scheme::Hashed, hashed(model, sites)?));
@@ -188,7 +188,10 @@ impl Question {
         distances.push(self.sites.between_s * 1000.0);
         distances.sort_by(f64::total_cmp);
         distances.dedup();
-        let title = "By latency between caches; the tree has its own";
+        let title = match self.tree {
+            Some(_) => "By latency between caches; the tree has its own",
+            None => "By latency between caches, and from them to the root of the tree",
+        };
         let vary = |sites: &mut Sites, ms: f64| sites.between_s = ms / 1000.0;
         let (table, series) = self.swept(
             model,

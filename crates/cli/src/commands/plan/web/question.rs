@@ -12,7 +12,8 @@ use thorp_plan::{Invalid, at_least, fraction, positive};
 pub(super) struct Question {
     pub(super) workload: Workload,
     pub(super) sites: Sites,
-    pub(super) tree: Vec<Level>,
+    /// As it was told; nothing for a root above all caches.
+    pub(super) tree: Option<Vec<Level>>,
     /// For which scheme; nothing for the best.
     pub(super) scheme: Option<Scheme>,
 }
@@ -44,10 +45,6 @@ impl Question {
         let workload = workload(given)?;
         let store = store(given, &workload)?;
         let scheme = scheme(given, tree.as_deref(), store)?;
-        let tree = tree.unwrap_or_else(|| {
-            let level = |fanout, hit_s| Level { fanout, hit_s };
-            vec![level(1, sites.between_s), level(sites.caches, sites.near_s)]
-        });
         let sites = Sites { store, ..sites };
         let question = Question {
             workload,
@@ -57,6 +54,14 @@ impl Question {
         };
         question.check().map_err(|invalid| refused(&invalid))?;
         Ok(question)
+    }
+
+    /// The tree above these caches: a root is as far from them as they are from each other, unless it was told otherwise.
+    pub(super) fn tree_of(&self, sites: &Sites) -> Vec<Level> {
+        let level = |fanout, hit_s| Level { fanout, hit_s };
+        self.tree
+            .clone()
+            .unwrap_or_else(|| vec![level(1, sites.between_s), level(sites.caches, sites.near_s)])
     }
 
     /// What flags do not tell one by one.
