@@ -157,6 +157,36 @@ fn web_caches_are_answered_in_a_sentence() {
     assert!(full.out.contains("Che's approximation"), "{}", full.out);
 }
 
+#[test]
+fn nobody_is_told_to_cooperate_where_servers_are_nearer() {
+    for (flag, value, why) in [
+        ("--server-ms", "2.5", "no cache pays, alone or together."),
+        ("--near-ms", "1e7", "no cache pays, alone or together."),
+        ("--between-ms", "1e7", "cooperating does not pay."),
+    ] {
+        let said = run(&["plan", "web", flag, value]);
+        let answer = said.out.lines().next().unwrap();
+        assert!(
+            answer.starts_with("No: a server answers in") && answer.contains(why),
+            "{answer}"
+        );
+        for wrong in ["lose", "save", "-1"] {
+            assert!(!answer.contains(wrong), "{wrong} in {answer}");
+        }
+    }
+}
+
+#[test]
+fn what_web_caches_rest_on_is_read_easily_and_checked_at_the_end() {
+    let said = run(&["plan", "web", "--documents", "3.2e9"]);
+    for line in ["as much as there is", "3.2 billion", "  1 day "] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    assert!(!said.out.contains("e-"), "{}", said.out);
+    let at = |text: &str| said.out.find(text).unwrap();
+    assert!(at("The thesis takes an integral") > at("exponent of popularity"));
+}
+
 /// What a document takes in a tree, by the latency between caches.
 fn tree_by_distance(flags: &[&str]) -> Vec<String> {
     let said = run(&[&["plan", "web", "--json"][..], flags].concat());
@@ -209,6 +239,27 @@ fn web_caches_that_cannot_be_are_refused() {
         ),
         ("--room-gb 5 --scheme hierarchical", "limited room"),
         ("--scheme mesh", "hierarchical, hashed, directory or best"),
+        ("--stale foo", "--stale is lingers or dropped, not foo"),
+        ("--clients 2.5", "--clients must be a whole number"),
+        (
+            "--popular-documents 2.5",
+            "--popular-documents must be a whole number",
+        ),
+        ("--popular-documents 1e300", "up to 1e15, not 1e300"),
+        (
+            "--server-ms 1e10",
+            "--server-ms must be a number not above 1e9",
+        ),
+        ("--near-ms 1e10", "--near-ms must be a number not above 1e9"),
+        (
+            "--between-ms inf",
+            "--between-ms must be a number not below 0",
+        ),
+        ("--tree 1:1e10,10:10", "--tree is levels from the top"),
+        (
+            "--room-gb 1e16",
+            "--room-gb must be a number not above 1e15",
+        ),
         (
             "--between-ms=-1",
             "--between-ms must be a number not below 0",

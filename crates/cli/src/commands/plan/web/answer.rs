@@ -42,6 +42,7 @@ impl Question {
                 self.by_population(&model)?,
                 self.by_distance(&model)?,
                 self.by_parameter()?,
+                checked(&model, self.sites.clients),
             ],
             assumptions: Vec::new(),
         })
@@ -66,6 +67,15 @@ impl Question {
             return Ok(self.nobody(&outcomes.alone));
         }
         let (scheme, outcome) = outcomes.of(self.scheme);
+        if let Some(why_not) = self.servers_are_nearer(&outcomes, outcome) {
+            return Ok(match is_nearest(&self.workload, &self.sites) {
+                true => why_not,
+                false => format!(
+                    "{why_not} {}",
+                    self.where_it_pays(break_even(model, &self.sites)?)
+                ),
+            });
+        }
         let saved = outcomes.saved(outcome);
         let verdict = match saved {
             _ if saved < 0.005 => "No",
@@ -73,15 +83,39 @@ impl Question {
             _ => "Yes",
         };
         Ok(format!(
-            "{verdict}: {} that cooperate ({}) {} of the waiting of as many that do not: a document takes {} instead of {}. {} {}",
+            "{verdict}: {} that cooperate ({}) {} as many that do not: a document takes {} instead of {}. {} {}",
             caches(self.sites.caches),
             scheme.name(),
-            words(saved),
+            compared(saved),
             time(outcome.latency_s),
             time(outcomes.alone.latency_s),
             self.part_of_all(&outcomes.alone, outcome),
             self.where_it_pays(break_even(model, &self.sites)?),
         ))
+    }
+
+    /// What there is to say if servers answer sooner than caches, and cooperating does not make up for it.
+    fn servers_are_nearer(&self, outcomes: &Outcomes, best: &Outcome) -> Option<String> {
+        let (server_s, sites) = (self.workload.server_s, &self.sites);
+        let sooner = |than: &str, cache_s: f64| {
+            format!(
+                "No: a server answers in {}, no later than {than} ({})",
+                time(server_s),
+                time(cache_s)
+            )
+        };
+        if is_nearest(&self.workload, sites) {
+            let said = sooner("even a client's own cache", sites.near_s);
+            return Some(format!("{said}: no cache pays, alone or together."));
+        }
+        if server_s <= sites.between_s && outcomes.saved(best) <= 0.0 {
+            let said = sooner("another cache", sites.between_s);
+            return Some(format!(
+                "{said}: cooperating does not pay. With caches on their own a document takes {}.",
+                time(outcomes.alone.latency_s)
+            ));
+        }
+        None
     }
 
     fn nobody(&self, alone: &Outcome) -> String {
@@ -97,9 +131,12 @@ impl Question {
         let told = &self.workload;
         let most_s = told.cacheable * (told.server_s - self.sites.near_s);
         if most_s <= 0.0 {
-            return "No cache can save anything here.".to_owned();
+            return "No cache may answer anything.".to_owned();
         }
-        let part = |outcome: &Outcome| percent((told.server_s - outcome.latency_s) / most_s);
+        let part = |outcome: &Outcome| match (told.server_s - outcome.latency_s) / most_s {
+            part if part < 0.005 => "nothing".to_owned(),
+            part => percent(part),
+        };
         format!(
             "Of the most that caches could ever save, each alone has {}, together they have {}.",
             part(alone),
@@ -108,7 +145,7 @@ impl Question {
     }
 
     fn where_it_pays(&self, pays: BreakEven) -> String {
-        let up_to = |name: &str, limit_s: f64| match limit_s > 0.0 {
+        let up_to = |name: &str, limit_s: f64| match limit_s > SHOWN_S {
             true => format!("{name} pays up to {} between caches", time(limit_s)),
             false => format!("{name} pays at no distance"),
         };
@@ -143,7 +180,7 @@ impl Question {
                 name.to_owned(),
                 percent(outcome.hit_rate),
                 time(outcome.latency_s),
-                percent(saved),
+                saving(&self.workload, &self.sites, saved),
                 arrivals.collect::<Vec<_>>().join(", "),
                 bytes(outcome.valid_bytes),
             ]);
@@ -152,7 +189,7 @@ impl Question {
         for (scheme, outcome) in &outcomes.schemes {
             row(scheme.name(), outcome);
         }
-        let mut words = vec![bound(model, self.sites.clients)];
+        let mut words = Vec::new();
         if self.sites.store.is_some() {
             words.push("Caches that fill up are computed by Che's approximation, which is within a percent or two; a tree of them cannot be, and is left out.".to_owned());
         }
@@ -283,7 +320,8 @@ impl Question {
                 let mut workload = self.workload;
                 vary(&mut workload, by);
                 let outcomes = self.outcomes(&Model::new(workload)?, &self.sites)?;
-                row.push(percent(outcomes.saved(outcomes.of(self.scheme).1)));
+                let saved = outcomes.saved(outcomes.of(self.scheme).1);
+                row.push(saving(&workload, &self.sites, saved));
             }
             table.row(row);
         }
@@ -309,21 +347,37 @@ fn scaled(count: u64, by: f64) -> u64 {
     (count as f64 * by).round() as u64
 }
 
-/// How far the hit rate may be off.
-fn bound(model: &Model, clients: f64) -> String {
+/// How far the hit rates may be off, for who wants to check them.
+fn checked(model: &Model, clients: f64) -> Section {
     let sum = model.hit_rate(clients);
-    let by_integral = model.cacheable_hit_rate_by_integral(clients);
-    let by_integral = by_integral.map_or_else(String::new, |integral| {
-        let integral = integral * model.workload().cacheable;
-        let (value, error) = (integral.value * 100.0, integral.error * 100.0);
-        format!(" The integral that the thesis takes for it is {value:.4} % (± {error:.0e}).")
-    });
-    format!(
-        "One cache for all {} clients that holds everything hits in {:.4} % of all requests (± {:.0e}): the sum over all documents.{by_integral}",
+    let mut words = format!(
+        "Hit rates are sums over all documents. One cache for all {} clients that holds everything hits in {:.4} % of all requests, which is right to {}.",
         count(clients),
         sum.value * 100.0,
-        sum.error * 100.0
-    )
+        digits(sum.error)
+    );
+    if let Some(integral) = model.cacheable_hit_rate_by_integral(clients) {
+        let integral = integral * model.workload().cacheable;
+        let more = format!(
+            " The thesis takes an integral in place of the sum: that is {:.4} %, right to {}.",
+            integral.value * 100.0,
+            digits(integral.error)
+        );
+        words.push_str(&more);
+    }
+    Section {
+        heading: "To check the figures".to_owned(),
+        words: vec![words],
+        ..Section::default()
+    }
+}
+
+/// How large an error may be, without powers of ten.
+fn digits(error: f64) -> String {
+    match error * 100.0 {
+        per_cent if per_cent < 1e-4 => "all these digits".to_owned(),
+        per_cent => format!("{per_cent:.4} %"),
+    }
 }
 
 /// How many clients one cache needs.
@@ -349,11 +403,36 @@ fn caches(caches: u64) -> String {
     }
 }
 
-fn words(saved: f64) -> String {
+/// With *as many that do not* after it.
+fn compared(saved: f64) -> String {
     match (saved * 100.0).round() {
-        0.0 => "save nothing".to_owned(),
-        per_cent if per_cent < 0.0 => format!("lose {} %", -per_cent),
-        per_cent => format!("save {per_cent} %"),
+        0.0 => "save nothing of the waiting of".to_owned(),
+        per_cent if per_cent > 0.0 => format!("save {per_cent} % of the waiting of"),
+        per_cent if per_cent >= -100.0 => {
+            format!("let clients wait {} % longer than", -per_cent)
+        }
+        _ => format!("let clients wait {} times as long as", times(1.0 - saved)),
+    }
+}
+
+/// In a table: what is lost may be more than all, and caches behind the server save nothing that anybody had to lose.
+fn saving(workload: &Workload, sites: &Sites, saved: f64) -> String {
+    match saved {
+        _ if is_nearest(workload, sites) => "-".to_owned(),
+        saved if saved >= -1.0 => percent(saved),
+        saved => format!("-, {} times as long", times(1.0 - saved)),
+    }
+}
+
+/// Whether a server answers no later than even a client's own cache.
+fn is_nearest(workload: &Workload, sites: &Sites) -> bool {
+    workload.server_s <= sites.near_s
+}
+
+fn times(factor: f64) -> String {
+    match factor < 10.0 {
+        true => count(factor),
+        false => count(factor.round()),
     }
 }
 
@@ -370,6 +449,9 @@ fn time(s: f64) -> String {
         _ => format!("{:.0} ms", s * 1000.0),
     }
 }
+
+/// Below this a time is shown as none.
+const SHOWN_S: f64 = 5e-5;
 
 fn rate(requests_s: f64) -> String {
     match requests_s {
@@ -402,6 +484,43 @@ fn short(value: f64, unit: &str) -> String {
     format!("{}{unit}", digits.strip_suffix(".0").unwrap_or(&digits))
 }
 
+/// A parameter's value as people read it: nothing of what was told is left out.
+pub(super) fn readable(value: String) -> String {
+    match &*value {
+        "inf GB" => return "as much as there is".to_owned(),
+        "inf days" => return "never".to_owned(),
+        "1 days" => return "1 day".to_owned(),
+        _ => {}
+    }
+    match value.parse::<u64>() {
+        Ok(whole) if whole >= 10_000 => {
+            let unit = if whole < 1_000_000_000 {
+                1_000_000
+            } else {
+                1_000_000_000
+            };
+            match whole.is_multiple_of(unit / 10) {
+                true => count(whole as f64),
+                false => grouped(whole),
+            }
+        }
+        _ => value,
+    }
+}
+
+/// In threes.
+fn grouped(whole: u64) -> String {
+    let digits = whole.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,7 +545,53 @@ mod tests {
     #[test]
     fn nothing_has_no_sign() {
         assert_eq!(percent(-0.001), "0 %");
-        assert_eq!(words(-0.001), "save nothing");
-        assert_eq!(words(-0.05), "lose 5 %");
+        assert_eq!(compared(-0.001), "save nothing of the waiting of");
+    }
+
+    #[test]
+    fn no_more_than_all_is_lost() {
+        assert_eq!(compared(-0.05), "let clients wait 5 % longer than");
+        let long = "let clients wait 1474 times as long as";
+        assert_eq!(compared(-1473.29), long);
+        let workload = Workload::washington();
+        let near = Sites {
+            clients: 5e5,
+            caches: 10,
+            near_s: 0.01,
+            between_s: 0.05,
+            store: None,
+        };
+        assert_eq!(saving(&workload, &near, -0.05), "-5 %");
+        let long = "-, 1474 times as long";
+        assert_eq!(saving(&workload, &near, -1473.29), long);
+        let far = Sites {
+            near_s: 2.0,
+            ..near
+        };
+        assert_eq!(saving(&workload, &far, 0.99), "-");
+    }
+
+    #[test]
+    fn a_told_count_keeps_all_its_digits() {
+        let told = [
+            "3200000000",
+            "3456789012",
+            "500000",
+            "0.8",
+            "1 days",
+            "2 days",
+            "inf GB",
+        ];
+        let read = told.map(|value| readable(value.to_owned()));
+        let right = [
+            "3.2 billion",
+            "3,456,789,012",
+            "500,000",
+            "0.8",
+            "1 day",
+            "2 days",
+            "as much as there is",
+        ];
+        assert_eq!(read, right);
     }
 }
