@@ -94,9 +94,18 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
     let said = run(&small);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.starts_with("Yes: prefetching"), "{}", said.out);
-    for part in ["hybrid, looking past", "BY DISKS OF SERVERS", "µs"] {
+    for part in [
+        "hybrid, looking past",
+        "BY DISKS OF SERVERS",
+        "µs",
+        "it names another page at random",
+    ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }
+    assert!(!said.err.contains("policy"), "{}", said.err);
+    let long = run(&["plan", "prefetch", "--rounds", "7"]);
+    let progress = "107520 requests, policy 8 of 8: hybrid, looking past";
+    assert!(long.err.contains(progress), "{}", long.err);
     let untold = run(&[&small[..], &["--hinted", "0"]].concat());
     assert!(untold.out.starts_with("No: prefetching"), "{}", untold.out);
     let dir = tempfile::tempdir().unwrap();
@@ -111,6 +120,18 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
     );
     let both = run(&["plan", "prefetch", &path, "--pattern", "random"]);
     assert_refused(&both, "--pattern is for patterns");
+    let file = dir.path().join("plan.toml");
+    fs::write(&file, "[prefetch]\nrounds = 5\n").unwrap();
+    let file = file.display().to_string();
+    let both = run(&["plan", "prefetch", &path, "--file", &file]);
+    assert_refused(&both, "--rounds is for patterns");
+    for (flag, value) in [
+        ("--format", "lines"),
+        ("--columns", "id=1"),
+        ("--requests", "10"),
+    ] {
+        assert_refused(&run(&["plan", "prefetch", flag, value]), "TRACE");
+    }
     for (flag, value, what) in [
         (
             "--local-pages",
@@ -126,6 +147,11 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
             "nobody would fetch from there",
         ),
         ("--pattern", "zipf", "hotcold, random, reverse, sequential"),
+        (
+            "--rounds",
+            "1400",
+            "--rounds must leave at most 20000000 references, not 21504000",
+        ),
     ] {
         assert_refused(&run(&["plan", "prefetch", flag, value]), what);
     }

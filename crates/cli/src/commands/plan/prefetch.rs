@@ -4,18 +4,26 @@ use super::given::{Given, Usual, refused};
 use super::replay::{ReadingOptions, read};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
+use crate::text::note;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use thorp_plan::Invalid;
 use thorp_plan::prefetch::{
-    Comparison, Hierarchy, Hinting, Job, Outcome, Pattern, Policy, compare, limit_us, simulate,
+    Comparison, Hierarchy, Hinting, Job, Outcome, Pattern, Policy, REFERENCES_MAX, limit_us,
+    simulate,
 };
 use thorp_plan::report::{Axis, Chart, Report, Section, Series, Style, Table};
 
 /// What `thorp plan prefetch` is told.
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
+// How a trace is read says nothing without one.
+#[command(
+    mut_arg("format", |arg| arg.requires("trace")),
+    mut_arg("columns", |arg| arg.requires("trace")),
+    mut_arg("requests", |arg| arg.requires("trace"))
+)]
 pub(crate) struct Options {
     /// What was read, in order, instead of a pattern; several files of members are put together by time
     trace: Vec<PathBuf>,
@@ -69,7 +77,7 @@ struct Parameters {
     /// The part of what is read that is told ahead, 0 to 1
     #[arg(long, value_name = "PART")]
     hinted: Option<f64>,
-    /// The part of what is told that is wrong, 0 to 1
+    /// The part of what is told that is wrong, 0 to 1: another page is named, at random
     #[arg(long, value_name = "PART")]
     wrong: Option<f64>,
     /// Another seed draws other pages and hints
@@ -97,7 +105,7 @@ impl Question {
         let seed = Counts(given).count(("seed", "seed of what is drawn", "", 1999, "any"))?;
         let is_recorded = !options.trace.is_empty();
         let pages = match is_recorded {
-            true => recorded(options)?,
+            true => recorded(given, options)?,
             false => pattern(given, seed)?,
         };
         let hierarchy = hierarchy(given, is_recorded.then(|| footprint(&pages)))?;
@@ -117,7 +125,12 @@ impl Question {
                 1.0,
                 "all",
             ),
-            wrong: part("wrong", "part of what is told that is wrong", 0.0, "none"),
+            wrong: part(
+                "wrong",
+                "part of what is told that is wrong: it names another page at random",
+                0.0,
+                "none",
+            ),
             seed,
         };
         Ok(Question {
@@ -135,8 +148,7 @@ impl Question {
     }
 
     fn report(&self) -> Result<Report, Invalid> {
-        let policies = POLICIES.map(|(policy, _)| policy);
-        let comparison = compare(&self.hierarchy, &self.job(), &policies)?;
+        let comparison = self.comparison()?;
         let mut sections = vec![policies_section(&comparison)];
         if self.pages.len() <= SWEPT_MAX {
             sections.push(self.by_memory()?);
@@ -154,6 +166,27 @@ impl Question {
             sections,
             assumptions: Vec::new(),
         })
+    }
+
+    fn comparison(&self) -> Result<Comparison, Invalid> {
+        let mut outcomes = Vec::new();
+        for (at, (policy, _)) in POLICIES.iter().enumerate() {
+            let of = POLICIES.len();
+            self.progress(&format!("policy {} of {of}: {}", at + 1, policy.name));
+            let outcome = simulate(&self.hierarchy, &[self.job()], policy)?;
+            outcomes.push((*policy, outcome[0]));
+        }
+        self.progress("what no schedule is below");
+        let limit_us = limit_us(&self.hierarchy, &self.job())?;
+        Ok(Comparison { limit_us, outcomes })
+    }
+
+    /// Tells who waits long what for.
+    fn progress(&self, what: &str) {
+        if self.pages.len() >= LONG {
+            // Whether anybody reads it does not matter.
+            let _ = note(&format!("{} requests, {what}", self.pages.len()));
+        }
     }
 
     fn by_memory(&self) -> Result<Section, Invalid> {
@@ -214,6 +247,7 @@ impl Question {
         let mut curves = names.map(|name| Series::line(name, Vec::new()));
         curves[2].style = Style::Thin;
         for value in steps {
+            self.progress(&format!("{what}: {value}"));
             let hierarchy = at(value);
             let elapsed = |policy| {
                 let outcomes = simulate(&hierarchy, &[self.job()], &policy)?;
@@ -238,20 +272,33 @@ impl Question {
 /// More would take a minute.
 const SWEPT_MAX: usize = 300_000;
 
+/// So many take seconds.
+const LONG: usize = 100_000;
+
 fn footprint(pages: &[u32]) -> u32 {
     pages.iter().max().map_or(0, |&last| last + 1)
 }
 
-fn recorded(options: &Options) -> Result<Vec<u32>, Failure> {
-    let of_patterns = [
-        ("pattern", options.parameters.pattern.is_some()),
-        ("rounds", options.parameters.rounds.is_some()),
-    ];
-    if let Some((flag, _)) = of_patterns.iter().find(|(_, is_told)| *is_told) {
-        let what = format!("--{flag} is for patterns, and a trace is given");
-        return Err(Failure::new(what, "leave one of them out").with(Code::Usage));
+fn recorded(given: &Given, options: &Options) -> Result<Vec<u32>, Failure> {
+    let refused = |what: String, todo: &str| Err(Failure::new(what, todo).with(Code::Usage));
+    for flag in ["pattern", "rounds"] {
+        if given.is_told(flag) {
+            let what = format!("--{flag} is for patterns, and a trace is given");
+            return refused(what, "leave one of them out");
+        }
     }
-    Ok(read(&options.trace, &options.reading)?.pages)
+    let pages = read(&options.trace, &options.reading)?.pages;
+    if pages.len() as u64 > REFERENCES_MAX {
+        let what = format!(
+            "the trace has {} requests, at most {REFERENCES_MAX} are compared",
+            pages.len()
+        );
+        return refused(
+            what,
+            &format!("--requests {REFERENCES_MAX} takes the first ones"),
+        );
+    }
+    Ok(pages)
 }
 
 fn pattern(given: &mut Given, seed: u64) -> Result<Vec<u32>, Failure> {
@@ -453,12 +500,21 @@ fn answer(comparison: &Comparison) -> String {
         _ => "Yes",
     };
     format!(
-        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({times:.2} times as fast); {} s of both are computing.{other} No schedule whatever could take less than {} s.",
+        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({}); {} s of both are computing.{other} No schedule whatever could take less than {} s.",
         seconds(best_us),
         seconds(demand.elapsed_us),
+        speed(times),
         seconds(demand.compute_us),
         seconds(comparison.limit_us),
     )
+}
+
+fn speed(times: f64) -> String {
+    match 1.0 / times {
+        _ if times >= 0.995 => format!("{times:.2} times as fast"),
+        slower if slower < 10.0 => format!("{slower:.2} times as slow"),
+        slower => format!("{slower:.0} times as slow"),
+    }
 }
 
 fn policies_section(comparison: &Comparison) -> Section {
@@ -541,5 +597,22 @@ fn seconds(time_us: u64) -> String {
         _ if time_s < 0.1 => format!("{time_s:.4}"),
         _ if time_s < 10.0 => format!("{time_s:.2}"),
         _ => format!("{time_s:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::speed;
+
+    #[test]
+    fn what_is_slower_is_called_slower() {
+        let said = [2.0, 1.0, 0.5, 0.01].map(speed);
+        let right = [
+            "2.00 times as fast",
+            "1.00 times as fast",
+            "2.00 times as slow",
+            "100 times as slow",
+        ];
+        assert_eq!(said, right);
     }
 }
