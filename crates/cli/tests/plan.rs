@@ -216,11 +216,11 @@ fn what_web_caches_rest_on_is_read_easily_and_checked_at_the_end() {
 /// What a document takes in a tree, by the latency between caches.
 fn tree_by_distance(flags: &[&str]) -> Vec<String> {
     let said = run(&[&["plan", "web", "--json"][..], flags].concat());
-    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
     let table = &told["sections"][2]["tables"][0];
     assert_eq!(table["columns"][2], "hierarchical");
-    let rows = table["rows"].as_array().unwrap().iter();
-    rows.map(|row| row[2].as_str().unwrap().to_owned())
+    let rows = table["rows"].as_array().expect("rows").iter();
+    rows.map(|row| row[2].as_str().expect("text").to_owned())
         .collect()
 }
 
