@@ -2,6 +2,7 @@
 
 mod answer;
 mod question;
+mod said;
 
 use super::given::{Given, refused};
 use super::shown::Shown;
@@ -98,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
     report.assumptions = given.assumed();
     for assumed in &mut report.assumptions {
-        assumed.value = answer::readable(std::mem::take(&mut assumed.value));
+        assumed.value = said::readable(std::mem::take(&mut assumed.value));
     }
     options
         .shown
