@@ -190,6 +190,9 @@ fn nobody_is_told_to_cooperate_where_servers_are_nearer() {
         ("--near-ms", "1e7", "no cache pays, alone or together."),
         ("--between-ms", "1e7", "cooperating does not pay."),
     ] {
+        let one = run(&["plan", "web", "--caches", "1", flag, value]);
+        let pays = flag == "--between-ms";
+        assert_eq!(one.out.contains("it does not pay"), !pays, "{}", one.out);
         let said = run(&["plan", "web", flag, value]);
         let answer = said.out.lines().next().unwrap();
         assert!(
@@ -282,6 +285,14 @@ fn web_caches_that_cannot_be_are_refused() {
             "--between-ms must be a number not below 0",
         ),
         ("--tree 1:1e10,10:10", "--tree is levels from the top"),
+        (
+            "--document-kb 1e300",
+            "--document-kb must be a number not above 1e12",
+        ),
+        (
+            "--requests-per-day 1e300",
+            "--requests-per-day must be a number not above 1e12",
+        ),
         (
             "--room-gb 1e16",
             "--room-gb must be a number not above 1e15",

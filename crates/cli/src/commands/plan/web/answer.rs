@@ -122,8 +122,12 @@ impl Question {
     }
 
     fn nobody(&self, alone: &Outcome) -> String {
+        let pays = match is_nearest(&self.workload, &self.sites) {
+            true => ": it does not pay",
+            false => "",
+        };
         format!(
-            "No: one cache has nobody to cooperate with. A document takes {} instead of the server's {}.",
+            "No: one cache has nobody to cooperate with. A document takes {} instead of the server's {}{pays}.",
             time(alone.latency_s),
             time(self.workload.server_s)
         )

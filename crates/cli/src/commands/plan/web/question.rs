@@ -180,6 +180,7 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
         TRACE,
     );
     checked(positive("requests_per_day", requests))?;
+    checked(at_most("requests_per_day", requests, REQUESTS_MAX))?;
     let popular_days = number(
         given,
         "popular_change_days",
@@ -210,6 +211,7 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
     checked(fraction("cacheable", cacheable))?;
     let document_kb = number(given, "document_kb", "a document's size", "KB", 7.7, TRACE);
     checked(positive("document_kb", document_kb))?;
+    checked(at_most("document_kb", document_kb, DOCUMENT_MAX_KB))?;
     let server_ms = number(
         given,
         "server_ms",
@@ -442,6 +444,12 @@ const WHOLE_MAX: f64 = 1e15;
 
 /// Eleven days: nobody waits as long for a document.
 const MS_MAX: f64 = 1e9;
+
+/// More than a machine could send.
+const REQUESTS_MAX: f64 = 1e12;
+
+/// A petabyte.
+const DOCUMENT_MAX_KB: f64 = 1e12;
 
 /// No cache is as large, and its documents can still be counted.
 const ROOM_MAX_GB: f64 = 1e15;

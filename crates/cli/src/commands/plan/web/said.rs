@@ -6,7 +6,7 @@ use thorp_plan::web::schemes::Sites;
 pub(super) fn caches(caches: u64) -> String {
     match caches {
         1 => "1 cache".to_owned(),
-        caches => format!("{caches} caches"),
+        caches => format!("{} caches", readable(caches.to_string())),
     }
 }
 
@@ -52,13 +52,15 @@ pub(super) fn time(s: f64) -> String {
     match s {
         _ if s >= 10.0 => format!("{s:.0} s"),
         _ if s >= 1.0 => format!("{s:.2} s"),
+        _ if s > 0.0 && s < SHOWN_S => "less than 0.1 µs".to_owned(),
+        _ if s > 0.0 && s < 1e-4 => format!("{:.1} µs", s * 1e6),
         _ if s > 0.0 && s < 0.01 => format!("{:.1} ms", s * 1000.0),
         _ => format!("{:.0} ms", s * 1000.0),
     }
 }
 
-/// Below this a time is shown as none.
-pub(super) const SHOWN_S: f64 = 5e-5;
+/// Shorter times are not told apart.
+pub(super) const SHOWN_S: f64 = 1e-7;
 
 pub(super) fn rate(requests_s: f64) -> String {
     match requests_s {
@@ -153,6 +155,22 @@ mod tests {
     fn nothing_has_no_sign() {
         assert_eq!(percent(-0.001), "0 %");
         assert_eq!(compared(-0.001), "save nothing of the waiting of");
+    }
+
+    #[test]
+    fn short_times_are_no_zeros() {
+        let told = [0.0, 1e-300, 4.6e-6, 0.0025, 0.05, 1.9, 12.0].map(time);
+        let right = [
+            "0 ms",
+            "less than 0.1 µs",
+            "4.6 µs",
+            "2.5 ms",
+            "50 ms",
+            "1.90 s",
+            "12 s",
+        ];
+        assert_eq!(told, right);
+        assert_eq!(caches(50_000), "50,000 caches");
     }
 
     #[test]
