@@ -113,9 +113,18 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
     let said = run(&small);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.starts_with("Yes: prefetching"), "{}", said.out);
-    for part in ["hybrid, looking past", "BY DISKS OF SERVERS", "µs"] {
+    for part in [
+        "hybrid, looking past",
+        "BY DISKS OF SERVERS",
+        "µs",
+        "it names another page at random",
+    ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }
+    assert!(!said.err.contains("policy"), "{}", said.err);
+    let long = run(&["plan", "prefetch", "--rounds", "7"]);
+    let progress = "107520 requests, policy 8 of 8: hybrid, looking past";
+    assert!(long.err.contains(progress), "{}", long.err);
     let untold = run(&[&small[..], &["--hinted", "0"]].concat());
     assert!(untold.out.starts_with("No: prefetching"), "{}", untold.out);
     let dir = tempfile::tempdir().unwrap();
@@ -130,6 +139,18 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
     );
     let both = run(&["plan", "prefetch", &path, "--pattern", "random"]);
     assert_refused(&both, "--pattern is for patterns");
+    let file = dir.path().join("plan.toml");
+    fs::write(&file, "[prefetch]\nrounds = 5\n").unwrap();
+    let file = file.display().to_string();
+    let both = run(&["plan", "prefetch", &path, "--file", &file]);
+    assert_refused(&both, "--rounds is for patterns");
+    for (flag, value) in [
+        ("--format", "lines"),
+        ("--columns", "id=1"),
+        ("--requests", "10"),
+    ] {
+        assert_refused(&run(&["plan", "prefetch", flag, value]), "TRACE");
+    }
     for (flag, value, what) in [
         (
             "--local-pages",
@@ -145,6 +166,11 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
             "nobody would fetch from there",
         ),
         ("--pattern", "zipf", "hotcold, random, reverse, sequential"),
+        (
+            "--rounds",
+            "1400",
+            "--rounds must leave at most 20000000 references, not 21504000",
+        ),
     ] {
         assert_refused(&run(&["plan", "prefetch", flag, value]), what);
     }
@@ -177,6 +203,63 @@ fn web_caches_are_answered_in_a_sentence() {
 }
 
 #[test]
+fn nobody_is_told_to_cooperate_where_servers_are_nearer() {
+    for (flag, value, why) in [
+        ("--server-ms", "2.5", "no cache pays, alone or together."),
+        ("--near-ms", "1e7", "no cache pays, alone or together."),
+        ("--between-ms", "1e7", "cooperating does not pay."),
+    ] {
+        let one = run(&["plan", "web", "--caches", "1", flag, value]);
+        let pays = flag == "--between-ms";
+        assert_eq!(one.out.contains("it does not pay"), !pays, "{}", one.out);
+        let said = run(&["plan", "web", flag, value]);
+        let answer = said.out.lines().next().unwrap();
+        assert!(
+            answer.starts_with("No: a server answers in") && answer.contains(why),
+            "{answer}"
+        );
+        for wrong in ["lose", "save", "-1"] {
+            assert!(!answer.contains(wrong), "{wrong} in {answer}");
+        }
+    }
+}
+
+#[test]
+fn what_web_caches_rest_on_is_read_easily_and_checked_at_the_end() {
+    let said = run(&["plan", "web", "--documents", "3.2e9"]);
+    for line in ["as much as there is", "3.2 billion", "  1 day "] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    assert!(!said.out.contains("e-"), "{}", said.out);
+    let at = |text: &str| said.out.find(text).unwrap();
+    assert!(at("The thesis takes an integral") > at("exponent of popularity"));
+}
+
+/// What a document takes in a tree, by the latency between caches.
+fn tree_by_distance(flags: &[&str]) -> Vec<String> {
+    let said = run(&[&["plan", "web", "--json"][..], flags].concat());
+    let told: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    let table = &told["sections"][2]["tables"][0];
+    assert_eq!(table["columns"][2], "hierarchical");
+    let rows = table["rows"].as_array().expect("rows").iter();
+    rows.map(|row| row[2].as_str().expect("text").to_owned())
+        .collect()
+}
+
+#[test]
+fn a_tree_is_as_far_as_its_row_says_unless_it_was_told() {
+    let mut follows = tree_by_distance(&[]);
+    let rows = follows.len();
+    follows.dedup();
+    assert_eq!(follows.len(), rows, "{follows:?}");
+    let at = |ms| tree_by_distance(&["--between-ms", ms]).pop();
+    assert_eq!(at("10"), at("500"), "the row of 2 s is what it is");
+    let mut told = tree_by_distance(&["--tree", "1:50,10:10"]);
+    told.dedup();
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+#[test]
 fn web_caches_that_cannot_be_are_refused() {
     for (flags, what) in [
         ("--clients 0", "--clients must be a number above 0"),
@@ -204,6 +287,35 @@ fn web_caches_that_cannot_be_are_refused() {
         ),
         ("--room-gb 5 --scheme hierarchical", "limited room"),
         ("--scheme mesh", "hierarchical, hashed, directory or best"),
+        ("--stale foo", "--stale is lingers or dropped, not foo"),
+        ("--clients 2.5", "--clients must be a whole number"),
+        (
+            "--popular-documents 2.5",
+            "--popular-documents must be a whole number",
+        ),
+        ("--popular-documents 1e300", "up to 1e15, not 1e300"),
+        (
+            "--server-ms 1e10",
+            "--server-ms must be a number not above 1e9",
+        ),
+        ("--near-ms 1e10", "--near-ms must be a number not above 1e9"),
+        (
+            "--between-ms inf",
+            "--between-ms must be a number not below 0",
+        ),
+        ("--tree 1:1e10,10:10", "--tree is levels from the top"),
+        (
+            "--document-kb 1e300",
+            "--document-kb must be a number not above 1e12",
+        ),
+        (
+            "--requests-per-day 1e300",
+            "--requests-per-day must be a number not above 1e12",
+        ),
+        (
+            "--room-gb 1e16",
+            "--room-gb must be a number not above 1e15",
+        ),
         (
             "--between-ms=-1",
             "--between-ms must be a number not below 0",

@@ -11,7 +11,10 @@ fn a_cluster_is_answered_in_a_sentence_with_what_it_rests_on() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(
         said.out
-            .starts_with("Three memory servers carry 24 active machines: a page takes"),
+            .starts_with("24 machines need three memory servers: with them,")
+            && said
+                .out
+                .contains("Three memory servers carry 24 active machines: a page takes"),
         "{}",
         said.out
     );
@@ -38,6 +41,23 @@ fn a_simulation_agrees_with_the_model() {
     assert_eq!(table["title"], "Simulated: time for a page");
     let assumed = table["rows"][0][3].as_str().unwrap();
     assert!(assumed.starts_with("the same"), "{assumed}");
+}
+
+#[test]
+fn a_rate_is_told_once_also_if_a_file_tells_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("office.toml");
+    let file = path.display().to_string();
+    for (text, flags) in [
+        ("think_ms = 5\nrequests_per_second = 7\n", &[][..]),
+        ("think_ms = 5\n", &["--requests-per-second", "7"]),
+        ("requests_per_second = 7\n", &["--think-ms", "5"]),
+    ] {
+        fs::write(&path, format!("[memory]\n{text}")).unwrap();
+        let said = run(&[&["plan", "memory", "--file", &file][..], flags].concat());
+        let why = "--requests-per-second says otherwise what --think-ms says";
+        assert!(said.code == 2 && said.err.contains(why), "{}", said.err);
+    }
 }
 
 #[test]

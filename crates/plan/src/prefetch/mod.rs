@@ -40,7 +40,7 @@ pub use limit::limit_us;
 pub use optimum::optimum_us;
 pub use outcome::{Fetches, Outcome};
 pub use paper::{paper, paper_of_traces};
-pub use patterns::{Pattern, Phases, Shape};
+pub use patterns::{Pattern, Phases, REFERENCES_MAX, Shape};
 pub use policy::{Policy, Rule};
 
 use crate::Invalid;

@@ -141,8 +141,8 @@ impl Phases {
     }
 }
 
-/// More would be a slip of the pen.
-const REFERENCES_MAX: u64 = 100_000_000;
+/// References that a pattern may have: of more, comparing policies would take many minutes.
+pub const REFERENCES_MAX: u64 = 20_000_000;
 
 #[cfg(test)]
 mod tests {

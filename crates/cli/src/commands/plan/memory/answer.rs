@@ -9,7 +9,18 @@ use thorp_plan::memory::{
 impl Question {
     pub(super) fn answer(&self) -> Result<String, Invalid> {
         let solution = self.cluster.solve()?;
-        let mut sentences = vec![self.verdict(&solution)?, self.needed()?];
+        let needed = self.needed()?;
+        let mut sentences = Vec::new();
+        // Local servers alone are as many as they are.
+        if self.cluster.servers > 0 {
+            sentences.push(self.need(needed)?);
+        }
+        sentences.push(self.verdict(&solution)?);
+        let is_told = needed == Some(self.cluster.servers) && self.cluster.hottest_share.is_none();
+        if !is_told || self.cluster.servers == 0 {
+            let longer = capital(&longer(self.slowdown(&self.cluster)?));
+            sentences.push(format!("{longer} because requests wait."));
+        }
         if self.cluster.hottest_share.is_some() && self.cluster.servers > 1 {
             sentences.push(self.uneven(&solution)?);
         }
@@ -57,52 +68,40 @@ impl Question {
         ))
     }
 
-    fn needed(&self) -> Result<String, Invalid> {
-        let longer = self.slowdown(&self.cluster)?;
-        let now = match longer {
-            longer if longer < SLIGHT => "Waiting costs work next to nothing".to_owned(),
-            longer if longer < 10.0 => format!(
-                "Work takes {} longer than if no request had to wait",
-                percent(longer)
-            ),
-            longer => format!(
-                "Work takes {:.0} times as long as if no request had to wait",
-                1.0 + longer
-            ),
-        };
-        let is_within = longer <= self.slowdown_max;
-        Ok(match (is_within, self.cluster.servers) {
-            // Fewer than one there cannot be.
-            (true, 1) => format!("{now}."),
-            _ => format!("{now}; {}.", self.servers_for_it(is_within)?),
-        })
+    /// How many servers keep waiting within what it may be.
+    fn needed(&self) -> Result<Option<u32>, Invalid> {
+        servers_needed(&self.cluster, self.response_max_s())
     }
 
-    /// How many servers keep that within what it may be.
-    fn servers_for_it(&self, is_within: bool) -> Result<String, Invalid> {
+    fn need(&self, needed: Option<u32>) -> Result<String, Invalid> {
+        let machines = many(self.cluster.machines, "machine");
+        let s = if self.cluster.machines == 1 { "s" } else { "" };
+        let beside = match self.cluster.local_servers {
+            0 => String::new(),
+            local => format!(" beside {}", many(local, "local server")),
+        };
         let evenly = match self.cluster.hottest_share {
-            Some(_) => "evenly asked ",
+            Some(_) => ", evenly asked",
             None => "",
         };
         let most = percent(self.slowdown_max);
-        let needed = servers_needed(&self.cluster, self.response_max_s())?;
-        Ok(match needed {
-            Some(count) if is_within && count >= self.cluster.servers => {
-                format!("fewer {evenly}servers would not keep that within {most}")
-            }
-            Some(1) => format!("one server would keep that within {most}"),
-            Some(count) if is_within => {
-                format!(
-                    "{} {evenly}servers would keep that within {most}",
-                    word(count)
-                )
-            }
-            Some(count) => format!(
-                "it takes {} {evenly}servers to keep that within {most}",
-                word(count)
-            ),
-            None => format!("no number of {evenly}servers would keep that within {most}"),
-        })
+        let Some(count) = needed else {
+            return Ok(format!(
+                "No number of memory servers{beside} is enough for {machines}: because requests wait, work would take more than {most} longer."
+            ));
+        };
+        let with = |servers| Ok::<_, Invalid>(longer(self.slowdown(&self.with_servers(servers))?));
+        let fewer = match count {
+            1 => String::new(),
+            _ => format!("; with one server {}", with(1)?),
+        };
+        Ok(format!(
+            "{} need{s} {}{beside}{evenly}: with {}, {} because requests wait ({most} is allowed){fewer}.",
+            capital(&machines),
+            many(count, "memory server"),
+            if count == 1 { "it" } else { "them" },
+            with(count)?,
+        ))
     }
 
     fn uneven(&self, solution: &Solution) -> Result<String, Invalid> {
@@ -142,6 +141,15 @@ impl Question {
                 percent(share)
             ),
         })
+    }
+}
+
+/// What it makes of work that requests wait.
+fn longer(slowdown: f64) -> String {
+    match slowdown {
+        _ if slowdown < SLIGHT => "work takes hardly any longer".to_owned(),
+        _ if slowdown < 10.0 => format!("work takes {} longer", percent(slowdown)),
+        _ => format!("work takes {:.0} times as long", 1.0 + slowdown),
     }
 }
 

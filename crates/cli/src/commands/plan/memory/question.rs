@@ -34,7 +34,7 @@ impl Question {
             true => local_share(given, servers, local_servers)?,
             false => 0.0,
         };
-        let local_busy_max = match is_local {
+        let local_busy_max = match is_local || given.is_told(LOCAL_BUSY_MAX.key) {
             true => part(given, &LOCAL_BUSY_MAX)?,
             false => LOCAL_BUSY_MAX.value,
         };
@@ -51,7 +51,7 @@ impl Question {
                 putpage_s,
             },
             disk_s: time_s(given, &DISK)?,
-            slowdown_max: at_least_nothing(given, &SLOWDOWN_MAX)?,
+            slowdown_max: slowdown_max(given)?,
             local_busy_max,
         })
     }
@@ -111,12 +111,26 @@ pub(super) fn fixed() -> Vec<Assumption> {
 
 fn think_s(given: &mut Given) -> Result<f64, Invalid> {
     if given.is_told(REQUESTS.key) {
+        if given.is_told(THINK.key) {
+            let why = "says otherwise what --think-ms says: leave one of them out";
+            return Err(Invalid::new(REQUESTS.key, why));
+        }
         let per_s = given.number(&REQUESTS);
         positive(REQUESTS.key, per_s)?;
         no_more(REQUESTS.key, per_s)?;
         return Ok(1.0 / per_s);
     }
     Ok(at_least_nothing(given, &THINK)? / 1e3)
+}
+
+/// Whoever tells 5 means 5 %.
+fn slowdown_max(given: &mut Given) -> Result<f64, Invalid> {
+    let value = at_least_nothing(given, &SLOWDOWN_MAX)?;
+    if value <= 1.0 {
+        return Ok(value);
+    }
+    let why = format!("must be between 0 and 1, not {value}: for 5 % write 0.05");
+    Err(Invalid::new(SLOWDOWN_MAX.key, why))
 }
 
 fn hottest_share(given: &mut Given) -> Option<f64> {

@@ -1,6 +1,9 @@
 //! What is answered.
 
 use super::question::{Question, Scheme};
+use super::said::{
+    SHOWN_S, bytes, caches, compared, count, is_nearest, percent, rate, saving, time,
+};
 use thorp_plan::Invalid;
 use thorp_plan::report::{Axis, Chart, Report, Section, Series, Table};
 use thorp_plan::web::schemes::{
@@ -42,6 +45,7 @@ impl Question {
                 self.by_population(&model)?,
                 self.by_distance(&model)?,
                 self.by_parameter()?,
+                checked(&model, self.sites.clients),
             ],
             assumptions: Vec::new(),
         })
@@ -51,7 +55,7 @@ impl Question {
         let mut schemes = Vec::new();
         // Where caches fill up, no form is known for a tree.
         if sites.store.is_none() {
-            let tree = hierarchical(model, sites.clients, &self.tree)?;
+            let tree = hierarchical(model, sites.clients, &self.tree_of(sites))?;
             schemes.push((Scheme::Hierarchical, tree));
         }
         schemes.push((Scheme::Hashed, hashed(model, sites)?));
@@ -66,6 +70,15 @@ impl Question {
             return Ok(self.nobody(&outcomes.alone));
         }
         let (scheme, outcome) = outcomes.of(self.scheme);
+        if let Some(why_not) = self.servers_are_nearer(&outcomes, outcome) {
+            return Ok(match is_nearest(&self.workload, &self.sites) {
+                true => why_not,
+                false => format!(
+                    "{why_not} {}",
+                    self.where_it_pays(break_even(model, &self.sites)?)
+                ),
+            });
+        }
         let saved = outcomes.saved(outcome);
         let verdict = match saved {
             _ if saved < 0.005 => "No",
@@ -73,10 +86,10 @@ impl Question {
             _ => "Yes",
         };
         Ok(format!(
-            "{verdict}: {} that cooperate ({}) {} of the waiting of as many that do not: a document takes {} instead of {}. {} {}",
+            "{verdict}: {} that cooperate ({}) {} as many that do not: a document takes {} instead of {}. {} {}",
             caches(self.sites.caches),
             scheme.name(),
-            words(saved),
+            compared(saved),
             time(outcome.latency_s),
             time(outcomes.alone.latency_s),
             self.part_of_all(&outcomes.alone, outcome),
@@ -84,9 +97,37 @@ impl Question {
         ))
     }
 
+    /// What there is to say if servers answer sooner than caches, and cooperating does not make up for it.
+    fn servers_are_nearer(&self, outcomes: &Outcomes, best: &Outcome) -> Option<String> {
+        let (server_s, sites) = (self.workload.server_s, &self.sites);
+        let sooner = |than: &str, cache_s: f64| {
+            format!(
+                "No: a server answers in {}, no later than {than} ({})",
+                time(server_s),
+                time(cache_s)
+            )
+        };
+        if is_nearest(&self.workload, sites) {
+            let said = sooner("even a client's own cache", sites.near_s);
+            return Some(format!("{said}: no cache pays, alone or together."));
+        }
+        if server_s <= sites.between_s && outcomes.saved(best) <= 0.0 {
+            let said = sooner("another cache", sites.between_s);
+            return Some(format!(
+                "{said}: cooperating does not pay. With caches on their own a document takes {}.",
+                time(outcomes.alone.latency_s)
+            ));
+        }
+        None
+    }
+
     fn nobody(&self, alone: &Outcome) -> String {
+        let pays = match is_nearest(&self.workload, &self.sites) {
+            true => ": it does not pay",
+            false => "",
+        };
         format!(
-            "No: one cache has nobody to cooperate with. A document takes {} instead of the server's {}.",
+            "No: one cache has nobody to cooperate with. A document takes {} instead of the server's {}{pays}.",
             time(alone.latency_s),
             time(self.workload.server_s)
         )
@@ -97,9 +138,12 @@ impl Question {
         let told = &self.workload;
         let most_s = told.cacheable * (told.server_s - self.sites.near_s);
         if most_s <= 0.0 {
-            return "No cache can save anything here.".to_owned();
+            return "No cache may answer anything.".to_owned();
         }
-        let part = |outcome: &Outcome| percent((told.server_s - outcome.latency_s) / most_s);
+        let part = |outcome: &Outcome| match (told.server_s - outcome.latency_s) / most_s {
+            part if part < 0.005 => "nothing".to_owned(),
+            part => percent(part),
+        };
         format!(
             "Of the most that caches could ever save, each alone has {}, together they have {}.",
             part(alone),
@@ -108,7 +152,7 @@ impl Question {
     }
 
     fn where_it_pays(&self, pays: BreakEven) -> String {
-        let up_to = |name: &str, limit_s: f64| match limit_s > 0.0 {
+        let up_to = |name: &str, limit_s: f64| match limit_s > SHOWN_S {
             true => format!("{name} pays up to {} between caches", time(limit_s)),
             false => format!("{name} pays at no distance"),
         };
@@ -143,7 +187,7 @@ impl Question {
                 name.to_owned(),
                 percent(outcome.hit_rate),
                 time(outcome.latency_s),
-                percent(saved),
+                saving(&self.workload, &self.sites, saved),
                 arrivals.collect::<Vec<_>>().join(", "),
                 bytes(outcome.valid_bytes),
             ]);
@@ -152,7 +196,7 @@ impl Question {
         for (scheme, outcome) in &outcomes.schemes {
             row(scheme.name(), outcome);
         }
-        let mut words = vec![bound(model, self.sites.clients)];
+        let mut words = Vec::new();
         if self.sites.store.is_some() {
             words.push("Caches that fill up are computed by Che's approximation, which is within a percent or two; a tree of them cannot be, and is left out.".to_owned());
         }
@@ -188,7 +232,10 @@ impl Question {
         distances.push(self.sites.between_s * 1000.0);
         distances.sort_by(f64::total_cmp);
         distances.dedup();
-        let title = "By latency between caches; the tree has its own";
+        let title = match self.tree {
+            Some(_) => "By latency between caches; the tree has its own",
+            None => "By latency between caches, and from them to the root of the tree",
+        };
         let vary = |sites: &mut Sites, ms: f64| sites.between_s = ms / 1000.0;
         let (table, series) = self.swept(
             model,
@@ -280,7 +327,8 @@ impl Question {
                 let mut workload = self.workload;
                 vary(&mut workload, by);
                 let outcomes = self.outcomes(&Model::new(workload)?, &self.sites)?;
-                row.push(percent(outcomes.saved(outcomes.of(self.scheme).1)));
+                let saved = outcomes.saved(outcomes.of(self.scheme).1);
+                row.push(saving(&workload, &self.sites, saved));
             }
             table.row(row);
         }
@@ -306,21 +354,37 @@ fn scaled(count: u64, by: f64) -> u64 {
     (count as f64 * by).round() as u64
 }
 
-/// How far the hit rate may be off.
-fn bound(model: &Model, clients: f64) -> String {
+/// How far the hit rates may be off, for who wants to check them.
+fn checked(model: &Model, clients: f64) -> Section {
     let sum = model.hit_rate(clients);
-    let by_integral = model.cacheable_hit_rate_by_integral(clients);
-    let by_integral = by_integral.map_or_else(String::new, |integral| {
-        let integral = integral * model.workload().cacheable;
-        let (value, error) = (integral.value * 100.0, integral.error * 100.0);
-        format!(" The integral that the thesis takes for it is {value:.4} % (± {error:.0e}).")
-    });
-    format!(
-        "One cache for all {} clients that holds everything hits in {:.4} % of all requests (± {:.0e}): the sum over all documents.{by_integral}",
+    let mut words = format!(
+        "Hit rates are sums over all documents. One cache for all {} clients that holds everything hits in {:.4} % of all requests, which is right to {}.",
         count(clients),
         sum.value * 100.0,
-        sum.error * 100.0
-    )
+        digits(sum.error)
+    );
+    if let Some(integral) = model.cacheable_hit_rate_by_integral(clients) {
+        let integral = integral * model.workload().cacheable;
+        let more = format!(
+            " The thesis takes an integral in place of the sum: that is {:.4} %, right to {}.",
+            integral.value * 100.0,
+            digits(integral.error)
+        );
+        words.push_str(&more);
+    }
+    Section {
+        heading: "To check the figures".to_owned(),
+        words: vec![words],
+        ..Section::default()
+    }
+}
+
+/// How large an error may be, without powers of ten.
+fn digits(error: f64) -> String {
+    match error * 100.0 {
+        per_cent if per_cent < 1e-4 => "all these digits".to_owned(),
+        per_cent => format!("{per_cent:.4} %"),
+    }
 }
 
 /// How many clients one cache needs.
@@ -337,93 +401,4 @@ fn needed(model: &Model) -> Result<Table, Invalid> {
         table.row(vec![percent(share), clients]);
     }
     Ok(table)
-}
-
-fn caches(caches: u64) -> String {
-    match caches {
-        1 => "1 cache".to_owned(),
-        caches => format!("{caches} caches"),
-    }
-}
-
-fn words(saved: f64) -> String {
-    match (saved * 100.0).round() {
-        0.0 => "save nothing".to_owned(),
-        per_cent if per_cent < 0.0 => format!("lose {} %", -per_cent),
-        per_cent => format!("save {per_cent} %"),
-    }
-}
-
-fn percent(part: f64) -> String {
-    // Nothing has no sign.
-    format!("{} %", (part * 100.0).round() + 0.0)
-}
-
-fn time(s: f64) -> String {
-    match s {
-        _ if s >= 10.0 => format!("{s:.0} s"),
-        _ if s >= 1.0 => format!("{s:.2} s"),
-        _ if s > 0.0 && s < 0.01 => format!("{:.1} ms", s * 1000.0),
-        _ => format!("{:.0} ms", s * 1000.0),
-    }
-}
-
-fn rate(requests_s: f64) -> String {
-    match requests_s {
-        _ if requests_s >= 10.0 => format!("{requests_s:.0}/s"),
-        _ => format!("{requests_s:.2}/s"),
-    }
-}
-
-fn bytes(bytes: f64) -> String {
-    match bytes {
-        _ if bytes >= 1e12 => format!("{:.1} TB", bytes / 1e12),
-        _ if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
-        _ => format!("{:.1} MB", bytes / 1e6),
-    }
-}
-
-/// With the digits that are read, and a unit for what is large.
-fn count(value: f64) -> String {
-    match value.round() {
-        whole if whole >= 1e15 => format!("{whole:.1e}"),
-        whole if whole >= 1e9 => short(whole / 1e9, " billion"),
-        whole if whole >= 1e6 => short(whole / 1e6, " million"),
-        whole if whole >= 1e4 => format!("{:.0},{:03.0}", (whole / 1e3).trunc(), whole % 1e3),
-        _ => short(value, ""),
-    }
-}
-
-fn short(value: f64, unit: &str) -> String {
-    let digits = format!("{value:.1}");
-    format!("{}{unit}", digits.strip_suffix(".0").unwrap_or(&digits))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_read_easily() {
-        let told = [2.5, 5000.0, 99_999.999, 123_456.0, 999_999.99, 3.2e9, 2e15].map(count);
-        assert_eq!(
-            told,
-            [
-                "2.5",
-                "5000",
-                "100,000",
-                "123,456",
-                "1 million",
-                "3.2 billion",
-                "2.0e15"
-            ]
-        );
-    }
-
-    #[test]
-    fn nothing_has_no_sign() {
-        assert_eq!(percent(-0.001), "0 %");
-        assert_eq!(words(-0.001), "save nothing");
-        assert_eq!(words(-0.05), "lose 5 %");
-    }
 }

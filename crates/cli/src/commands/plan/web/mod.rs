@@ -2,6 +2,7 @@
 
 mod answer;
 mod question;
+mod said;
 
 use super::given::{Given, refused};
 use super::shown::Shown;
@@ -97,6 +98,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let question = Question::of(&mut given)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
     report.assumptions = given.assumed();
+    for assumed in &mut report.assumptions {
+        assumed.value = said::readable(std::mem::take(&mut assumed.value));
+    }
     options
         .shown
         .show("What cooperating web caches gain", &report)

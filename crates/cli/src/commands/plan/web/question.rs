@@ -12,7 +12,8 @@ use thorp_plan::{Invalid, at_least, fraction, positive};
 pub(super) struct Question {
     pub(super) workload: Workload,
     pub(super) sites: Sites,
-    pub(super) tree: Vec<Level>,
+    /// As it was told; nothing for a root above all caches.
+    pub(super) tree: Option<Vec<Level>>,
     /// For which scheme; nothing for the best.
     pub(super) scheme: Option<Scheme>,
 }
@@ -44,10 +45,6 @@ impl Question {
         let workload = workload(given)?;
         let store = store(given, &workload)?;
         let scheme = scheme(given, tree.as_deref(), store)?;
-        let tree = tree.unwrap_or_else(|| {
-            let level = |fanout, hit_s| Level { fanout, hit_s };
-            vec![level(1, sites.between_s), level(sites.caches, sites.near_s)]
-        });
         let sites = Sites { store, ..sites };
         let question = Question {
             workload,
@@ -57,6 +54,14 @@ impl Question {
         };
         question.check().map_err(|invalid| refused(&invalid))?;
         Ok(question)
+    }
+
+    /// The tree above these caches: a root is as far from them as they are from each other, unless it was told otherwise.
+    pub(super) fn tree_of(&self, sites: &Sites) -> Vec<Level> {
+        let level = |fanout, hit_s| Level { fanout, hit_s };
+        self.tree
+            .clone()
+            .unwrap_or_else(|| vec![level(1, sites.between_s), level(sites.caches, sites.near_s)])
     }
 
     /// What flags do not tell one by one.
@@ -117,9 +122,12 @@ fn sites(given: &mut Given, tree: Option<&[Level]>) -> Result<Sites, Failure> {
         NEAR,
     );
     checked(positive("clients", clients))?;
-    let caches = whole("caches", caches)?;
-    checked(at_least("near_ms", near_ms, 0.0))?;
-    checked(at_least("between_ms", between_ms, 0.0))?;
+    let clients = whole("clients", clients, 1)? as f64;
+    let caches = whole("caches", caches, 1)?;
+    for (key, ms) in [("near_ms", near_ms), ("between_ms", between_ms)] {
+        checked(at_least(key, ms, 0.0))?;
+        checked(at_most(key, ms, MS_MAX))?;
+    }
     if tree.is_some() && caches as f64 != lowest {
         let what = format!("--tree has {lowest} lowest caches, --caches is {caches}");
         return Err(usage(what, "leave --caches out, or make them agree"));
@@ -143,7 +151,7 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
         usual.documents as f64,
         TRACE,
     );
-    let documents = whole("documents", documents)?;
+    let documents = whole("documents", documents, 1)?;
     let part = usual.popular_documents as f64 / usual.documents as f64;
     let popular = (documents as f64 * part).round();
     let popular = number(
@@ -154,7 +162,7 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
         popular,
         "0.3 %, as there",
     );
-    checked(at_least("popular_documents", popular, 0.0))?;
+    let popular_documents = whole("popular_documents", popular, 0)?;
     let alpha = number(
         given,
         "alpha",
@@ -172,6 +180,7 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
         TRACE,
     );
     checked(positive("requests_per_day", requests))?;
+    checked(at_most("requests_per_day", requests, REQUESTS_MAX))?;
     let popular_days = number(
         given,
         "popular_change_days",
@@ -202,6 +211,7 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
     checked(fraction("cacheable", cacheable))?;
     let document_kb = number(given, "document_kb", "a document's size", "KB", 7.7, TRACE);
     checked(positive("document_kb", document_kb))?;
+    checked(at_most("document_kb", document_kb, DOCUMENT_MAX_KB))?;
     let server_ms = number(
         given,
         "server_ms",
@@ -211,9 +221,10 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
         TRACE,
     );
     checked(positive("server_ms", server_ms))?;
+    checked(at_most("server_ms", server_ms, MS_MAX))?;
     Ok(Workload {
         documents,
-        popular_documents: popular.round() as u64,
+        popular_documents,
         alpha,
         requests_per_client_s: requests / DAY_S,
         popular_change_s: popular_days * DAY_S,
@@ -268,10 +279,20 @@ fn store(given: &mut Given, workload: &Workload) -> Result<Option<Store>, Failur
         f64::INFINITY,
         "for all documents",
     );
-    if room_gb == f64::INFINITY {
+    let has_room = room_gb == f64::INFINITY;
+    if !has_room {
+        checked(positive("room_gb", room_gb))?;
+        checked(at_most("room_gb", room_gb, ROOM_MAX_GB))?;
+    }
+    if has_room && !given.is_told("stale") {
         return Ok(None);
     }
-    checked(positive("room_gb", room_gb))?;
+    let stale = stale(given)?;
+    let documents = room_gb * 1e9 / workload.document_bytes;
+    Ok((!has_room).then_some(Store { documents, stale }))
+}
+
+fn stale(given: &mut Given) -> Result<Stale, Failure> {
     let stale = word(
         given,
         "stale",
@@ -279,16 +300,14 @@ fn store(given: &mut Given, workload: &Workload) -> Result<Option<Store>, Failur
         "lingers",
         "nobody tells a web cache",
     );
-    let stale = match &*stale {
-        "lingers" => Stale::Lingers,
-        "dropped" => Stale::IsDropped,
+    match &*stale {
+        "lingers" => Ok(Stale::Lingers),
+        "dropped" => Ok(Stale::IsDropped),
         other => {
             let what = format!("--stale is lingers or dropped, not {other}");
-            return Err(usage(what, "dropped needs servers that tell of changes"));
+            Err(usage(what, "dropped needs servers that tell of changes"))
         }
-    };
-    let documents = room_gb * 1e9 / workload.document_bytes;
-    Ok(Some(Store { documents, stale }))
+    }
 }
 
 fn scheme(
@@ -354,7 +373,7 @@ fn level(text: &str) -> Option<Level> {
     let (fanout, hit_ms) = text.split_once(':')?;
     let fanout: u64 = fanout.trim().parse().ok()?;
     let hit_ms: f64 = hit_ms.trim().parse().ok()?;
-    let can_be = fanout > 0 && hit_ms.is_finite() && hit_ms >= 0.0;
+    let can_be = fanout > 0 && (0.0..=MS_MAX).contains(&hit_ms);
     can_be.then_some(Level {
         fanout,
         hit_s: hit_ms / 1000.0,
@@ -365,13 +384,37 @@ fn lowest(levels: &[Level]) -> f64 {
     levels.iter().map(|level| level.fanout as f64).product()
 }
 
-fn whole(parameter: &'static str, value: f64) -> Result<u64, Failure> {
-    checked(at_least(parameter, value, 1.0))?;
+fn whole(parameter: &'static str, value: f64, least: u32) -> Result<u64, Failure> {
+    checked(at_least(parameter, value, least.into()))?;
     if value.fract() != 0.0 || value > WHOLE_MAX {
-        let why = format!("must be a whole number up to {WHOLE_MAX:e}, not {value}");
+        let why = format!(
+            "must be a whole number up to {WHOLE_MAX:e}, not {}",
+            given_as(value)
+        );
         return Err(refused(&Invalid::new(parameter, why)));
     }
     Ok(value as u64)
+}
+
+fn at_most(parameter: &'static str, value: f64, bound: f64) -> Result<(), Invalid> {
+    match value <= bound {
+        true => Ok(()),
+        false => {
+            let why = format!(
+                "must be a number not above {bound:e}, not {}",
+                given_as(value)
+            );
+            Err(Invalid::new(parameter, why))
+        }
+    }
+}
+
+/// Without hundreds of zeros.
+fn given_as(value: f64) -> String {
+    match value >= 1e12 {
+        true => format!("{value:e}"),
+        false => value.to_string(),
+    }
 }
 
 fn days(parameter: &'static str, value: f64) -> Result<(), Invalid> {
@@ -398,3 +441,15 @@ const NEAR: &str = "within a city (thesis, section 5.3)";
 
 /// Whole numbers are exact up to here, and no Web is as large.
 const WHOLE_MAX: f64 = 1e15;
+
+/// Eleven days: nobody waits as long for a document.
+const MS_MAX: f64 = 1e9;
+
+/// More than a machine could send.
+const REQUESTS_MAX: f64 = 1e12;
+
+/// A petabyte.
+const DOCUMENT_MAX_KB: f64 = 1e12;
+
+/// No cache is as large, and its documents can still be counted.
+const ROOM_MAX_GB: f64 = 1e15;

@@ -1,21 +1,31 @@
 //! `thorp plan prefetch`: what it saves to fetch pages before they are needed.
 
+mod answer;
+
 use super::given::{Given, Usual, refused};
 use super::replay::{ReadingOptions, read};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
+use crate::text::note;
+use answer::{POLICIES, answer, chart, policies_section, seconds, section};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use thorp_plan::Invalid;
 use thorp_plan::prefetch::{
-    Comparison, Hierarchy, Hinting, Job, Outcome, Pattern, Policy, compare, limit_us, simulate,
+    Comparison, Hierarchy, Hinting, Job, Pattern, Policy, REFERENCES_MAX, limit_us, simulate,
 };
-use thorp_plan::report::{Axis, Chart, Report, Section, Series, Style, Table};
+use thorp_plan::report::{Report, Section, Series, Style, Table};
 
 /// What `thorp plan prefetch` is told.
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
+// How a trace is read says nothing without one.
+#[command(
+    mut_arg("format", |arg| arg.requires("trace")),
+    mut_arg("columns", |arg| arg.requires("trace")),
+    mut_arg("requests", |arg| arg.requires("trace"))
+)]
 pub(crate) struct Options {
     /// What was read, in order, instead of a pattern; several files of members are put together by time
     trace: Vec<PathBuf>,
@@ -69,7 +79,7 @@ struct Parameters {
     /// The part of what is read that is told ahead, 0 to 1
     #[arg(long, value_name = "PART")]
     hinted: Option<f64>,
-    /// The part of what is told that is wrong, 0 to 1
+    /// The part of what is told that is wrong, 0 to 1: another page is named, at random
     #[arg(long, value_name = "PART")]
     wrong: Option<f64>,
     /// Another seed draws other pages and hints
@@ -97,7 +107,7 @@ impl Question {
         let seed = Counts(given).count(("seed", "seed of what is drawn", "", 1999, "any"))?;
         let is_recorded = !options.trace.is_empty();
         let pages = match is_recorded {
-            true => recorded(options)?,
+            true => recorded(given, options)?,
             false => pattern(given, seed)?,
         };
         let hierarchy = hierarchy(given, is_recorded.then(|| footprint(&pages)))?;
@@ -117,7 +127,12 @@ impl Question {
                 1.0,
                 "all",
             ),
-            wrong: part("wrong", "part of what is told that is wrong", 0.0, "none"),
+            wrong: part(
+                "wrong",
+                "part of what is told that is wrong: it names another page at random",
+                0.0,
+                "none",
+            ),
             seed,
         };
         Ok(Question {
@@ -135,8 +150,7 @@ impl Question {
     }
 
     fn report(&self) -> Result<Report, Invalid> {
-        let policies = POLICIES.map(|(policy, _)| policy);
-        let comparison = compare(&self.hierarchy, &self.job(), &policies)?;
+        let comparison = self.comparison()?;
         let mut sections = vec![policies_section(&comparison)];
         if self.pages.len() <= SWEPT_MAX {
             sections.push(self.by_memory()?);
@@ -154,6 +168,27 @@ impl Question {
             sections,
             assumptions: Vec::new(),
         })
+    }
+
+    fn comparison(&self) -> Result<Comparison, Invalid> {
+        let mut outcomes = Vec::new();
+        for (at, (policy, _)) in POLICIES.iter().enumerate() {
+            let of = POLICIES.len();
+            self.progress(&format!("policy {} of {of}: {}", at + 1, policy.name));
+            let outcome = simulate(&self.hierarchy, &[self.job()], policy)?;
+            outcomes.push((*policy, outcome[0]));
+        }
+        self.progress("what no schedule is below");
+        let limit_us = limit_us(&self.hierarchy, &self.job())?;
+        Ok(Comparison { limit_us, outcomes })
+    }
+
+    /// Tells who waits long what for.
+    fn progress(&self, what: &str) {
+        if self.pages.len() >= LONG {
+            // Whether anybody reads it does not matter.
+            let _ = note(&format!("{} requests, {what}", self.pages.len()));
+        }
     }
 
     fn by_memory(&self) -> Result<Section, Invalid> {
@@ -214,6 +249,7 @@ impl Question {
         let mut curves = names.map(|name| Series::line(name, Vec::new()));
         curves[2].style = Style::Thin;
         for value in steps {
+            self.progress(&format!("{what}: {value}"));
             let hierarchy = at(value);
             let elapsed = |policy| {
                 let outcomes = simulate(&hierarchy, &[self.job()], &policy)?;
@@ -238,20 +274,33 @@ impl Question {
 /// More would take a minute.
 const SWEPT_MAX: usize = 300_000;
 
+/// So many take seconds.
+const LONG: usize = 100_000;
+
 fn footprint(pages: &[u32]) -> u32 {
     pages.iter().max().map_or(0, |&last| last + 1)
 }
 
-fn recorded(options: &Options) -> Result<Vec<u32>, Failure> {
-    let of_patterns = [
-        ("pattern", options.parameters.pattern.is_some()),
-        ("rounds", options.parameters.rounds.is_some()),
-    ];
-    if let Some((flag, _)) = of_patterns.iter().find(|(_, is_told)| *is_told) {
-        let what = format!("--{flag} is for patterns, and a trace is given");
-        return Err(Failure::new(what, "leave one of them out").with(Code::Usage));
+fn recorded(given: &Given, options: &Options) -> Result<Vec<u32>, Failure> {
+    let refused = |what: String, todo: &str| Err(Failure::new(what, todo).with(Code::Usage));
+    for flag in ["pattern", "rounds"] {
+        if given.is_told(flag) {
+            let what = format!("--{flag} is for patterns, and a trace is given");
+            return refused(what, "leave one of them out");
+        }
     }
-    Ok(read(&options.trace, &options.reading)?.pages)
+    let pages = read(&options.trace, &options.reading)?.pages;
+    if pages.len() as u64 > REFERENCES_MAX {
+        let what = format!(
+            "the trace has {} requests, at most {REFERENCES_MAX} are compared",
+            pages.len()
+        );
+        return refused(
+            what,
+            &format!("--requests {REFERENCES_MAX} takes the first ones"),
+        );
+    }
+    Ok(pages)
 }
 
 fn pattern(given: &mut Given, seed: u64) -> Result<Vec<u32>, Failure> {
@@ -384,162 +433,3 @@ impl Counts<'_> {
 
 /// Up to there every whole number is one of the floating point numbers that flags are read as.
 const EXACT_MAX: f64 = 9e15;
-
-/// What is compared, and what each does.
-const POLICIES: [(Policy, &str); 8] = [
-    (
-        Policy::DEMAND_LRU,
-        "fetches what is needed when it is needed; the page used longest ago makes room",
-    ),
-    (
-        Policy::DEMAND_MIN,
-        "the same, but the page needed last makes room, as far as that is told",
-    ),
-    (
-        Policy::FIXED_HORIZON,
-        "begins each fetch the time ahead that it takes",
-    ),
-    (
-        Policy::AGGRESSIVE,
-        "fetches into the node's memory whenever its disk or link is free, for what is needed later",
-    ),
-    (
-        Policy::FORESTALL,
-        "fetches into the node's memory when waiting could no longer be avoided otherwise",
-    ),
-    (
-        Policy::AGGRESSIVE_TWICE,
-        "aggressive, and the servers' disks read into their memory as fast as they can",
-    ),
-    (
-        Policy::HYBRID,
-        "forestall, and the servers' disks read into their memory as fast as they can",
-    ),
-    (
-        Policy::HYBRID_PAST,
-        "the same; the node's own disk reads on while a server reads the page needed first",
-    ),
-];
-
-fn answer(comparison: &Comparison) -> String {
-    let outcome = |policy: Policy| {
-        let found = comparison
-            .outcomes
-            .iter()
-            .find(|(known, _)| *known == policy);
-        found.map_or(Outcome::default(), |(_, outcome)| *outcome)
-    };
-    let demand = outcome(Policy::DEMAND_LRU);
-    let forestall = outcome(Policy::FORESTALL);
-    let hybrid_us = outcome(Policy::HYBRID)
-        .elapsed_us
-        .min(outcome(Policy::HYBRID_PAST).elapsed_us);
-    let alone = "into the node's memory alone";
-    let (best_us, how, other) = match forestall.elapsed_us <= hybrid_us {
-        true => (forestall.elapsed_us, alone, String::new()),
-        false => (
-            hybrid_us,
-            "into the memory of servers and from there just in time",
-            format!(
-                " Prefetching {alone} takes {} s.",
-                seconds(forestall.elapsed_us)
-            ),
-        ),
-    };
-    let times = demand.elapsed_us as f64 / best_us.max(1) as f64;
-    let verdict = match times {
-        times if times < 1.005 => "No",
-        times if times < 1.1 => "Hardly",
-        _ => "Yes",
-    };
-    format!(
-        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({times:.2} times as fast); {} s of both are computing.{other} No schedule whatever could take less than {} s.",
-        seconds(best_us),
-        seconds(demand.elapsed_us),
-        seconds(demand.compute_us),
-        seconds(comparison.limit_us),
-    )
-}
-
-fn policies_section(comparison: &Comparison) -> Section {
-    let mut times = Table::new(
-        "By policy",
-        &[
-            "policy",
-            "time, s",
-            "of that waiting, s",
-            "times what no schedule is below",
-            "waits",
-            "prefetches that came late",
-            "for nothing",
-        ],
-    );
-    let mut fetches = Table::new(
-        "What was fetched",
-        &[
-            "policy",
-            "disk to node, when needed",
-            "ahead",
-            "server to node, when needed",
-            "ahead",
-            "disk to server, ahead",
-        ],
-    );
-    let mut words = Table::new("", &["policy", "what it does"]);
-    for ((policy, outcome), (_, what)) in comparison.outcomes.iter().zip(POLICIES) {
-        let over = outcome.elapsed_us as f64 / comparison.limit_us.max(1) as f64;
-        times.row(vec![
-            policy.name.to_owned(),
-            seconds(outcome.elapsed_us),
-            seconds(outcome.stall_us),
-            format!("{over:.2}"),
-            outcome.waits.to_string(),
-            outcome.late.to_string(),
-            outcome.useless.to_string(),
-        ]);
-        let fetched = &outcome.fetches;
-        let counts = [
-            fetched.demand_disk,
-            fetched.prefetch_disk,
-            fetched.demand_global,
-            fetched.prefetch_global,
-            fetched.prefetch_into_global,
-        ];
-        let mut row = vec![policy.name.to_owned()];
-        row.extend(counts.map(|count| count.to_string()));
-        fetches.row(row);
-        words.row(vec![policy.name.to_owned(), what.to_owned()]);
-    }
-    Section {
-        tables: vec![times, fetches, words],
-        ..Section::default()
-    }
-}
-
-fn section(heading: &str, table: Table, chart: Chart) -> Section {
-    Section {
-        heading: heading.to_owned(),
-        tables: vec![table],
-        charts: vec![chart],
-        ..Section::default()
-    }
-}
-
-fn chart(name: &str, title: &str, x: &str, series: Vec<Series>) -> Chart {
-    Chart {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        x: Axis::linear(x),
-        y: Axis::linear("time, s"),
-        series,
-    }
-}
-
-fn seconds(time_us: u64) -> String {
-    let time_s = time_us as f64 / 1e6;
-    match time_s {
-        _ if time_s < 0.1 => format!("{time_s:.4}"),
-        _ if time_s < 10.0 => format!("{time_s:.2}"),
-        _ => format!("{time_s:.1}"),
-    }
-}
