@@ -232,6 +232,39 @@ fn what_several_members_recorded_is_one_trace_by_time() {
     );
 }
 
+#[test]
+fn whatever_tells_when_is_put_in_the_order_of_its_times() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let written = |name: &str, rows: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, rows).expect("written");
+        path
+    };
+    let even = written("even.csv", "time,id\n0,a\n4,c\n2,b\n");
+    let odd = written("odd.csv", "id;time_ms\na;1000\nb;2000\nc;5000\n");
+    let both = Reading::default().files(&[&even, &odd]).expect("read");
+    let seconds: Vec<u64> = both.times_us.iter().map(|us| us / 1_000_000).collect();
+    assert_eq!(seconds, [0, 1, 2, 2, 4, 5]);
+    assert_eq!(both.pages, [0, 0, 2, 2, 1, 1], "a a b b c c");
+    assert_eq!(both.from, [0, 1, 0, 1, 0, 1]);
+    assert!(both.was_sorted);
+    let first = Reading {
+        requests_most: Some(3),
+        ..Reading::default()
+    };
+    let first = first.files(&[&even, &odd]).expect("read");
+    assert_eq!((&*first.pages, first.footprint), (&[0, 0, 1][..], 2));
+    let one = Reading::default().file(&even).expect("read");
+    assert_eq!((&*one.pages, one.was_sorted), (&[0, 2, 1][..], true));
+    assert!(one.from.is_empty());
+    let untold = written("untold.csv", "id\na\n");
+    let after = Reading::default().files(&[&odd, &untold]).expect("read");
+    assert_eq!(
+        (&*after.pages, after.was_sorted),
+        (&[0, 1, 2, 0][..], false)
+    );
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut made = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     made.write_all(bytes).expect("memory takes it");
