@@ -147,6 +147,13 @@ impl Trace {
         self.footprint = names.len();
     }
 
+    /// Several files of which none tells members apart: what each of them has may be what one member asked for.
+    pub fn is_by_file(&self) -> bool {
+        self.files.len() > 1
+            && self.client_count() <= 1
+            && self.files.iter().all(|file| file.clients <= 1)
+    }
+
     /// How many clients it names; 0 if it names none.
     pub fn client_count(&self) -> usize {
         self.clients
@@ -297,7 +304,30 @@ impl Wrong {
 
 impl From<io::Error> for Wrong {
     fn from(error: io::Error) -> Self {
-        Wrong::whole(format!("cannot be read: {error}"))
+        Wrong::whole(format!("cannot be read: {}", why(&error)))
+    }
+}
+
+/// Why something cannot be read: decoders that miss the end say so in words of their own, perhaps inside of others.
+fn why(error: &(dyn std::error::Error + 'static)) -> String {
+    let is_end = |cause: &(dyn std::error::Error + 'static)| {
+        let io = cause.downcast_ref::<io::Error>();
+        io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof)
+    };
+    let mut causes = std::iter::successors(Some(error), |&cause| inner(cause));
+    match causes.any(is_end) {
+        true => "the file was cut".to_owned(),
+        false => error.to_string(),
+    }
+}
+
+/// What an error wraps; an [`io::Error`] hides that as its source.
+fn inner<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> Option<&'e (dyn std::error::Error + 'static)> {
+    match error.downcast_ref::<io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as _),
+        None => error.source(),
     }
 }
 
