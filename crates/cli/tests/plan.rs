@@ -422,6 +422,69 @@ fn what_members_recorded_is_replayed() {
 }
 
 #[test]
+fn tables_with_times_are_put_together_and_each_is_a_member() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = |name: &str, text: String| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    // Both read the same pages in turn, the second a second later: far more pages than anybody holds.
+    let [even, odd] = [("even.csv", 0), ("odd.csv", 1)].map(|(name, second)| {
+        let rows = (0..1000).map(|at| format!("{},{at}\n", at * 2 + second));
+        written(name, format!("time,id\n{}", rows.collect::<String>()))
+    });
+    let base = [
+        "plan",
+        "replay",
+        &even,
+        &odd,
+        "--client-pages",
+        "10",
+        "--home-pages",
+        "0",
+        "--policy",
+        "greedy",
+    ];
+    let said = run(&base);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for line in [
+        "Yes: 2 members that share their memory (greedy forwarding) answer 50 % of",
+        "the files put together by time",
+        "each file is a member",
+        "by-file",
+        "a table with columns",
+        "guessed from name and content",
+    ] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let said = run(&[&base[..], &["--clients", "3"]].concat());
+    assert!(said.out.contains("3 members"), "{}", said.out);
+    let plain = written("plain.txt", "1\n2\n".to_owned());
+    let said = run(&["plan", "replay", &even, &plain]);
+    for line in [
+        "the files one after another",
+        "for not all of them have times",
+        "plain.txt is read as",
+        "an object a line",
+    ] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let said = run(&["plan", "replay", &plain]);
+    assert!(
+        said.out
+            .starts_with("No: nothing in it is asked for twice: no cache can help"),
+        "{}",
+        said.out
+    );
+    let zipped = written("blocks.gz", "1\n2\n".to_owned());
+    assert_refused(
+        &run(&["plan", "replay", &zipped]),
+        "blocks.gz: is not compressed by gzip",
+    );
+}
+
+#[test]
 fn a_trace_without_names_is_dealt_and_parameters_come_from_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
@@ -491,7 +554,7 @@ fn a_replay_that_cannot_be_is_refused() {
             ["--deal", "slices=5"],
             "--deal must be another rule: the trace does not tell when",
         ),
-        (["--deal", "fairly"], "fairly is none of named, round-robin"),
+        (["--deal", "fairly"], "fairly is none of named, by-file"),
         (["--policy", "best"], "best is none of alone, direct"),
         (["--local", "mru"], "mru is none of lru"),
         (

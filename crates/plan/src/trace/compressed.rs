@@ -5,6 +5,7 @@ use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 /// What is in a file, its beginning, and its name without the ending that says how it is compressed.
@@ -17,7 +18,16 @@ pub(super) fn opened<'a, 'n>(name: &'n str, file: impl Read + 'a) -> Result<Open
     if magic.is_empty() {
         return Err(Wrong::whole("is empty"));
     }
-    let plain: Box<dyn Read + 'a> = match Compression::of(magic)? {
+    let compression = Compression::of(magic)?;
+    let (bare, named) = without_ending(name);
+    if let Some(named) = named
+        && compression != Some(named)
+    {
+        return Err(Wrong::whole(format!(
+            "is not compressed by {named}, as its name says: it was cut, damaged, or named wrongly"
+        )));
+    }
+    let plain: Box<dyn Read + 'a> = match compression {
         None => Box::new(file),
         Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(file)),
         Some(Compression::Xz) => Box::new(XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB_MOST)),
@@ -30,21 +40,38 @@ pub(super) fn opened<'a, 'n>(name: &'n str, file: impl Read + 'a) -> Result<Open
         return Err(Wrong::whole("is empty inside of its compression"));
     }
     let whole = Cursor::new(head.clone()).chain(plain);
-    Ok((Box::new(whole), head, without_ending(name)))
+    Ok((Box::new(whole), head, bare))
 }
 
-fn without_ending(name: &str) -> &str {
-    let endings = [".gz", ".xz", ".zst", ".zstd"];
+/// The name without the ending that says how it is compressed, and what that ending says.
+fn without_ending(name: &str) -> (&str, Option<Compression>) {
+    let endings = [
+        (".gz", Compression::Gzip),
+        (".xz", Compression::Xz),
+        (".zst", Compression::Zstd),
+        (".zstd", Compression::Zstd),
+    ];
     endings
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending))
-        .unwrap_or(name)
+        .into_iter()
+        .find_map(|(ending, it)| Some((name.strip_suffix(ending)?, Some(it))))
+        .unwrap_or((name, None))
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Compression {
     Gzip,
     Xz,
     Zstd,
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Compression::Gzip => "gzip",
+            Compression::Xz => "xz",
+            Compression::Zstd => "zstd",
+        })
+    }
 }
 
 impl Compression {

@@ -1,7 +1,7 @@
 //! Tables: of any origin, and those that Thorp's members record.
 
 use super::format::HEAD;
-use super::{Building, Wrong};
+use super::{Building, Wrong, why};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::BufRead;
 use std::str::FromStr;
@@ -250,7 +250,7 @@ fn reader(text: &mut dyn BufRead, delimiter: u8) -> Reader<&mut dyn BufRead> {
 fn next(rows: &mut Reader<&mut dyn BufRead>, row: &mut ByteRecord) -> Result<bool, Wrong> {
     rows.read_byte_record(row).map_err(|error| {
         let line = error.position().map_or(0, csv::Position::line);
-        Wrong::line(line, format!("cannot be read: {error}"))
+        Wrong::line(line, format!("cannot be read: {}", why(&error)))
     })
 }
 

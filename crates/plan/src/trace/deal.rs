@@ -11,6 +11,8 @@ use std::str::FromStr;
 pub enum Dealing {
     /// As the trace tells.
     Named,
+    /// Each file has what another client asked for.
+    ByFile,
     /// In turn, a request each. Runs over neighbouring objects are torn apart, and everybody uses everything.
     RoundRobin,
     /// Each request to anybody, with the same chance.
@@ -33,6 +35,7 @@ impl fmt::Display for Dealing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Dealing::Named => f.write_str("as the trace names its clients"),
+            Dealing::ByFile => f.write_str("each file as a member of its own"),
             Dealing::RoundRobin => f.write_str("one request each in turn"),
             Dealing::Random => f.write_str("each request to anybody"),
             Dealing::ByObject => f.write_str("all requests for an object to the same client"),
@@ -42,20 +45,21 @@ impl fmt::Display for Dealing {
     }
 }
 
-/// From `named`, `round-robin`, `random`, `by-object`, `runs=50` or `slices=60`.
+/// From `named`, `by-file`, `round-robin`, `random`, `by-object`, `runs=50` or `slices=60`.
 impl FromStr for Dealing {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "{text} is none of named, round-robin, random, by-object, runs=REQUESTS, slices=SECONDS"
+                "{text} is none of named, by-file, round-robin, random, by-object, runs=REQUESTS, slices=SECONDS"
             )
         };
         let (name, number) = text.split_once('=').unwrap_or((text, ""));
         let number = number.parse::<f64>();
         Ok(match (name, number) {
             ("named", Err(_)) if name == text => Dealing::Named,
+            ("by-file", Err(_)) if name == text => Dealing::ByFile,
             ("round-robin", Err(_)) if name == text => Dealing::RoundRobin,
             ("random", Err(_)) if name == text => Dealing::Random,
             ("by-object", Err(_)) if name == text => Dealing::ByObject,
@@ -83,6 +87,7 @@ pub fn dealt(trace: &Trace, rule: Dealing, clients: usize, seed: u64) -> Result<
     let requests = 0..trace.pages.len();
     Ok(match rule {
         Dealing::Named => named(trace, clients)?,
+        Dealing::ByFile => by_file(trace, clients)?,
         Dealing::RoundRobin => requests.map(|at| (at % clients) as u16).collect(),
         Dealing::Random => requests.map(|_| random.u16(..count)).collect(),
         Dealing::ByObject => trace
@@ -108,6 +113,18 @@ fn named(trace: &Trace, clients: usize) -> Result<Vec<u16>, Invalid> {
         }
         _ => Ok(trace.clients.iter().map(|&client| client as u16).collect()),
     }
+}
+
+fn by_file(trace: &Trace, clients: usize) -> Result<Vec<u16>, Invalid> {
+    let files = trace.files.len().max(1);
+    if files > clients {
+        let why = format!("must be at least {files}, as many as there are files, not {clients}");
+        return Err(Invalid::new("clients", why));
+    }
+    if trace.from.is_empty() {
+        return Ok(vec![0; trace.pages.len()]);
+    }
+    Ok(trace.from.iter().map(|&file| file as u16).collect())
 }
 
 fn runs(requests: usize, mean: f64, clients: u16, random: &mut Rng) -> Result<Vec<u16>, Invalid> {

@@ -40,6 +40,17 @@ impl Format {
         }
     }
 
+    /// What it is, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Format::Thorp => "what members recorded",
+            Format::Oracle => "libCacheSim's oracleGeneral",
+            Format::Csv => "a table with columns",
+            Format::Lines => "an object a line",
+            Format::Packed => "packed 32-bit numbers",
+        }
+    }
+
     /// Guesses it from a file's name, without the ending of its compression, and what it begins with.
     pub(super) fn guess(name: &str, head: &[u8]) -> Result<Self, Wrong> {
         let name = name.to_ascii_lowercase();

@@ -34,7 +34,7 @@
 //!
 //! Text with a comma, a quotation mark or a line end in it is put in quotation marks, with its own doubled (RFC 4180). Files are
 //! only ever added to, perhaps by several members, each of which writes many lines at a time; requests are put in the order of
-//! their times when they are read, and so are those of several members' files. A file that was cut in the middle of a line is
+//! their times when they are read, and so are those of several members' files: as in any format that tells when. A file that was cut in the middle of a line is
 //! refused with the number of that line, so that nobody takes half a name for another object. Reads and writes are both replayed
 //! as accesses of the page.
 
@@ -53,6 +53,7 @@ pub use deal::{Dealing, dealt};
 pub use format::Format;
 
 use names::Names;
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
@@ -72,6 +73,25 @@ pub struct Trace {
     pub clients: Vec<u32>,
     /// How many bytes were asked for in all; 0 if the trace does not tell.
     pub bytes: u64,
+    /// The files that it was read from.
+    pub files: Vec<Source>,
+    /// Which of the files each request is from, counted from 0; empty if there is only one.
+    pub from: Vec<u32>,
+    /// The files had it in another order than that of their times.
+    pub was_sorted: bool,
+}
+
+/// A file that a trace was read from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// How it was read.
+    pub format: Format,
+    /// Nobody told the format: its name and its beginning did.
+    pub is_guessed: bool,
+    /// How many clients it names; 0 if it names none.
+    pub clients: usize,
 }
 
 impl Trace {
@@ -92,19 +112,46 @@ impl Trace {
         }
     }
 
-    /// Puts requests in the order of their times.
+    /// Puts requests in the order of their times, if all have one; those of the same time stay as they are.
     fn sort(&mut self) {
-        if self.times_us.is_empty() || self.times_us.is_sorted() {
+        if self.times_us.is_sorted() {
             return;
         }
         let mut order: Vec<usize> = (0..self.pages.len()).collect();
         order.sort_by_key(|&at| self.times_us[at]);
-        self.pages = order.iter().map(|&at| self.pages[at]).collect();
-        self.clients = order
-            .iter()
-            .filter_map(|&at| self.clients.get(at).copied())
-            .collect();
+        let sorted = |of: &[u32]| {
+            let found = order.iter().filter_map(|&at| of.get(at).copied());
+            found.collect::<Vec<u32>>()
+        };
+        self.pages = sorted(&self.pages);
+        self.clients = sorted(&self.clients);
+        self.from = sorted(&self.from);
         self.times_us = order.iter().map(|&at| self.times_us[at]).collect();
+        self.was_sorted = true;
+    }
+
+    /// Keeps the first requests only, with their pages numbered anew. What all of them asked for together is no longer known.
+    fn cut(&mut self, requests_most: usize) {
+        if self.pages.len() <= requests_most {
+            return;
+        }
+        self.pages.truncate(requests_most);
+        self.times_us.truncate(requests_most);
+        self.clients.truncate(requests_most);
+        self.from.truncate(requests_most);
+        self.bytes = 0;
+        let mut names = Names::default();
+        for page in &mut self.pages {
+            *page = names.number(u64::from(*page));
+        }
+        self.footprint = names.len();
+    }
+
+    /// Several files of which none tells members apart: what each of them has may be what one member asked for.
+    pub fn is_by_file(&self) -> bool {
+        self.files.len() > 1
+            && self.client_count() <= 1
+            && self.files.iter().all(|file| file.clients <= 1)
     }
 
     /// How many clients it names; 0 if it names none.
@@ -137,8 +184,8 @@ impl Reading {
         self.files(&[path])
     }
 
-    /// Reads several files as one trace: that of the first, then that of the second, and so on, unless members recorded them,
-    /// with the times at which they asked.
+    /// Reads several files as one trace: by time if all of them tell when, else that of the first, then that of the second, and
+    /// so on.
     ///
     /// # Errors
     ///
@@ -184,13 +231,12 @@ impl Reading {
         file: impl Read + 'a,
         trace: &mut Building,
     ) -> Result<(), Wrong> {
-        let (mut text, head, name) = compressed::opened(name, file)?;
+        let (mut text, head, bare) = compressed::opened(name, file)?;
         let format = match self.format {
             Some(format) => format,
-            None => Format::guess(name, &head)?,
+            None => Format::guess(bare, &head)?,
         };
-        trace.is_by_time &= format == Format::Thorp;
-        let before = trace.pages.len();
+        trace.begin();
         match format {
             Format::Oracle => plain::oracle(&mut text, trace),
             Format::Packed => plain::packed(&mut text, trace),
@@ -198,12 +244,11 @@ impl Reading {
             Format::Csv => csv::table(&mut text, &head, &self.columns, trace),
             Format::Thorp => csv::recorded(&mut text, trace),
         }?;
-        match trace.pages.len() {
-            after if after == before && !trace.is_full() => {
-                Err(Wrong::whole("has no requests in it"))
-            }
-            _ => Ok(()),
+        if trace.pages.len() == trace.began && !trace.is_full() {
+            return Err(Wrong::whole("has no requests in it"));
         }
+        trace.end(name, format, self.format.is_none());
+        Ok(())
     }
 }
 
@@ -259,7 +304,30 @@ impl Wrong {
 
 impl From<io::Error> for Wrong {
     fn from(error: io::Error) -> Self {
-        Wrong::whole(format!("cannot be read: {error}"))
+        Wrong::whole(format!("cannot be read: {}", why(&error)))
+    }
+}
+
+/// Why something cannot be read: decoders that miss the end say so in words of their own, perhaps inside of others.
+fn why(error: &(dyn std::error::Error + 'static)) -> String {
+    let is_end = |cause: &(dyn std::error::Error + 'static)| {
+        let io = cause.downcast_ref::<io::Error>();
+        io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof)
+    };
+    let mut causes = std::iter::successors(Some(error), |&cause| inner(cause));
+    match causes.any(is_end) {
+        true => "the file was cut".to_owned(),
+        false => error.to_string(),
+    }
+}
+
+/// What an error wraps; an [`io::Error`] hides that as its source.
+fn inner<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> Option<&'e (dyn std::error::Error + 'static)> {
+    match error.downcast_ref::<io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as _),
+        None => error.source(),
     }
 }
 
@@ -269,9 +337,11 @@ struct Building {
     objects: Names,
     clients: Names,
     pages: Vec<u32>,
+    /// Of each file: which of all of them are the first is only known when all are read.
     requests_most: usize,
-    /// All of it was recorded by members.
-    is_by_time: bool,
+    /// Where the requests of the present file begin, and the clients that it names.
+    began: usize,
+    clients_began: usize,
 }
 
 impl Building {
@@ -282,12 +352,35 @@ impl Building {
             clients: Names::default(),
             pages: Vec::new(),
             requests_most: requests_most.unwrap_or(usize::MAX),
-            is_by_time: true,
+            began: 0,
+            clients_began: 0,
         }
     }
 
     fn is_full(&self) -> bool {
-        self.pages.len() >= self.requests_most
+        self.pages.len() - self.began >= self.requests_most
+    }
+
+    /// Another file begins.
+    fn begin(&mut self) {
+        self.began = self.pages.len();
+        self.clients_began = self.trace.clients.len();
+    }
+
+    /// The file has ended.
+    fn end(&mut self, name: &str, format: Format, is_guessed: bool) {
+        let at = self.trace.files.len() as u32;
+        self.trace
+            .from
+            .extend(std::iter::repeat_n(at, self.pages.len() - self.began));
+        let named: HashSet<&u32> = self.trace.clients[self.clients_began..].iter().collect();
+        let clients = named.len();
+        self.trace.files.push(Source {
+            name: name.to_owned(),
+            format,
+            is_guessed,
+            clients,
+        });
     }
 
     fn number(&mut self, object: u64) {
@@ -310,8 +403,10 @@ impl Building {
         self.trace.footprint = self.objects.len();
         self.trace.pages = self.pages;
         self.trace.keep_what_all_requests_have();
-        if self.is_by_time {
-            self.trace.sort();
+        self.trace.sort();
+        self.trace.cut(self.requests_most);
+        if self.trace.files.len() < 2 {
+            self.trace.from.clear();
         }
         self.trace
     }

@@ -232,6 +232,39 @@ fn what_several_members_recorded_is_one_trace_by_time() {
     );
 }
 
+#[test]
+fn whatever_tells_when_is_put_in_the_order_of_its_times() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let written = |name: &str, rows: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, rows).expect("written");
+        path
+    };
+    let even = written("even.csv", "time,id\n0,a\n4,c\n2,b\n");
+    let odd = written("odd.csv", "id;time_ms\na;1000\nb;2000\nc;5000\n");
+    let both = Reading::default().files(&[&even, &odd]).expect("read");
+    let seconds: Vec<u64> = both.times_us.iter().map(|us| us / 1_000_000).collect();
+    assert_eq!(seconds, [0, 1, 2, 2, 4, 5]);
+    assert_eq!(both.pages, [0, 0, 2, 2, 1, 1], "a a b b c c");
+    assert_eq!(both.from, [0, 1, 0, 1, 0, 1]);
+    assert!(both.was_sorted);
+    let first = Reading {
+        requests_most: Some(3),
+        ..Reading::default()
+    };
+    let first = first.files(&[&even, &odd]).expect("read");
+    assert_eq!((&*first.pages, first.footprint), (&[0, 0, 1][..], 2));
+    let one = Reading::default().file(&even).expect("read");
+    assert_eq!((&*one.pages, one.was_sorted), (&[0, 2, 1][..], true));
+    assert!(one.from.is_empty());
+    let untold = written("untold.csv", "id\na\n");
+    let after = Reading::default().files(&[&odd, &untold]).expect("read");
+    assert_eq!(
+        (&*after.pages, after.was_sorted),
+        (&[0, 1, 2, 0][..], false)
+    );
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut made = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     made.write_all(bytes).expect("memory takes it");
@@ -290,13 +323,33 @@ fn a_file_that_cannot_be_read_says_why() {
         .flat_map(|line: u32| format!("{}\n", line * 7919 % 1000).into_bytes())
         .collect();
     for (name, bytes, told) in [
-        ("a.gz", gzip(&long)[..200].to_vec(), "a.gz: cannot be read"),
-        ("a.xz", XZ[..XZ.len() - 20].to_vec(), "a.xz: cannot be read"),
+        (
+            "a.gz",
+            gzip(&long)[..200].to_vec(),
+            "a.gz: cannot be read: the file was cut",
+        ),
+        (
+            "a.xz",
+            XZ[..XZ.len() - 20].to_vec(),
+            "a.xz: cannot be read: the file was cut",
+        ),
+        (
+            "a.csv.xz",
+            XZ[..XZ.len() - 20].to_vec(),
+            "cannot be read: the file was cut",
+        ),
         (
             "a.zst",
             zstd(&long)[..200].to_vec(),
-            "a.zst: cannot be read",
+            "a.zst: cannot be read: the file was cut",
         ),
+        (
+            "a.gz",
+            b"1\n2\n".to_vec(),
+            "a.gz: is not compressed by gzip, as its name says",
+        ),
+        ("a.zst", gzip(b"1\n"), "a.zst: is not compressed by zstd"),
+        ("a.xz", XZ[..4].to_vec(), "a.xz: is not compressed by xz"),
         (
             "a.bz2",
             b"BZh91AY".to_vec(),
@@ -317,6 +370,37 @@ fn a_file_that_cannot_be_read_says_why() {
             .to_string()
             .starts_with("/nowhere/a.trace: cannot be read: ")
     );
+}
+
+#[test]
+fn files_that_tell_no_members_apart_are_a_member_each() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let written = |name: &str, rows: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, rows).expect("written");
+        path
+    };
+    let plain = written("plain", "a\nb\n");
+    let same = ["x.csv", "y.csv"].map(|name| written(name, "client,id\nme,a\nme,b\n"));
+    let two = written("two.csv", "client,id\nanna,a\nben,b\n");
+    let read = |files: &[&Path]| Reading::default().files(files).expect("read");
+    for (trace, is_by_file) in [
+        (read(&[&plain, &plain]), true),
+        (read(&[&same[0], &same[1]]), true),
+        (read(&[&plain, &same[0]]), true),
+        (read(&[&two, &same[0]]), false),
+        (read(&[&two, &plain]), false),
+        (read(&[&plain]), false),
+    ] {
+        assert_eq!(trace.is_by_file(), is_by_file, "{}", trace.name);
+    }
+    let trace = read(&[&plain, &same[0]]);
+    assert_eq!(
+        dealt(&trace, Dealing::ByFile, 2, 1).expect("dealt"),
+        [0, 0, 1, 1]
+    );
+    assert!(dealt(&trace, Dealing::ByFile, 1, 1).is_err());
+    assert_eq!("by-file".parse(), Ok(Dealing::ByFile));
 }
 
 fn thousand() -> Trace {

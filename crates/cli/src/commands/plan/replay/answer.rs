@@ -5,7 +5,7 @@ use super::question::Question;
 use thorp_plan::Invalid;
 use thorp_plan::replay::{Kind, Outcome, Village};
 use thorp_plan::report::{Assumption, Axis, Chart, Report, Section, Series, Style, Table};
-use thorp_plan::trace::{Dealing, Trace, dealt};
+use thorp_plan::trace::{Dealing, Source, Trace, dealt};
 
 /// What the trace itself tells.
 pub(super) fn about(trace: &Trace) -> Vec<Assumption> {
@@ -14,6 +14,8 @@ pub(super) fn about(trace: &Trace) -> Vec<Assumption> {
         told("requests", trace.pages.len().to_string()),
         told("pages asked for", trace.footprint.to_string()),
     ];
+    about.extend(read_as(trace));
+    about.extend(order(trace));
     if trace.bytes > 0 {
         about.push(told(
             "mean size, not heeded",
@@ -21,6 +23,43 @@ pub(super) fn about(trace: &Trace) -> Vec<Assumption> {
         ));
     }
     about
+}
+
+/// How the files were read: in one line if all of them were in the same way.
+fn read_as(trace: &Trace) -> Vec<Assumption> {
+    let said = |name: &str, file: &Source| {
+        let source = match file.is_guessed {
+            true => "guessed from name and content",
+            false => "told",
+        };
+        Assumption::new(name, file.format.words(), source)
+    };
+    let is_alike = |pair: &[Source]| {
+        (pair[0].format, pair[0].is_guessed) == (pair[1].format, pair[1].is_guessed)
+    };
+    match &*trace.files {
+        [first, ..] if trace.files.windows(2).all(is_alike) => {
+            vec![said("read as", first)]
+        }
+        files => files
+            .iter()
+            .map(|file| said(&format!("{} is read as", file.name), file))
+            .collect(),
+    }
+}
+
+/// In which order requests are replayed, where that is not the order of the file.
+fn order(trace: &Trace) -> Option<Assumption> {
+    let (value, why) = match (trace.files.len(), trace.times_us.is_empty()) {
+        (2.., true) => (
+            "the files one after another",
+            "for not all of them have times",
+        ),
+        (2.., false) => ("the files put together by time", "all of them have times"),
+        _ if trace.was_sorted => ("by time", "the file has them in another order"),
+        _ => return None,
+    };
+    Some(Assumption::new("order of requests", value, why))
 }
 
 impl Question<'_> {
@@ -77,6 +116,12 @@ impl Question<'_> {
     fn answer(&self, alone: &Outcome, (kind, best): &(Kind, Outcome)) -> String {
         let times = &self.village.times;
         let (alone_ms, best_ms) = (alone.mean_ms(times), best.mean_ms(times));
+        if self.trace.footprint == self.trace.pages.len() {
+            return format!(
+                "No: nothing in it is asked for twice: no cache can help, and a request takes {}.",
+                time(alone_ms)
+            );
+        }
         if *kind == Kind::Alone {
             return format!(
                 "{}, each alone, answer {} of their requests without the disk: a request takes {}.",
@@ -230,7 +275,7 @@ impl Question<'_> {
             Dealing::ByObject,
         ];
         match self.rule {
-            Dealing::Named => Vec::new(),
+            Dealing::Named | Dealing::ByFile => Vec::new(),
             told => rules.into_iter().filter(|&rule| rule != told).collect(),
         }
     }

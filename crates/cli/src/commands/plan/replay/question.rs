@@ -15,7 +15,7 @@ pub(super) struct Parameters {
     /// Members that ask; if the trace names them, at least as many as it does
     #[arg(long, value_name = "N")]
     clients: Option<f64>,
-    /// Who asks for what: named (as the trace tells), round-robin, random, by-object, runs=REQUESTS (of that mean length), slices=SECONDS
+    /// Who asks for what: named (as the trace tells), by-file (each is a member's), round-robin, random, by-object, runs=REQUESTS (of that mean length), slices=SECONDS
     #[arg(long, value_name = "RULE")]
     deal: Option<String>,
     /// Each member's memory
@@ -112,6 +112,12 @@ impl<'a> Question<'a> {
 
 fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failure> {
     let (clients, why, deal, rule_why) = match trace.client_count() {
+        _ if is_by_file(given, trace) => (
+            trace.files.len(),
+            "each file is a member",
+            "by-file",
+            "no file tells members apart",
+        ),
         0 => (
             8,
             "a small group",
@@ -193,6 +199,11 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
         )? as u64,
     };
     Ok((village, parsed("deal", &deal)?))
+}
+
+/// Each file is a member's, and nobody said that it is not.
+fn is_by_file(given: &Given, trace: &Trace) -> bool {
+    trace.is_by_file() && !given.is_told("clients") && !given.is_told("deal")
 }
 
 fn times(given: &mut Given) -> Times {
