@@ -495,6 +495,23 @@ fn a_replay_that_cannot_be_is_refused() {
         let flags = &flags[..];
         assert_refused(&run(&[&["plan", "replay", &trace], flags].concat()), what);
     }
+    for (flags, what) in [
+        (
+            ["--remote-ms", "100", "--disk-ms", "50"],
+            "--remote-ms must not be above --disk-ms, 50, but is 100",
+        ),
+        (
+            ["--remote-ms", "1", "--disk-ms", "2e9"],
+            "--disk-ms must be a number from 0 to 1e9",
+        ),
+        (
+            ["--clients", "6000", "--servers", "60000"],
+            "--servers must be at most 59535 beside the clients, not 60000",
+        ),
+    ] {
+        let flags = &flags[..];
+        assert_refused(&run(&[&["plan", "replay", &trace], flags].concat()), what);
+    }
     fs::write(
         path("cut.csv"),
         "time_us,client,op,object,size\n1,anna,read,p,0\n2,an",

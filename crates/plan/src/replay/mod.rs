@@ -159,23 +159,30 @@ impl Village {
     /// [`Invalid`] with what is wrong.
     pub fn check(&self) -> Result<(), Invalid> {
         let nodes = self.clients + self.servers.len();
-        if self.servers.len() >= usize::from(u16::MAX) {
-            let why = format!("must be below {}, not {}", u16::MAX, self.servers.len());
-            return Err(Invalid::new("servers", why));
-        }
-        if self.clients == 0 || nodes > usize::from(u16::MAX) {
+        let most = usize::from(u16::MAX);
+        if self.clients == 0 || self.clients > most {
             return Err(Invalid::new(
                 "clients",
                 format!("must be from 1 to {}, not {}", u16::MAX, self.clients),
             ));
         }
+        if nodes > most {
+            let left = most - self.clients;
+            let count = self.servers.len();
+            let why = format!("must be at most {left} beside the clients, not {count}");
+            return Err(Invalid::new("servers", why));
+        }
         if nodes.saturating_mul(self.footprint) > PLACES_MOST {
             let most = PLACES_MOST / self.footprint.max(1);
+            let (parameter, others) = match self.servers.len() > self.clients {
+                true => ("servers", "clients"),
+                false => ("clients", "servers"),
+            };
             let why = format!(
-                "must be, with servers, at most {most} for {} pages, not {nodes}",
+                "must be, with {others}, at most {most} for {} pages, not {nodes}",
                 self.footprint
             );
-            return Err(Invalid::new("clients", why));
+            return Err(Invalid::new(parameter, why));
         }
         at_least("client_pages", self.client_pages as f64, 1.0)?;
         for server in &self.servers {
