@@ -485,6 +485,39 @@ fn tables_with_times_are_put_together_and_each_is_a_member() {
 }
 
 #[test]
+fn one_member_has_nobody_to_share_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("blocks.txt").display().to_string();
+    let rows = (0..1000).map(|at| format!("{}\n", at % 20));
+    fs::write(&path, rows.collect::<String>()).unwrap();
+    let base = [
+        "plan",
+        "replay",
+        &path,
+        "--clients",
+        "1",
+        "--client-pages",
+        "15",
+        "--home-pages",
+        "6",
+    ];
+    let said = run(&base);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for line in [
+        "No: one member has nobody to share with; what differs is how the home's memory is used",
+        "There are no others here",
+    ] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let said = run(&[&base[..], &["--servers", "1"]].concat());
+    assert!(
+        said.out.contains("1 member and 1 memory server"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
 fn a_trace_without_names_is_dealt_and_parameters_come_from_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
@@ -563,8 +596,48 @@ fn a_replay_that_cannot_be_is_refused() {
         ),
         (["--shared", "2"], "--shared must be between 0 and 1"),
         (
+            ["--remote-ms", "100"],
+            "--remote-ms must not be above the 3.6 ms that the disk takes by default, but is 100",
+        ),
+        (
+            ["--disk-ms", "2e9"],
+            "--disk-ms must be a number from 0 to 1e9, not 2000000000",
+        ),
+        (
+            ["--remote-ms", "2e9"],
+            "--remote-ms must be a number from 0 to 1e9",
+        ),
+        (
+            ["--servers", "1000000"],
+            "--servers must be below 65535, not 1000000",
+        ),
+        (["--requests", "0"], "--requests must be at least 1"),
+        (
+            ["--busy-most", "2"],
+            "--busy-most must be between 0 and 1, not 2",
+        ),
+        (["--oldest", "2"], "--oldest must be between 0 and 1, not 2"),
+        (["--client-pages", "0%"], "above 0%, not 0%"),
+        (
             ["--format", "packed"],
             "blocks.txt, at byte 4: the last record has 2 of 4 bytes",
+        ),
+    ] {
+        let flags = &flags[..];
+        assert_refused(&run(&[&["plan", "replay", &trace], flags].concat()), what);
+    }
+    for (flags, what) in [
+        (
+            ["--remote-ms", "100", "--disk-ms", "50"],
+            "--remote-ms must not be above --disk-ms, 50, but is 100",
+        ),
+        (
+            ["--remote-ms", "1", "--disk-ms", "2e9"],
+            "--disk-ms must be a number from 0 to 1e9",
+        ),
+        (
+            ["--clients", "6000", "--servers", "60000"],
+            "--servers must be at most 59535 beside the clients, not 60000",
         ),
     ] {
         let flags = &flags[..];

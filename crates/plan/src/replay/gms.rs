@@ -1,6 +1,6 @@
 use super::Village;
 use super::aged::{Chooser, State, Told};
-use crate::{Invalid, positive};
+use crate::{Invalid, fraction, positive};
 use fastrand::Rng;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,6 +31,7 @@ impl Epochs {
     ) -> Result<Self, Invalid> {
         positive("epoch_ms", length_ms)?;
         positive("oldest", oldest_part)?;
+        fraction("oldest", oldest_part)?;
         let pages: usize = village.pages_with_home().iter().sum();
         Ok(Epochs {
             length_ms,

@@ -159,19 +159,30 @@ impl Village {
     /// [`Invalid`] with what is wrong.
     pub fn check(&self) -> Result<(), Invalid> {
         let nodes = self.clients + self.servers.len();
-        if self.clients == 0 || nodes > usize::from(u16::MAX) {
+        let most = usize::from(u16::MAX);
+        if self.clients == 0 || self.clients > most {
             return Err(Invalid::new(
                 "clients",
                 format!("must be from 1 to {}, not {}", u16::MAX, self.clients),
             ));
         }
+        if nodes > most {
+            let left = most - self.clients;
+            let count = self.servers.len();
+            let why = format!("must be at most {left} beside the clients, not {count}");
+            return Err(Invalid::new("servers", why));
+        }
         if nodes.saturating_mul(self.footprint) > PLACES_MOST {
             let most = PLACES_MOST / self.footprint.max(1);
+            let (parameter, others) = match self.servers.len() > self.clients {
+                true => ("servers", "clients"),
+                false => ("clients", "servers"),
+            };
             let why = format!(
-                "must be, with servers, at most {most} for {} pages, not {nodes}",
+                "must be, with {others}, at most {most} for {} pages, not {nodes}",
                 self.footprint
             );
-            return Err(Invalid::new("clients", why));
+            return Err(Invalid::new(parameter, why));
         }
         at_least("client_pages", self.client_pages as f64, 1.0)?;
         for server in &self.servers {
@@ -221,11 +232,18 @@ impl Village {
 }
 
 impl Times {
-    fn check(&self) -> Result<(), Invalid> {
-        at_least("think_ms", self.think_ms, 0.0)?;
-        at_least("local_ms", self.local_ms, 0.0)?;
-        at_least("remote_ms", self.remote_ms, 0.0)?;
-        at_least("home_ms", self.home_ms, 0.0)?;
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with what is wrong.
+    pub fn check(&self) -> Result<(), Invalid> {
+        time("think_ms", self.think_ms)?;
+        time("local_ms", self.local_ms)?;
+        time("remote_ms", self.remote_ms)?;
+        time("home_ms", self.home_ms)?;
+        time("disk_ms", self.disk_ms)?;
+        time("service_ms", self.service_ms)?;
         positive("service_ms", self.service_ms)?;
         at_least("disk_ms", self.disk_ms, self.remote_ms.max(self.local_ms))
     }
@@ -239,6 +257,19 @@ impl Times {
         }
     }
 }
+
+fn time(parameter: &'static str, ms: f64) -> Result<(), Invalid> {
+    match (0.0..=MS_MOST).contains(&ms) {
+        true => Ok(()),
+        false => Err(Invalid::new(
+            parameter,
+            format!("must be a number from 0 to {MS_MOST:e}, not {ms}"),
+        )),
+    }
+}
+
+/// Twelve days: no page takes longer, and sums of this over any trace stay numbers.
+const MS_MOST: f64 = 1e9;
 
 /// Each client and server notes for each page whether it has it: this many notes take 8 GiB, more are refused.
 const PLACES_MOST: usize = 1 << 31;

@@ -466,7 +466,28 @@ fn what_cannot_be_is_refused() {
         },
         ..fine.clone()
     };
+    let crowded = Village {
+        servers: vec![fine.servers[0]; 65_534],
+        ..fine.clone()
+    };
+    let endless = Village {
+        times: Times {
+            think_ms: 2e9,
+            ..Times::default()
+        },
+        ..fine.clone()
+    };
     for (village, knobs, told) in [
+        (
+            &crowded,
+            Knobs::default(),
+            "servers must be at most 65533 beside the clients, not 65534",
+        ),
+        (
+            &endless,
+            Knobs::default(),
+            "think ms must be a number from 0 to 1e9, not 2000000000",
+        ),
         (
             &none,
             Knobs::default(),

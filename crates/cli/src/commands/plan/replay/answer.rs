@@ -130,6 +130,16 @@ impl Question<'_> {
                 time(alone_ms)
             );
         }
+        if self.is_by_itself() {
+            return format!(
+                "No: one member has nobody to share with; what differs is how the home's memory is used: by {} {} of its requests are answered without the disk, else {}, and a request takes {} instead of {}.",
+                kind.title(),
+                percent(best.without_disk()),
+                percent(alone.without_disk()),
+                time(best_ms),
+                time(alone_ms),
+            );
+        }
         let verdict = match alone_ms / best_ms {
             faster if faster >= 1.1 => "Yes",
             faster if faster >= 1.01 => "Hardly",
@@ -144,6 +154,10 @@ impl Question<'_> {
             time(best_ms),
             time(alone_ms),
         )
+    }
+
+    fn is_by_itself(&self) -> bool {
+        self.village.clients == 1 && self.village.servers.is_empty()
     }
 
     fn people(&self) -> String {
@@ -188,8 +202,12 @@ impl Question<'_> {
             ]);
         }
         let words = "Whatever is asked for the first time comes from disk. A write counts as an access: that it makes others' copies stale is not replayed, so that what members change all the time is answered less often than this says. Weighted LRU and global LRU know everything at any time, and the ideal holds nothing twice and yet everything at home: these are limits, not systems.";
+        let mut words = vec![words.to_owned()];
+        if self.is_by_itself() {
+            words.push("There are no others here: what is counted as others' memory is the part of the member's own that the home manages (--shared, under centrally coordinated and hash-distributed). A page there is asked for like one of another's, and takes as long.".to_owned());
+        }
         Section {
-            words: vec![words.into()],
+            words,
             tables: vec![table],
             ..Section::default()
         }

@@ -69,6 +69,10 @@ pub(super) fn read(paths: &[PathBuf], options: &ReadingOptions) -> Result<Trace,
         columns: options.columns.clone().unwrap_or_default(),
         requests_most: options.requests,
     };
+    if options.requests == Some(0) {
+        let todo = "leave it out to read all of them";
+        return Err(Failure::new("--requests must be at least 1, not 0", todo).with(Code::Usage));
+    }
     for path in paths {
         std::fs::File::open(path).map_err(|error| Failure::file(path, &error))?;
     }

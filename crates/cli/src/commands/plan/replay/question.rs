@@ -8,6 +8,7 @@ use std::str::FromStr;
 use thorp_plan::evict;
 use thorp_plan::replay::{Kind, Knobs, Server, Times, Village};
 use thorp_plan::trace::{Dealing, Trace, dealt};
+use thorp_plan::{Invalid, fraction};
 
 #[derive(Args, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -153,6 +154,13 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
         0.0,
         "members only",
     )?;
+    if servers >= usize::from(u16::MAX) {
+        let why = format!("must be below {}, not {servers}", u16::MAX);
+        return Err(refused(&Invalid::new("servers", why)));
+    }
+    if given.is_told("busy_most") && servers == 0 {
+        busy_most(given)?;
+    }
     let servers = match servers {
         0 => Vec::new(),
         count => {
@@ -164,14 +172,7 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
                 "as much as a member's",
                 trace.footprint,
             )?;
-            let busy_most = number(
-                given,
-                "busy_most",
-                "the part of its time that one may spend for others",
-                "",
-                1.0,
-                "they are idle",
-            );
+            let busy_most = busy_most(given)?;
             vec![Server { pages, busy_most }; count]
         }
     };
@@ -189,7 +190,7 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
         home_pages,
         footprint: trace.footprint,
         local: parsed::<evict::Kind>("local", &local)?,
-        times: times(given),
+        times: times(given)?,
         seed: whole(
             given,
             "seed",
@@ -206,7 +207,53 @@ fn is_by_file(given: &Given, trace: &Trace) -> bool {
     trace.is_by_file() && !given.is_told("clients") && !given.is_told("deal")
 }
 
-fn times(given: &mut Given) -> Times {
+fn busy_most(given: &mut Given) -> Result<f64, Failure> {
+    let told = number(
+        given,
+        "busy_most",
+        "the part of its time that one may spend for others",
+        "",
+        1.0,
+        "they are idle",
+    );
+    fraction("busy_most", told).map_err(|invalid| refused(&invalid))?;
+    Ok(told)
+}
+
+fn times(given: &mut Given) -> Result<Times, Failure> {
+    let times = told_times(given);
+    let slower = times.remote_ms.max(times.local_ms);
+    let is_slower = (0.0..slower).contains(&times.disk_ms);
+    times.check().map_err(|invalid| match invalid.parameter() {
+        "disk_ms" if is_slower && !is_only_disk_told(given) => {
+            refused(&slower_than_disk(&times, given.is_told("disk_ms")))
+        }
+        _ => refused(&invalid),
+    })?;
+    Ok(times)
+}
+
+fn is_only_disk_told(given: &Given) -> bool {
+    given.is_told("disk_ms") && !given.is_told("remote_ms") && !given.is_told("local_ms")
+}
+
+/// What was told of memory is more than what the disk takes, as that was told or is usual.
+fn slower_than_disk(times: &Times, is_disk_told: bool) -> Invalid {
+    let (key, told_ms) = match times.remote_ms > times.disk_ms {
+        true => ("remote_ms", times.remote_ms),
+        false => ("local_ms", times.local_ms),
+    };
+    let disk_ms = times.disk_ms;
+    let why = match is_disk_told {
+        true => format!("must not be above --disk-ms, {disk_ms}, but is {told_ms}"),
+        false => format!(
+            "must not be above the {disk_ms} ms that the disk takes by default, but is {told_ms}: tell --disk-ms too, if it takes longer"
+        ),
+    };
+    Invalid::new(key, why)
+}
+
+fn told_times(given: &mut Given) -> Times {
     let usual = Times::default();
     let mut ms = |key, words, value, why| number(given, key, words, "ms", value, why);
     Times {
@@ -278,6 +325,10 @@ fn knobs(given: &mut Given) -> Result<Knobs, Failure> {
         usual.balance,
         "between both ends",
     );
+    fraction("balance", balance)
+        .and_then(|()| fraction("shared", shared))
+        .and_then(|()| fraction("oldest", oldest))
+        .map_err(|invalid| refused(&invalid))?;
     Ok(Knobs {
         chances: u8::try_from(chances)
             .map_err(|_| usage(format!("--chances is at most 255, not {chances}")))?,
@@ -367,6 +418,13 @@ fn size(
             "--{flag} is a number of pages, or a part of all pages like 5%, not {told}"
         ))
     };
+    // Only the home may have no memory.
+    let is_none = told.trim_end_matches('%').trim().parse() == Ok(0.0);
+    if is_none && key != "home_pages" {
+        return Err(usage(format!(
+            "--{flag} must be a number not below 1, or a part of all pages above 0%, not {told}"
+        )));
+    }
     let Some(percent) = told.strip_suffix('%') else {
         return told.trim().parse().map_err(|_| wrong());
     };
