@@ -572,6 +572,10 @@ fn a_replay_that_cannot_be_is_refused() {
         (["--clients", "0"], "--clients must be from 1"),
         (["--clients", "2.5"], "--clients is a whole number"),
         (
+            ["--client-pages", "18446744073709551615"],
+            "--client-pages must be at most 1000000000 pages",
+        ),
+        (
             ["--client-pages", "lots"],
             "--client-pages is a number of pages, or a part of all pages like 5%, not lots",
         ),

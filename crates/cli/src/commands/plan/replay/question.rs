@@ -396,6 +396,9 @@ fn word(
     }))
 }
 
+/// Eight terabytes: more memory nobody has.
+const PAGES_MAX: usize = 1_000_000_000;
+
 /// Pages, or a part of all pages.
 fn size(
     given: &mut Given,
@@ -426,7 +429,13 @@ fn size(
         )));
     }
     let Some(percent) = told.strip_suffix('%') else {
-        return told.trim().parse().map_err(|_| wrong());
+        let pages = told.trim().parse().map_err(|_| wrong())?;
+        return match pages <= PAGES_MAX {
+            true => Ok(pages),
+            false => Err(usage(format!(
+                "--{flag} must be at most {PAGES_MAX} pages, not {told}"
+            ))),
+        };
     };
     let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
     match (0.0..=1000.0).contains(&percent) {
