@@ -102,7 +102,9 @@ impl Given {
 fn read<T: DeserializeOwned>(path: &Path, model: &str) -> Result<T, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
     let wrong = |error: String| {
-        let todo = format!("write a table [{model}] with the flags as keys: round_trip_ms = 40");
+        let todo = format!(
+            "write a table [{model}] with the flags as keys, _ for -: `thorp plan {model} --help` lists them"
+        );
         Failure::new(format!("{}: {error}", path.display()), todo).with(Code::Usage)
     };
     let file: Table = text
