@@ -9,6 +9,9 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// What is noted of each page, beside the rows.
+    pub(super) const PAGE_BYTES: usize = size_of::<bool>();
+
     /// A memory of so many pages, of those numbered below `footprint`.
     pub fn new(capacity: usize, footprint: usize) -> Self {
         Clock {
@@ -16,16 +19,6 @@ impl Clock {
             pages: Order::new(footprint),
             is_used: vec![false; footprint],
         }
-    }
-
-    fn evict(&mut self) -> Option<u32> {
-        let mut page = self.pages.oldest()?;
-        while std::mem::take(&mut self.is_used[page as usize]) {
-            self.pages.renew(page);
-            page = self.pages.oldest()?;
-        }
-        self.pages.remove(page);
-        Some(page)
     }
 }
 
@@ -42,6 +35,16 @@ impl Evictor for Clock {
         self.is_used[page as usize] = false;
         self.pages.push(page);
         gone
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        let mut page = self.pages.oldest()?;
+        while std::mem::take(&mut self.is_used[page as usize]) {
+            self.pages.renew(page);
+            page = self.pages.oldest()?;
+        }
+        self.pages.remove(page);
+        Some(page)
     }
 
     fn remove(&mut self, page: u32) -> bool {

@@ -28,13 +28,13 @@ impl Evictor for Lru {
 
     fn admit(&mut self, page: u32) -> Option<u32> {
         let is_full = self.pages.len() >= self.capacity;
-        let gone = if is_full {
-            self.pages.pop_oldest()
-        } else {
-            None
-        };
+        let gone = if is_full { self.evict() } else { None };
         self.pages.push(page);
         gone
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        self.pages.pop_oldest()
     }
 
     fn remove(&mut self, page: u32) -> bool {

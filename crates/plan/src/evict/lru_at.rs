@@ -52,14 +52,14 @@ impl Evictor for LruAt {
 
     fn admit(&mut self, page: u32) -> Option<u32> {
         let is_full = self.len() >= self.capacity;
-        let gone = if is_full {
-            self.upper.pop_oldest()
-        } else {
-            None
-        };
+        let gone = if is_full { self.evict() } else { None };
         self.upper.push(page);
         self.fill_spared();
         gone
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        self.upper.pop_oldest().or_else(|| self.spared.pop_oldest())
     }
 
     fn remove(&mut self, page: u32) -> bool {

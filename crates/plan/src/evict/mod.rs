@@ -39,6 +39,10 @@ pub trait Evictor {
     /// Takes in a page that is not here. Returns the page that has to go for it, which may be this one itself.
     fn admit(&mut self, page: u32) -> Option<u32>;
 
+    /// Lets go of the page that is next to go, also if there is room; `None` if nothing is here. [`Evictor::admit`] after it
+    /// is the same as [`Evictor::admit`] alone where nothing else fits.
+    fn evict(&mut self) -> Option<u32>;
+
     /// Lets go of a page; true if it was here.
     fn remove(&mut self, page: u32) -> bool;
 
@@ -104,6 +108,21 @@ impl Kind {
         }
     }
 
+    /// How many bytes [`Kind::memory`] takes when it is full, at most.
+    pub(crate) fn bytes(self, capacity: usize, footprint: usize) -> u64 {
+        let (orders, beside) = match self {
+            _ if capacity == 0 => (0, 0),
+            Kind::Lru | Kind::Fifo => (1, 0),
+            Kind::Clock => (1, Clock::PAGE_BYTES),
+            Kind::Sieve => (1, Sieve::PAGE_BYTES),
+            Kind::S3Fifo => (3, S3Fifo::PAGE_BYTES),
+            Kind::WTinyLfu => (3, WTinyLfu::PAGE_BYTES),
+        };
+        let by_page = orders * Order::PAGE_BYTES + beside;
+        let held = capacity.min(footprint) * orders * Order::HELD_BYTES;
+        (by_page as u64) * (footprint as u64) + held as u64
+    }
+
     /// How many of these requests are answered by one memory of so many pages.
     pub fn hits(self, pages: &[u32], capacity: usize, footprint: usize) -> u64 {
         match self {
@@ -165,6 +184,10 @@ impl Evictor for Nothing {
 
     fn admit(&mut self, page: u32) -> Option<u32> {
         Some(page)
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        None
     }
 
     fn remove(&mut self, _: u32) -> bool {

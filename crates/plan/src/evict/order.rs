@@ -19,6 +19,11 @@ struct Link {
 }
 
 impl Order {
+    /// What each page takes that there could be.
+    pub(crate) const PAGE_BYTES: usize = size_of::<u32>();
+    /// What each page takes that is there, at most: rows grow by doubling.
+    pub(crate) const HELD_BYTES: usize = 2 * size_of::<Link>();
+
     /// An empty one for pages numbered below `footprint`.
     pub(crate) fn new(footprint: usize) -> Self {
         let end = Link {
@@ -104,10 +109,7 @@ impl Order {
     }
 
     fn link(&mut self, slot: u32, page: u32) {
-        self.insert(slot, page, 0, self.links[0].older);
-    }
-
-    fn insert(&mut self, slot: u32, page: u32, newer: u32, older: u32) {
+        let (newer, older) = (0, self.links[0].older);
         self.links[slot as usize] = Link { page, newer, older };
         self.links[newer as usize].older = slot;
         self.links[older as usize].newer = slot;

@@ -22,6 +22,9 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
+    /// What is noted of each page, beside the rows.
+    pub(super) const PAGE_BYTES: usize = size_of::<u8>();
+
     /// A memory of so many pages, of those numbered below `footprint`.
     pub fn new(capacity: usize, footprint: usize) -> Self {
         S3Fifo {
@@ -36,20 +39,10 @@ impl S3Fifo {
         }
     }
 
-    fn evict(&mut self) -> Option<u32> {
-        self.has_evicted = true;
-        let main_capacity = self.capacity - self.small_capacity;
-        if self.main.len() > main_capacity || self.small.len() == 0 {
-            return self.evict_from_main();
-        }
-        // If all of the small queue moves on, the main one has too many.
-        self.evict_from_small().or_else(|| self.evict_from_main())
-    }
-
     fn evict_from_small(&mut self) -> Option<u32> {
         while let Some(page) = self.small.pop_oldest() {
             if self.uses[page as usize] < USES_TO_MOVE {
-                self.remember(page);
+                self.ghost.push(page);
                 return Some(page);
             }
             self.uses[page as usize] = 0;
@@ -69,12 +62,10 @@ impl S3Fifo {
         Some(page)
     }
 
-    fn remember(&mut self, page: u32) {
-        if self.ghost_capacity > 0 {
-            if self.ghost.len() >= self.ghost_capacity {
-                self.ghost.pop_oldest();
-            }
-            self.ghost.push(page);
+    /// What was remembered for longest is forgotten, but not before it is known which page comes: it may be that one.
+    fn forget(&mut self) {
+        while self.ghost.len() > self.ghost_capacity {
+            self.ghost.pop_oldest();
         }
     }
 }
@@ -99,7 +90,18 @@ impl Evictor for S3Fifo {
             true => self.main.push(page),
             false => self.small.push(page),
         }
+        self.forget();
         gone
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        self.has_evicted = true;
+        let main_capacity = self.capacity - self.small_capacity;
+        if self.main.len() > main_capacity || self.small.len() == 0 {
+            return self.evict_from_main();
+        }
+        // If all of the small queue moves on, the main one has too many.
+        self.evict_from_small().or_else(|| self.evict_from_main())
     }
 
     fn remove(&mut self, page: u32) -> bool {

@@ -13,6 +13,9 @@ pub struct Sieve {
 }
 
 impl Sieve {
+    /// What is noted of each page, beside the rows.
+    pub(super) const PAGE_BYTES: usize = size_of::<bool>();
+
     /// A memory of so many pages, of those numbered below `footprint`.
     pub fn new(capacity: usize, footprint: usize) -> Self {
         Sieve {
@@ -21,15 +24,6 @@ impl Sieve {
             is_used: vec![false; footprint],
             hand: None,
         }
-    }
-
-    fn evict(&mut self) -> Option<u32> {
-        let mut page = self.hand.or(self.pages.oldest())?;
-        while std::mem::take(&mut self.is_used[page as usize]) {
-            page = self.pages.newer(page).or(self.pages.oldest())?;
-        }
-        self.remove_at(page);
-        Some(page)
     }
 
     fn remove_at(&mut self, page: u32) {
@@ -51,6 +45,15 @@ impl Evictor for Sieve {
         self.is_used[page as usize] = false;
         self.pages.push(page);
         gone
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        let mut page = self.hand.or(self.pages.oldest())?;
+        while std::mem::take(&mut self.is_used[page as usize]) {
+            page = self.pages.newer(page).or(self.pages.oldest())?;
+        }
+        self.remove_at(page);
+        Some(page)
     }
 
     fn remove(&mut self, page: u32) -> bool {

@@ -199,6 +199,52 @@ fn what_is_here_is_what_was_taken_in_and_did_not_go() {
 }
 
 #[test]
+fn making_room_first_is_the_same() {
+    for (seed, kind) in (0..30).flat_map(|seed| Kind::ALL.map(|kind| (seed, kind))) {
+        let capacity = [1, 2, 9, 30][seed as usize % 4];
+        let mut at_once = kind.memory(capacity, 80);
+        let mut before = kind.memory(capacity, 80);
+        for page in some_trace(seed, 3000, 80) {
+            let is_hit = at_once.touch(page);
+            assert_eq!(before.touch(page), is_hit, "{kind} of {capacity}");
+            if is_hit {
+                continue;
+            }
+            let is_full = before.len() == capacity;
+            let gone = if is_full { before.evict() } else { None };
+            assert_eq!(before.admit(page), None, "{kind}: there is room");
+            assert_eq!(
+                at_once.admit(page),
+                gone,
+                "{kind} of {capacity}, seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn all_that_is_here_can_go() {
+    for (seed, kind) in (0..).zip(Kind::ALL) {
+        let mut memory = kind.memory(20, 60);
+        let mut here = std::collections::HashSet::new();
+        for page in some_trace(seed, 500, 60) {
+            if !memory.touch(page) {
+                here.insert(page);
+                if let Some(gone) = memory.admit(page) {
+                    here.remove(&gone);
+                }
+            }
+        }
+        while let Some(gone) = memory.evict() {
+            assert!(here.remove(&gone), "{kind}: {gone} was not here");
+        }
+        assert!(here.is_empty() && memory.is_empty(), "{kind}: {here:?}");
+        memory.touch(7);
+        assert_eq!(memory.admit(7), None, "{kind}");
+    }
+}
+
+#[test]
 fn larger_lru_memories_hold_what_smaller_ones_do() {
     for seed in 0..20 {
         let pages = some_trace(seed, 3000, 200);

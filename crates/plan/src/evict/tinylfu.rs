@@ -19,6 +19,9 @@ pub struct WTinyLfu {
 }
 
 impl WTinyLfu {
+    /// What is noted of each page, beside the rows.
+    pub(super) const PAGE_BYTES: usize = size_of::<(u8, u32)>();
+
     /// A memory of so many pages, of those numbered below `footprint`.
     pub fn new(capacity: usize, footprint: usize) -> Self {
         let window_capacity = (capacity / 100).max(1);
@@ -86,6 +89,16 @@ impl Evictor for WTinyLfu {
             return None;
         }
         self.decide(candidate)
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        if self.window.len() >= self.window_capacity {
+            let candidate = self.window.pop_oldest()?;
+            return self.decide(candidate);
+        }
+        let main = self.probation.pop_oldest();
+        main.or_else(|| self.protected.pop_oldest())
+            .or_else(|| self.window.pop_oldest())
     }
 
     fn remove(&mut self, page: u32) -> bool {

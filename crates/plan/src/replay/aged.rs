@@ -2,6 +2,7 @@
 
 use super::copies::{Copies, Copy};
 use super::{Place, Policy, Times, Traffic, Village};
+use crate::evict::Evictor;
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
@@ -9,10 +10,15 @@ use std::collections::BTreeSet;
 /// others (*global*), by age. A page of global memory moves to who asks for it; one that somebody uses is copied. It pushes out the
 /// oldest page of who asked; if that is the last copy, a chooser says where it is kept, and there the oldest page is lost.
 ///
+/// Where the oldest page of a client is one that it uses itself, the client's own evictor names which of those goes: with LRU that
+/// page. Ages alone say how a memory is divided between what its client uses and what it keeps for others, and what servers lose.
+///
 /// The GMS that was built (Feeley and others, 1995) let the two pages change places where it could; the thesis does not say so, and
 /// under a policy that balances loads a server would never lose any. What that may cost is one epoch's worth of empty frames.
 pub(super) struct Aged<C> {
     state: State,
+    /// For each client, its local pages.
+    locals: Vec<Box<dyn Evictor>>,
     home: usize,
     random: Rng,
     traffic: Traffic,
@@ -70,9 +76,24 @@ impl Clock {
     }
 }
 
+#[cfg(test)]
+impl Clock {
+    /// One client's.
+    pub(super) fn example(now_ms: f64) -> Self {
+        Clock {
+            by_client_ms: vec![now_ms],
+            sum_ms: now_ms,
+        }
+    }
+}
+
 impl Node {
     pub(super) fn is_full(&self) -> bool {
-        self.pages.len() >= self.room
+        self.empty_frames() == 0
+    }
+
+    pub(super) fn empty_frames(&self) -> usize {
+        self.room.saturating_sub(self.pages.len())
     }
 }
 
@@ -80,6 +101,11 @@ impl State {
     /// The oldest page of a node: when it was last used, and which it is.
     fn oldest(&self, node: usize) -> Option<(u32, u32)> {
         self.nodes[node].pages.first().copied()
+    }
+
+    fn is_local(&self, page: u32, node: usize) -> bool {
+        let copy = self.copies.at(page, node);
+        copy.is_some_and(|copy| copy.mark == LOCAL)
     }
 
     fn add(&mut self, page: u32, copy: Copy) {
@@ -96,8 +122,23 @@ impl State {
     }
 }
 
+#[cfg(test)]
+impl State {
+    /// Nodes with so much room and pages used at these times, each page at one node.
+    pub(super) fn example(nodes: &[(usize, &[u32])]) -> Self {
+        let node = |&(room, used): &(usize, &[u32])| Node {
+            room,
+            pages: used.iter().map(|&used| (used, used)).collect(),
+        };
+        State {
+            nodes: nodes.iter().map(node).collect(),
+            copies: Copies::new(0),
+        }
+    }
+}
+
 impl<C: Chooser> Aged<C> {
-    pub(super) fn new(village: &Village, chooser: C) -> Self {
+    pub(super) fn new(village: &Village, locals: Vec<Box<dyn Evictor>>, chooser: C) -> Self {
         let node = |room| Node {
             room,
             pages: BTreeSet::new(),
@@ -108,6 +149,7 @@ impl<C: Chooser> Aged<C> {
                 nodes,
                 copies: Copies::new(village.footprint),
             },
+            locals,
             home: village.nodes(),
             random: Rng::with_seed(village.seed),
             traffic: village.traffic(),
@@ -122,14 +164,19 @@ impl<C: Chooser> Aged<C> {
     }
 
     fn answer(&mut self, client: usize, page: u32, now: u32) -> Place {
-        if self.state.remove(page, client).is_some() {
-            self.state.add(page, local(client, now));
-            return Place::Local;
-        }
-        let place = self.fetch(page);
+        let is_used_here = self.locals[client].touch(page);
+        let is_here = self.state.remove(page, client).is_some();
+        let place = match is_here {
+            true => Place::Local,
+            false => self.fetch(page),
+        };
         self.state.add(page, local(client, now));
         if self.state.nodes[client].pages.len() > self.state.nodes[client].room {
             self.evict(client);
+        }
+        if !is_used_here {
+            // There is room for it now.
+            self.locals[client].admit(page);
         }
         place
     }
@@ -165,12 +212,11 @@ impl<C: Chooser> Aged<C> {
         }
     }
 
-    /// A node lets go of its oldest page.
+    /// A node lets go of a page, which is kept elsewhere if it was the last copy.
     fn evict(&mut self, from: usize) {
-        let Some((used, page)) = self.state.oldest(from) else {
+        let Some((used, page)) = self.let_go(from) else {
             return;
         };
-        self.state.remove(page, from);
         if !self.state.copies.of(page).is_empty() {
             return;
         }
@@ -187,12 +233,22 @@ impl<C: Chooser> Aged<C> {
         }
     }
 
+    /// What a node can best do without: when it was last used, and which it is.
+    fn let_go(&mut self, node: usize) -> Option<(u32, u32)> {
+        let (_, oldest) = self.state.oldest(node)?;
+        let named = match self.state.is_local(oldest, node) {
+            true => self.locals[node].evict(),
+            false => None,
+        };
+        let page = named.unwrap_or(oldest);
+        let copy = self.state.remove(page, node)?;
+        Some((copy.used, page))
+    }
+
     fn put(&mut self, page: u32, copy: Copy) {
         let node = usize::from(copy.node);
-        if self.state.nodes[node].is_full()
-            && let Some((_, gone)) = self.state.oldest(node)
-        {
-            self.state.remove(gone, node);
+        if self.state.nodes[node].is_full() {
+            self.let_go(node);
         }
         self.state.add(page, copy);
         self.traffic.forwarded += 1;

@@ -114,7 +114,7 @@ impl Balanced {
             .iter()
             .zip(&self.loads_before)
             .map(|(now, before)| (now - before) as f64);
-        // The home comes last and is not among those whose loads are told: it is taken to have time.
+        // The home comes last and is not among those whose loads are told: in this simulation it is never busy.
         let busy = done.map(|done| done * self.service_ms / passed_ms);
         self.busy
             .iter_mut()
@@ -161,3 +161,79 @@ impl Client {
 
 /// How much the last time between two requests counts in the recent average.
 const RECENT: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Times, evict};
+    use super::*;
+
+    /// Three clients that ask every 4 ms, and a server that may spend 0.3 of its time on requests of 0.5 ms.
+    fn balanced(busy: f64) -> Balanced {
+        let village = Village {
+            clients: 3,
+            client_pages: 10,
+            servers: vec![Server {
+                pages: 10,
+                busy_most: 0.3,
+            }],
+            home_pages: 10,
+            footprint: 100,
+            local: evict::Kind::Lru,
+            times: Times {
+                service_ms: 0.5,
+                ..Times::default()
+            },
+            seed: 1,
+        };
+        let epochs = Epochs::new(&village, 100.0, 0.1).expect("they can be");
+        let mut balanced = Balanced::new(&village, epochs, 0.5).expect("it can be");
+        for client in &mut balanced.clients {
+            client.between_ms = Some(4.0);
+        }
+        balanced.busy[3] = busy;
+        balanced
+    }
+
+    fn bound(balanced: &Balanced) -> f64 {
+        balanced.bounds(4.0)[3]
+    }
+
+    #[track_caller]
+    fn assert_close(is: f64, should: f64) {
+        assert!((is - should).abs() < 1e-12, "{is}, not {should}");
+    }
+
+    #[test]
+    fn who_asks_may_take_its_part_and_borrow_what_is_left() {
+        // T / S = 8; a third of 0.3; and half of what others leave of it.
+        assert_close(bound(&balanced(0.3)), 8.0 * 0.1);
+        assert_close(bound(&balanced(0.06)), 8.0 * (0.1 + 0.12));
+        assert_close(bound(&balanced(0.0)), 8.0 * (0.1 + 0.15));
+    }
+
+    #[test]
+    fn nothing_is_owed_for_too_much_work() {
+        assert_close(bound(&balanced(0.9)), 8.0 * 0.1);
+    }
+
+    #[test]
+    fn who_never_asks_has_no_part_and_who_asks_alone_has_all() {
+        let mut balanced = balanced(0.06);
+        balanced.clients[2].between_ms = None;
+        assert_close(bound(&balanced), 8.0 * (0.15 + 0.24));
+        balanced.clients[1].between_ms = None;
+        assert_close(bound(&balanced), 8.0 * 0.3);
+    }
+
+    #[test]
+    fn how_busy_a_server_was_is_looked_at_once_in_an_epochs_time() {
+        let mut balanced = balanced(0.0);
+        balanced.see(50.0, &[0, 0, 0, 60]);
+        assert_close(balanced.busy[3], 0.0);
+        balanced.see(100.0, &[0, 0, 0, 60]);
+        assert_close(balanced.busy[3], 0.3);
+        balanced.see(300.0, &[0, 0, 0, 100]);
+        assert_close(balanced.busy[3], 0.1);
+        assert_close(balanced.busy[4], 0.0);
+    }
+}

@@ -17,6 +17,9 @@ pub(super) struct Copies {
 }
 
 impl Copies {
+    /// What each page takes that there could be: a list, and the room for four copies that it begins with.
+    pub(super) const PAGE_BYTES: usize = size_of::<Vec<Copy>>() + 4 * size_of::<Copy>();
+
     pub(super) fn new(footprint: usize) -> Self {
         Copies {
             by_page: vec![Vec::new(); footprint],
@@ -41,7 +44,7 @@ impl Copies {
         Some(copies.swap_remove(at))
     }
 
-    fn at(&self, page: u32, node: usize) -> Option<Copy> {
+    pub(super) fn at(&self, page: u32, node: usize) -> Option<Copy> {
         let mut copies = self.of(page).iter();
         copies.find(|copy| usize::from(copy.node) == node).copied()
     }

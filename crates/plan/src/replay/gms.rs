@@ -1,5 +1,5 @@
 use super::Village;
-use super::aged::{Chooser, State, Told};
+use super::aged::{Chooser, Node, State, Told};
 use crate::{Invalid, fraction, positive};
 use fastrand::Rng;
 use std::cmp::Reverse;
@@ -10,7 +10,8 @@ use std::collections::BinaryHeap;
 /// is lost at once if it is itself one of the M oldest, or if its own node is drawn. An epoch ends after its time, or when M pages
 /// were replaced.
 ///
-/// Frames in which nothing is yet are older than any page.
+/// Frames in which nothing is yet are older than any page, and one as old as the other: where there are more than M, each node has
+/// the part of the M that it has of all of them.
 pub(super) struct Epochs {
     length_ms: f64,
     oldest_pages: usize,
@@ -35,7 +36,7 @@ impl Epochs {
         let pages: usize = village.pages_with_home().iter().sum();
         Ok(Epochs {
             length_ms,
-            oldest_pages: ((pages as f64 * oldest_part.min(1.0)) as usize).max(1),
+            oldest_pages: ((pages as f64 * oldest_part) as usize).max(1),
             begun_ms: 0.0,
             replaced: 0,
             is_over: true,
@@ -79,13 +80,14 @@ impl Epochs {
 
     /// Merges the nodes' pages from the oldest.
     fn gather(&mut self, state: &State) {
-        self.weights.fill(0.0);
-        let mut left = self.oldest_pages;
-        for (node, weight) in state.nodes.iter().zip(&mut self.weights) {
-            let empty = node.room.saturating_sub(node.pages.len()).min(left);
-            *weight += empty as f64;
-            left -= empty;
+        let empty = || state.nodes.iter().map(Node::empty_frames);
+        let all_empty: usize = empty().sum();
+        let counted = all_empty.min(self.oldest_pages);
+        let part = counted as f64 / all_empty.max(1) as f64;
+        for (weight, empty) in self.weights.iter_mut().zip(empty()) {
+            *weight = empty as f64 * part;
         }
+        let mut left = self.oldest_pages - counted;
         let mut pages: Vec<_> = state.nodes.iter().map(|node| node.pages.iter()).collect();
         let firsts = pages.iter_mut().enumerate();
         let mut oldest: BinaryHeap<_> = firsts
@@ -143,4 +145,113 @@ pub(super) fn drawn(frequencies: &[f64], random: &mut Rng) -> Option<usize> {
         left -= frequency;
         left < 0.0
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Server, Times, aged::Clock};
+    use super::*;
+    use crate::evict;
+
+    /// A client of 4 pages, servers of 8 and 8 and a home of 4, of all of which so many count as the oldest.
+    fn epochs(oldest_pages: usize) -> (Village, Epochs) {
+        let server = Server {
+            pages: 8,
+            busy_most: 1.0,
+        };
+        let village = Village {
+            clients: 1,
+            client_pages: 4,
+            servers: vec![server; 2],
+            home_pages: 4,
+            footprint: 100,
+            local: evict::Kind::Lru,
+            times: Times::default(),
+            seed: 3,
+        };
+        let epochs = Epochs::new(&village, 100.0, oldest_pages as f64 / 24.0);
+        (village, epochs.expect("they can be"))
+    }
+
+    const YOUNG: &[u32] = &[90, 91, 92, 93];
+
+    fn full() -> State {
+        State::example(&[
+            (4, YOUNG),
+            (8, &[1, 2, 3, 10, 70, 71, 72, 73]),
+            (8, &[4, 30, 31, 32, 33, 34, 35, 36]),
+            (4, &[80, 81, 82, 83]),
+        ])
+    }
+
+    #[test]
+    fn weights_are_shares_of_the_oldest() {
+        let (_, mut epochs) = epochs(5);
+        assert!(epochs.begin_if_over(&full()));
+        assert_eq!(epochs.weights(), [0.0, 0.8, 0.2, 0.0]);
+        assert!(epochs.is_lost(9), "one of the five oldest");
+        assert!(!epochs.is_lost(11));
+        assert!(!epochs.begin_if_over(&full()), "the epoch lasts");
+    }
+
+    #[test]
+    fn empty_frames_are_the_oldest_wherever_they_are() {
+        // Twelve of them, in the proportion 1 to 2 to 1.
+        let filling = State::example(&[(4, YOUNG), (8, &[1, 2, 3, 4, 5]), (8, &[6, 7]), (4, &[8])]);
+        let (_, mut epochs) = epochs(6);
+        epochs.begin_if_over(&filling);
+        assert_eq!(epochs.weights(), [0.0, 0.25, 0.5, 0.25]);
+        assert!(!epochs.is_lost(1), "no page is older than an empty frame");
+    }
+
+    #[test]
+    fn pages_come_after_empty_frames() {
+        let almost_full = State::example(&[
+            (4, YOUNG),
+            (8, &[1, 2, 70, 71, 72, 73, 74, 75]),
+            (8, &[3, 30, 31, 32, 33, 34, 35]),
+            (4, &[80, 81, 82]),
+        ]);
+        let (_, mut epochs) = epochs(4);
+        epochs.begin_if_over(&almost_full);
+        assert_eq!(epochs.weights(), [0.0, 0.5, 0.25, 0.25]);
+        assert!(epochs.is_lost(1) && !epochs.is_lost(2));
+    }
+
+    #[test]
+    fn servers_are_drawn_by_their_weights() {
+        let (village, epochs) = epochs(5);
+        let (mut gms, state) = (Gms::new(&village, epochs), full());
+        let mut chosen = [0; 4];
+        for _ in 0..5000 {
+            chosen[gms.target(0, 90, &state).expect("nobody has room for all")] += 1;
+        }
+        assert_eq!((chosen[0], chosen[3]), (0, 0));
+        assert!(
+            (f64::from(chosen[1]) / 5000.0 - 0.8).abs() < 0.02,
+            "{chosen:?}"
+        );
+    }
+
+    #[test]
+    fn an_epoch_ends_by_time_or_when_as_many_were_replaced() {
+        let (_, mut epochs) = epochs(5);
+        let note = |epochs: &mut Epochs, now_ms| {
+            epochs.note(&Told {
+                client: 0,
+                asked: 0,
+                clock: &Clock::example(now_ms),
+                loads: &[],
+            });
+            epochs.begin_if_over(&full())
+        };
+        epochs.begin_if_over(&full());
+        assert!(!note(&mut epochs, 99.0) && note(&mut epochs, 100.0));
+        for _ in 0..4 {
+            epochs.is_lost(90);
+        }
+        assert!(!note(&mut epochs, 101.0));
+        epochs.is_lost(90);
+        assert!(note(&mut epochs, 102.0));
+    }
 }

@@ -3,6 +3,7 @@
 use super::aged::Aged;
 use super::alone::Alone;
 use super::balanced::Balanced;
+use super::bytes::Bytes;
 use super::central::Central;
 use super::direct::Direct;
 use super::global_lru::GlobalLru;
@@ -13,7 +14,7 @@ use super::ideal::Ideal;
 use super::n_chance::NChance;
 use super::weighted::Weighted;
 use super::{Policy, Village};
-use crate::{Invalid, fraction};
+use crate::{Invalid, evict, fraction};
 use std::fmt;
 use std::str::FromStr;
 
@@ -72,6 +73,13 @@ impl Default for Knobs {
     }
 }
 
+impl Knobs {
+    /// What each client has for all, under policies that divide its memory.
+    fn shared_pages(&self, village: &Village) -> usize {
+        (village.client_pages as f64 * self.shared).round() as usize
+    }
+}
+
 impl Kind {
     /// All of them.
     pub const ALL: [Kind; 11] = [
@@ -88,16 +96,36 @@ impl Kind {
         Kind::Ideal,
     ];
 
+    /// Refuses a village that cannot be, or would take too much memory under this policy.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with what cannot be.
+    pub fn check(self, village: &Village, knobs: &Knobs) -> Result<(), Invalid> {
+        village.check()?;
+        fraction("shared", knobs.shared)?;
+        self.takes(village, knobs).check(self, village)
+    }
+
+    /// How many bytes the policy takes when all memories are full, at most.
+    pub fn bytes(self, village: &Village, knobs: &Knobs) -> u64 {
+        self.takes(village, knobs).all(village.clients)
+    }
+
+    fn takes(self, village: &Village, knobs: &Knobs) -> Bytes {
+        Bytes::of(self, village, knobs.shared_pages(village))
+    }
+
     /// The policy for a village.
     ///
     /// # Errors
     ///
     /// [`Invalid`] with what cannot be.
     pub fn policy(self, village: &Village, knobs: &Knobs) -> Result<Box<dyn Policy>, Invalid> {
-        village.check()?;
-        fraction("shared", knobs.shared)?;
-        let shared = (village.client_pages as f64 * knobs.shared).round() as usize;
+        self.check(village, knobs)?;
+        let shared = knobs.shared_pages(village);
         let epochs = || Epochs::new(village, knobs.epoch_ms, knobs.oldest);
+        let locals = |kind| village.locals_of(kind, village.client_pages);
         Ok(match self {
             Kind::Alone => Box::new(Alone::new(village)),
             Kind::Direct => Box::new(Direct::new(village)),
@@ -106,12 +134,17 @@ impl Kind {
             Kind::NChance => Box::new(NChance::new(village, knobs.chances)),
             Kind::Hashed => Box::new(Hashed::new(village, shared)),
             Kind::Weighted => Box::new(Weighted::new(village)),
-            Kind::Gms => Box::new(Aged::new(village, Gms::new(village, epochs()?))),
-            Kind::Balanced => {
-                let balanced = Balanced::new(village, epochs()?, knobs.balance)?;
-                Box::new(Aged::new(village, balanced))
-            }
-            Kind::GlobalLru => Box::new(Aged::new(village, GlobalLru)),
+            Kind::Gms => Box::new(Aged::new(
+                village,
+                locals(village.local),
+                Gms::new(village, epochs()?),
+            )),
+            Kind::Balanced => Box::new(Aged::new(
+                village,
+                locals(village.local),
+                Balanced::new(village, epochs()?, knobs.balance)?,
+            )),
+            Kind::GlobalLru => Box::new(Aged::new(village, locals(evict::Kind::Lru), GlobalLru)),
             Kind::Ideal => Box::new(Ideal::new(village)),
         })
     }
@@ -129,6 +162,54 @@ impl Kind {
             Kind::Balanced => "balanced",
             Kind::GlobalLru => "global-lru",
             Kind::Ideal => "ideal",
+        }
+    }
+
+    /// What it does, in a line.
+    pub fn what(self) -> &'static str {
+        match self {
+            Kind::Alone => "each member has its own memory, and all have the home's behind it",
+            Kind::Direct => {
+                "what goes from a member's memory is kept by servers, in a part that is its alone"
+            }
+            Kind::Greedy => {
+                "each keeps what it likes; the home sends a request on to a member that has the page"
+            }
+            Kind::Central => {
+                "a fixed part of each member's memory, and all of servers', is one LRU that the home manages"
+            }
+            Kind::NChance => {
+                "as greedy; the last copy of a page that has to go is sent to anybody else, a few times"
+            }
+            Kind::Hashed => {
+                "as central, but a page's number says who keeps it: members ask there, not the home"
+            }
+            Kind::Weighted => {
+                "everywhere the copy goes whose loss costs least for how long it was not used; a limit: it knows all memories at any time"
+            }
+            Kind::Gms => {
+                "the last copy of a page that has to go is sent to where the oldest pages were when that was last told"
+            }
+            Kind::Balanced => {
+                "as gms, but servers are chosen by their memory and by how busy they are, too"
+            }
+            Kind::GlobalLru => "as gms, but it is always known where the oldest page is; a limit",
+            Kind::Ideal => {
+                "all memory is one LRU that holds nothing twice, and members find in their own what they would alone; a limit: it cannot be had"
+            }
+        }
+    }
+
+    /// Why it is not for a client's evictor to say which page goes; `None` where it is.
+    pub fn why_no_evictor(self) -> Option<&'static str> {
+        match self {
+            Kind::Weighted => Some(
+                "weighted LRU is itself the order in which pages go, in all memories: by what the loss of a copy costs, for how long it was not used",
+            ),
+            Kind::GlobalLru => Some(
+                "global LRU is itself the order in which pages go: of all memories together the one that was used longest ago",
+            ),
+            _ => None,
         }
     }
 
