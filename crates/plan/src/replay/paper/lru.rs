@@ -51,7 +51,7 @@ pub(super) fn stack(traces: &[Named]) -> Section {
         heading: "How deep in the LRU stack pages are found (thesis, figure 3.5)".into(),
         words: vec![
             ABOUT.into(),
-            "The paper: for the programs of table 3.1 each position in the bottom 95 % of the stack is asked for with a probability below 1 %, for those of table 3.2 every position that is known; long tails of pages that hardly matter. Ours have the tails, too: each point is the mean over a hundredth of the stack.".into(),
+            "The thesis: for the programs of table 3.1 each position in the bottom 95 % of the stack is asked for with a probability below 1 %, for those of table 3.2 every position that is known; long tails of pages that hardly matter. Ours have the tails, too: each point is the mean over a hundredth of the stack.".into(),
         ],
         tables: vec![table],
         charts: vec![Chart {
@@ -111,7 +111,7 @@ pub(super) fn deviation(traces: &[Named]) -> Section {
         heading: "Deviating from LRU (thesis, figure 3.6)".into(),
         words: vec![
             "One client has memory for a quarter of all pages, one server for half of them. Instead of the oldest page of the server the one at a position from there is let go. First requests, which nobody can answer, count as disk faults.".into(),
-            "The paper: m3 has 9 % more disk faults at 30 %; ld, atom, render and applu have fewer than with LRU; m88ksim suffers from 25 % on. Ours are of the same three kinds: cloudPhysics has the fewer the farther one strays, so that its pages must come around again after more than fits; multi3 stays within -2 % and +7 %; orm-busy has more from the beginning, of the few that LRU leaves it.".into(),
+            "The thesis: m3 has 9 % more disk faults at 30 %; ld, atom, render and applu have fewer than with LRU; m88ksim suffers from 25 % on. Ours are of the same three kinds: cloudPhysics has the fewer the farther one strays, so that its pages must come around again after more than fits; multi3 stays within -2 % and +7 %; orm-busy has more from the beginning, of the few that LRU leaves it.".into(),
             format!("With LRU these parts of all requests are disk faults: {}.", lru_faults(traces, &deviation)),
         ],
         tables: vec![table],
@@ -170,8 +170,8 @@ pub(super) fn newcomer(traces: &[Named]) -> Section {
     Section {
         heading: "Naive balancing when a server joins (thesis, figure 3.7)".into(),
         words: vec![
-            "A client and two servers have 1/3, 1/6 and 1/6 of the memory for all pages, or 1/9 each; a third server joins with the rest after a third of the requests. A page of another's memory takes 0.194 ms, one from disk 3.6 ms (section 3.3.2); the thesis does not say what its programs' own work took, so that we show none of it, which is an upper bound, and 1 ms a request.".into(),
-            "The paper gives bars without numbers, and concludes that ignoring ages altogether does not use new memory eagerly enough. So it is here where the new memory is large, and hardly so where it is small: what is there before it joins is enough by then.".into(),
+            "A client and two servers have 1/3, 1/6 and 1/6 of the memory for all pages, or 1/9 each; a third server joins with the rest after a third of the requests. A page of another's memory takes 0.194 ms, one from disk 3.6 ms (the times of section 3.3.2; what its simulator took is not said). Of its programs' own work the thesis tells what came between two faults (Z, table 3.1), not what came between two references: we show none of it, which is an upper bound, and 1 ms a request.".into(),
+            "The thesis has bars whose numbers are not in the text, and concludes that ignoring ages altogether does not use new memory eagerly enough. So it is here where the new memory is large, and hardly so where it is small: what is there before it joins is enough by then.".into(),
         ],
         tables: vec![table],
         charts: Vec::new(),

@@ -56,7 +56,7 @@ const TRACES: [(&str, &str); 3] = [
     ("multi3", "multi3.trace.gz"),
 ];
 
-const ABOUT: &str = "The traces of the thesis (six programs of 1998, and six of Glass and Cao) are not to be had. These are others: cloudPhysics, the block accesses of a virtual machine (from libCacheSim's repository); orm-busy, an object-relational mapper (from cache2k); multi3, four programs at once (from LIRS, both by way of Caffeine). They are accesses of whole blocks and objects, below whatever buffers their programs had, and not loads and stores of a processor: what a program uses again within microseconds is not in them.";
+const ABOUT: &str = "The traces of the thesis (of the programs of table 3.1 and, for LRU alone, of six of Glass and Cao) are not to be had. These are others: cloudPhysics, the block accesses of a virtual machine (from libCacheSim's repository); orm-busy, an object-relational mapper (from cache2k); multi3, four programs at once (from LIRS, both by way of Caffeine). They are accesses of whole blocks and objects, below whatever buffers their programs had, and not loads and stores of a processor: what a program uses again within microseconds is not in them.";
 
 fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0 + 0.0)

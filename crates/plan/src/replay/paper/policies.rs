@@ -196,6 +196,8 @@ fn by_local(scenes: &[Scene]) -> Section {
         Kind::Central,
         Kind::NChance,
         Kind::Hashed,
+        Kind::Gms,
+        Kind::Balanced,
     ];
     let mut columns = vec!["what clients let go of"];
     columns.extend(policies.map(Kind::title));
@@ -224,10 +226,17 @@ fn by_local(scenes: &[Scene]) -> Section {
     };
     Section {
         heading: "Modern evictors at the clients".into(),
-        words: vec!["The policies that leave it to the client which of its pages has to go, with evictors that are younger than the papers. The memory that is shared stays LRU.".into()],
+        words: vec![
+            "The policies that leave it to the client which of its pages has to go, with evictors that are younger than the papers. The memory that is shared stays LRU. Under GMS and the load-balanced family ages still say whether a client gives up one of its own pages or one that it keeps for others, whether that is kept elsewhere and where, and what is lost there; the evictor names which of its own pages it is, where the thesis takes the oldest.".into(),
+            format!("Two have no place for an evictor: {}; {}. With another page to go each would be another policy.", no_evictor(Kind::Weighted), no_evictor(Kind::GlobalLru)),
+        ],
         tables: scenes.iter().filter(|scene| scene.name != "orm-busy").map(table).collect(),
         charts: Vec::new(),
     }
+}
+
+fn no_evictor(kind: Kind) -> &'static str {
+    kind.why_no_evictor().unwrap_or_default()
 }
 
 fn by_balance(scenes: &[Scene]) -> Section {
@@ -272,6 +281,7 @@ fn by_balance(scenes: &[Scene]) -> Section {
         heading: "Balancing the load of memory servers (thesis, section 3.6)".into(),
         words: vec![
             "With b = 0 pages go to where the oldest are, as in GMS; with b = 1 to servers by their memory, whatever the ages. The load of a server is what it sends and takes, by the memory that it lends: 1 is what the thesis wants. With servers that stay, b costs next to nothing and brings little: ages alone spread the load well. What b is for, servers that come and go, is figure 3.7.".into(),
+            "The home's memory is one of those that pages go to. It is never busy in this simulation: what it sends and takes is not counted as load, and equation 3.3 is applied to it as to a server that has done nothing, so that clients may borrow all of it.".into(),
             "The thesis leaves open how often ages are gathered and how many pages count as old; how little depends on that, until a fifth of all pages do, is in the second table.".into(),
         ],
         tables: vec![table, by_epoch(scenes)],
