@@ -242,7 +242,7 @@ fn tree_by_distance(flags: &[&str]) -> Vec<String> {
     let table = &told["sections"][2]["tables"][0];
     assert_eq!(table["columns"][2], "hierarchical");
     let rows = table["rows"].as_array().expect("rows").iter();
-    rows.map(|row| row[2].as_str().expect("text").to_owned())
+    rows.map(|row| row[2]["text"].as_str().expect("text").to_owned())
         .collect()
 }
 
@@ -482,6 +482,62 @@ fn tables_with_times_are_put_together_and_each_is_a_member() {
         &run(&["plan", "replay", &zipped]),
         "blocks.gz: is not compressed by gzip",
     );
+}
+
+#[test]
+fn policies_are_explained_where_they_are_shown_and_in_the_help() {
+    let dir = tempfile::tempdir().unwrap();
+    let [anna, ben] = recorded(dir.path());
+    let page = dir.path().join("plan.html").display().to_string();
+    let said = run(&["plan", "replay", &anna, &ben, "--html", &page]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let help = run(&["plan", "replay", "--help"]).out;
+    let page = fs::read_to_string(page).unwrap();
+    for kind in thorp_plan::replay::Kind::ALL {
+        for (place, text) in [("text", &said.out), ("page", &page), ("help", &help)] {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(kind.what()), "{kind} in {place}: {text}");
+        }
+    }
+    let said = run(&["plan", "replay", &anna, &ben, "--policy", "gms", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let cell = &told["sections"][0]["tables"][0]["rows"][0][1];
+    assert_eq!(cell["unit"], "%");
+    let text = cell["value"].as_f64().map(|value| format!("{value} %"));
+    assert_eq!(cell["text"].as_str(), text.as_deref());
+    let policy = &told["sections"][0]["tables"][0]["rows"][0][0];
+    assert_eq!(*policy, serde_json::json!({"text": "each alone"}));
+    let read = &told["assumptions"][0];
+    assert_eq!(read["name"], "requests");
+    assert_eq!(read["value"]["value"], 800.0);
+    let legend = &told["sections"][0]["tables"][1];
+    assert_eq!(legend["title"], "What each policy does");
+    assert_eq!(legend["rows"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn members_let_go_by_their_own_evictor_where_that_is_theirs_to_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let [anna, ben] = recorded(dir.path());
+    let base = ["plan", "replay", &anna, &ben, "--local", "sieve"];
+    let said = run(&base);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out
+            .contains("What members let go of by SIEVE is theirs to say but under two policies: weighted LRU is itself"),
+        "{}",
+        said.out
+    );
+    for policy in ["weighted", "global-lru"] {
+        let said = run(&[&base[..], &["--policy", policy]].concat());
+        assert_refused(
+            &said,
+            &format!("--local cannot be SIEVE with --policy {policy}: "),
+        );
+    }
+    let said = run(&[&base[..], &["--policy", "gms"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!said.out.contains("theirs to say"), "{}", said.out);
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_simulation_agrees_with_the_model() {
     let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let table = &told["sections"][3]["tables"][0];
     assert_eq!(table["title"], "Simulated: time for a page");
-    let assumed = table["rows"][0][3].as_str().unwrap();
+    let assumed = table["rows"][0][3]["text"].as_str().unwrap();
     assert!(assumed.starts_with("the same"), "{assumed}");
 }
 

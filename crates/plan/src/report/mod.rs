@@ -2,6 +2,7 @@
 
 mod html;
 mod markdown;
+mod number;
 mod svg;
 mod text;
 
@@ -28,7 +29,8 @@ pub struct Report {
 pub struct Assumption {
     /// In words, with what it means: *time to fetch a page from the home*.
     pub name: String,
-    /// With its unit: *40 ms*.
+    /// With its unit: *40 ms*. Shown to programs as a cell of a table is.
+    #[serde(serialize_with = "number::value")]
     pub value: String,
     /// Where it comes from: *told*, *measured there*, *default: table 5.1*.
     pub source: String,
@@ -54,7 +56,8 @@ pub struct Table {
     pub title: String,
     /// The heads of the columns.
     pub columns: Vec<String>,
-    /// The rows, with a cell for each column.
+    /// The rows, with a cell for each column. Programs are shown the number and the unit of each that is one beside its text.
+    #[serde(serialize_with = "number::rows")]
     pub rows: Vec<Vec<String>>,
 }
 
