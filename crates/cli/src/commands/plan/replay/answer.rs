@@ -3,6 +3,7 @@
 use super::bench::Bench;
 use super::question::Question;
 use thorp_plan::Invalid;
+use thorp_plan::evict;
 use thorp_plan::replay::{Kind, Outcome, Village};
 use thorp_plan::report::{Assumption, Axis, Chart, Report, Section, Series, Style, Table};
 use thorp_plan::trace::{Dealing, Source, Trace, dealt};
@@ -66,7 +67,10 @@ impl Question<'_> {
     /// Answers.
     pub(super) fn report(&self) -> Result<Report, Invalid> {
         let kinds = self.kinds();
-        let (sizes, rules) = (self.sizes(), self.other_rules());
+        for kind in &kinds {
+            kind.check(&self.village, &self.knobs)?;
+        }
+        let (sizes, rules) = (self.sizes(&kinds), self.other_rules());
         let mut bench = Bench::new(
             &self.trace.pages,
             self.knobs,
@@ -203,23 +207,51 @@ impl Question<'_> {
         }
         let words = "Whatever is asked for the first time comes from disk. A write counts as an access: that it makes others' copies stale is not replayed, so that what members change all the time is answered less often than this says. Weighted LRU and global LRU know everything at any time, and the ideal holds nothing twice and yet everything at home: these are limits, not systems.";
         let mut words = vec![words.to_owned()];
+        words.extend(self.who_has_no_evictor(outcomes));
         if self.is_by_itself() {
             words.push("There are no others here: what is counted as others' memory is the part of the member's own that the home manages (--shared, under centrally coordinated and hash-distributed). A page there is asked for like one of another's, and takes as long.".to_owned());
         }
         Section {
             words,
-            tables: vec![table],
+            tables: vec![table, legend(outcomes)],
             ..Section::default()
         }
     }
 
+    /// Those policies that do not heed what members let go of, if that is not what they do anyhow.
+    fn who_has_no_evictor(&self, outcomes: &[(Kind, Outcome)]) -> Option<String> {
+        let reasons = outcomes
+            .iter()
+            .filter_map(|(kind, _)| kind.why_no_evictor());
+        let reasons: Vec<&str> = reasons.collect();
+        let is_heeded = self.village.local == evict::Kind::Lru || reasons.is_empty();
+        (!is_heeded).then(|| {
+            format!(
+                "What members let go of by {} is theirs to say but under two policies: {}.",
+                self.village.local,
+                reasons.join("; ")
+            )
+        })
+    }
+
     /// Each member's memory, from a quarter to four times what was told.
-    fn sizes(&self) -> Vec<usize> {
+    fn sizes(&self, kinds: &[Kind]) -> Vec<usize> {
         let told = self.village.client_pages;
         let mut sizes = vec![told / 4, told / 2, told, told * 2, told * 4];
         sizes.retain(|&pages| pages > 0 && pages <= self.trace.footprint.max(told));
         sizes.dedup();
+        sizes.retain(|&pages| self.fits(pages, kinds));
         sizes
+    }
+
+    /// Whether policies could be tried with so many pages in each member's memory.
+    fn fits(&self, client_pages: usize, kinds: &[Kind]) -> bool {
+        let village = Village {
+            client_pages,
+            ..self.village.clone()
+        };
+        let mut checked = kinds.iter().map(|kind| kind.check(&village, &self.knobs));
+        checked.all(|fits| fits.is_ok())
     }
 
     fn by_memory(
@@ -336,6 +368,22 @@ impl Question<'_> {
             ..Section::default()
         })
     }
+}
+
+/// What the names in the other tables stand for.
+fn legend(outcomes: &[(Kind, Outcome)]) -> Table {
+    let mut table = Table::new(
+        "What each policy does",
+        &["policy", "--policy", "what it does"],
+    );
+    for (kind, _) in outcomes {
+        table.row(vec![
+            kind.title().into(),
+            kind.to_string(),
+            kind.what().into(),
+        ]);
+    }
+    table
 }
 
 fn percent(part: f64) -> String {

@@ -10,11 +10,12 @@ use crate::failure::{Code, Failure};
 use clap::Args;
 use question::{Parameters, Question};
 use std::path::{Path, PathBuf};
+use thorp_plan::replay::Kind;
 use thorp_plan::trace::{Reading, Trace};
 
 /// What `thorp plan replay` is told.
 #[derive(Args, Debug)]
-#[command(after_help = HELP)]
+#[command(after_help = help())]
 pub(crate) struct Options {
     /// What was asked for, in order; several files of members are put together by time
     #[arg(required = true)]
@@ -39,6 +40,13 @@ pub(super) struct ReadingOptions {
     /// Read no more requests than this
     #[arg(long, value_name = "N")]
     requests: Option<usize>,
+}
+
+/// Policies, and how it is called.
+fn help() -> String {
+    let line = |kind: Kind| format!("  {:10}  {}\n", kind.to_string(), kind.what());
+    let policies = Kind::ALL.map(line).concat();
+    format!("Policies (--policy):\n{policies}\n{HELP}")
 }
 
 const HELP: &str = "\

@@ -31,10 +31,10 @@ pub(super) struct Parameters {
     /// The home's memory, in front of its disk
     #[arg(long, value_name = "SIZE")]
     home_pages: Option<String>,
-    /// How members share: alone, direct, greedy, central, n-chance, hashed, weighted, gms, balanced, global-lru, ideal; or all
+    /// How members share: a policy of those below, or all
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// What a member lets go of: lru, fifo, clock, s3-fifo, sieve, w-tinylfu (heeded where the policy leaves it to the member)
+    /// What a member lets go of: lru, fifo, clock, s3-fifo, sieve, w-tinylfu (not for weighted and global-lru, which are orders of all pages themselves)
     #[arg(long, value_name = "EVICTOR")]
     local: Option<String>,
     /// A page of one's own memory
@@ -98,6 +98,7 @@ impl<'a> Question<'a> {
             "all" => None,
             name => Some(parsed("policy", name)?),
         };
+        check_local(village.local, policy)?;
         let dealt = dealt(trace, rule, village.clients, village.seed)
             .map_err(|invalid| refused(&invalid))?;
         Ok(Question {
@@ -108,6 +109,16 @@ impl<'a> Question<'a> {
             knobs,
             policy,
         })
+    }
+}
+
+/// Where a policy is itself the order in which pages go, a member has none of its own.
+fn check_local(local: evict::Kind, policy: Option<Kind>) -> Result<(), Failure> {
+    match policy.and_then(|kind| Some((kind, kind.why_no_evictor()?))) {
+        Some((kind, why)) if local != evict::Kind::Lru => Err(usage(format!(
+            "--local cannot be {local} with --policy {kind}: {why}"
+        ))),
+        _ => Ok(()),
     }
 }
 
