@@ -176,7 +176,7 @@ impl Kind {
                 "each keeps what it likes; the home sends a request on to a member that has the page"
             }
             Kind::Central => {
-                "a fixed part of each member's memory, and all of servers', is one LRU that the home manages"
+                "part of each member's memory, and all of servers', is one LRU that the home manages"
             }
             Kind::NChance => {
                 "as greedy; the last copy of a page that has to go is sent to anybody else, a few times"
@@ -185,17 +185,17 @@ impl Kind {
                 "as central, but a page's number says who keeps it: members ask there, not the home"
             }
             Kind::Weighted => {
-                "everywhere the copy goes whose loss costs least for how long it was not used; a limit: it knows all memories at any time"
+                "the copy goes that is cheapest to lose for how long it was not used; a limit"
             }
             Kind::Gms => {
-                "the last copy of a page that has to go is sent to where the oldest pages were when that was last told"
+                "the last copy of a page is sent to where the oldest pages were when last told"
             }
             Kind::Balanced => {
                 "as gms, but servers are chosen by their memory and by how busy they are, too"
             }
             Kind::GlobalLru => "as gms, but it is always known where the oldest page is; a limit",
             Kind::Ideal => {
-                "all memory is one LRU that holds nothing twice, and members find in their own what they would alone; a limit: it cannot be had"
+                "one LRU of all memory that holds nothing twice, beside each one's own; a limit"
             }
         }
     }

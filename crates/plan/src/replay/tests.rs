@@ -533,6 +533,30 @@ fn who_asks_more_borrows_what_others_leave() {
 }
 
 #[test]
+fn what_policies_note_counts_where_memory_is_bounded() {
+    let told = |kind: Kind, local| {
+        let village = Village {
+            clients: 1000,
+            footprint: 1_000_000,
+            local,
+            ..village(1, 10, &[], 10)
+        };
+        kind.check(&village, &Knobs::default())
+            .map_err(|invalid| invalid.to_string())
+    };
+    use evict::Kind::{Lru, WTinyLfu};
+    for kind in [Kind::Alone, Kind::Gms] {
+        assert_eq!(told(kind, Lru), Ok(()));
+        let why = told(kind, WTinyLfu).expect_err("five times as much");
+        assert!(
+            why.starts_with("clients must be at most 4") && why.contains("18.6 GiB"),
+            "{why}"
+        );
+    }
+    assert_eq!(told(Kind::Weighted, WTinyLfu), Ok(()), "it has no evictors");
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let fine = village(2, 10, &[5], 0);
     let none = Village {

@@ -229,6 +229,7 @@ fn by_local(scenes: &[Scene]) -> Section {
         words: vec![
             "The policies that leave it to the client which of its pages has to go, with evictors that are younger than the papers. The memory that is shared stays LRU. Under GMS and the load-balanced family ages still say whether a client gives up one of its own pages or one that it keeps for others, whether that is kept elsewhere and where, and what is lost there; the evictor names which of its own pages it is, where the thesis takes the oldest.".into(),
             format!("Two have no place for an evictor: {}; {}. With another page to go each would be another policy.", no_evictor(Kind::Weighted), no_evictor(Kind::GlobalLru)),
+            "On multi3 SIEVE makes GMS and the load-balanced family the fastest of all that is in the table; on cloudPhysics N-chance is it with any evictor. S3-FIFO and W-TinyLFU, which gain most where copies are kept as they come (greedy forwarding), gain little under GMS on multi3 and lose a little on cloudPhysics: what they let go of came lately, and so counts as young where it is sent.".into(),
         ],
         tables: scenes.iter().filter(|scene| scene.name != "orm-busy").map(table).collect(),
         charts: Vec::new(),
@@ -270,7 +271,8 @@ fn by_balance(scenes: &[Scene]) -> Section {
                 scene.name.into(),
                 balance.to_string(),
                 percent(outcome.part(outcome.disk)),
-                format!("{:+.2} %", more * 100.0 + 0.0),
+                // Nothing has no sign.
+                format!("{:+.2} %", (more * 10_000.0).round() / 100.0 + 0.0),
                 format!("{:.3}", outcome.mean_ms(&scene.village.times)),
                 format!("{:.2}", uneven(scene, &outcome)),
             ]);

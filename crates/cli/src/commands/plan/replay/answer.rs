@@ -227,7 +227,7 @@ impl Question<'_> {
         let is_heeded = self.village.local == evict::Kind::Lru || reasons.is_empty();
         (!is_heeded).then(|| {
             format!(
-                "What members let go of by {} is theirs to say but under two policies: {}.",
+                "{} says what members let go of, but not where the policy itself does: {}.",
                 self.village.local,
                 reasons.join("; ")
             )
