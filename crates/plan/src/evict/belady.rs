@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 /// How many requests one memory of so many pages answers at most: what has to go is always what will be asked for last
 /// (Belady's MIN), which may be the page that just came, if it would be the first to go anyhow. No policy has more hits.
-pub fn belady_hits(pages: &[u32], capacity: usize, footprint: usize) -> u64 {
+pub(crate) fn belady_hits(pages: &[u32], capacity: usize, footprint: usize) -> u64 {
     let next = next_uses(pages, footprint);
     // For each page that is here the next request for it, at which it is here still. Older entries in the heap are stale.
     let mut here = vec![NEVER; footprint];

@@ -2,7 +2,7 @@ use super::{Evictor, Order};
 
 /// First in, first out, with a second chance for what was used in the meantime.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub(super) struct Clock {
     capacity: usize,
     pages: Order,
     is_used: Vec<bool>,
@@ -13,7 +13,7 @@ impl Clock {
     pub(super) const PAGE_BYTES: usize = size_of::<bool>();
 
     /// A memory of so many pages, of those numbered below `footprint`.
-    pub fn new(capacity: usize, footprint: usize) -> Self {
+    pub(super) fn new(capacity: usize, footprint: usize) -> Self {
         Clock {
             capacity,
             pages: Order::new(footprint),

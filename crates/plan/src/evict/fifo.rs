@@ -2,14 +2,14 @@ use super::{Evictor, Order};
 
 /// First in, first out.
 #[derive(Clone, Debug)]
-pub struct Fifo {
+pub(super) struct Fifo {
     capacity: usize,
     pages: Order,
 }
 
 impl Fifo {
     /// A memory of so many pages, of those numbered below `footprint`.
-    pub fn new(capacity: usize, footprint: usize) -> Self {
+    pub(super) fn new(capacity: usize, footprint: usize) -> Self {
         Fifo {
             capacity,
             pages: Order::new(footprint),

@@ -2,14 +2,14 @@ use super::{Evictor, Order};
 
 /// Least recently used.
 #[derive(Clone, Debug)]
-pub struct Lru {
+pub(super) struct Lru {
     capacity: usize,
     pages: Order,
 }
 
 impl Lru {
     /// A memory of so many pages, of those numbered below `footprint`.
-    pub fn new(capacity: usize, footprint: usize) -> Self {
+    pub(super) fn new(capacity: usize, footprint: usize) -> Self {
         Lru {
             capacity,
             pages: Order::new(footprint),

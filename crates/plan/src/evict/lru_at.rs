@@ -4,7 +4,7 @@ use super::{Evictor, Order};
 /// 3.4.3, *deviating from LRU*. Balancing the load of servers does that, since the oldest page of the server that was chosen
 /// is not the oldest of all.
 #[derive(Clone, Debug)]
-pub struct LruAt {
+pub(crate) struct LruAt {
     capacity: usize,
     /// How many older pages are spared.
     spared_most: usize,
@@ -16,7 +16,7 @@ pub struct LruAt {
 impl LruAt {
     /// A memory of so many pages, of those numbered below `footprint`, which spares the oldest ones. At least the page that
     /// came last can go, whatever is to be spared.
-    pub fn new(capacity: usize, spared: usize, footprint: usize) -> Self {
+    pub(crate) fn new(capacity: usize, spared: usize, footprint: usize) -> Self {
         LruAt {
             capacity,
             spared_most: spared.min(capacity.saturating_sub(1)),

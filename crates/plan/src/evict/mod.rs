@@ -16,15 +16,15 @@ mod stack;
 pub(crate) mod tests;
 mod tinylfu;
 
-pub use belady::belady_hits;
-pub use clock::Clock;
-pub use fifo::Fifo;
-pub use lru::Lru;
-pub use lru_at::LruAt;
-pub use s3fifo::S3Fifo;
-pub use sieve::Sieve;
-pub use stack::StackDistances;
-pub use tinylfu::WTinyLfu;
+pub(crate) use belady::belady_hits;
+use clock::Clock;
+use fifo::Fifo;
+use lru::Lru;
+pub(crate) use lru_at::LruAt;
+use s3fifo::S3Fifo;
+use sieve::Sieve;
+pub(crate) use stack::StackDistances;
+use tinylfu::WTinyLfu;
 
 pub(crate) use order::Order;
 
@@ -138,7 +138,7 @@ impl Kind {
 }
 
 /// How many of these requests a memory answers.
-pub fn hits(memory: &mut impl Evictor, pages: &[u32]) -> u64 {
+pub(crate) fn hits(memory: &mut impl Evictor, pages: &[u32]) -> u64 {
     pages
         .iter()
         .map(|&page| u64::from(memory.request(page)))

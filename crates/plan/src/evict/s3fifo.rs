@@ -9,7 +9,7 @@ use super::{Evictor, Order};
 /// nine tenths as many pages as fit; and until something has to go for the first time, what finds the small queue full goes
 /// to the main one.
 #[derive(Clone, Debug)]
-pub struct S3Fifo {
+pub(super) struct S3Fifo {
     capacity: usize,
     small_capacity: usize,
     ghost_capacity: usize,
@@ -26,7 +26,7 @@ impl S3Fifo {
     pub(super) const PAGE_BYTES: usize = size_of::<u8>();
 
     /// A memory of so many pages, of those numbered below `footprint`.
-    pub fn new(capacity: usize, footprint: usize) -> Self {
+    pub(super) fn new(capacity: usize, footprint: usize) -> Self {
         S3Fifo {
             capacity,
             small_capacity: (capacity / 10).max(1),

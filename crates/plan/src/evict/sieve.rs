@@ -4,7 +4,7 @@ use super::{Evictor, Order};
 /// last came by. Pages stay where they are; new ones come in at the front. Where the hand stands, pages older than it have
 /// been looked at in this round (Zhang and others, NSDI 2024).
 #[derive(Clone, Debug)]
-pub struct Sieve {
+pub(super) struct Sieve {
     capacity: usize,
     pages: Order,
     is_used: Vec<bool>,
@@ -17,7 +17,7 @@ impl Sieve {
     pub(super) const PAGE_BYTES: usize = size_of::<bool>();
 
     /// A memory of so many pages, of those numbered below `footprint`.
-    pub fn new(capacity: usize, footprint: usize) -> Self {
+    pub(super) fn new(capacity: usize, footprint: usize) -> Self {
         Sieve {
             capacity,
             pages: Order::new(footprint),

@@ -3,7 +3,7 @@
 /// How many requests found their page at each position of the LRU stack, from the top. All LRU memories are told by it: one
 /// of `n` pages answers what is found at the first `n` positions (Mattson and others, 1970).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StackDistances {
+pub(crate) struct StackDistances {
     counts: Vec<u64>,
     firsts: u64,
 }
@@ -11,7 +11,7 @@ pub struct StackDistances {
 impl StackDistances {
     /// Counts them in O(n log n): a page's position is how many others were asked for since it was, each at its latest
     /// request, and a Fenwick tree over all requests counts those.
-    pub fn of(pages: &[u32], footprint: usize) -> Self {
+    pub(crate) fn of(pages: &[u32], footprint: usize) -> Self {
         let mut latest = vec![usize::MAX; footprint];
         let mut is_latest = Fenwick::new(pages.len());
         let mut told = StackDistances {
@@ -35,22 +35,22 @@ impl StackDistances {
     }
 
     /// For each position from the top the requests that found their page there.
-    pub fn counts(&self) -> &[u64] {
+    pub(crate) fn counts(&self) -> &[u64] {
         &self.counts
     }
 
     /// Requests for pages that had not been asked for before.
-    pub fn firsts(&self) -> u64 {
+    pub(crate) fn firsts(&self) -> u64 {
         self.firsts
     }
 
     /// All requests.
-    pub fn requests(&self) -> u64 {
+    pub(crate) fn requests(&self) -> u64 {
         self.firsts + self.counts.iter().sum::<u64>()
     }
 
     /// How many requests an LRU memory of so many pages answers.
-    pub fn hits(&self, capacity: usize) -> u64 {
+    pub(crate) fn hits(&self, capacity: usize) -> u64 {
         self.counts.iter().take(capacity).sum()
     }
 }

@@ -8,7 +8,7 @@ use super::{Evictor, Order};
 /// otherwise estimated would only add its errors. Counts go up to 15 and are halved each time that ten times as many
 /// requests were made as pages fit.
 #[derive(Clone, Debug)]
-pub struct WTinyLfu {
+pub(super) struct WTinyLfu {
     capacity: usize,
     window_capacity: usize,
     protected_capacity: usize,
@@ -23,7 +23,7 @@ impl WTinyLfu {
     pub(super) const PAGE_BYTES: usize = size_of::<(u8, u32)>();
 
     /// A memory of so many pages, of those numbered below `footprint`.
-    pub fn new(capacity: usize, footprint: usize) -> Self {
+    pub(super) fn new(capacity: usize, footprint: usize) -> Self {
         let window_capacity = (capacity / 100).max(1);
         WTinyLfu {
             capacity,

@@ -6,11 +6,11 @@ use crate::evict::{Kind, LruAt, Order, hits};
 /// One client that pages to one server, which lets go of the page at a fixed place of the global LRU stack instead of the oldest
 /// (figure 3.6). Sizes are parts of the footprint.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Deviation {
+pub(super) struct Deviation {
     /// The client's memory.
-    pub local: f64,
+    pub(super) local: f64,
     /// The server's.
-    pub global: f64,
+    pub(super) global: f64,
 }
 
 /// As in the thesis.
@@ -26,7 +26,7 @@ impl Default for Deviation {
 impl Deviation {
     /// How many requests need the disk if the page goes that is at this place of global memory: 0 is the oldest there, 1 the
     /// youngest.
-    pub fn disk_faults(&self, pages: &[u32], footprint: usize, position: f64) -> u64 {
+    pub(super) fn disk_faults(&self, pages: &[u32], footprint: usize, position: f64) -> u64 {
         let global = part(self.global, footprint);
         let capacity = part(self.local, footprint) + global;
         let spared = part(position, global.saturating_sub(1));
@@ -38,52 +38,52 @@ impl Deviation {
 /// A client with servers whose memory it has used for a third of its requests when another one joins them (figure 3.7). Sizes are
 /// parts of the footprint.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Newcomer {
+pub(super) struct Newcomer {
     /// The client's memory.
-    pub local: f64,
+    pub(super) local: f64,
     /// That of the two servers that are there from the beginning, together.
-    pub before: f64,
+    pub(super) before: f64,
     /// That of the one that joins.
-    pub joining: f64,
+    pub(super) joining: f64,
 }
 
 /// Where requests were answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Faults {
+pub(super) struct Faults {
     /// In the client's memory.
-    pub local: u64,
+    pub(super) local: u64,
     /// In a server's.
-    pub remote: u64,
+    pub(super) remote: u64,
     /// On disk.
-    pub disk: u64,
+    pub(super) disk: u64,
 }
 
 impl Newcomer {
     /// The first configuration of figure 3.7.
-    pub const THIRD: Newcomer = Newcomer {
+    pub(super) const THIRD: Newcomer = Newcomer {
         local: 1.0 / 3.0,
         before: 1.0 / 3.0,
         joining: 1.0 / 3.0,
     };
     /// The second one.
-    pub const TWO_THIRDS: Newcomer = Newcomer {
+    pub(super) const TWO_THIRDS: Newcomer = Newcomer {
         local: 1.0 / 9.0,
         before: 2.0 / 9.0,
         joining: 2.0 / 3.0,
     };
 
     /// If all of the new memory is used at once: it is the globally oldest.
-    pub fn at_once(&self, pages: &[u32], footprint: usize) -> Faults {
+    pub(super) fn at_once(&self, pages: &[u32], footprint: usize) -> Faults {
         self.replayed(pages, footprint, 0)
     }
 
     /// If every third page that has to go from the client goes to the new server, whatever the ages: a balanced load.
-    pub fn balanced(&self, pages: &[u32], footprint: usize) -> Faults {
+    pub(super) fn balanced(&self, pages: &[u32], footprint: usize) -> Faults {
         self.replayed(pages, footprint, 3)
     }
 
     /// How much longer all requests take if the load is balanced, as a part: an upper bound, since the new server is never busy.
-    pub fn increase(&self, pages: &[u32], footprint: usize, times: &Times) -> f64 {
+    pub(super) fn increase(&self, pages: &[u32], footprint: usize, times: &Times) -> f64 {
         let [at_once, balanced] = [
             self.at_once(pages, footprint),
             self.balanced(pages, footprint),

@@ -45,11 +45,10 @@ mod tests;
 mod weighted;
 mod weights;
 
-pub use deviation::{Deviation, Faults, Newcomer};
+use deviation::{Deviation, Newcomer};
 pub use kind::{Kind, Knobs};
 pub use outcome::{Outcome, replay};
 pub use paper::paper;
-pub use weights::frequencies;
 
 use crate::{Invalid, at_least, evict, fraction, positive};
 

@@ -7,7 +7,7 @@
 /// `targets` are w, the shares of a balanced load, and `ages` a, the shares of the oldest pages; `balance` is b. Neither need have
 /// the sum 1, but nothing may be negative. Where one of them is 0 for all that are left, the other decides alone. The frequencies
 /// have the sum 1, unless all are at their bounds: then the rest of the pages finds no server.
-pub fn frequencies(targets: &[f64], ages: &[f64], balance: f64, bounds: &[f64]) -> Vec<f64> {
+pub(super) fn frequencies(targets: &[f64], ages: &[f64], balance: f64, bounds: &[f64]) -> Vec<f64> {
     debug_assert!(targets.len() == ages.len() && targets.len() == bounds.len());
     let servers = targets.len().min(ages.len()).min(bounds.len());
     let mut chosen = vec![0.0; servers];

@@ -58,7 +58,7 @@ fn unit(rest: &str) -> Option<&str> {
     let unit = match rest.strip_prefix(' ') {
         Some(unit) if !unit.is_empty() => unit,
         Some(_) => return None,
-        None if rest.is_empty() || rest.starts_with('/') => rest,
+        None if rest.is_empty() || rest.starts_with(['/', '%']) => rest,
         None => return None,
     };
     let is_word = |at: char| at.is_alphabetic() || matches!(at, '%' | '/');
@@ -95,6 +95,7 @@ mod tests {
             ("3.2 billion", 3.2e9, ""),
             ("20 million documents", 2e7, "documents"),
             ("53/s", 53.0, "/s"),
+            ("5%", 5.0, "%"),
             ("194 µs", 194.0, "µs"),
         ] {
             assert_eq!(number(text), Some(Number { value, unit }), "{text}");
