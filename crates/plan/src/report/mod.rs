@@ -5,6 +5,7 @@ mod markdown;
 mod number;
 mod svg;
 mod text;
+mod words;
 
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ pub use html::html;
 pub use markdown::markdown;
 pub use svg::svg;
 pub use text::text;
+pub use words::percent;
 
 /// An answer with all that belongs to it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]

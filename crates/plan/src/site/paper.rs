@@ -1,7 +1,7 @@
 //! BuddyCache's figures 9 and 12, as far as its text gives what they were drawn from.
 
 use super::{BUDDY_CACHE, Cold, Costs, Hot, Site};
-use crate::report::{Axis, Chart, Section, Series, Style, Table};
+use crate::report::{self, Axis, Chart, Section, Series, Style, Table};
 
 /// What the paper says, what the model says, and with what.
 pub fn paper() -> Vec<Section> {
@@ -328,7 +328,7 @@ fn chart(name: &str, title: &str, series: Vec<Series>) -> Chart {
 }
 
 fn percent(part: f64) -> String {
-    format!("{:.0} %", part * 100.0)
+    report::percent(part, 0)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::failure::{Code, Failure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use thorp_plan::Invalid;
-use thorp_plan::report::{Axis, Chart, Report, Section, Series, Table};
+use thorp_plan::report::{self, Axis, Chart, Report, Section, Series, Table};
 use thorp_plan::site::{BUDDY_CACHE, BreakEven, Cold, Hot, Site, THORP, Times};
 
 /// What `thorp plan site` is told.
@@ -479,11 +479,7 @@ fn from(pays: BreakEven) -> String {
 }
 
 fn percent(part: f64) -> String {
-    match part.is_nan() {
-        true => "-".to_owned(),
-        // Nothing has no sign.
-        false => format!("{} %", (part * 100.0).round() + 0.0),
-    }
+    report::percent(part, 0)
 }
 
 fn time(ms: f64) -> String {

@@ -8,7 +8,7 @@ mod servers;
 mod skew;
 
 use super::{Cluster, Method, Solution};
-use crate::report::{Axis, Chart, Section, Series};
+use crate::report::{self, Axis, Chart, Section, Series};
 
 /// What the thesis says, what the model says, and with what.
 pub fn paper() -> Vec<Section> {
@@ -48,8 +48,7 @@ fn disk_line(machines: u32) -> Series {
 }
 
 fn percent(part: f64) -> String {
-    // Nothing has no sign.
-    format!("{:.1} %", (part * 1000.0).round() / 10.0 + 0.0)
+    report::percent(part, 1)
 }
 
 fn micros(seconds: f64) -> String {

@@ -8,7 +8,7 @@ mod parameters;
 
 use super::change::Spacing;
 use super::model::{DAY_S, Model, Workload};
-use crate::report::Section;
+use crate::report::{self, Section};
 
 /// What the thesis says, what the model says, and why they differ where they do.
 pub fn paper() -> Vec<Section> {
@@ -92,7 +92,7 @@ fn count(value: f64) -> String {
 }
 
 fn percent(part: f64) -> String {
-    format!("{:.1} %", part * 100.0)
+    report::percent(part, 1)
 }
 
 /// Relatively, with a sign.

@@ -5,7 +5,7 @@ use super::question::Question;
 use thorp_plan::Invalid;
 use thorp_plan::evict;
 use thorp_plan::replay::{Kind, Outcome, Village};
-use thorp_plan::report::{Assumption, Axis, Chart, Report, Section, Series, Style, Table};
+use thorp_plan::report::{self, Assumption, Axis, Chart, Report, Section, Series, Style, Table};
 use thorp_plan::trace::{Dealing, Source, Trace, dealt};
 
 /// What the trace itself tells.
@@ -387,10 +387,8 @@ fn legend(outcomes: &[(Kind, Outcome)]) -> Table {
 }
 
 fn percent(part: f64) -> String {
-    match part * 100.0 {
-        percent if percent > 0.0 && percent < 9.95 => format!("{percent:.1} %"),
-        percent => format!("{:.0} %", percent.max(0.0)),
-    }
+    let is_little = part > 0.0 && part < 0.0995;
+    report::percent(part, usize::from(is_little))
 }
 
 fn time(ms: f64) -> String {

@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+use thorp_plan::report;
 use thorp_plan::web::Workload;
 use thorp_plan::web::schemes::Sites;
 
@@ -44,8 +45,7 @@ fn times(factor: f64) -> String {
 }
 
 pub(super) fn percent(part: f64) -> String {
-    // Nothing has no sign.
-    format!("{} %", (part * 100.0).round() + 0.0)
+    report::percent(part, 0)
 }
 
 pub(super) fn time(s: f64) -> String {
