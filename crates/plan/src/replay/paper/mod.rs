@@ -3,7 +3,7 @@
 mod lru;
 mod policies;
 
-use crate::report::{self, Section};
+use crate::report::Section;
 use crate::trace::{Reading, Trace};
 use std::path::Path;
 
@@ -59,7 +59,7 @@ const TRACES: [(&str, &str); 3] = [
 const ABOUT: &str = "The traces of the thesis (of the programs of table 3.1 and, for LRU alone, of six of Glass and Cao) are not to be had. These are others: cloudPhysics, the block accesses of a virtual machine (from libCacheSim's repository); orm-busy, an object-relational mapper (from cache2k); multi3, four programs at once (from LIRS, both by way of Caffeine). They are accesses of whole blocks and objects, below whatever buffers their programs had, and not loads and stores of a processor: what a program uses again within microseconds is not in them.";
 
 fn percent(part: f64) -> String {
-    report::percent(part, 1)
+    crate::report::percent(part, 1)
 }
 
 #[cfg(test)]
