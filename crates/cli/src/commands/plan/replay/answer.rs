@@ -8,7 +8,7 @@ use thorp_plan::report::{Assumption, Axis, Chart, Report, Section, Series, Style
 use thorp_plan::trace::{Dealing, Source, Trace, dealt};
 
 /// What the trace itself tells.
-pub(super) fn about(trace: &Trace) -> Vec<Assumption> {
+pub(in crate::commands::plan) fn about(trace: &Trace) -> Vec<Assumption> {
     let told = |name: &str, value: String| Assumption::new(name, value, &trace.name);
     let mut about = vec![
         told("requests", trace.pages.len().to_string()),
