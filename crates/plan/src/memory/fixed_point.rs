@@ -75,12 +75,11 @@ impl Network {
     /// How much more getpages each class does than these, in logarithms; none if a server had no time for all their putpages.
     fn off(&self, method: Method, logs: &[f64]) -> Option<Vec<f64>> {
         let rates = exponentials(logs);
-        let is_full = |(number, group): (usize, &Group)| {
-            let busy = self.putpages_of(number, &rates) * group.putpage_s;
-            // Also if it is no number.
-            !(busy < 1.0 - NEARLY_FULL)
+        // Not if that is no number.
+        let has_time = |(number, group): (usize, &Group)| {
+            self.putpages_of(number, &rates) * group.putpage_s < 1.0 - NEARLY_FULL
         };
-        if self.groups.iter().enumerate().any(is_full) {
+        if !self.groups.iter().enumerate().all(has_time) {
             return None;
         }
         let done = self.closed(method, &rates).getpages_per_s;
