@@ -131,6 +131,6 @@ fn the_theorem_holds_for_streams_that_were_searched_to_break_it() {
         );
         most = most.max(worst);
     }
-    // The search does find streams that GLFD is not the best for, and more so than if its optimum could not send pages ahead.
+    // The search does find streams that GLFD is not the best for.
     assert!(most > 0.9, "{most}");
 }
