@@ -201,6 +201,7 @@ pub(super) fn time(seconds: f64) -> String {
         s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
         s if s >= 10e-6 => format!("{:.0} µs", s * 1e6),
         s if s >= 0.1e-6 => format!("{:.1} µs", s * 1e6),
+        0.0 => "no time".to_owned(),
         s => format!("{:.1e} µs", s * 1e6),
     }
 }
