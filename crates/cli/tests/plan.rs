@@ -137,6 +137,30 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
         "{}",
         recorded.err
     );
+    for line in ["an object a line", "guessed from name and content", "120"] {
+        assert!(recorded.out.contains(line), "{line} in {}", recorded.out);
+    }
+    let two = run(&["plan", "prefetch", &path, &path]);
+    for line in [
+        "the files one after another",
+        "for not all of them have times",
+        "240",
+    ] {
+        assert!(two.out.contains(line), "{line} in {}", two.out);
+    }
+    let vain = run(&[
+        "plan", "prefetch", &path, "--seed", "3", "--hinted", "0", "--wrong", "0.5",
+    ]);
+    for line in [
+        "--seed  ",
+        "nothing is drawn",
+        "--wrong",
+        "nothing is told ahead",
+    ] {
+        assert!(vain.out.contains(line), "{line} in {}", vain.out);
+    }
+    let drawn = run(&["plan", "prefetch", &path, "--seed", "3", "--hinted", "0.5"]);
+    assert!(!drawn.out.contains("without effect"), "{}", drawn.out);
     let both = run(&["plan", "prefetch", &path, "--pattern", "random"]);
     assert_refused(&both, "--pattern is for patterns");
     let file = dir.path().join("plan.toml");
@@ -177,6 +201,28 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_trace_that_is_too_long_to_compare_is_refused_with_what_helps() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("long.bin");
+    fs::write(&path, vec![0; 4 * 20_000_001]).unwrap();
+    let path = path.display().to_string();
+    let said = run(&["plan", "prefetch", &path, "--format", "packed"]);
+    assert_refused(&said, "long.bin: more than 20000000 requests are too many");
+    let todo = "--requests 20000000 takes the first ones";
+    assert!(said.err.contains(todo), "{}", said.err);
+    let first = run(&[
+        "plan",
+        "prefetch",
+        &path,
+        "--format",
+        "packed",
+        "--requests",
+        "10",
+    ]);
+    assert_eq!(first.code, 0, "{}", first.err);
+}
+
+#[test]
 fn web_caches_are_answered_in_a_sentence() {
     let said = run(&["plan", "web"]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -200,6 +246,91 @@ fn web_caches_are_answered_in_a_sentence() {
     assert!(large.out.contains("100 caches"), "{}", large.out);
     let full = run(&["plan", "web", "--room-gb", "200", "--spacing", "pareto"]);
     assert!(full.out.contains("Che's approximation"), "{}", full.out);
+}
+
+#[test]
+fn what_servers_are_spared_is_told_with_its_unit() {
+    let said = run(&["plan", "web", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let table = &told["sections"][0]["tables"][0];
+    assert_eq!(table["columns"][4], "servers are spared, MB/s");
+    // Half a million clients ask for 590 documents of 7.7 KB a day, 26.3 MB a second, of which one cache for all hits 55 %.
+    assert_eq!(table["rows"][1][1], "55 %");
+    assert_eq!(table["rows"][1][4], "15");
+}
+
+#[test]
+fn one_cache_is_alone_and_has_no_tree() {
+    let said = run(&["plan", "web", "--caches", "1"]);
+    assert!(
+        said.out.starts_with("No: one cache has nobody"),
+        "{}",
+        said.out
+    );
+    for wrong in [
+        "root",
+        "tree",
+        "hashed",
+        "another cache",
+        "By latency",
+        "without effect",
+    ] {
+        assert!(!said.out.contains(wrong), "{wrong} in {}", said.out);
+    }
+    let said = run(&[
+        "plan",
+        "web",
+        "--caches",
+        "1",
+        "--between-ms",
+        "5",
+        "--scheme",
+        "hashed",
+    ]);
+    for line in [
+        "without effect",
+        "--between-ms",
+        "--scheme",
+        "one cache has no other",
+    ] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let told = run(&["plan", "web", "--tree", "1:20"]);
+    assert!(told.out.contains("hierarchical"), "{}", told.out);
+}
+
+#[test]
+fn a_parameter_is_varied_over_its_range() {
+    let said = run(&["plan", "web", "--sweep", "alpha=0.6:1.2", "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let section = &told["sections"][4];
+    let table = &section["tables"][0];
+    assert_eq!(table["title"], "By exponent of popularity");
+    let rows = table["rows"].as_array().unwrap();
+    assert_eq!(
+        (rows.len(), &rows[0][0], &rows[8][0]),
+        (9, &"0.60".into(), &"1.20".into())
+    );
+    assert_eq!(section["charts"][0]["series"].as_array().unwrap().len(), 4);
+    // What is varied up to what is told is what is told.
+    for (sweep, row) in [
+        ("alpha=0.5:0.8", 8),
+        ("clients=1000:500000", 8),
+        ("requests-per-day=1:590", 8),
+        ("popular-change-days=0.01:1", 8),
+        ("other-change-days=1:186", 8),
+        ("documents=1e6:3.2e9", 8),
+    ] {
+        let said = run(&["plan", "web", "--sweep", sweep, "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let now = &told["sections"][0]["tables"][0]["rows"];
+        let last = &told["sections"][4]["tables"][0]["rows"][row];
+        for scheme in 0..4 {
+            assert_eq!(last[2 + scheme], now[scheme][2], "{sweep}");
+        }
+        assert_eq!(last[1], "92 %", "{sweep}");
+    }
 }
 
 #[test]
@@ -279,6 +410,20 @@ fn web_caches_that_cannot_be_are_refused() {
             "exponential, pareto, lognormal or regular",
         ),
         ("--spacing pareto --shape 1", "--shape must be between"),
+        (
+            "--shape 2",
+            "--shape is for --spacing pareto, and that is exponential",
+        ),
+        (
+            "--spacing pareto --sigma 2",
+            "--sigma is for --spacing lognormal, and that is pareto",
+        ),
+        ("--stale dropped", "--stale is for caches that fill up"),
+        (
+            "--sweep members=1:10",
+            "--sweep is a parameter and its range",
+        ),
+        ("--sweep alpha=2:1", "--sweep is a parameter and its range"),
         ("--cacheable 60", "--cacheable must be between 0 and 1"),
         ("--tree 1:50,x", "--tree is levels from the top"),
         (
@@ -672,6 +817,14 @@ fn a_replay_that_cannot_be_is_refused() {
             "--servers must be below 65535, not 1000000",
         ),
         (["--requests", "0"], "--requests must be at least 1"),
+        (
+            ["--epoch-ms", "0"],
+            "--epoch-ms must be a number from 1 to 1000000000, not 0",
+        ),
+        (
+            ["--epoch-ms", "1e300"],
+            "--epoch-ms must be a number from 1 to 1000000000, not 1e300",
+        ),
         (
             ["--busy-most", "2"],
             "--busy-most must be between 0 and 1, not 2",

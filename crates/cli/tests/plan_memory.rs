@@ -61,6 +61,41 @@ fn a_rate_is_told_once_also_if_a_file_tells_it() {
 }
 
 #[test]
+fn machines_that_differ_and_a_matrix_are_read_from_flags_and_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("office.toml");
+    let matrix = "[memory]\nmix = \"4:5,2:1\"\nrouting = [[0.5, 0.25, 0.25], [0, 0.5, 0.5]]\n";
+    fs::write(&path, matrix).unwrap();
+    let file = path.display().to_string();
+    let read = run(&["plan", "memory", "--file", &file]);
+    assert_eq!(read.code, 0, "{}", read.err);
+    let flags = ["--mix", "4:5,2:1", "--routing", "0.5,0.25,0.25/0,0.5,0.5"];
+    let told = run(&[&["plan", "memory"][..], &flags].concat());
+    let answer = |said: &common::Said| said.out.lines().next().unwrap().to_owned();
+    assert_eq!(answer(&read), answer(&told));
+    assert!(
+        answer(&told).starts_with("Three memory servers carry six active machines of two kinds"),
+        "{}",
+        told.out
+    );
+    let said = run(&[&["plan", "memory", "--simulate"][..], &flags].concat());
+    let line = "what the model assumes: two machines that think 1.0 ms";
+    let row = said
+        .out
+        .lines()
+        .find(|row| row.starts_with(line))
+        .expect(&said.out);
+    assert!(row.contains("the same, within the interval"), "{row}");
+    fs::write(&path, "[memory]\nrouting = [0.5, 0.5]\n").unwrap();
+    let said = run(&["plan", "memory", "--file", &file]);
+    assert!(
+        said.code == 2 && said.err.contains("expected a sequence"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     for (flags, what) in [
         (
@@ -85,6 +120,15 @@ fn what_cannot_be_is_refused() {
         (
             &["--think-ms", "1e300"],
             "--think-ms must be a number not above",
+        ),
+        (&["--mix", "16:5", "--think-ms", "5"], "cannot be used with"),
+        (
+            &["--routing", "0.5,0.5", "--local-share", "0.5"],
+            "cannot be used with",
+        ),
+        (
+            &["--mix", "20000:5", "--simulate"],
+            "--mix cannot be above 10000 with --simulate",
         ),
         (
             &["--machines", "20000", "--simulate"],

@@ -1,7 +1,6 @@
-//! What needs no iteration: asymptotic bounds, and the thesis's bound on what a node may be asked for.
+//! What needs no iteration: asymptotic bounds.
 
 use super::network::{Class, Group};
-use crate::invalid::{Invalid, fraction, positive};
 
 /// Asymptotic bounds for a class of machines that has the servers to itself (Lazowska et al. 1984, chapter 5).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -34,25 +33,4 @@ impl Limits {
     pub fn getpages_per_s(&self) -> f64 {
         self.capacity_per_s.min(self.unhindered_per_s)
     }
-}
-
-/// The largest part of a machine's requests that may go to a node of which global memory may use no more than a part:
-/// equation 3.2, and equation 3.3 with a part of 1. A machine sends a request, getpage or putpage, every `interval_s` seconds,
-/// there are `machines`, and a request takes the node `service_s`.
-///
-/// # Errors
-///
-/// [`Invalid`] parameters.
-pub fn share_max(
-    utilisation_max: f64,
-    interval_s: f64,
-    machines: u32,
-    service_s: f64,
-) -> Result<f64, Invalid> {
-    fraction("utilisation_max", utilisation_max)?;
-    positive("interval_s", interval_s)?;
-    positive("machines", f64::from(machines))?;
-    positive("service_s", service_s)?;
-    let share = utilisation_max * interval_s / (f64::from(machines) * service_s);
-    Ok(share.min(1.0))
 }

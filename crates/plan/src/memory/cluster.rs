@@ -1,7 +1,5 @@
 //! The clusters that people ask about: machines alike, servers alike, at most one of them asked more than the others.
 
-use super::Method;
-use super::exact;
 use super::network::{Class, Group, Kind, Network};
 use super::solution::Solution;
 use crate::invalid::{Invalid, fraction};
@@ -120,18 +118,13 @@ impl Cluster {
         Ok(())
     }
 
-    /// How it performs: exactly, or by Schweitzer's guess if it is so large that exact analysis takes long; then the guess is
-    /// within some thousandths of a machine's cycle `Z + R`, and within a sixth of `R` even where one server just fills.
+    /// How it performs, as quickly as [`Network::solve_quickly`] finds it.
     ///
     /// # Errors
     ///
     /// [`Invalid`] parameters.
     pub fn solve(&self) -> Result<Solution, Invalid> {
-        let network = self.network()?;
-        match exact::size(&network) <= EXACT_SOON {
-            true => network.solve(Method::Exact),
-            false => network.solve(Method::Schweitzer),
-        }
+        self.network()?.solve_quickly()
     }
 }
 
@@ -140,6 +133,3 @@ pub const OO7_THINK_S: f64 = 5e-3;
 
 /// Time to serve a request, in seconds (section 3.3.2).
 const SERVICE_S: f64 = 194e-6;
-
-/// What exact analysis goes through in a millisecond.
-const EXACT_SOON: f64 = 1e4;

@@ -24,11 +24,11 @@ pub mod simulate;
 mod solution;
 mod station;
 
-pub use bounds::{Limits, share_max};
+pub use bounds::Limits;
 pub use cluster::{Cluster, OO7_THINK_S};
 pub use network::{Class, Group, Kind, Network};
 pub use paper::paper;
-pub use questions::{local_share_max, machines_until, servers_needed};
+pub use questions::{least_servers, local_share_max, machines_until, servers_needed};
 pub use solution::{ClassSolution, GroupSolution, Solution, slowdown};
 
 /// How the closed part of the network is solved.

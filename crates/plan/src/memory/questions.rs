@@ -20,6 +20,17 @@ pub fn servers_needed(cluster: &Cluster, response_s: f64) -> Result<Option<u32>,
         };
         Ok(cluster.solve()?.response_s() <= response_s)
     };
+    least_servers(is_enough)
+}
+
+/// The least number of servers that is enough, where more are enough as well; none if that many as anybody could have are not.
+///
+/// # Errors
+///
+/// What asking whether they are enough returns.
+pub fn least_servers(
+    is_enough: impl Fn(u32) -> Result<bool, Invalid>,
+) -> Result<Option<u32>, Invalid> {
     least(1, SERVERS_MAX, is_enough)
 }
 

@@ -66,10 +66,10 @@ impl Nodes {
         Ok(run.served)
     }
 
-    /// What the offline optimum makes of them: the least cost over all choices of whom to replace, where each fault moves the
-    /// faulted page in, at most one page from that node to another, and at most one page to disk, each only if there is no room
-    /// otherwise. The text does not say what its optimum may move; one that made room ahead of need would sometimes save a
-    /// transfer more. It tries them all: for a handful of pages.
+    /// What the offline optimum makes of them: the least cost over all choices of what is replaced, where each fault moves the
+    /// faulted page in, and may move one page from that node to another or to disk, and one from there to disk, whether there is
+    /// need of room by now or not. So a page can be sent ahead to the node that will want it. It tries all of them: for a handful
+    /// of pages. Dropping more than what has to make room is not tried, for whatever can be done without a page can be done with it.
     ///
     /// # Errors
     ///
@@ -135,24 +135,28 @@ impl Nodes {
         let mut moved = places.to_vec();
         moved[page] = node;
         if from == node || self.has_room(places, node) {
-            return add(moved);
+            add(moved.clone());
+        }
+        if from == node {
+            return;
         }
         let held_by = |place| (0..places.len()).filter(move |&held| places[held] == place);
         for sent in held_by(node) {
-            let with = |held: usize, place: usize| {
+            let to = |place: usize| {
                 let mut places = moved.clone();
                 places[sent] = place;
-                if held != sent {
-                    places[held] = DISK;
-                }
                 places
             };
-            add(with(sent, DISK));
+            add(to(DISK));
             for other in (0..self.frames.len()).filter(|&other| other != node) {
                 if other == from || self.has_room(places, other) {
-                    add(with(sent, other));
-                } else if from == DISK {
-                    held_by(other).for_each(|dropped| add(with(dropped, other)));
+                    add(to(other));
+                    continue;
+                }
+                for dropped in held_by(other) {
+                    let mut places = to(other);
+                    places[dropped] = DISK;
+                    add(places);
                 }
             }
         }

@@ -87,6 +87,11 @@ impl Pattern {
         Ok(super::dense(&once.repeat(self.rounds as usize)))
     }
 
+    /// Whether another seed is another pattern.
+    pub fn is_drawn(&self) -> bool {
+        matches!(self.shape, Shape::HotCold(_) | Shape::Random)
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         at_least("file_pages", f64::from(self.file_pages), 1.0)?;
         at_least("rounds", f64::from(self.rounds), 1.0)?;

@@ -1,9 +1,12 @@
 //! Tables: of any origin, and those that Thorp's members record.
 
 use super::format::HEAD;
+use super::plain::LINE_BYTES_MAX;
 use super::{Building, Wrong, why};
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use std::io::BufRead;
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
 use std::str::FromStr;
 
 /// Which columns of a table are read: those that were told, or those whose heads have a usual name.
@@ -63,21 +66,21 @@ pub(super) fn table(
     columns: &Columns,
     trace: &mut Building,
 ) -> Result<(), Wrong> {
-    let mut rows = reader(text, delimiter(head));
+    let mut rows = Rows::new(text, delimiter(head));
     let mut row = ByteRecord::new();
-    if !next(&mut rows, &mut row)? {
+    if !rows.next(&mut row)? {
         return Ok(());
     }
     let layout = Layout::new(columns, &row)?;
     let mut is_data = !layout.has_heads;
-    while !trace.is_full() {
+    while trace.wants_more()? {
         if is_data {
             layout
                 .take(&row, trace)
                 .map_err(|why| Wrong::line(line(&row), why))?;
         }
         is_data = true;
-        if !next(&mut rows, &mut row)? {
+        if !rows.next(&mut row)? {
             break;
         }
     }
@@ -86,14 +89,14 @@ pub(super) fn table(
 
 /// What Thorp's members record.
 pub(super) fn recorded(text: &mut dyn BufRead, trace: &mut Building) -> Result<(), Wrong> {
-    let mut rows = reader(text, b',');
+    let mut rows = Rows::new(text, b',');
     let mut row = ByteRecord::new();
-    let is_headed = next(&mut rows, &mut row)? && row.iter().eq(HEAD.split(',').map(str::as_bytes));
+    let is_headed = rows.next(&mut row)? && row.iter().eq(HEAD.split(',').map(str::as_bytes));
     if !is_headed {
         return Err(Wrong::line(1, format!("has to be {HEAD}")));
     }
     let layout = Layout::of_recorded();
-    while !trace.is_full() && next(&mut rows, &mut row)? {
+    while trace.wants_more()? && rows.next(&mut row)? {
         let told = |why| Wrong::line(line(&row), why);
         if row.len() != 5 {
             return Err(told(format!(
@@ -239,19 +242,60 @@ fn is_named(cell: &[u8], names: &[&str]) -> bool {
         .any(|name| cell.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
 }
 
-fn reader(text: &mut dyn BufRead, delimiter: u8) -> Reader<&mut dyn BufRead> {
-    ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(text)
+/// The rows of a table, none of which may be without end.
+struct Rows<'a> {
+    reader: Reader<Rationed<'a>>,
+    /// What may still be read of the file before the present row has to end.
+    ration: Rc<Cell<usize>>,
 }
 
-fn next(rows: &mut Reader<&mut dyn BufRead>, row: &mut ByteRecord) -> Result<bool, Wrong> {
-    rows.read_byte_record(row).map_err(|error| {
-        let line = error.position().map_or(0, csv::Position::line);
-        Wrong::line(line, format!("cannot be read: {}", why(&error)))
-    })
+impl<'a> Rows<'a> {
+    fn new(text: &'a mut dyn BufRead, delimiter: u8) -> Self {
+        let ration = Rc::new(Cell::new(0));
+        let rationed = Rationed {
+            text,
+            left: Rc::clone(&ration),
+        };
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .from_reader(rationed);
+        Rows { reader, ration }
+    }
+
+    /// Whether there is another one, which is read.
+    fn next(&mut self, row: &mut ByteRecord) -> Result<bool, Wrong> {
+        let line = self.reader.position().line();
+        self.ration.set(LINE_BYTES_MAX);
+        self.reader.read_byte_record(row).map_err(|error| {
+            let why = match self.ration.get() {
+                0 => format!(
+                    "goes on for more than {LINE_BYTES_MAX} bytes: perhaps a quotation mark has no other"
+                ),
+                _ => format!("cannot be read: {}", why(&error)),
+            };
+            Wrong::line(line, why)
+        })
+    }
+}
+
+/// Gives no more of a file than is left for it, and then an error, for the end would look like that of the file.
+struct Rationed<'a> {
+    text: &'a mut dyn BufRead,
+    left: Rc<Cell<usize>>,
+}
+
+impl Read for Rationed<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left.get() == 0 {
+            return Err(io::Error::other("a row without end"));
+        }
+        let most = into.len().min(self.left.get());
+        let read = self.text.read(&mut into[..most])?;
+        self.left.set(self.left.get() - read);
+        Ok(read)
+    }
 }
 
 fn line(row: &ByteRecord) -> u64 {

@@ -97,7 +97,7 @@ pub struct Source {
 impl Trace {
     /// A trace of these pages, which are numbered anew.
     pub fn of(name: &str, pages: impl IntoIterator<Item = u64>) -> Self {
-        let mut trace = Building::new(None);
+        let mut trace = Building::new(&Reading::default());
         pages.into_iter().for_each(|page| trace.number(page));
         trace.finished(name)
     }
@@ -172,6 +172,8 @@ pub struct Reading {
     pub columns: Columns,
     /// Read no more requests than this.
     pub requests_most: Option<usize>,
+    /// Refuse a trace that would have more than these, as soon as that is known; `None` where only memory limits them.
+    pub refused_above: Option<usize>,
 }
 
 impl Reading {
@@ -191,7 +193,7 @@ impl Reading {
     ///
     /// As [`Reading::file`].
     pub fn files(&self, paths: &[&Path]) -> Result<Trace, TraceError> {
-        let mut trace = Building::new(self.requests_most);
+        let mut trace = Building::new(self);
         let mut names = Vec::new();
         for path in paths {
             let shown = path.display().to_string();
@@ -216,7 +218,7 @@ impl Reading {
     ///
     /// As [`Reading::file`].
     pub fn bytes(&self, name: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
-        let mut trace = Building::new(self.requests_most);
+        let mut trace = Building::new(self);
         let told = |wrong| TraceError {
             file: name.to_owned(),
             wrong,
@@ -259,10 +261,17 @@ pub struct TraceError {
     wrong: Wrong,
 }
 
+impl TraceError {
+    /// There is nothing wrong with it but that it has more requests than may be: [`Reading::refused_above`].
+    pub fn is_too_long(&self) -> bool {
+        self.wrong.at == At::End
+    }
+}
+
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.wrong.at {
-            At::Whole => write!(f, "{}: {}", self.file, self.wrong.why),
+            At::Whole | At::End => write!(f, "{}: {}", self.file, self.wrong.why),
             At::Line(line) => write!(f, "{}, line {line}: {}", self.file, self.wrong.why),
             At::Byte(byte) => write!(f, "{}, at byte {byte}: {}", self.file, self.wrong.why),
         }
@@ -281,6 +290,8 @@ struct Wrong {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum At {
     Whole,
+    /// Further than is read.
+    End,
     Line(u64),
     /// Of what was compressed, as it is without compression.
     Byte(u64),
@@ -331,6 +342,9 @@ fn inner<'e>(
     }
 }
 
+/// So many requests cannot name more pages than there are numbers for.
+const PAGES_MAX: usize = u32::MAX as usize - 1;
+
 /// A trace as far as it was read.
 struct Building {
     trace: Trace,
@@ -339,19 +353,28 @@ struct Building {
     pages: Vec<u32>,
     /// Of each file: which of all of them are the first is only known when all are read.
     requests_most: usize,
+    /// Of all files.
+    refused_above: usize,
     /// Where the requests of the present file begin, and the clients that it names.
     began: usize,
     clients_began: usize,
 }
 
 impl Building {
-    fn new(requests_most: Option<usize>) -> Self {
+    fn new(reading: &Reading) -> Self {
+        let requests_most = reading.requests_most.unwrap_or(usize::MAX);
+        let refused_above = reading.refused_above.unwrap_or(PAGES_MAX).min(PAGES_MAX);
         Building {
             trace: Trace::default(),
             objects: Names::default(),
             clients: Names::default(),
             pages: Vec::new(),
-            requests_most: requests_most.unwrap_or(usize::MAX),
+            requests_most,
+            // Of files that are cut to less than that together nothing is refused.
+            refused_above: match requests_most <= refused_above {
+                true => PAGES_MAX,
+                false => refused_above,
+            },
             began: 0,
             clients_began: 0,
         }
@@ -359,6 +382,17 @@ impl Building {
 
     fn is_full(&self) -> bool {
         self.pages.len() - self.began >= self.requests_most
+    }
+
+    /// Whether another request of the file is to be read.
+    fn wants_more(&self) -> Result<bool, Wrong> {
+        if self.pages.len() > self.refused_above {
+            return Err(Wrong {
+                at: At::End,
+                why: format!("more than {} requests are too many", self.refused_above),
+            });
+        }
+        Ok(!self.is_full())
     }
 
     /// Another file begins.

@@ -31,7 +31,7 @@ impl Names {
         self.numbers.len() + self.texts.len()
     }
 
-    /// More than this many names are no trace that memory holds: an entry takes some 16 bytes.
+    /// A trace of more requests than there are numbers is refused while it is read.
     fn next(&self) -> u32 {
         u32::try_from(self.len()).expect("fewer than four billion objects")
     }

@@ -1,12 +1,12 @@
 //! Formats without columns: records of a fixed size, and lines.
 
 use super::{At, Building, Wrong};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 /// libCacheSim's oracleGeneral.
 pub(super) fn oracle(text: &mut dyn BufRead, trace: &mut Building) -> Result<(), Wrong> {
     let mut reading = Records::<24>::default();
-    while !trace.is_full() {
+    while trace.wants_more()? {
         let Some(record) = reading.next(text)? else {
             break;
         };
@@ -21,7 +21,7 @@ pub(super) fn oracle(text: &mut dyn BufRead, trace: &mut Building) -> Result<(),
 /// Little-endian u32.
 pub(super) fn packed(text: &mut dyn BufRead, trace: &mut Building) -> Result<(), Wrong> {
     let mut reading = Records::<4>::default();
-    while !trace.is_full() {
+    while trace.wants_more()? {
         let Some(record) = reading.next(text)? else {
             break;
         };
@@ -33,10 +33,18 @@ pub(super) fn packed(text: &mut dyn BufRead, trace: &mut Building) -> Result<(),
 /// One object a line.
 pub(super) fn lines(text: &mut dyn BufRead, trace: &mut Building) -> Result<(), Wrong> {
     let mut line = Vec::new();
-    while !trace.is_full() {
+    let mut number = 0;
+    while trace.wants_more()? {
         line.clear();
-        if text.read_until(b'\n', &mut line)? == 0 {
+        number += 1;
+        // A byte more than there may be tells whether there are more.
+        let mut ration = (&mut *text).take(LINE_BYTES_MAX as u64 + 1);
+        if ration.read_until(b'\n', &mut line)? == 0 {
             break;
+        }
+        if line.len() > LINE_BYTES_MAX {
+            let why = format!("is longer than {LINE_BYTES_MAX} bytes: this is no list of objects");
+            return Err(Wrong::line(number, why));
         }
         let object = line.trim_ascii();
         if !object.is_empty() {
@@ -45,6 +53,9 @@ pub(super) fn lines(text: &mut dyn BufRead, trace: &mut Building) -> Result<(), 
     }
     Ok(())
 }
+
+/// Longer lines are of something else, and perhaps endless.
+pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// So many bytes of a record from a place on.
 pub(super) fn part<const BYTES: usize>(record: &[u8], at: usize) -> [u8; BYTES] {

@@ -13,11 +13,6 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    /// A value that is exact, as far as numbers of a computer are.
-    pub fn exact(value: f64) -> Self {
-        Bounded { value, error: 0.0 }
-    }
-
     /// Whether the true value can be this one.
     pub fn admits(self, value: f64) -> bool {
         (self.value - value).abs() <= self.error

@@ -153,11 +153,6 @@ impl Model {
         (1.0 - hits) * self.workload.server_s + hits * hit_s
     }
 
-    /// B_N = H_N E(S): bytes of a request that need not come from the server.
-    pub fn saved_bytes(&self, clients: f64) -> f64 {
-        self.hit_rate(clients).value * self.workload.document_bytes
-    }
-
     /// n H_N E(S): what the thesis takes for the bytes in a cache. It weighs documents by how often they are asked for; see
     /// [`Model::valid_bytes`].
     pub fn paper_store_bytes(&self, clients: f64) -> f64 {

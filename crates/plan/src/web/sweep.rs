@@ -46,9 +46,11 @@ pub fn hit_rates(
     values.into_iter().map(point).collect()
 }
 
-fn varied(workload: &Workload, parameter: Parameter, value: f64) -> Workload {
+/// A workload where one parameter takes a value. That of the number of clients is no part of it.
+pub fn varied(workload: &Workload, parameter: Parameter, value: f64) -> Workload {
     let mut varied = *workload;
     match parameter {
+        Parameter::RequestRate => varied.requests_per_client_s *= value,
         Parameter::PopularChange => varied.popular_change_s = value,
         Parameter::UnpopularChange => varied.unpopular_change_s = value,
         Parameter::Alpha => varied.alpha = value,
@@ -58,7 +60,7 @@ fn varied(workload: &Workload, parameter: Parameter, value: f64) -> Workload {
             let popular = (part * value).round() as u64;
             varied.popular_documents = popular.min(varied.documents);
         }
-        Parameter::Clients | Parameter::RequestRate => (),
+        Parameter::Clients => (),
     }
     varied
 }

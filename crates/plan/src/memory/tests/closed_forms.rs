@@ -1,6 +1,6 @@
 //! Where there is a formula, and at the limits.
 
-use super::super::{Limits, local_share_max, machines_until, servers_needed, share_max, slowdown};
+use super::super::{Limits, local_share_max, machines_until, servers_needed, slowdown};
 use super::*;
 
 /// Machines that break down and are repaired by one: the chance that nobody waits, for the throughput.
@@ -157,15 +157,6 @@ fn limits_by_hand() {
     assert_near(limits.unhindered_per_s, 10.0 / 5.194e-3, 1e-12);
     assert_near(limits.machines_at_knee, 5.194e-3 / (1.5 * 194e-6), 1e-12);
     assert_near(limits.getpages_per_s(), 10.0 / 5.194e-3, 1e-12);
-}
-
-#[test]
-fn shares_are_bounded_as_equations_3_2_and_3_3_say() {
-    let share = share_max(0.3, 2.6e-3, 20, 194e-6).expect("it can be");
-    assert_near(share, 0.3 * 2.6e-3 / (20.0 * 194e-6), 1e-12);
-    assert_eq!(share_max(1.0, 5e-3, 2, 194e-6), Ok(1.0));
-    assert!(share_max(1.1, 5e-3, 2, 194e-6).is_err());
-    assert!(share_max(0.5, 5e-3, 0, 194e-6).is_err());
 }
 
 #[test]

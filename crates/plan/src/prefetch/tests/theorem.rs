@@ -39,6 +39,24 @@ fn the_theorem_holds() {
     }
 }
 
+/// Node 0 has room for the two pages that it refers to, and node 1 refers to the first of them afterwards.
+#[test]
+fn the_optimum_sends_a_page_ahead_though_there_is_room() {
+    let nodes = Nodes {
+        frames: vec![2, 1],
+        local_cost: 0.0,
+        global_cost: 1.0,
+        disk_cost: 10.0,
+    };
+    let reference = |(node, page)| Reference { node, page };
+    let references = [(0, 0), (0, 1), (1, 0)].map(reference);
+    let optimum = nodes.optimum(&references).expect("small enough");
+    let glfd = nodes.glfd(&references).expect("parameters");
+    assert_eq!((optimum.global, optimum.disk, optimum.local), (0, 2, 1));
+    // There was room for both, so that nothing was sent.
+    assert_eq!((glfd.global, glfd.disk, glfd.local), (1, 2, 0));
+}
+
 #[test]
 fn for_one_node_that_references_glfd_is_optimal() {
     let mut random = fastrand::Rng::with_seed(31);
@@ -114,5 +132,5 @@ fn the_theorem_holds_for_streams_that_were_searched_to_break_it() {
         most = most.max(worst);
     }
     // The search does find streams that GLFD is not the best for.
-    assert!(most > 0.5, "{most}");
+    assert!(most > 0.9, "{most}");
 }

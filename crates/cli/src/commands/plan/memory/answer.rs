@@ -39,15 +39,7 @@ impl Question {
         } = self.cluster;
         let response_s = solution.response_s();
         let is_carried = response_s < self.disk_s;
-        let who = match (servers, local_servers) {
-            (servers, 0) => many(servers, "memory server"),
-            (0, local) => many(local, "local server"),
-            (servers, local) => format!(
-                "{} and {} local",
-                many(servers, "memory server"),
-                word(local)
-            ),
-        };
+        let who = who(servers, local_servers);
         let carry = match (is_carried, servers + local_servers) {
             (true, 1) => "carries",
             (true, _) => "carry",
@@ -144,8 +136,20 @@ impl Question {
     }
 }
 
+pub(super) fn who(servers: u32, local_servers: u32) -> String {
+    match (servers, local_servers) {
+        (servers, 0) => many(servers, "memory server"),
+        (0, local) => many(local, "local server"),
+        (servers, local) => format!(
+            "{} and {} local",
+            many(servers, "memory server"),
+            word(local)
+        ),
+    }
+}
+
 /// What it makes of work that requests wait.
-fn longer(slowdown: f64) -> String {
+pub(super) fn longer(slowdown: f64) -> String {
     match slowdown {
         _ if slowdown < SLIGHT => "work takes hardly any longer".to_owned(),
         _ if slowdown < 10.0 => format!("work takes {} longer", percent(slowdown)),
@@ -154,13 +158,13 @@ fn longer(slowdown: f64) -> String {
 }
 
 /// Some of a thing.
-fn many(count: u32, thing: &str) -> String {
+pub(super) fn many(count: u32, thing: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {thing}{s}", word(count))
 }
 
 /// Small numbers are words.
-fn word(count: u32) -> String {
+pub(super) fn word(count: u32) -> String {
     const WORDS: [&str; 13] = [
         "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
         "eleven", "twelve",
@@ -169,7 +173,7 @@ fn word(count: u32) -> String {
     word.map_or_else(|| count.to_string(), |&word| word.to_owned())
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
@@ -197,9 +201,10 @@ pub(super) fn time(seconds: f64) -> String {
         s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
         s if s >= 10e-6 => format!("{:.0} µs", s * 1e6),
         s if s >= 0.1e-6 => format!("{:.1} µs", s * 1e6),
+        0.0 => "no time".to_owned(),
         s => format!("{:.1e} µs", s * 1e6),
     }
 }
 
 /// Below this a part is not spoken of.
-const SLIGHT: f64 = 5e-4;
+pub(super) const SLIGHT: f64 = 5e-4;

@@ -1,6 +1,8 @@
 //! `thorp plan memory`: how many memory servers serve how many active machines.
 
 mod answer;
+mod kinds;
+mod mix;
 mod question;
 mod simulated;
 mod tables;
@@ -9,6 +11,8 @@ use super::given::{Given, refused};
 use super::shown::Shown;
 use crate::failure::Failure;
 use clap::Args;
+use kinds::Kinds;
+use mix::Routing;
 use question::Question;
 use serde::{Deserialize, Serialize};
 use thorp_plan::Invalid;
@@ -32,7 +36,11 @@ Examples:
   thorp plan memory --machines 24 --servers 3
   thorp plan memory --machines 60 --servers 2 --service-us 20 --disk-ms 0.1
   thorp plan memory --machines 18 --servers 11 --hottest-share 0.75 --simulate
-  thorp plan memory --machines 40 --servers 2 --local-servers 4 --local-share 0.2";
+  thorp plan memory --machines 40 --servers 2 --local-servers 4 --local-share 0.2
+  thorp plan memory --mix 16:5,8:1
+  thorp plan memory --mix 16:5,8:1 --routing 0.5,0.25,0.25/0,0.5,0.5
+
+In a file, --routing can be a matrix: routing = [[0.5, 0.25, 0.25], [0, 0.5, 0.5]].";
 
 #[derive(Args, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -49,6 +57,12 @@ struct Parameters {
     /// Instead of it: pages a second that a machine would want if it never waited
     #[arg(long, value_name = "N", conflicts_with = "think_ms")]
     requests_per_second: Option<f64>,
+    /// Instead of both: machines of several kinds, how many of each, and the time from a page until the next (16:5,8:1: 16 machines with 5 ms, 8 with 1 ms)
+    #[arg(long, value_name = "N:MS,…", conflicts_with_all = ["machines", "think_ms", "requests_per_second"])]
+    mix: Option<String>,
+    /// How likely a request goes to each server, memory servers before local ones: a row that sums to 1 for each kind of machines, or one for all
+    #[arg(long, value_name = "P,…/P,…", conflicts_with_all = ["hottest_share", "local_share"])]
+    routing: Option<Routing>,
     /// Time that a server takes to send a page
     #[arg(long, value_name = "US")]
     service_us: Option<f64>,
@@ -91,13 +105,30 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 impl Question {
     fn report(&self, simulate: bool) -> Result<Report, Invalid> {
-        let mut sections = vec![self.now()?, self.by_servers()?, self.by_machines()?];
+        let network = match &self.mix {
+            Some(mix) => mix.network(&self.cluster)?,
+            None => self.cluster.network()?,
+        };
+        let mut report = match &self.mix {
+            Some(mix) => Kinds {
+                question: self,
+                network: &network,
+                kinds: &mix.kinds,
+                is_routed: mix.is_routed(),
+            }
+            .report()?,
+            None => self.report_of_alike()?,
+        };
         if simulate {
-            sections.push(self.simulated()?);
+            report.sections.push(self.simulated(&network)?);
         }
+        Ok(report)
+    }
+
+    fn report_of_alike(&self) -> Result<Report, Invalid> {
         Ok(Report {
             answer: self.answer()?,
-            sections,
+            sections: vec![self.now()?, self.by_servers()?, self.by_machines()?],
             assumptions: Vec::new(),
         })
     }

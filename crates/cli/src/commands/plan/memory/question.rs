@@ -1,7 +1,8 @@
 //! What is asked.
 
 use super::super::given::{Given, Usual};
-use thorp_plan::memory::{Cluster, slowdown};
+use super::mix::{self, Alike, routed, unrouted};
+use thorp_plan::memory::{Cluster, Network, slowdown};
 use thorp_plan::report::Assumption;
 use thorp_plan::{Invalid, at_least, fraction, positive};
 
@@ -11,13 +12,43 @@ pub(super) struct Question {
     pub(super) disk_s: f64,
     pub(super) slowdown_max: f64,
     pub(super) local_busy_max: f64,
+    /// None: machines are alike, and servers, but perhaps for one of them.
+    pub(super) mix: Option<Mix>,
+}
+
+impl Mix {
+    pub(super) fn network(&self, cluster: &Cluster) -> Result<Network, Invalid> {
+        match &self.rows {
+            Some(rows) => routed(cluster, &self.kinds, rows),
+            None => unrouted(cluster, &self.kinds),
+        }
+    }
+
+    pub(super) fn is_routed(&self) -> bool {
+        self.rows.is_some()
+    }
+}
+
+/// Machines that differ, or servers that are asked as a matrix says.
+pub(super) struct Mix {
+    pub(super) kinds: Vec<Alike>,
+    /// None: servers are asked evenly, or as a cluster says.
+    rows: Option<Vec<Vec<f64>>>,
 }
 
 impl Question {
     pub(super) fn of(given: &mut Given) -> Result<Self, Invalid> {
-        let machines = count(given, &MACHINES, 1)?;
-        let servers = count(given, &SERVERS, 0)?;
-        let think_s = think_s(given)?;
+        let kinds = kinds(given)?;
+        let machines = match &kinds {
+            Some(kinds) => kinds.iter().map(|kind| kind.machines).sum(),
+            None => count(given, &MACHINES, 1)?,
+        };
+        let rows = rows(given)?;
+        let (servers, local_servers) = servers(given, rows.as_deref())?;
+        let think_s = match &kinds {
+            Some(_) => 0.0,
+            None => think_s(given)?,
+        };
         let getpage_s = time_s(given, &SERVICE)?;
         let putpage_s = time_s(
             given,
@@ -27,17 +58,24 @@ impl Question {
             },
         )?;
         let putpages_per_getpage = at_least_nothing(given, &PUTPAGES)?;
-        let hottest_share = hottest_share(given);
-        let local_servers = count(given, &LOCAL_SERVERS, 0)?;
+        let hottest_share = match rows {
+            Some(_) => None,
+            None => hottest_share(given),
+        };
+        let local_servers = match rows {
+            Some(_) => local_servers,
+            None => count(given, &LOCAL_SERVERS, 0)?,
+        };
         let is_local = local_servers > 0 || given.is_told(LOCAL_SHARE.key);
-        let local_share = match is_local {
+        let local_share = match is_local && rows.is_none() {
             true => local_share(given, servers, local_servers)?,
             false => 0.0,
         };
-        let local_busy_max = match is_local || given.is_told(LOCAL_BUSY_MAX.key) {
-            true => part(given, &LOCAL_BUSY_MAX)?,
-            false => LOCAL_BUSY_MAX.value,
-        };
+        let mix = (kinds.is_some() || rows.is_some()).then(|| Mix {
+            kinds: kinds.unwrap_or_else(|| vec![Alike { machines, think_s }]),
+            rows,
+        });
+        let local_busy_max = local_busy_max(given, local_servers, mix.is_some())?;
         Ok(Question {
             cluster: Cluster {
                 machines,
@@ -53,6 +91,7 @@ impl Question {
             disk_s: time_s(given, &DISK)?,
             slowdown_max: slowdown_max(given)?,
             local_busy_max,
+            mix,
         })
     }
 
@@ -109,6 +148,66 @@ pub(super) fn fixed() -> Vec<Assumption> {
     .to_vec()
 }
 
+fn kinds(given: &mut Given) -> Result<Option<Vec<Alike>>, Invalid> {
+    if !given.is_told(MIX.key) {
+        return Ok(None);
+    }
+    for key in [MACHINES.key, THINK.key, REQUESTS.key] {
+        if given.is_told(key) {
+            let flag = key.replace('_', "-");
+            let why = format!("says otherwise what --{flag} says: leave one of them out");
+            return Err(Invalid::new(MIX.key, why));
+        }
+    }
+    mix::kinds(&given.word(&MIX)).map(Some)
+}
+
+fn rows(given: &mut Given) -> Result<Option<Vec<Vec<f64>>>, Invalid> {
+    if !given.is_told(ROUTING.key) {
+        return Ok(None);
+    }
+    for key in [HOTTEST_SHARE.key, LOCAL_SHARE.key] {
+        if given.is_told(key) {
+            let flag = key.replace('_', "-");
+            let why = format!("says otherwise what --{flag} says: leave one of them out");
+            return Err(Invalid::new(ROUTING.key, why));
+        }
+    }
+    mix::rows(&given.word(&ROUTING)).map(Some)
+}
+
+/// Memory servers, and local ones if a matrix tells how many there are of both.
+fn servers(given: &mut Given, rows: Option<&[Vec<f64>]>) -> Result<(u32, u32), Invalid> {
+    let Some(rows) = rows else {
+        return Ok((count(given, &SERVERS, 0)?, 0));
+    };
+    let local = count(given, &LOCAL_SERVERS, 0)?;
+    let usual = Usual {
+        value: (rows[0].len() as f64 - f64::from(local)).max(0.0),
+        why: "the others that requests go to",
+        ..SERVERS
+    };
+    Ok((count(given, &usual, 0)?, local))
+}
+
+fn local_busy_max(given: &mut Given, local_servers: u32, is_mixed: bool) -> Result<f64, Invalid> {
+    let is_told = given.is_told(LOCAL_BUSY_MAX.key);
+    if local_servers > 0 && !is_mixed {
+        return part(given, &LOCAL_BUSY_MAX);
+    }
+    if is_told {
+        part(given, &LOCAL_BUSY_MAX)?;
+        let why = match is_mixed {
+            true => "is not heeded with --mix or --routing: leave it out",
+            false => {
+                "is for local servers, of which there are none: tell --local-servers, or leave it out"
+            }
+        };
+        return Err(Invalid::new(LOCAL_BUSY_MAX.key, why));
+    }
+    Ok(LOCAL_BUSY_MAX.value)
+}
+
 fn think_s(given: &mut Given) -> Result<f64, Invalid> {
     if given.is_told(REQUESTS.key) {
         if given.is_told(THINK.key) {
@@ -155,7 +254,7 @@ fn local_share(given: &mut Given, servers: u32, local_servers: u32) -> Result<f6
         false => 0.0,
     };
     let usual = Usual {
-        value: (even * 1e3).round() / 1e3,
+        value: even,
         ..LOCAL_SHARE
     };
     part(given, &usual)
@@ -203,9 +302,9 @@ fn time_s(given: &mut Given, usual: &Usual<'_, f64>) -> Result<f64, Invalid> {
     })
 }
 
-const COUNT_MAX: f64 = 1e6;
+pub(super) const COUNT_MAX: f64 = 1e6;
 
-const VALUE_MAX: f64 = 1e9;
+pub(super) const VALUE_MAX: f64 = 1e9;
 
 type Number = Usual<'static, f64>;
 
@@ -232,6 +331,22 @@ const MACHINES: Number = usual(
     24.0,
     "a floor of offices",
 );
+
+const MIX: Usual<'static, &str> = Usual {
+    key: "mix",
+    words: "active machines, and ms from a page to the next, by kind",
+    unit: "",
+    value: "",
+    why: "",
+};
+
+const ROUTING: Usual<'static, &str> = Usual {
+    key: "routing",
+    words: "how likely a request goes to each server, by kind of machines",
+    unit: "",
+    value: "",
+    why: "",
+};
 
 const SERVERS: Number = usual(
     "servers",

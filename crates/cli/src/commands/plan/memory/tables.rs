@@ -202,7 +202,7 @@ impl Question {
     }
 }
 
-fn rate(per_s: f64) -> String {
+pub(super) fn rate(per_s: f64) -> String {
     match per_s >= 100.0 {
         true => format!("{per_s:.0}"),
         false => format!("{per_s:.1}"),
@@ -210,7 +210,7 @@ fn rate(per_s: f64) -> String {
 }
 
 /// Above this a solution would be told to be off.
-const TRUSTED: f64 = 1e-6;
+pub(super) const TRUSTED: f64 = 1e-6;
 
 const POINTS: u32 = 40;
 

@@ -202,6 +202,211 @@ fn what_cannot_be_is_refused_with_its_flag() {
     }
 }
 
+fn of(mix: Option<&str>, routing: Option<&str>) -> Parameters {
+    Parameters {
+        mix: mix.map(str::to_owned),
+        routing: routing.map(|rows| rows.parse().expect("text")),
+        ..Parameters::default()
+    }
+}
+
+/// Rows of the first table, from a column on.
+fn cells(report: &Report, column: usize) -> Vec<&[String]> {
+    let rows = report.sections[0].tables[0].rows.iter();
+    rows.map(|row| &row[column..]).collect()
+}
+
+#[test]
+fn machines_that_are_alike_are_one_kind_or_two() {
+    let [one, two] = ["24:5", "16:5,8:5"].map(|mix| report(&of(Some(mix), None)));
+    let alike = report(&Parameters::default());
+    let start = "24 active machines need three memory servers: with them, work takes 4.6 % longer";
+    assert!(one.answer.starts_with(start), "{}", one.answer);
+    let takes = &alike.sections[0].tables[0].rows[0][1];
+    assert_eq!(cells(&one, 2)[0][0], *takes);
+    assert_eq!(cells(&two, 2)[0][..3], cells(&one, 2)[0][..3]);
+    assert_eq!(cells(&two, 2)[1][..3], cells(&one, 2)[0][..3]);
+}
+
+#[test]
+fn who_asks_more_often_loses_more() {
+    let report = report(&of(Some("16:5,8:1"), None));
+    let told = "for eight machines that think 1.0 ms work takes 69 % longer, for 16 machines that think 5.0 ms work takes 17 % longer.";
+    assert!(report.answer.contains(told), "{}", report.answer);
+    let needed = "24 active machines of two kinds need 15 memory servers";
+    assert!(report.answer.starts_with(needed), "{}", report.answer);
+    let by_servers = &report.sections[1].tables[0].rows;
+    let with = by_servers.iter().find(|row| row[0] == "15").expect("a row");
+    assert_eq!(with[2], "4.9 %");
+}
+
+#[test]
+fn a_matrix_says_which_server_is_asked() {
+    let hottest = Parameters {
+        servers: Some(2.0),
+        hottest_share: Some(0.75),
+        ..Parameters::default()
+    };
+    let uneven = report(&hottest);
+    let routed = report(&of(None, Some("0.75,0.25")));
+    let takes = &uneven.sections[0].tables[0].rows[0][1];
+    assert_eq!(cells(&routed, 2)[0][0], *takes);
+    let longer = "Because they are not evenly asked, work takes up to 22 % longer.";
+    assert!(routed.answer.contains(longer), "{}", routed.answer);
+    assert!(
+        uneven.answer.contains("uneven, work takes 22 % longer"),
+        "{}",
+        uneven.answer
+    );
+    let even = report(&of(None, Some("0.5,0.5")));
+    assert!(
+        even.answer.contains("as good as evenly asked"),
+        "{}",
+        even.answer
+    );
+    // Each kind has a server for itself: as two clusters.
+    let apart = report(&of(Some("16:5,8:1"), Some("1,0/0,1")));
+    for (mix, kind) in [("16:5", 0), ("8:1", 1)] {
+        let alone = Parameters {
+            servers: Some(1.0),
+            ..of(Some(mix), None)
+        };
+        let alone = report(&alone);
+        assert_eq!(cells(&alone, 2)[0], cells(&apart, 2)[kind]);
+        let server = |of: &Report, at: usize| of.sections[0].tables[1].rows[at][1..].to_vec();
+        assert_eq!(server(&alone, 0), server(&apart, kind));
+    }
+    let local = Parameters {
+        local_servers: Some(1.0),
+        ..of(Some("4:5"), Some("0.5,0.3,0.2"))
+    };
+    let local = report(&local);
+    assert!(
+        local
+            .answer
+            .starts_with("Two memory servers and one local carry four active machines")
+            && local.answer.contains("The busiest local server loses"),
+        "{}",
+        local.answer
+    );
+    let last = local.sections[0].tables[1].rows.last().expect("a row");
+    assert_eq!(last[0], "local server 1");
+}
+
+#[test]
+fn what_kinds_and_matrices_cannot_be_is_refused() {
+    let routed = |rows| of(Some("16:5,8:1"), Some(rows));
+    for (parameters, why) in [
+        (
+            of(Some("16"), None),
+            "--mix must be machines and their milliseconds",
+        ),
+        (
+            Parameters {
+                machines: Some(3.0),
+                ..of(Some("16:5"), None)
+            },
+            "--mix says otherwise what --machines says",
+        ),
+        (
+            Parameters {
+                requests_per_second: Some(3.0),
+                ..of(Some("16:5"), None)
+            },
+            "--mix says otherwise what --requests-per-second says",
+        ),
+        (routed("0.5,0.4"), "--routing is wrong: row 1 sums to 0.9"),
+        (
+            routed("1,0/0,1/0,1"),
+            "--routing must have one row, or one for each of 2 kinds of machines, not 3",
+        ),
+        (
+            Parameters {
+                servers: Some(3.0),
+                ..routed("1,0/0,1")
+            },
+            "--routing must have a probability for each of 3 servers (3 memory servers, 0 local), not 2",
+        ),
+        (
+            Parameters {
+                hottest_share: Some(0.7),
+                ..routed("1,0/0,1")
+            },
+            "--routing says otherwise what --hottest-share says",
+        ),
+        (
+            Parameters {
+                local_share: Some(0.7),
+                ..routed("1,0/0,1")
+            },
+            "--routing says otherwise what --local-share says",
+        ),
+        (
+            Parameters {
+                local_busy_max: Some(0.7),
+                ..routed("1,0/0,1")
+            },
+            "--local-busy-max is not heeded with --mix",
+        ),
+        (
+            Parameters {
+                local_busy_max: Some(0.7),
+                ..of(None, None)
+            },
+            "--local-busy-max is for local servers, of which there are none",
+        ),
+        (
+            Parameters {
+                servers: Some(0.0),
+                ..of(Some("16:5"), None)
+            },
+            "--servers must be 1 or more, unless",
+        ),
+    ] {
+        let refusal = question(&parameters).and_then(|question| question.report(false));
+        let told = refused(&refusal.expect_err("it cannot be")).to_string();
+        assert!(told.starts_with(why), "{told}");
+    }
+}
+
+#[test]
+fn any_mix_is_answered() {
+    for (mix, routing) in [
+        ("1:0", None),
+        ("1000000:5", None),
+        ("500000:5,500000:0.01", None),
+        ("1:1e9,1:0", Some("1")),
+        ("40:5,40:1,40:0", Some("0,0,1")),
+    ] {
+        let text = thorp_plan::report::text(&report(&of(Some(mix), routing)));
+        assert!(
+            !text.contains("NaN")
+                && !text.contains("inf")
+                && !text.contains("salt")
+                && !text.contains("e0"),
+            "{text}"
+        );
+    }
+}
+
+/// One node of a hundred thousand is asked, too.
+#[test]
+fn local_servers_get_their_even_part() {
+    let of = |servers, local_servers| {
+        let parameters = Parameters {
+            servers: Some(servers),
+            local_servers: Some(local_servers),
+            ..Parameters::default()
+        };
+        question(&parameters)
+            .expect("it can be")
+            .cluster
+            .local_share
+    };
+    assert_eq!(of(2.0, 1.0), 1.0 / 3.0);
+    assert_eq!(of(99_999.0, 1.0), 1e-5);
+}
+
 #[test]
 fn clusters_of_any_size_are_answered() {
     for (machines, servers, local) in [

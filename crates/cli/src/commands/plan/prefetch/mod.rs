@@ -3,7 +3,7 @@
 mod answer;
 
 use super::given::{Given, Usual, refused};
-use super::replay::{ReadingOptions, read};
+use super::replay::{ReadingOptions, about, read};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
 use crate::text::note;
@@ -15,7 +15,8 @@ use thorp_plan::Invalid;
 use thorp_plan::prefetch::{
     Comparison, Hierarchy, Hinting, Job, Pattern, Policy, REFERENCES_MAX, limit_us, simulate,
 };
-use thorp_plan::report::{Report, Section, Series, Style, Table};
+use thorp_plan::report::{Assumption, Report, Section, Series, Style, Table};
+use thorp_plan::trace::Trace;
 
 /// What `thorp plan prefetch` is told.
 #[derive(Args, Debug)]
@@ -27,7 +28,7 @@ use thorp_plan::report::{Report, Section, Series, Style, Table};
     mut_arg("requests", |arg| arg.requires("trace"))
 )]
 pub(crate) struct Options {
-    /// What was read, in order, instead of a pattern; several files of members are put together by time
+    /// What was read, in order, instead of a pattern; several files are put together by time if all of them have times, else one after the other
     trace: Vec<PathBuf>,
     #[command(flatten)]
     reading: ReadingOptions,
@@ -92,7 +93,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut given = Given::new(&options.parameters, options.shown.file(), "prefetch")?;
     let question = Question::of(&mut given, options)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
-    report.assumptions = given.assumed();
+    report.assumptions = question.about;
+    report.assumptions.extend(given.assumed());
+    report.assumptions.extend(question.in_vain);
     options.shown.show("What prefetching saves", &report)
 }
 
@@ -100,16 +103,28 @@ struct Question {
     hierarchy: Hierarchy,
     pages: Vec<u32>,
     hinting: Hinting,
+    /// What a trace tells of itself.
+    about: Vec<Assumption>,
+    /// What was told and changes nothing.
+    in_vain: Vec<Assumption>,
 }
 
 impl Question {
     fn of(given: &mut Given, options: &Options) -> Result<Self, Failure> {
         let seed = Counts(given).count(("seed", "seed of what is drawn", "", 1999, "any"))?;
-        let is_recorded = !options.trace.is_empty();
-        let pages = match is_recorded {
-            true => recorded(given, options)?,
-            false => pattern(given, seed)?,
+        let (pages, about, is_drawn) = match options.trace.is_empty() {
+            true => {
+                let pattern = pattern(given, seed)?;
+                let pages = pattern.pages().map_err(|invalid| refused(&invalid))?;
+                (pages, Vec::new(), pattern.is_drawn())
+            }
+            false => {
+                let trace = recorded(given, options)?;
+                let about = about(&trace);
+                (trace.pages, about, false)
+            }
         };
+        let is_recorded = !options.trace.is_empty();
         let hierarchy = hierarchy(given, is_recorded.then(|| footprint(&pages)))?;
         let mut part = |key, words, value, why| {
             given.number(&Usual {
@@ -137,8 +152,10 @@ impl Question {
         };
         Ok(Question {
             hierarchy,
+            in_vain: in_vain(given, &hinting, is_drawn),
             pages,
             hinting,
+            about,
         })
     }
 
@@ -281,7 +298,7 @@ fn footprint(pages: &[u32]) -> u32 {
     pages.iter().max().map_or(0, |&last| last + 1)
 }
 
-fn recorded(given: &Given, options: &Options) -> Result<Vec<u32>, Failure> {
+fn recorded(given: &Given, options: &Options) -> Result<Trace, Failure> {
     let refused = |what: String, todo: &str| Err(Failure::new(what, todo).with(Code::Usage));
     for flag in ["pattern", "rounds"] {
         if given.is_told(flag) {
@@ -289,21 +306,30 @@ fn recorded(given: &Given, options: &Options) -> Result<Vec<u32>, Failure> {
             return refused(what, "leave one of them out");
         }
     }
-    let pages = read(&options.trace, &options.reading)?.pages;
-    if pages.len() as u64 > REFERENCES_MAX {
-        let what = format!(
-            "the trace has {} requests, at most {REFERENCES_MAX} are compared",
-            pages.len()
-        );
-        return refused(
-            what,
-            &format!("--requests {REFERENCES_MAX} takes the first ones"),
-        );
-    }
-    Ok(pages)
+    read(
+        &options.trace,
+        &options.reading,
+        Some(REFERENCES_MAX as usize),
+    )
 }
 
-fn pattern(given: &mut Given, seed: u64) -> Result<Vec<u32>, Failure> {
+/// What was told, but changes nothing beside what else was.
+fn in_vain(given: &Given, hinting: &Hinting, is_pattern_drawn: bool) -> Vec<Assumption> {
+    let is_wrong_drawn = hinting.hinted > 0.0 && hinting.wrong > 0.0;
+    let is_part_drawn = hinting.hinted > 0.0 && hinting.hinted < 1.0;
+    let is_drawn = is_pattern_drawn || is_wrong_drawn || is_part_drawn;
+    let reasons = [
+        ("wrong", hinting.hinted > 0.0, "nothing is told ahead"),
+        ("seed", is_drawn, "nothing is drawn"),
+    ];
+    reasons
+        .into_iter()
+        .filter(|(key, counts, _)| !counts && given.is_told(key))
+        .map(|(key, _, why)| Assumption::new("without effect", format!("--{key}"), why))
+        .collect()
+}
+
+fn pattern(given: &mut Given, seed: u64) -> Result<Pattern, Failure> {
     let name = given.word(&Usual {
         key: "pattern",
         words: "what is read",
@@ -319,9 +345,7 @@ fn pattern(given: &mut Given, seed: u64) -> Result<Vec<u32>, Failure> {
         let what = format!("--pattern is one of {known}, not {name}");
         return Err(Failure::new(what, "--help tells what each parameter means").with(Code::Usage));
     };
-    Pattern { seed, ..*pattern }
-        .pages()
-        .map_err(|invalid| refused(&invalid))
+    Ok(Pattern { seed, ..*pattern })
 }
 
 /// Memories are parts of all pages if a trace tells how many there are.

@@ -9,7 +9,7 @@ use thorp_plan::report::{self, Assumption, Axis, Chart, Report, Section, Series,
 use thorp_plan::trace::{Dealing, Source, Trace, dealt};
 
 /// What the trace itself tells.
-pub(super) fn about(trace: &Trace) -> Vec<Assumption> {
+pub(in crate::commands::plan) fn about(trace: &Trace) -> Vec<Assumption> {
     let told = |name: &str, value: String| Assumption::new(name, value, &trace.name);
     let mut about = vec![
         told("requests", trace.pages.len().to_string()),

@@ -4,6 +4,8 @@ mod answer;
 mod bench;
 mod question;
 
+pub(super) use answer::about;
+
 use super::given::{Given, refused};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
@@ -17,7 +19,7 @@ use thorp_plan::trace::{Reading, Trace};
 #[derive(Args, Debug)]
 #[command(after_help = help())]
 pub(crate) struct Options {
-    /// What was asked for, in order; several files of members are put together by time
+    /// What was asked for, in order; several files are put together by time if all of them have times, else one after the other
     #[arg(required = true)]
     trace: Vec<PathBuf>,
     #[command(flatten)]
@@ -60,22 +62,27 @@ Examples:
 /// Answers.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut given = Given::new(&options.parameters, options.shown.file(), "replay")?;
-    let trace = read(&options.trace, &options.reading)?;
+    let trace = read(&options.trace, &options.reading, None)?;
     let question = Question::of(&mut given, &trace)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
-    report.assumptions = answer::about(&trace);
+    report.assumptions = about(&trace);
     report.assumptions.extend(given.assumed());
     options
         .shown
         .show("What members answer for each other", &report)
 }
 
-/// Reads files as one trace.
-pub(super) fn read(paths: &[PathBuf], options: &ReadingOptions) -> Result<Trace, Failure> {
+/// Reads files as one trace, of no more requests than there may be.
+pub(super) fn read(
+    paths: &[PathBuf],
+    options: &ReadingOptions,
+    most: Option<usize>,
+) -> Result<Trace, Failure> {
     let reading = Reading {
         format: options.format,
         columns: options.columns.clone().unwrap_or_default(),
         requests_most: options.requests,
+        refused_above: most,
     };
     if options.requests == Some(0) {
         let todo = "leave it out to read all of them";
@@ -86,7 +93,10 @@ pub(super) fn read(paths: &[PathBuf], options: &ReadingOptions) -> Result<Trace,
     }
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     reading.files(&paths).map_err(|error| {
-        let todo = "--format tells how a trace is written, --columns where a table has its objects: --help";
+        let todo = match most.filter(|_| error.is_too_long()) {
+            Some(most) => format!("--requests {most} takes the first ones"),
+            None => "--format tells how a trace is written, --columns where a table has its objects: --help".to_owned(),
+        };
         Failure::new(error.to_string(), todo).with(Code::Usage)
     })
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use thorp_plan::evict;
 use thorp_plan::replay::{Kind, Knobs, Server, Times, Village};
 use thorp_plan::trace::{Dealing, Trace, dealt};
-use thorp_plan::{Invalid, fraction};
+use thorp_plan::{Invalid, fraction, within};
 
 #[derive(Args, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -336,9 +336,18 @@ fn knobs(given: &mut Given) -> Result<Knobs, Failure> {
         usual.balance,
         "between both ends",
     );
+    let epoch_ms = number(
+        given,
+        "epoch_ms",
+        "gms, balanced: an epoch lasts at most",
+        "ms",
+        usual.epoch_ms,
+        "it matters little",
+    );
     fraction("balance", balance)
         .and_then(|()| fraction("shared", shared))
         .and_then(|()| fraction("oldest", oldest))
+        .and_then(|()| within("epoch_ms", epoch_ms, EPOCHS_MS))
         .map_err(|invalid| refused(&invalid))?;
     Ok(Knobs {
         chances: u8::try_from(chances)
@@ -346,16 +355,12 @@ fn knobs(given: &mut Given) -> Result<Knobs, Failure> {
         shared,
         oldest,
         balance,
-        epoch_ms: number(
-            given,
-            "epoch_ms",
-            "gms, balanced: an epoch lasts at most",
-            "ms",
-            usual.epoch_ms,
-            "it matters little",
-        ),
+        epoch_ms,
     })
 }
+
+/// From epochs of a few requests to one that outlasts any trace.
+const EPOCHS_MS: (f64, f64) = (1.0, 1e9);
 
 fn number(
     given: &mut Given,

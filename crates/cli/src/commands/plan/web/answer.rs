@@ -2,7 +2,7 @@
 
 use super::question::{Question, Scheme};
 use super::said::{
-    SHOWN_S, bytes, caches, compared, count, is_nearest, percent, rate, saving, time,
+    SHOWN_S, bytes, caches, compared, count, is_nearest, megabytes, percent, rate, saving, time,
 };
 use thorp_plan::Invalid;
 use thorp_plan::report::{Axis, Chart, Report, Section, Series, Table};
@@ -13,21 +13,21 @@ use thorp_plan::web::sweep::{clients_for, log_spaced};
 use thorp_plan::web::{Model, Workload};
 
 /// Every cache on its own, and the schemes that can be computed.
-struct Outcomes {
-    alone: Outcome,
-    schemes: Vec<(Scheme, Outcome)>,
+pub(super) struct Outcomes {
+    pub(super) alone: Outcome,
+    pub(super) schemes: Vec<(Scheme, Outcome)>,
 }
 
 impl Outcomes {
-    /// That of the scheme that is asked for, or the one with the least waiting.
-    fn of(&self, asked: Option<Scheme>) -> (Scheme, &Outcome) {
+    /// That of the scheme that is asked for, or the one with the least waiting; none where there is nobody to cooperate with.
+    fn of(&self, asked: Option<Scheme>) -> Option<(Scheme, &Outcome)> {
         let told = self
             .schemes
             .iter()
             .filter(|(scheme, _)| asked.is_none_or(|asked| asked == *scheme));
         let least = told.min_by(|a, b| a.1.latency_s.total_cmp(&b.1.latency_s));
-        let (scheme, outcome) = least.unwrap_or(&self.schemes[0]);
-        (*scheme, outcome)
+        let (scheme, outcome) = least?;
+        Some((*scheme, outcome))
     }
 
     fn saved(&self, outcome: &Outcome) -> f64 {
@@ -38,38 +38,43 @@ impl Outcomes {
 impl Question {
     pub(super) fn report(&self) -> Result<Report, Invalid> {
         let model = Model::new(self.workload)?;
+        let mut sections = vec![self.now(&model)?, self.by_population(&model)?];
+        if self.sites.caches > 1 {
+            sections.extend([self.by_distance(&model)?, self.by_parameter()?]);
+        }
+        if let Some(sweep) = self.sweep {
+            sections.push(self.by_sweep(sweep)?);
+        }
+        sections.push(checked(&model, self.sites.clients));
         Ok(Report {
             answer: self.answer(&model)?,
-            sections: vec![
-                self.now(&model)?,
-                self.by_population(&model)?,
-                self.by_distance(&model)?,
-                self.by_parameter()?,
-                checked(&model, self.sites.clients),
-            ],
+            sections,
             assumptions: Vec::new(),
         })
     }
 
-    fn outcomes(&self, model: &Model, sites: &Sites) -> Result<Outcomes, Invalid> {
+    pub(super) fn outcomes(&self, model: &Model, sites: &Sites) -> Result<Outcomes, Invalid> {
         let mut schemes = Vec::new();
+        let are_several = sites.caches > 1;
         // Where caches fill up, no form is known for a tree.
-        if sites.store.is_none() {
+        if sites.store.is_none() && (are_several || self.tree.is_some()) {
             let tree = hierarchical(model, sites.clients, &self.tree_of(sites))?;
             schemes.push((Scheme::Hierarchical, tree));
         }
-        schemes.push((Scheme::Hashed, hashed(model, sites)?));
-        schemes.push((Scheme::Directory, directory(model, sites)?));
+        if are_several {
+            schemes.push((Scheme::Hashed, hashed(model, sites)?));
+            schemes.push((Scheme::Directory, directory(model, sites)?));
+        }
         let alone = alone(model, sites)?;
         Ok(Outcomes { alone, schemes })
     }
 
     fn answer(&self, model: &Model) -> Result<String, Invalid> {
         let outcomes = self.outcomes(model, &self.sites)?;
-        if self.sites.caches == 1 {
+        let several = outcomes.of(self.scheme).filter(|_| self.sites.caches > 1);
+        let Some((scheme, outcome)) = several else {
             return Ok(self.nobody(&outcomes.alone));
-        }
-        let (scheme, outcome) = outcomes.of(self.scheme);
+        };
         if let Some(why_not) = self.servers_are_nearer(&outcomes, outcome) {
             return Ok(match is_nearest(&self.workload, &self.sites) {
                 true => why_not,
@@ -173,6 +178,7 @@ impl Question {
                 "requests that hit",
                 "a document takes",
                 "saved",
+                "servers are spared, MB/s",
                 "requests to a cache, the highest first",
                 "valid copies in a cache",
             ],
@@ -188,6 +194,7 @@ impl Question {
                 percent(outcome.hit_rate),
                 time(outcome.latency_s),
                 saving(&self.workload, &self.sites, saved),
+                megabytes(outcome.saved_bytes_s),
                 arrivals.collect::<Vec<_>>().join(", "),
                 bytes(outcome.valid_bytes),
             ]);
@@ -327,8 +334,8 @@ impl Question {
                 let mut workload = self.workload;
                 vary(&mut workload, by);
                 let outcomes = self.outcomes(&Model::new(workload)?, &self.sites)?;
-                let saved = outcomes.saved(outcomes.of(self.scheme).1);
-                row.push(saving(&workload, &self.sites, saved));
+                let saved = outcomes.of(self.scheme).map(|(_, it)| outcomes.saved(it));
+                row.extend(saved.map(|saved| saving(&workload, &self.sites, saved)));
             }
             table.row(row);
         }
@@ -342,7 +349,7 @@ impl Question {
 /// Makes a parameter so many times what it is.
 type Vary = fn(&mut Workload, f64);
 
-fn section(table: Table, chart: Chart) -> Section {
+pub(super) fn section(table: Table, chart: Chart) -> Section {
     Section {
         tables: vec![table],
         charts: vec![chart],

@@ -3,6 +3,7 @@
 mod answer;
 mod question;
 mod said;
+mod swept;
 
 use super::given::{Given, refused};
 use super::shown::Shown;
@@ -25,7 +26,8 @@ const HELP: &str = "\
 Examples:
   thorp plan web --clients 20000 --caches 4 --between-ms 20
   thorp plan web --clients 5e6 --tree 1:100,10:50,10:10
-  thorp plan web --clients 50000 --caches 10 --room-gb 500 --html plan.html";
+  thorp plan web --clients 50000 --caches 10 --room-gb 500 --html plan.html
+  thorp plan web --sweep alpha=0.6:1.2 --html plan.html";
 
 #[derive(Args, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -90,6 +92,9 @@ struct Parameters {
     /// Answer for one scheme: hierarchical, hashed, directory, or the best of them
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
+    /// Vary one of clients, requests-per-day, popular-change-days, other-change-days, alpha and documents over a range
+    #[arg(long, value_name = "NAME=FROM:TO")]
+    sweep: Option<String>,
 }
 
 /// Answers.
@@ -98,6 +103,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let question = Question::of(&mut given)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
     report.assumptions = given.assumed();
+    report.assumptions.extend(question.in_vain);
     for assumed in &mut report.assumptions {
         assumed.value = said::readable(std::mem::take(&mut assumed.value));
     }

@@ -1,7 +1,9 @@
 //! What is asked, out of flags and files.
 
 use super::super::given::{Given, Usual, refused};
+use super::swept::{Sweep, names, sweep};
 use crate::failure::{Code, Failure};
+use thorp_plan::report::Assumption;
 use thorp_plan::web::change::Spacing;
 use thorp_plan::web::finite::{Stale, Store};
 use thorp_plan::web::schemes::{Level, Sites};
@@ -16,6 +18,9 @@ pub(super) struct Question {
     pub(super) tree: Option<Vec<Level>>,
     /// For which scheme; nothing for the best.
     pub(super) scheme: Option<Scheme>,
+    pub(super) sweep: Option<Sweep>,
+    /// What was told and changes nothing.
+    pub(super) in_vain: Vec<Assumption>,
 }
 
 /// A way to cooperate.
@@ -44,9 +49,11 @@ impl Question {
         let sites = sites(given, tree.as_deref())?;
         let workload = workload(given)?;
         let store = store(given, &workload)?;
-        let scheme = scheme(given, tree.as_deref(), store)?;
+        let scheme = scheme(given, &sites, tree.as_deref(), store)?;
         let sites = Sites { store, ..sites };
         let question = Question {
+            in_vain: in_vain(given, &workload, &sites),
+            sweep: told_sweep(given)?,
             workload,
             sites,
             tree,
@@ -113,14 +120,18 @@ fn sites(given: &mut Given, tree: Option<&[Level]>) -> Result<Sites, Failure> {
         10.0,
         NEAR,
     );
-    let between_ms = number(
-        given,
-        "between_ms",
-        "a document from another cache",
-        "ms",
-        50.0,
-        NEAR,
-    );
+    // One cache has no other.
+    let between_ms = match caches == 1.0 && !given.is_told("between_ms") {
+        true => BETWEEN_MS,
+        false => number(
+            given,
+            "between_ms",
+            "a document from another cache",
+            "ms",
+            BETWEEN_MS,
+            NEAR,
+        ),
+    };
     checked(positive("clients", clients))?;
     let clients = whole("clients", clients, 1)? as f64;
     let caches = whole("caches", caches, 1)?;
@@ -267,6 +278,12 @@ fn spacing(given: &mut Given) -> Result<Spacing, Failure> {
         }
     };
     checked(spacing.check())?;
+    for (key, spacing) in [("shape", "pareto"), ("sigma", "lognormal")] {
+        if given.is_told(key) && name != spacing {
+            let what = format!("--{key} is for --spacing {spacing}, and that is {name}");
+            return Err(usage(what, "leave one of them out, or make them agree"));
+        }
+    }
     Ok(spacing)
 }
 
@@ -288,8 +305,12 @@ fn store(given: &mut Given, workload: &Workload) -> Result<Option<Store>, Failur
         return Ok(None);
     }
     let stale = stale(given)?;
+    if has_room {
+        let what = "--stale is for caches that fill up, and these have room for all documents";
+        return Err(usage(what, "tell --room-gb too, or leave it out"));
+    }
     let documents = room_gb * 1e9 / workload.document_bytes;
-    Ok((!has_room).then_some(Store { documents, stale }))
+    Ok(Some(Store { documents, stale }))
 }
 
 fn stale(given: &mut Given) -> Result<Stale, Failure> {
@@ -310,11 +331,64 @@ fn stale(given: &mut Given) -> Result<Stale, Failure> {
     }
 }
 
+/// What was told, but changes nothing beside what else was.
+fn in_vain(given: &Given, workload: &Workload, sites: &Sites) -> Vec<Assumption> {
+    let alone = (sites.caches > 1, "one cache has no other");
+    let popular = (
+        workload.popular_documents > 0,
+        "no documents are popular ones",
+    );
+    let others = (
+        workload.popular_documents < workload.documents,
+        "all documents are popular ones",
+    );
+    let reasons = [
+        ("between_ms", alone),
+        ("scheme", alone),
+        ("popular_change_days", popular),
+        ("other_change_days", others),
+    ];
+    reasons
+        .into_iter()
+        .filter(|(key, (counts, _))| !counts && given.is_told(key))
+        .map(|(key, (_, why))| {
+            let flag = format!("--{}", key.replace('_', "-"));
+            Assumption::new("without effect", flag, why)
+        })
+        .collect()
+}
+
+fn told_sweep(given: &mut Given) -> Result<Option<Sweep>, Failure> {
+    if !given.is_told("sweep") {
+        return Ok(None);
+    }
+    let text = word(given, "sweep", "what is varied, from and to", "", "");
+    let Some(sweep) = sweep(&text) else {
+        let what = format!("--sweep is a parameter and its range, as alpha=0.5:1.2, not {text}");
+        let todo = format!("what can be varied, upwards, where it can be: {}", names());
+        return Err(usage(what, &todo));
+    };
+    Ok(Some(sweep))
+}
+
 fn scheme(
     given: &mut Given,
+    sites: &Sites,
     tree: Option<&[Level]>,
     store: Option<Store>,
 ) -> Result<Option<Scheme>, Failure> {
+    if sites.caches > 1 && tree.is_none() {
+        word(
+            given,
+            "tree",
+            "tree, from the top",
+            "a root above all caches",
+            "two levels",
+        );
+    }
+    if sites.caches == 1 && !given.is_told("scheme") {
+        return tree_fits(tree.is_some(), store).map(|()| None);
+    }
     let name = word(
         given,
         "scheme",
@@ -333,29 +407,30 @@ fn scheme(
             }
         },
     };
-    let asks_for_tree = scheme == Some(Scheme::Hierarchical) || tree.is_some();
-    if asks_for_tree && store.is_some() {
-        let what = "a tree of caches with limited room cannot be computed";
-        return Err(usage(
-            what,
-            "leave --room-gb out, or --tree and --scheme hierarchical",
-        ));
-    }
+    tree_fits(
+        scheme == Some(Scheme::Hierarchical) || tree.is_some(),
+        store,
+    )?;
     Ok(scheme)
+}
+
+fn tree_fits(is_asked_for: bool, store: Option<Store>) -> Result<(), Failure> {
+    match is_asked_for && store.is_some() {
+        true => {
+            let what = "a tree of caches with limited room cannot be computed";
+            let todo = "leave --room-gb out, or --tree and --scheme hierarchical";
+            Err(usage(what, todo))
+        }
+        false => Ok(()),
+    }
 }
 
 /// `1:100,10:50,10:10`.
 fn told_tree(given: &mut Given) -> Result<Option<Vec<Level>>, Failure> {
-    let text = word(
-        given,
-        "tree",
-        "tree, from the top",
-        "a root above all caches",
-        "two levels",
-    );
-    if text == "a root above all caches" {
+    if !given.is_told("tree") {
         return Ok(None);
     }
+    let text = word(given, "tree", "tree, from the top", "", "");
     let levels: Option<Vec<Level>> = text.split(',').map(level).collect();
     match levels {
         Some(levels) if lowest(&levels) < WHOLE_MAX => Ok(Some(levels)),
@@ -437,10 +512,11 @@ fn usage(what: impl Into<String>, todo: &str) -> Failure {
 
 const TRACE: &str = "University of Washington, 1999 (thesis, table 5.1)";
 const CHANGES: &str = "closest to that trace (mid slow)";
+const BETWEEN_MS: f64 = 50.0;
 const NEAR: &str = "within a city (thesis, section 5.3)";
 
 /// Whole numbers are exact up to here, and no Web is as large.
-const WHOLE_MAX: f64 = 1e15;
+pub(super) const WHOLE_MAX: f64 = 1e15;
 
 /// Eleven days: nobody waits as long for a document.
 const MS_MAX: f64 = 1e9;

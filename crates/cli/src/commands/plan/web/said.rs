@@ -77,6 +77,16 @@ pub(super) fn bytes(bytes: f64) -> String {
     }
 }
 
+/// Of bytes, as a number that has the unit in its column's name.
+pub(super) fn megabytes(bytes: f64) -> String {
+    match bytes / 1e6 {
+        megabytes if megabytes >= 1e15 => format!("{megabytes:.1e}"),
+        megabytes if megabytes >= 10.0 => format!("{megabytes:.0}"),
+        megabytes if megabytes >= 0.01 || megabytes == 0.0 => format!("{megabytes:.2}"),
+        megabytes => format!("{megabytes:.1e}"),
+    }
+}
+
 /// With the digits that are read, and a unit for what is large.
 pub(super) fn count(value: f64) -> String {
     match value.round() {
@@ -149,6 +159,12 @@ mod tests {
                 "2.0e15"
             ]
         );
+    }
+
+    #[test]
+    fn megabytes_are_numbers_of_few_digits() {
+        let told = [0.0, 1e-3, 2e4, 1.25e6, 13.97e6, 3e21].map(megabytes);
+        assert_eq!(told, ["0.00", "1.0e-9", "0.02", "1.25", "14", "3.0e15"]);
     }
 
     #[test]
