@@ -59,11 +59,16 @@ impl Shown {
 
 /// Writes each chart of a report under its name.
 pub(super) fn pictures(report: &Report, directory: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| Failure::file(directory, &error))?;
+    make_directory(directory)?;
     for chart in report.sections.iter().flat_map(|section| &section.charts) {
         write(&directory.join(format!("{}.svg", chart.name)), &svg(chart))?;
     }
     Ok(())
+}
+
+/// Makes a directory, unless it is there.
+pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| Failure::file(directory, &error))
 }
 
 /// Writes a file.
