@@ -4,6 +4,7 @@ mod common;
 
 use common::{Said, run};
 use std::fs;
+use std::io::{Read, Write};
 
 fn assert_refused(said: &Said, what: &str) {
     assert_eq!(said.code, 2, "{}", said.err);
@@ -60,11 +61,112 @@ fn parameters_come_from_a_file_and_flags_go_before_it() {
     fs::write(&path, "[site]\nmember = 7\n").unwrap();
     assert_refused(
         &run(&["plan", "site", "--file", &file]),
-        "unknown field `member`",
+        "office.toml, line 2: there is no member: is members meant?",
     );
     let missing = run(&["plan", "site", "--file", "no-such-file.toml"]);
     assert_eq!(missing.code, 1);
     assert!(missing.err.contains("no-such-file.toml"), "{}", missing.err);
+}
+
+#[test]
+fn a_number_below_nothing_is_refused_as_a_number() {
+    for (question, flag, what) in [
+        ("site", "--members", "--members must be a "),
+        ("site", "--round-trip-ms", "must be a number from 0"),
+        ("web", "--alpha", "--alpha must be between 0 and 20"),
+        ("web", "--between-ms", "must be a number not below 0"),
+        ("memory", "--disk-ms", "must be a number above 0"),
+        ("memory", "--machines", "--machines must be a whole number"),
+        ("prefetch", "--hinted", "--hinted must be between 0 and 1"),
+        ("prefetch", "--rounds", "must be a whole number from 0"),
+    ] {
+        for value in ["-5", "-0.5", "-1e300"] {
+            assert_refused(&run(&["plan", question, flag, value]), what);
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("blocks.txt").display().to_string();
+    fs::write(&trace, "1\n2\n").unwrap();
+    for (flag, what) in [
+        ("--client-pages", "--client-pages is a number of pages"),
+        ("--disk-ms", "--disk-ms must be a number from 0"),
+        ("--requests", "invalid value '-5'"),
+    ] {
+        assert_refused(&run(&["plan", "replay", &trace, flag, "-5"]), what);
+    }
+}
+
+#[test]
+fn the_help_tells_exit_codes_and_what_a_village_measures() {
+    let help = run(&["plan", "--help"]);
+    assert_eq!(help.code, 0);
+    for word in ["Exit codes:", "--from-metrics", "--record-trace", "--file"] {
+        assert!(help.out.contains(word), "{word} in {}", help.out);
+    }
+}
+
+#[test]
+fn an_answer_warns_of_old_figures_that_nobody_told() {
+    for (question, old) in [
+        ("memory", "--service-us and --disk-ms are of 1995"),
+        ("web", "--document-kb and --server-ms are of 1999"),
+        ("prefetch", "--disk-fetch-us are of 1998"),
+    ] {
+        let said = run(&["plan", question, "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let answer = told["answer"].as_str().unwrap();
+        assert!(answer.contains(old), "{old} in {answer}");
+    }
+    let own = ["--service-us=9", "--disk-ms=0.1"];
+    let said = run(&[&["plan", "memory"][..], &own].concat());
+    let answer = said.out.lines().next().unwrap();
+    assert!(
+        answer.contains("parameters are defaults (see Assumed).") && !answer.contains("1995"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn who_is_asked_for_measurements_and_is_no_site_is_told_so() {
+    let answers = [
+        "HTTP/1.1 200 OK\r\n\r\n<html>welcome</html>",
+        "HTTP/1.1 404 Not Found\r\n\r\n",
+        "220 ready\r\n",
+        "\u{ff}",
+    ];
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stranger = listener.local_addr().unwrap().to_string();
+    let answering = std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = [0; 512];
+            let _ = stream.read(&mut asked).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let ask = |node: &str| run(&["plan", "site", "--from-metrics", node]);
+    for what in [
+        "answers, but not with the status of a site",
+        "answers 404 to /status",
+        "answers with something else than HTTP to /status",
+        "answers with something else than HTTP to /status",
+    ] {
+        let said = ask(&stranger);
+        assert_eq!(said.code, 1, "{}", said.err);
+        assert!(said.err.contains(what), "{what:?} in {}", said.err);
+        assert!(said.err.contains("\n  -> "), "{}", said.err);
+    }
+    answering.join().unwrap();
+    let nobody = ask(&stranger);
+    assert_eq!(nobody.code, 4, "{}", nobody.err);
+    assert!(nobody.err.contains("does not answer"), "{}", nobody.err);
+    for node in ["https://localhost:7431/", "ftp://localhost:7431"] {
+        let said = ask(node);
+        assert_refused(&said, "only plain http is read");
+        let todo = "write HOST:PORT or http://HOST:PORT, as http://localhost:7431";
+        assert!(said.err.contains(todo), "{}", said.err);
+    }
+    assert_refused(&ask("nowhere"), "\"nowhere\" is no address");
 }
 
 #[test]
@@ -230,7 +332,13 @@ fn what_web_caches_rest_on_is_read_easily_and_checked_at_the_end() {
     for line in ["as much as there is", "3.2 billion", "  1 day "] {
         assert!(said.out.contains(line), "{line} in {}", said.out);
     }
-    assert!(!said.out.contains("e-"), "{}", said.out);
+    let is_exponential =
+        |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains("e-");
+    assert!(
+        !said.out.split_whitespace().any(is_exponential),
+        "{}",
+        said.out
+    );
     let at = |text: &str| said.out.find(text).unwrap();
     assert!(at("The thesis takes an integral") > at("exponent of popularity"));
 }
@@ -331,8 +439,15 @@ fn web_caches_that_cannot_be_are_refused() {
 fn the_papers_are_computed_into_a_page_with_its_charts() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().display().to_string();
-    let said = run(&["plan", "paper", "--out", &out]);
+    let said = run(&["plan", "paper", "--out", &out, "--data", &out]);
     assert_eq!(said.code, 0, "{}", said.err);
+    for what in [
+        "warning: left out: Replayed traces (thesis, section 3.4.3); Prefetching: policies on traces",
+        "traces/orm-busy.trace.xz: cannot be read: No such file",
+        "traces/multi3.trace.gz: cannot be read: No such file",
+    ] {
+        assert!(said.err.contains(what), "{what} in {}", said.err);
+    }
     let page = fs::read_to_string(dir.path().join("planning.md")).unwrap();
     let charts: Vec<&str> = page
         .split("](")
@@ -342,6 +457,24 @@ fn the_papers_are_computed_into_a_page_with_its_charts() {
     assert!(charts.len() >= 2, "{page}");
     for chart in charts {
         assert!(dir.path().join(chart).is_file(), "{chart}");
+    }
+}
+
+#[test]
+fn papers_without_a_directory_are_refused_before_anything_is_computed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let file = file.display().to_string();
+    for flags in [
+        ["--data", "/no/such/directory"],
+        ["--data", &file],
+        ["--out", &file],
+    ] {
+        let said = run(&[&["plan", "paper"][..], &flags].concat());
+        assert_eq!(said.code, 1, "{}", said.err);
+        let first = said.err.lines().next().unwrap();
+        assert!(first.contains(flags[1]), "{}", said.err);
     }
 }
 

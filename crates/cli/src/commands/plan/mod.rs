@@ -1,8 +1,10 @@
 //! `thorp plan`: models of what cooperating saves, for people who have to decide.
 
+mod file;
 mod given;
 mod measured;
 mod memory;
+mod nearest;
 mod paper;
 mod prefetch;
 mod replay;
@@ -11,13 +13,37 @@ mod site;
 mod web;
 
 use crate::failure::Failure;
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 
 /// What `thorp plan` is told.
 #[derive(Args, Debug)]
+#[command(
+    after_help = HELP,
+    mut_subcommands(|question| question.mut_args(with_negative_numbers))
+)]
 pub(crate) struct Options {
     #[command(subcommand)]
     question: Question,
+}
+
+const HELP: &str = "\
+Parameters are flags, or keys in a TOML file (--file); each has a default, and the answer tells which were used.
+A village that runs tells `site` who is there, how far and what they share (--from-metrics), and `replay` and \
+`prefetch` what was asked for (--record-trace at its members). It does not measure how long its machines compute, \
+how long a server works for a page, or how popular documents are: that is for whoever asks `memory` or `web` to tell.
+
+Exit codes:
+  0  answered
+  1  a file could not be read or written, or what --from-metrics names is not a site's status
+  2  wrong usage: flags, parameters, what a file tells
+  4  nobody answered --from-metrics";
+
+/// So that what is refused is the number, and not a flag that nobody meant.
+fn with_negative_numbers(arg: Arg) -> Arg {
+    match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    }
 }
 
 #[derive(Subcommand, Debug)]

@@ -10,7 +10,7 @@ use super::shown::Shown;
 use crate::failure::Failure;
 use clap::Args;
 use question::Question;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thorp_plan::Invalid;
 use thorp_plan::report::Report;
 
@@ -34,8 +34,7 @@ Examples:
   thorp plan memory --machines 18 --servers 11 --hottest-share 0.75 --simulate
   thorp plan memory --machines 40 --servers 2 --local-servers 4 --local-share 0.2";
 
-#[derive(Args, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Debug, Default, Serialize)]
 struct Parameters {
     /// Active machines: those that page to the memory of others
     #[arg(long, value_name = "N")]
@@ -84,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let question = Question::of(&mut given).map_err(|invalid| refused(&invalid))?;
     let report = question.report(options.simulate);
     let mut report = report.map_err(|invalid| refused(&invalid))?;
-    report.assumptions = given.assumed();
+    given.tell(&mut report);
     report.assumptions.extend(question::fixed());
     options.shown.show("How many memory servers", &report)
 }

@@ -9,7 +9,7 @@ use super::shown::Shown;
 use crate::failure::Failure;
 use clap::Args;
 use question::Question;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What `thorp plan web` is told.
 #[derive(Args, Debug)]
@@ -27,8 +27,7 @@ Examples:
   thorp plan web --clients 5e6 --tree 1:100,10:50,10:10
   thorp plan web --clients 50000 --caches 10 --room-gb 500 --html plan.html";
 
-#[derive(Args, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Debug, Default, Serialize)]
 struct Parameters {
     /// Clients of all caches together
     #[arg(long, value_name = "N")]
@@ -97,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut given = Given::new(&options.parameters, options.shown.file(), "web")?;
     let question = Question::of(&mut given)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
-    report.assumptions = given.assumed();
+    given.tell(&mut report);
     for assumed in &mut report.assumptions {
         assumed.value = said::readable(std::mem::take(&mut assumed.value));
     }
