@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Said, run};
+use common::{Said, finish, run, thorp};
 use std::fs;
 use std::io::{Read, Write};
 
@@ -461,7 +461,7 @@ fn the_papers_are_computed_into_a_page_with_its_charts() {
 }
 
 #[test]
-fn papers_without_a_directory_are_refused_before_anything_is_computed() {
+fn what_is_no_directory_is_refused_before_anything_is_computed() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
@@ -497,6 +497,38 @@ fn recorded(dir: &std::path::Path) -> [String; 2] {
         fs::write(&path, text).expect("written");
         path.display().to_string()
     })
+}
+
+#[test]
+fn the_readme_runs_as_it_is_written_and_says_what_is_answered() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let readme = readme.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    recorded(dir.path());
+    for (name, step) in [("mon.txt", 7), ("tue.txt", 11)] {
+        let lines = (0..400).map(|at| format!("{}\n", at * step % 90));
+        fs::write(dir.path().join(name), lines.collect::<String>()).unwrap();
+    }
+    let commands = readme
+        .lines()
+        .filter(|line| line.starts_with("thorp plan "));
+    // Where a site runs, that is tested with one.
+    let commands: Vec<&str> = commands
+        .filter(|line| !line.contains("--from-metrics"))
+        .collect();
+    assert!(commands.len() >= 5, "{commands:?}");
+    for (at, command) in commands.into_iter().enumerate() {
+        let words = command.split_whitespace().skip(1);
+        let words: Vec<&str> = words.take_while(|word| *word != "#").collect();
+        let mut command = thorp(&words);
+        command.current_dir(dir.path());
+        let said = finish(command);
+        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        if at == 0 {
+            let answer = said.out.lines().next().unwrap();
+            assert!(readme.contains(&format!("\n> {answer}\n")), "{answer}");
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::text::note;
 use clap::Args;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use thorp_plan::report::{Report, html, svg, text};
 
@@ -68,7 +69,13 @@ pub(super) fn pictures(report: &Report, directory: &Path) -> Result<(), Failure>
 
 /// Makes a directory, unless it is there.
 pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| Failure::file(directory, &error))
+    fs::create_dir_all(directory).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::new(
+            format!("{} is a file", directory.display()),
+            "name a directory, or one that can be made",
+        ),
+        _ => Failure::file(directory, &error),
+    })
 }
 
 /// Writes a file.

@@ -283,18 +283,22 @@ impl Question {
             1.0 => "one member that begins".to_owned(),
             members => format!("{} members that begin", numeral(members)),
         };
-        let neighbour = here.map_or(String::new(), |here| {
-            format!(
-                "{} if it is another member of their site, and ",
-                words(here)
-            )
-        });
+        let warm = match here {
+            Some(here) => format!(
+                "{} of the time of a transaction that reads what a neighbour changes, and {} if somebody elsewhere changes it",
+                words(here),
+                words(elsewhere)
+            ),
+            None => format!(
+                "{} of the time of a transaction that reads what somebody elsewhere changes",
+                words(elsewhere)
+            ),
+        };
         Ok(format!(
-            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached and somebody changing what they read, they would {neighbour}{} of a transaction's time if it is somebody elsewhere.",
+            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, a site would {warm}.",
             numeral(round_trip_ms),
             words(saved),
             self.where_it_pays()?,
-            words(elsewhere),
         ))
     }
 
