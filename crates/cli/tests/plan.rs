@@ -532,6 +532,31 @@ fn the_readme_runs_as_it_is_written_and_says_what_is_answered() {
 }
 
 #[test]
+fn files_that_are_said_to_be_of_one_member_each_are_as_many_members() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    // Each command that joins has another name.
+    for name in ["anna.csv", "ben.csv"] {
+        let rows = (0..60).map(|at| format!("{at},{name}{},read,{},0\n", at / 20, at % 7));
+        let text = format!(
+            "time_us,client,op,object,size\n{}",
+            rows.collect::<String>()
+        );
+        fs::write(path(name), text).unwrap();
+    }
+    let call = ["plan", "replay", &path("anna.csv"), &path("ben.csv")];
+    let named = run(&call);
+    assert!(named.out.contains("6 members"), "{}", named.out);
+    let files = run(&[&call[..], &["--deal", "by-file"]].concat());
+    assert!(files.out.contains("2 members"), "{}", files.out);
+    assert!(
+        files.out.contains("default: each file is a member"),
+        "{}",
+        files.out
+    );
+}
+
+#[test]
 fn what_members_recorded_is_replayed() {
     let dir = tempfile::tempdir().unwrap();
     let [anna, ben] = recorded(dir.path());

@@ -79,16 +79,19 @@ impl Given {
 
     /// A word.
     pub(super) fn word(&mut self, usual: &Usual<'_, &str>) -> String {
-        let told = self.find(usual.key).and_then(|(value, source)| {
-            let value = value.as_str()?.to_owned();
-            Some((value, source))
-        });
+        let told = self.told_word(usual.key);
         let (value, source) = told.unwrap_or_else(|| (usual.value.to_owned(), self.untold(usual)));
         self.assume(usual, value.clone(), &source);
         value
     }
 
-    /// What somebody tells, and who.
+    /// The word that somebody tells, and who.
+    pub(super) fn told_word(&self, key: &str) -> Option<(String, String)> {
+        let (value, source) = self.find(key)?;
+        Some((value.as_str()?.to_owned(), source))
+    }
+
+    /// The number that somebody tells, and who.
     pub(super) fn told_number(&self, key: &str) -> Option<(f64, String)> {
         let (value, source) = self.find(key)?;
         Some((value.as_float()?, source))

@@ -201,9 +201,12 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
     Ok((village, parsed("deal", &deal)?))
 }
 
-/// Each file is a member's, and nobody said that it is not.
+/// Each file is a member's: somebody said so, or nobody said that it is not.
 fn is_by_file(given: &Given, trace: &Trace) -> bool {
-    trace.is_by_file() && !given.is_told("clients") && !given.is_told("deal")
+    match given.told_word("deal") {
+        Some((rule, _)) => rule == "by-file",
+        None => trace.is_by_file() && !given.is_told("clients"),
+    }
 }
 
 fn busy_most(given: &mut Given) -> Result<f64, Failure> {
