@@ -90,7 +90,10 @@ fn a_number_below_nothing_is_refused_as_a_number() {
     for (flag, what) in [
         ("--client-pages", "--client-pages is a number of pages"),
         ("--disk-ms", "--disk-ms must be a number from 0"),
-        ("--requests", "invalid value '-5'"),
+        (
+            "--requests",
+            "'-5' for '--requests <N>': a whole number is needed",
+        ),
     ] {
         assert_refused(&run(&["plan", "replay", &trace, flag, "-5"]), what);
     }
@@ -124,6 +127,39 @@ fn an_answer_warns_of_old_figures_that_nobody_told() {
         answer.contains("parameters are defaults (see Assumed).") && !answer.contains("1995"),
         "{answer}"
     );
+}
+
+#[test]
+fn what_was_told_for_nothing_is_told_back() {
+    let said = run(&["plan", "web", "--sigma", "3"]);
+    let answer = said.out.lines().next().unwrap();
+    assert!(
+        answer.contains("--sigma was told and says nothing here"),
+        "{answer}"
+    );
+    let said = run(&["plan", "web", "--spacing", "lognormal", "--sigma", "3"]);
+    assert!(!said.out.contains("says nothing"), "{}", said.out);
+}
+
+#[test]
+fn nothing_has_no_sign() {
+    let said = run(&[
+        "plan",
+        "site",
+        "--round-trip-ms=-0",
+        "--fetch-ms=0",
+        "--fetch-by-site-ms=0",
+        "--redirect-ms=0",
+        "--commit-ms=0",
+        "--commit-by-site-ms=0",
+    ]);
+    assert!(
+        said.out.contains("a site 0 ms from the home"),
+        "{} {}",
+        said.out,
+        said.err
+    );
+    assert!(!said.out.contains(" -0"), "{}", said.out);
 }
 
 #[test]
@@ -193,7 +229,12 @@ fn what_cannot_be_is_refused() {
             "501",
             "--pages-per-wait must be a number from 1 to 500",
         ),
-        ("--members", "many", "invalid value 'many'"),
+        (
+            "--members",
+            "many",
+            "invalid value 'many' for '--members <N>': a number is needed",
+        ),
+        ("--pages-per-wait", "0.5", "must be a number from 1 to 500"),
         (
             "--round-trip-ms=-5",
             "",

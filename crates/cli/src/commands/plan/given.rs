@@ -4,6 +4,7 @@ use super::file;
 use crate::failure::{Code, Failure};
 use clap::Args;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use thorp_plan::Invalid;
 use thorp_plan::report::{Assumption, Report};
@@ -14,6 +15,7 @@ pub(super) struct Given {
     layers: Vec<(String, Table)>,
     assumed: Vec<Assumption>,
     untold: Vec<Untold>,
+    asked: BTreeSet<&'static str>,
 }
 
 /// What nobody told.
@@ -47,6 +49,7 @@ impl Given {
             layers: Vec::new(),
             assumed: Vec::new(),
             untold: Vec::new(),
+            asked: BTreeSet::new(),
         };
         given.add("told", flags)?;
         if let Some(path) = file {
@@ -107,6 +110,7 @@ impl Given {
     }
 
     fn assume<T>(&mut self, usual: &Usual<'_, T>, shown: String, source: &str) {
+        self.asked.insert(usual.key);
         let name = format!("{} ({})", usual.words, flag(usual.key));
         self.assumed.push(Assumption::new(&name, shown, source));
     }
@@ -124,15 +128,31 @@ impl Given {
 
     /// Tells in a report what was asked for, in that order, and in its answer what nobody told.
     pub(super) fn tell(self, report: &mut Report) {
-        if let Some(warning) = self.warning() {
+        for warning in [self.unused(), self.defaults()].into_iter().flatten() {
             report.answer.push(' ');
             report.answer.push_str(&warning);
         }
         report.assumptions.extend(self.assumed);
     }
 
+    /// What was told and not asked for: whoever told it expects something else.
+    fn unused(&self) -> Option<String> {
+        let told = self.layers.iter().flat_map(|(_, layer)| layer.keys());
+        let unused = told.filter(|key| !self.asked.contains(key.as_str()));
+        let unused: BTreeSet<String> = unused.map(|key| flag(key)).collect();
+        let unused: Vec<&str> = unused.iter().map(String::as_str).collect();
+        let (last, others) = unused.split_last()?;
+        Some(match others.is_empty() {
+            true => format!("{last} was told and says nothing here."),
+            false => format!(
+                "{} and {last} were told and say nothing here.",
+                others.join(", ")
+            ),
+        })
+    }
+
     /// That it rests on defaults, and on which old ones.
-    fn warning(&self) -> Option<String> {
+    fn defaults(&self) -> Option<String> {
         let all = self.assumed.len();
         let count = match self.untold.len() {
             0 => return None,
@@ -180,7 +200,8 @@ pub(super) fn numeral(value: f64) -> String {
         return format!("{value:e}");
     }
     let whole = size.max(1.0).log10().floor() as usize;
-    let text = format!("{value:.*}", 5usize.saturating_sub(whole));
+    // Nothing has no sign.
+    let text = format!("{:.*}", 5usize.saturating_sub(whole), value + 0.0);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
@@ -281,11 +302,17 @@ mod tests {
             ..one
         };
         assert_eq!(answer(&both, ["1995", "1995"]), "Yes.");
+        let more = Flags {
+            system: Some("thorp".into()),
+            ..both
+        };
+        let unused = "Yes. --system was told and says nothing here.";
+        assert_eq!(answer(&more, ["1995", "1995"]), unused);
     }
 
     #[test]
     fn numbers_are_told_in_few_digits() {
-        let told = [0.0, 0.163_029_999_99, 40.0, 2.5, 123_456.789, 3.2e9, 1e300].map(numeral);
+        let told = [-0.0, 0.163_029_999_99, 40.0, 2.5, 123_456.789, 3.2e9, 1e300].map(numeral);
         let wanted = ["0", "0.16303", "40", "2.5", "123457", "3200000000", "1e300"];
         assert_eq!(told, wanted);
     }

@@ -14,12 +14,13 @@ mod web;
 
 use crate::failure::Failure;
 use clap::{Arg, Args, Subcommand};
+use std::any::TypeId;
 
 /// What `thorp plan` is told.
 #[derive(Args, Debug)]
 #[command(
     after_help = HELP,
-    mut_subcommands(|question| question.mut_args(with_negative_numbers))
+    mut_subcommands(|question| question.mut_args(in_words))
 )]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -38,12 +39,30 @@ Exit codes:
   2  wrong usage: flags, parameters, what a file tells
   4  nobody answered --from-metrics";
 
-/// So that what is refused is the number, and not a flag that nobody meant.
-fn with_negative_numbers(arg: Arg) -> Arg {
-    match arg.is_positional() || !arg.get_action().takes_values() {
-        true => arg,
-        false => arg.allow_negative_numbers(true),
+/// So that what is refused is a number and not a flag that nobody meant, and in words.
+fn in_words(arg: Arg) -> Arg {
+    if arg.is_positional() || !arg.get_action().takes_values() {
+        return arg;
     }
+    let arg = arg.allow_negative_numbers(true);
+    let kind = arg.get_value_parser().type_id();
+    if kind == TypeId::of::<f64>() {
+        arg.value_parser(number)
+    } else if kind == TypeId::of::<usize>() {
+        arg.value_parser(count)
+    } else {
+        arg
+    }
+}
+
+fn number(text: &str) -> Result<f64, &'static str> {
+    text.parse()
+        .map_err(|_| "a number is needed, without unit or commas: 40, 2.5, 1e6")
+}
+
+fn count(text: &str) -> Result<usize, &'static str> {
+    text.parse()
+        .map_err(|_| "a whole number is needed, in digits: 100000")
 }
 
 #[derive(Subcommand, Debug)]

@@ -147,7 +147,7 @@ impl Question {
             ),
             "buddycache" => (BUDDY_CACHE, 1.0, "BuddyCache 2004, tables 1 and 2"),
             other => {
-                let what = format!("--system is thorp or buddycache, not {other}");
+                let what = format!("--system is thorp or buddycache, not {other:?}");
                 return Err(
                     Failure::new(what, "each cost has a flag of its own, too").with(Code::Usage)
                 );
@@ -206,20 +206,22 @@ impl Question {
             5.0,
             "short transactions",
         );
+        let pages = number("pages", "pages that each member wants", "", 500.0, "4 MB");
         let cold = Cold {
-            pages: number("pages", "pages that each member wants", "", 500.0, "4 MB"),
+            pages,
             pages_per_wait: number(
                 "pages_per_wait",
                 "pages that come with one round trip",
                 "",
-                ahead,
+                // No more than there are.
+                f64::min(ahead, pages.max(1.0)),
                 whose,
             ),
             transactions: number(
                 "transactions",
                 "transactions in which it reads them",
                 "",
-                10.0,
+                (pages / 50.0).ceil().max(1.0),
                 "50 pages each",
             ),
             compute_ms,
@@ -554,6 +556,17 @@ mod tests {
             answer.starts_with("No:") && answer.contains("one member"),
             "{answer}"
         );
+    }
+
+    #[test]
+    fn few_pages_come_together_and_are_read_at_once() {
+        let few = Parameters {
+            pages: Some(3.0),
+            ..Parameters::default()
+        };
+        let cold = question(&few).cold;
+        assert_eq!((cold.pages_per_wait, cold.transactions), (3.0, 1.0));
+        question(&few).report().expect("it can be");
     }
 
     #[test]
