@@ -165,10 +165,10 @@ fn nothing_has_no_sign() {
 #[test]
 fn who_is_asked_for_measurements_and_is_no_site_is_told_so() {
     let answers = [
-        "HTTP/1.1 200 OK\r\n\r\n<html>welcome</html>",
-        "HTTP/1.1 404 Not Found\r\n\r\n",
-        "220 ready\r\n",
-        "\u{ff}",
+        &b"HTTP/1.1 200 OK\r\n\r\n<html>welcome</html>"[..],
+        b"HTTP/1.1 404 Not Found\r\n\r\n",
+        b"220 ready\r\n",
+        b"\xff\xfe",
     ];
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let stranger = listener.local_addr().unwrap().to_string();
@@ -177,7 +177,7 @@ fn who_is_asked_for_measurements_and_is_no_site_is_told_so() {
             let (mut stream, _) = listener.accept().unwrap();
             let mut asked = [0; 512];
             let _ = stream.read(&mut asked).unwrap();
-            stream.write_all(answer.as_bytes()).unwrap();
+            stream.write_all(answer).unwrap();
         }
     });
     let ask = |node: &str| run(&["plan", "site", "--from-metrics", node]);
@@ -507,6 +507,10 @@ fn what_is_no_directory_is_refused_before_anything_is_computed() {
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     let file = file.display().to_string();
+    let pictures = run(&["plan", "site", "--svg", &file]);
+    let what = format!("{file} is a file\n  -> name a directory");
+    assert_eq!(pictures.code, 1, "{}", pictures.err);
+    assert!(pictures.err.contains(&what), "{}", pictures.err);
     for flags in [
         ["--data", "/no/such/directory"],
         ["--data", &file],
@@ -627,6 +631,7 @@ fn what_members_recorded_is_replayed() {
     );
     for line in [
         "anna.csv, ben.csv",
+        "--remote-ms, --home-ms, --disk-ms and --service-ms are of 1995",
         "as many as the trace names",
         "default: the trace tells",
         "8192 bytes",
