@@ -106,6 +106,15 @@ fn the_help_tells_exit_codes_and_what_a_village_measures() {
     for word in ["Exit codes:", "--from-metrics", "--record-trace", "--file"] {
         assert!(help.out.contains(word), "{word} in {}", help.out);
     }
+    for question in ["site", "web", "memory", "replay", "prefetch"] {
+        let help = run(&["plan", question, "--help"]).out;
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let defaults = "Each parameter has a default.";
+        assert!(
+            words.contains(defaults) && words.contains("Examples:"),
+            "{help}"
+        );
+    }
 }
 
 #[test]

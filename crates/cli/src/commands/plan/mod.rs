@@ -13,14 +13,14 @@ mod site;
 mod web;
 
 use crate::failure::Failure;
-use clap::{Arg, Args, Subcommand};
+use clap::{Arg, Args, Command, Subcommand};
 use std::any::TypeId;
 
 /// What `thorp plan` is told.
 #[derive(Args, Debug)]
 #[command(
     after_help = HELP,
-    mut_subcommands(|question| question.mut_args(in_words))
+    mut_subcommands(with_words)
 )]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -38,6 +38,19 @@ Exit codes:
   1  a file could not be read or written, or what --from-metrics names is not a site's status
   2  wrong usage: flags, parameters, what a file tells
   4  nobody answered --from-metrics";
+
+/// What all questions have to say of their parameters.
+fn with_words(question: Command) -> Command {
+    let question = question.mut_args(in_words);
+    if !question.get_arguments().any(|arg| arg.get_id() == "file") {
+        return question;
+    }
+    let own = question.get_after_help().map(ToString::to_string);
+    question.after_help(format!("{DEFAULTS}\n\n{}", own.unwrap_or_default()))
+}
+
+const DEFAULTS: &str =
+    "Each parameter has a default. The answer lists what it was computed with, and who told it.";
 
 /// So that what is refused is a number and not a flag that nobody meant, and in words.
 fn in_words(arg: Arg) -> Arg {

@@ -12,7 +12,7 @@ use thorp_plan::report::{Report, html, svg, text};
 /// What all questions are told beside their parameters.
 #[derive(Args, Debug)]
 pub(super) struct Shown {
-    /// Read parameters from a TOML file: a table of the question's name, with the flags as keys, _ for -; flags go before it
+    /// Read parameters from a TOML file: a table of the question's name, with the flags as keys, _ for -; a flag is believed before it
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Print the answer, tables and points of all curves as JSON
