@@ -7,11 +7,25 @@ use std::time::Duration;
 
 /// The body that `GET path` gives at a node: `HOST:PORT` or `http://HOST:PORT[/]`.
 pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, Failure> {
+    if let Some((scheme, rest)) = node.split_once("://")
+        && scheme != "http"
+    {
+        let what = format!("{node}: only plain http is read, not {scheme}");
+        let todo = format!(
+            "write HOST:PORT or http://HOST:PORT, as http://{}",
+            host_of(rest)
+        );
+        return Err(Failure::new(what, todo).with(Code::Usage));
+    }
     let host = host_of(node);
     let unreachable = |error: io::Error| {
         let todo = "check that it runs there, and that it was not started with another --http, or with --http off";
         if error.kind() == io::ErrorKind::InvalidInput {
-            return Failure::new(format!("{host}: {error}"), "write HOST:PORT").with(Code::Usage);
+            return Failure::new(
+                format!("{node:?} is no address: {error}"),
+                "write HOST:PORT or http://HOST:PORT",
+            )
+            .with(Code::Usage);
         }
         let why = match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -23,10 +37,10 @@ pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, F
     };
     let answer = ask(host, path, timeout).map_err(unreachable)?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head
-        .split_whitespace()
-        .nth(1)
-        .unwrap_or("with something else than HTTP");
+    let mut words = head.split_whitespace();
+    let is_http = words.next().is_some_and(|first| first.starts_with("HTTP/"));
+    let status = words.next().filter(|_| is_http);
+    let status = status.unwrap_or("with something else than HTTP");
     // A node that is not well says so in the body, with 503.
     if status == "200" || status == "503" {
         return Ok(body.to_owned());
@@ -72,13 +86,13 @@ fn exchange(
 ) -> io::Result<String> {
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )?;
-    let mut answer = String::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
-    Ok(answer)
+    // At once: who answers the first bytes and closes is understood, too.
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    // Whoever asked says it better if this is no text.
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// Far above any status; what is longer is not one.

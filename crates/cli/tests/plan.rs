@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Said, run};
+use common::{Said, finish, run, thorp};
 use std::fs;
+use std::io::{Read, Write};
 
 fn assert_refused(said: &Said, what: &str) {
     assert_eq!(said.code, 2, "{}", said.err);
@@ -60,11 +61,157 @@ fn parameters_come_from_a_file_and_flags_go_before_it() {
     fs::write(&path, "[site]\nmember = 7\n").unwrap();
     assert_refused(
         &run(&["plan", "site", "--file", &file]),
-        "unknown field `member`",
+        "office.toml, line 2: there is no member: is members meant?",
     );
     let missing = run(&["plan", "site", "--file", "no-such-file.toml"]);
     assert_eq!(missing.code, 1);
     assert!(missing.err.contains("no-such-file.toml"), "{}", missing.err);
+}
+
+#[test]
+fn a_number_below_nothing_is_refused_as_a_number() {
+    for (question, flag, what) in [
+        ("site", "--members", "--members must be a "),
+        ("site", "--round-trip-ms", "must be a number from 0"),
+        ("web", "--alpha", "--alpha must be between 0 and 20"),
+        ("web", "--between-ms", "must be a number not below 0"),
+        ("memory", "--disk-ms", "must be a number above 0"),
+        ("memory", "--machines", "--machines must be a whole number"),
+        ("prefetch", "--hinted", "--hinted must be between 0 and 1"),
+        ("prefetch", "--rounds", "must be a whole number from 0"),
+    ] {
+        for value in ["-5", "-0.5", "-1e300"] {
+            assert_refused(&run(&["plan", question, flag, value]), what);
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("blocks.txt").display().to_string();
+    fs::write(&trace, "1\n2\n").unwrap();
+    for (flag, what) in [
+        ("--client-pages", "--client-pages is a number of pages"),
+        ("--disk-ms", "--disk-ms must be a number from 0"),
+        (
+            "--requests",
+            "'-5' for '--requests <N>': a whole number is needed",
+        ),
+    ] {
+        assert_refused(&run(&["plan", "replay", &trace, flag, "-5"]), what);
+    }
+}
+
+#[test]
+fn the_help_tells_exit_codes_and_what_a_village_measures() {
+    let help = run(&["plan", "--help"]);
+    assert_eq!(help.code, 0);
+    for word in ["Exit codes:", "--from-metrics", "--record-trace", "--file"] {
+        assert!(help.out.contains(word), "{word} in {}", help.out);
+    }
+    for question in ["site", "web", "memory", "replay", "prefetch"] {
+        let help = run(&["plan", question, "--help"]).out;
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let defaults = "Each parameter has a default.";
+        assert!(
+            words.contains(defaults) && words.contains("Examples:"),
+            "{help}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_warns_of_old_figures_that_nobody_told() {
+    for (question, old) in [
+        ("memory", "--service-us and --disk-ms are of 1995"),
+        ("web", "--document-kb and --server-ms are of 1999"),
+        ("prefetch", "--disk-fetch-us are of 1998"),
+    ] {
+        let said = run(&["plan", question, "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let answer = told["answer"].as_str().unwrap();
+        assert!(answer.contains(old), "{old} in {answer}");
+    }
+    let own = ["--service-us=9", "--disk-ms=0.1"];
+    let said = run(&[&["plan", "memory"][..], &own].concat());
+    let answer = said.out.lines().next().unwrap();
+    assert!(
+        answer.contains("parameters are defaults (see Assumed).") && !answer.contains("1995"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn what_was_told_for_nothing_is_told_back() {
+    let said = run(&["plan", "web", "--sigma", "3"]);
+    let answer = said.out.lines().next().unwrap();
+    assert!(
+        answer.contains("--sigma was told and says nothing here"),
+        "{answer}"
+    );
+    let said = run(&["plan", "web", "--spacing", "lognormal", "--sigma", "3"]);
+    assert!(!said.out.contains("says nothing"), "{}", said.out);
+}
+
+#[test]
+fn nothing_has_no_sign() {
+    let said = run(&[
+        "plan",
+        "site",
+        "--round-trip-ms=-0",
+        "--fetch-ms=0",
+        "--fetch-by-site-ms=0",
+        "--redirect-ms=0",
+        "--commit-ms=0",
+        "--commit-by-site-ms=0",
+    ]);
+    assert!(
+        said.out.contains("a site 0 ms from the home"),
+        "{} {}",
+        said.out,
+        said.err
+    );
+    assert!(!said.out.contains(" -0"), "{}", said.out);
+}
+
+#[test]
+fn who_is_asked_for_measurements_and_is_no_site_is_told_so() {
+    let answers = [
+        &b"HTTP/1.1 200 OK\r\n\r\n<html>welcome</html>"[..],
+        b"HTTP/1.1 404 Not Found\r\n\r\n",
+        b"220 ready\r\n",
+        b"\xff\xfe",
+    ];
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stranger = listener.local_addr().unwrap().to_string();
+    let answering = std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = [0; 512];
+            let _ = stream.read(&mut asked).unwrap();
+            stream.write_all(answer).unwrap();
+        }
+    });
+    let ask = |node: &str| run(&["plan", "site", "--from-metrics", node]);
+    for what in [
+        "answers, but not with the status of a site",
+        "answers 404 to /status",
+        "answers with something else than HTTP to /status",
+        "answers with something else than HTTP to /status",
+    ] {
+        let said = ask(&stranger);
+        assert_eq!(said.code, 1, "{}", said.err);
+        assert!(said.err.contains(what), "{what:?} in {}", said.err);
+        assert!(said.err.contains("\n  -> "), "{}", said.err);
+    }
+    answering.join().unwrap();
+    let nobody = ask(&stranger);
+    assert_eq!(nobody.code, 4, "{}", nobody.err);
+    assert!(nobody.err.contains("does not answer"), "{}", nobody.err);
+    for node in ["https://localhost:7431/", "ftp://localhost:7431"] {
+        let said = ask(node);
+        assert_refused(&said, "only plain http is read");
+        let todo = "write HOST:PORT or http://HOST:PORT, as http://localhost:7431";
+        assert!(said.err.contains(todo), "{}", said.err);
+    }
+    assert_refused(&ask("nowhere"), "\"nowhere\" is no address");
 }
 
 #[test]
@@ -91,7 +238,12 @@ fn what_cannot_be_is_refused() {
             "501",
             "--pages-per-wait must be a number from 1 to 500",
         ),
-        ("--members", "many", "invalid value 'many'"),
+        (
+            "--members",
+            "many",
+            "invalid value 'many' for '--members <N>': a number is needed",
+        ),
+        ("--pages-per-wait", "0.5", "must be a number from 1 to 500"),
         (
             "--round-trip-ms=-5",
             "",
@@ -361,7 +513,13 @@ fn what_web_caches_rest_on_is_read_easily_and_checked_at_the_end() {
     for line in ["as much as there is", "3.2 billion", "  1 day "] {
         assert!(said.out.contains(line), "{line} in {}", said.out);
     }
-    assert!(!said.out.contains("e-"), "{}", said.out);
+    let is_exponential =
+        |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains("e-");
+    assert!(
+        !said.out.split_whitespace().any(is_exponential),
+        "{}",
+        said.out
+    );
     let at = |text: &str| said.out.find(text).unwrap();
     assert!(at("The thesis takes an integral") > at("exponent of popularity"));
 }
@@ -476,8 +634,15 @@ fn web_caches_that_cannot_be_are_refused() {
 fn the_papers_are_computed_into_a_page_with_its_charts() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().display().to_string();
-    let said = run(&["plan", "paper", "--out", &out]);
+    let said = run(&["plan", "paper", "--out", &out, "--data", &out]);
     assert_eq!(said.code, 0, "{}", said.err);
+    for what in [
+        "warning: left out: Replayed traces (thesis, section 3.4.3); Prefetching: policies on traces",
+        "traces/orm-busy.trace.xz: cannot be read: No such file",
+        "traces/multi3.trace.gz: cannot be read: No such file",
+    ] {
+        assert!(said.err.contains(what), "{what} in {}", said.err);
+    }
     let page = fs::read_to_string(dir.path().join("planning.md")).unwrap();
     let charts: Vec<&str> = page
         .split("](")
@@ -487,6 +652,28 @@ fn the_papers_are_computed_into_a_page_with_its_charts() {
     assert!(charts.len() >= 2, "{page}");
     for chart in charts {
         assert!(dir.path().join(chart).is_file(), "{chart}");
+    }
+}
+
+#[test]
+fn what_is_no_directory_is_refused_before_anything_is_computed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let file = file.display().to_string();
+    let pictures = run(&["plan", "site", "--svg", &file]);
+    let what = format!("{file} is a file\n  -> name a directory");
+    assert_eq!(pictures.code, 1, "{}", pictures.err);
+    assert!(pictures.err.contains(&what), "{}", pictures.err);
+    for flags in [
+        ["--data", "/no/such/directory"],
+        ["--data", &file],
+        ["--out", &file],
+    ] {
+        let said = run(&[&["plan", "paper"][..], &flags].concat());
+        assert_eq!(said.code, 1, "{}", said.err);
+        let first = said.err.lines().next().unwrap();
+        assert!(first.contains(flags[1]), "{}", said.err);
     }
 }
 
@@ -509,6 +696,63 @@ fn recorded(dir: &std::path::Path) -> [String; 2] {
         fs::write(&path, text).expect("written");
         path.display().to_string()
     })
+}
+
+#[test]
+fn the_readme_runs_as_it_is_written_and_says_what_is_answered() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let readme = readme.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    recorded(dir.path());
+    for (name, step) in [("mon.txt", 7), ("tue.txt", 11)] {
+        let lines = (0..400).map(|at| format!("{}\n", at * step % 90));
+        fs::write(dir.path().join(name), lines.collect::<String>()).unwrap();
+    }
+    let commands = readme
+        .lines()
+        .filter(|line| line.starts_with("thorp plan "));
+    // Where a site runs, that is tested with one.
+    let commands: Vec<&str> = commands
+        .filter(|line| !line.contains("--from-metrics"))
+        .collect();
+    assert!(commands.len() >= 5, "{commands:?}");
+    for (at, command) in commands.into_iter().enumerate() {
+        let words = command.split_whitespace().skip(1);
+        let words: Vec<&str> = words.take_while(|word| *word != "#").collect();
+        let mut command = thorp(&words);
+        command.current_dir(dir.path());
+        let said = finish(command);
+        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        if at == 0 {
+            let answer = said.out.lines().next().unwrap();
+            assert!(readme.contains(&format!("\n> {answer}\n")), "{answer}");
+        }
+    }
+}
+
+#[test]
+fn files_that_are_said_to_be_of_one_member_each_are_as_many_members() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    // Each command that joins has another name.
+    for name in ["anna.csv", "ben.csv"] {
+        let rows = (0..60).map(|at| format!("{at},{name}{},read,{},0\n", at / 20, at % 7));
+        let text = format!(
+            "time_us,client,op,object,size\n{}",
+            rows.collect::<String>()
+        );
+        fs::write(path(name), text).unwrap();
+    }
+    let call = ["plan", "replay", &path("anna.csv"), &path("ben.csv")];
+    let named = run(&call);
+    assert!(named.out.contains("6 members"), "{}", named.out);
+    let files = run(&[&call[..], &["--deal", "by-file"]].concat());
+    assert!(files.out.contains("2 members"), "{}", files.out);
+    assert!(
+        files.out.contains("default: each file is a member"),
+        "{}",
+        files.out
+    );
 }
 
 #[test]
@@ -541,6 +785,7 @@ fn what_members_recorded_is_replayed() {
     );
     for line in [
         "anna.csv, ben.csv",
+        "--remote-ms, --home-ms, --disk-ms and --service-ms are of 1995",
         "as many as the trace names",
         "default: the trace tells",
         "8192 bytes",

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Going, Home, OF_A_TEST, finish, run, thorp};
+use common::{Going, Home, OF_A_TEST, eventually, finish, run, thorp};
 use std::fs;
 
 #[test]
@@ -141,16 +141,19 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
 
     let planned = run(&["plan", "site", "--from-metrics", &site_http]);
     assert_eq!(planned.code, 0, "{}", planned.err);
-    let members = planned
-        .out
-        .lines()
-        .find(|line| line.starts_with("members at the site"));
+    let alone = format!("{site_http} does not tell members: none is connected");
+    assert!(planned.err.contains(&alone), "{}", planned.err);
+    let mut watch = thorp(&["watch", "thorp://alps/by-site", "--via", &via]);
+    watch.env("THORP_IDENTITY", &identity);
+    let watch = Going::start(watch);
     let measured = format!("measured at {site_http}");
-    assert!(
-        members.is_some_and(|line| line.contains(&measured)),
-        "{}",
-        planned.out
-    );
+    eventually("a member is counted", || {
+        let planned = run(&["plan", "site", "--from-metrics", &site_http]);
+        let mut lines = planned.out.lines();
+        let members = lines.find(|line| line.starts_with("members at the site"));
+        members.is_some_and(|line| line.contains(" 1 ") && line.contains(&measured))
+    });
+    watch.terminate();
     let asked_a_home = run(&["plan", "site", "--from-metrics", &home.http]);
     assert_eq!(asked_a_home.code, 2);
     assert!(

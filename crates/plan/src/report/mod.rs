@@ -109,6 +109,24 @@ pub enum Style {
     Points,
 }
 
+impl Section {
+    /// One that could not be computed, and why.
+    pub fn left_out(heading: &str, why: &str) -> Self {
+        Section {
+            heading: heading.to_owned(),
+            words: vec![format!("{LEFT_OUT}{why}.")],
+            ..Section::default()
+        }
+    }
+
+    /// Why it could not be computed, if that is so.
+    pub fn why_left_out(&self) -> Option<&str> {
+        self.words.first()?.strip_prefix(LEFT_OUT)
+    }
+}
+
+const LEFT_OUT: &str = "Not computed: ";
+
 impl Axis {
     /// An axis whose steps add.
     pub fn linear(label: &str) -> Self {

@@ -60,7 +60,7 @@ impl Site {
         match (near > 0.0, is_flat) {
             (true, _) => BreakEven::Always,
             (false, true) => BreakEven::Never,
-            (false, false) => BreakEven::AboveMs(-near / slope),
+            (false, false) => BreakEven::AboveMs((0.0 - near) / slope),
         }
     }
 

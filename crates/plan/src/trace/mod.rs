@@ -43,6 +43,7 @@ mod csv;
 mod deal;
 mod format;
 mod names;
+mod papers;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ pub use self::csv::{Column, Columns};
 pub(crate) use deal::share;
 pub use deal::{Dealing, dealt};
 pub use format::Format;
+pub(crate) use papers::of_papers;
 
 use names::Names;
 use std::collections::HashSet;

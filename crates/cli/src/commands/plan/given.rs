@@ -1,17 +1,28 @@
 //! The parameters of a model: told by flags, by a file, measured, or as they are usual; and who said which.
 
+use super::file;
 use crate::failure::{Code, Failure};
+use clap::Args;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::path::Path;
 use thorp_plan::Invalid;
-use thorp_plan::report::Assumption;
+use thorp_plan::report::{Assumption, Report};
 use toml::{Table, Value};
 
 /// Parameters from several sources: the first that tells one is believed.
 pub(super) struct Given {
     layers: Vec<(String, Table)>,
     assumed: Vec<Assumption>,
+    untold: Vec<Untold>,
+    asked: BTreeSet<&'static str>,
+}
+
+/// What nobody told.
+struct Untold {
+    flag: String,
+    /// If it is as old as that.
+    year: Option<u32>,
 }
 
 /// A parameter, and what it is if nobody tells.
@@ -24,7 +35,7 @@ pub(super) struct Usual<'a, T> {
     pub(super) unit: &'a str,
     /// If nobody tells.
     pub(super) value: T,
-    /// Why that.
+    /// Why that. A year tells that it is of then, and the answer warns of it.
     pub(super) why: &'a str,
 }
 
@@ -32,15 +43,18 @@ impl Given {
     /// What flags tell, and a file's table of the model's name.
     pub(super) fn new<T>(flags: &T, file: Option<&Path>, model: &str) -> Result<Self, Failure>
     where
-        T: Serialize + DeserializeOwned,
+        T: Serialize + Args,
     {
         let mut given = Given {
             layers: Vec::new(),
             assumed: Vec::new(),
+            untold: Vec::new(),
+            asked: BTreeSet::new(),
         };
         given.add("told", flags)?;
         if let Some(path) = file {
-            given.add(&path.display().to_string(), &read::<T>(path, model)?)?;
+            let told = file::read::<T>(path, model)?;
+            given.layers.push((path.display().to_string(), told));
         }
         Ok(given)
     }
@@ -56,30 +70,49 @@ impl Given {
 
     /// A number.
     pub(super) fn number(&mut self, usual: &Usual<'_, f64>) -> f64 {
-        let told = self
-            .find(usual.key)
-            .and_then(|(value, source)| Some((value.as_float()?, source)));
-        let (value, source) = told.unwrap_or((usual.value, format!("default: {}", usual.why)));
+        let told = self.told_number(usual.key);
+        let (value, source) = told.unwrap_or_else(|| (usual.value, self.untold(usual)));
         let shown = match usual.unit {
             "" => numeral(value),
             unit => format!("{} {unit}", numeral(value)),
         };
-        self.assumed
-            .push(Assumption::new(usual.words, shown, &source));
+        self.assume(usual, shown, &source);
         value
     }
 
     /// A word.
     pub(super) fn word(&mut self, usual: &Usual<'_, &str>) -> String {
-        let told = self.find(usual.key).and_then(|(value, source)| {
-            let value = value.as_str()?.to_owned();
-            Some((value, source))
-        });
-        let (value, source) =
-            told.unwrap_or((usual.value.to_owned(), format!("default: {}", usual.why)));
-        self.assumed
-            .push(Assumption::new(usual.words, value.clone(), &source));
+        let told = self.told_word(usual.key);
+        let (value, source) = told.unwrap_or_else(|| (usual.value.to_owned(), self.untold(usual)));
+        self.assume(usual, value.clone(), &source);
         value
+    }
+
+    /// The word that somebody tells, and who.
+    pub(super) fn told_word(&self, key: &str) -> Option<(String, String)> {
+        let (value, source) = self.find(key)?;
+        Some((value.as_str()?.to_owned(), source))
+    }
+
+    /// The number that somebody tells, and who.
+    pub(super) fn told_number(&self, key: &str) -> Option<(f64, String)> {
+        let (value, source) = self.find(key)?;
+        Some((value.as_float()?, source))
+    }
+
+    /// Notes that nobody tells it, and says why it is what it is.
+    fn untold<T>(&mut self, usual: &Usual<'_, T>) -> String {
+        self.untold.push(Untold {
+            flag: flag(usual.key),
+            year: year(usual.why),
+        });
+        format!("default: {}", usual.why)
+    }
+
+    fn assume<T>(&mut self, usual: &Usual<'_, T>, shown: String, source: &str) {
+        self.asked.insert(usual.key);
+        let name = format!("{} ({})", usual.words, flag(usual.key));
+        self.assumed.push(Assumption::new(&name, shown, source));
     }
 
     /// Whether anybody tells it.
@@ -93,30 +126,71 @@ impl Given {
             .find_map(|(source, layer)| Some((layer.get(key)?, source.clone())))
     }
 
-    /// What was asked for, in that order.
-    pub(super) fn assumed(self) -> Vec<Assumption> {
-        self.assumed
+    /// Tells in a report what was asked for, in that order, and in its answer what nobody told.
+    pub(super) fn tell(self, report: &mut Report) {
+        for warning in [self.unused(), self.defaults()].into_iter().flatten() {
+            report.answer.push(' ');
+            report.answer.push_str(&warning);
+        }
+        report.assumptions.extend(self.assumed);
+    }
+
+    /// What was told and not asked for: whoever told it expects something else.
+    fn unused(&self) -> Option<String> {
+        let told = self.layers.iter().flat_map(|(_, layer)| layer.keys());
+        let unused = told.filter(|key| !self.asked.contains(key.as_str()));
+        let unused: BTreeSet<String> = unused.map(|key| flag(key)).collect();
+        let unused: Vec<&str> = unused.iter().map(String::as_str).collect();
+        let (last, others) = unused.split_last()?;
+        Some(match others.is_empty() {
+            true => format!("{last} was told and says nothing here."),
+            false => format!(
+                "{} and {last} were told and say nothing here.",
+                others.join(", ")
+            ),
+        })
+    }
+
+    /// That it rests on defaults, and on which old ones.
+    fn defaults(&self) -> Option<String> {
+        let all = self.assumed.len();
+        let count = match self.untold.len() {
+            0 => return None,
+            count if count == all => format!("All {count} parameters are defaults"),
+            1 => format!("One of the {all} parameters is a default"),
+            count => format!("{count} of the {all} parameters are defaults"),
+        };
+        let mut years: Vec<u32> = self.untold.iter().filter_map(|own| own.year).collect();
+        years.sort_unstable();
+        years.dedup();
+        let old: Vec<String> = years.into_iter().map(|year| self.dated(year)).collect();
+        let old = match old.is_empty() {
+            true => String::new(),
+            false => format!("; {}: give your own", old.join(", ")),
+        };
+        Some(format!("{count} (see Assumed){old}."))
+    }
+
+    fn dated(&self, year: u32) -> String {
+        let old = self.untold.iter().filter(|own| own.year == Some(year));
+        let mut flags: Vec<&str> = old.map(|own| &*own.flag).collect();
+        match (flags.pop(), flags.is_empty()) {
+            (Some(last), false) => format!("{} and {last} are of {year}", flags.join(", ")),
+            (last, _) => format!("{} is of {year}", last.unwrap_or_default()),
+        }
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path, model: &str) -> Result<T, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
-    let wrong = |error: String| {
-        let todo = format!(
-            "write a table [{model}] with the flags as keys, _ for -: `thorp plan {model} --help` lists them"
-        );
-        Failure::new(format!("{}: {error}", path.display()), todo).with(Code::Usage)
-    };
-    let file: Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
-    let table = file
-        .get(model)
-        .ok_or_else(|| wrong(format!("has no [{model}]")))?;
-    table
-        .clone()
-        .try_into()
-        .map_err(|error: toml::de::Error| wrong(error.to_string()))
+/// As it is written on the command line.
+fn flag(key: &str) -> String {
+    format!("--{}", key.replace('_', "-"))
+}
+
+/// The year that a text names, of last century or early in this.
+fn year(text: &str) -> Option<u32> {
+    let numbers = text.split(|letter: char| !letter.is_ascii_digit());
+    let mut years = numbers.filter_map(|number| number.parse().ok());
+    years.find(|year| (1950..2010).contains(year))
 }
 
 /// A number for people: six digits at most say more than they know.
@@ -126,7 +200,8 @@ pub(super) fn numeral(value: f64) -> String {
         return format!("{value:e}");
     }
     let whole = size.max(1.0).log10().floor() as usize;
-    let text = format!("{value:.*}", 5usize.saturating_sub(whole));
+    // Nothing has no sign.
+    let text = format!("{:.*}", 5usize.saturating_sub(whole), value + 0.0);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
@@ -135,9 +210,8 @@ pub(super) fn numeral(value: f64) -> String {
 
 /// A parameter that cannot be, as its flag.
 pub(super) fn refused(invalid: &Invalid) -> Failure {
-    let flag = invalid.parameter().replace('_', "-");
     Failure::new(
-        format!("--{flag} {}", invalid.why()),
+        format!("{} {}", flag(invalid.parameter()), invalid.why()),
         "--help tells what each parameter means",
     )
     .with(Code::Usage)
@@ -146,13 +220,15 @@ pub(super) fn refused(invalid: &Invalid) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Deserialize;
 
-    #[derive(Serialize, Deserialize, Default)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Args, Serialize, Default)]
     struct Flags {
+        #[arg(long)]
         members: Option<f64>,
+        #[arg(long)]
         round_trip_ms: Option<f64>,
+        #[arg(long)]
+        system: Option<String>,
     }
 
     const MEMBERS: Usual<'_, f64> = Usual {
@@ -186,29 +262,139 @@ mod tests {
         assert_eq!(given.number(&far), 80.0);
         let mut silent = Given::new(&Flags::default(), None, "site").expect("nothing is read");
         assert_eq!(silent.number(&MEMBERS), 3.0);
-        assert_eq!(silent.assumed()[0].source, "default: a small site");
-        assert_eq!(given.assumed()[1].value, "80 ms");
+        assert_eq!(silent.assumed[0].source, "default: a small site");
+        assert_eq!(given.assumed[0].name, "members (--members)");
+        assert_eq!(given.assumed[1].value, "80 ms");
+    }
+
+    #[test]
+    fn an_answer_tells_what_it_rests_on_that_nobody_told() {
+        let answer = |flags: &Flags, whys: [&'static str; 2]| {
+            let mut given = Given::new(flags, None, "site").expect("nothing is read");
+            for (key, why) in ["members", "round_trip_ms"].into_iter().zip(whys) {
+                given.number(&Usual {
+                    key,
+                    why,
+                    ..MEMBERS
+                });
+            }
+            let mut report = Report {
+                answer: "Yes.".into(),
+                ..Report::default()
+            };
+            given.tell(&mut report);
+            assert_eq!(report.assumptions.len(), 2);
+            report.answer
+        };
+        let silent = Flags::default();
+        let old = "Yes. All 2 parameters are defaults (see Assumed); --members and --round-trip-ms are of 1995: give your own.";
+        assert_eq!(answer(&silent, ["1995: a thesis", "of 1995"]), old);
+        let old = "Yes. All 2 parameters are defaults (see Assumed); --round-trip-ms is of 1995, --members is of 1998: give your own.";
+        assert_eq!(answer(&silent, ["1998", "1995"]), old);
+        let one = Flags {
+            members: Some(5.0),
+            ..Flags::default()
+        };
+        let now = "Yes. One of the 2 parameters is a default (see Assumed).";
+        assert_eq!(answer(&one, ["1995", "measured"]), now);
+        let both = Flags {
+            round_trip_ms: Some(5.0),
+            ..one
+        };
+        assert_eq!(answer(&both, ["1995", "1995"]), "Yes.");
+        let more = Flags {
+            system: Some("thorp".into()),
+            ..both
+        };
+        let unused = "Yes. --system was told and says nothing here.";
+        assert_eq!(answer(&more, ["1995", "1995"]), unused);
     }
 
     #[test]
     fn numbers_are_told_in_few_digits() {
-        let told = [0.0, 0.163_029_999_99, 40.0, 2.5, 123_456.789, 3.2e9, 1e300].map(numeral);
+        let told = [-0.0, 0.163_029_999_99, 40.0, 2.5, 123_456.789, 3.2e9, 1e300].map(numeral);
         let wanted = ["0", "0.16303", "40", "2.5", "123457", "3200000000", "1e300"];
         assert_eq!(told, wanted);
     }
 
     #[test]
-    fn a_wrong_file_is_told_with_what_would_be_right() {
+    fn a_wrong_file_is_told_with_its_line_and_what_would_be_right() {
         for (text, told) in [
-            ("[web]\n", "has no [site]"),
-            ("[site]\nmembres = 5\n", "unknown field `membres`"),
-            ("[site]\nmembers = \"many\"\n", "invalid type"),
-            ("site = [", "TOML parse error"),
+            ("[web]\n", ": has no [site]\n"),
+            ("[sites]\n", ": has no [site]: is [sites] meant?"),
+            ("members = 5\n", ": it has to stand above the parameters"),
+            (
+                "[[site]]\nmembers = 5\n",
+                "line 1: site has to be one table",
+            ),
+            (
+                "[site]\n\nmembres = 5\n",
+                "line 3: there is no membres: is members meant?",
+            ),
+            (
+                "[site]\nround-trip-ms = 5\n",
+                "line 2: there is no round-trip-ms: is round_trip_ms meant?",
+            ),
+            ("[site]\ncolour = 5\n", "line 2: there is no colour\n"),
+            (
+                "[site]\nhtml = \"x\"\n",
+                "line 2: html cannot be told by a file, only by its flag",
+            ),
+            (
+                "[site]\nmembers = \"many\"\n",
+                "line 2: members: a number is needed, \"many\" is text\n",
+            ),
+            (
+                "[site]\nmembers = '7'\n",
+                "a number is needed, '7' is text: leave the quotes out",
+            ),
+            (
+                "[site]\nmembers = true\n",
+                "true is neither a number nor text",
+            ),
+            (
+                "[site]\nmembers = [\n5]\n",
+                "members: a number is needed, [… is a list",
+            ),
+            (
+                "[site]\nsystem = { a = 1 }\n",
+                "a word in quotes or a number is needed, { a = 1 } is a table",
+            ),
+            ("# mine\nsite = [", "line 2: this is no TOML: "),
         ] {
             let file = written(text);
             let read = Given::new(&Flags::default(), Some(file.path()), "site");
             let why = read.err().expect("refused").to_string();
-            assert!(why.contains(told) && why.contains("[site]"), "{why}");
+            assert!(
+                why.contains(told) && why.contains("write a table [site]"),
+                "{why}"
+            );
         }
+    }
+
+    #[test]
+    fn numbers_in_files_are_read_as_they_may_be_written() {
+        let file = written("[site]\nmembers = 1_000\nround_trip_ms = 0x10\nsystem = 2_000\n");
+        let mut given =
+            Given::new(&Flags::default(), Some(file.path()), "site").expect("it is read");
+        assert_eq!(given.number(&MEMBERS), 1000.0);
+        let far = Usual {
+            key: "round_trip_ms",
+            ..MEMBERS
+        };
+        assert_eq!(given.number(&far), 16.0);
+        let system = Usual {
+            key: "system",
+            words: "whose costs",
+            unit: "",
+            value: "thorp",
+            why: "what is planned",
+        };
+        assert_eq!(given.word(&system), "2000");
+        let file = written("[site]\nmembers = 99999999999999999999\nround_trip_ms = inf\n");
+        let mut large =
+            Given::new(&Flags::default(), Some(file.path()), "site").expect("it is read");
+        assert_eq!(large.number(&MEMBERS), 1e20);
+        assert_eq!(large.number(&far), f64::INFINITY);
     }
 }

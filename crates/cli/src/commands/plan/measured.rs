@@ -8,12 +8,31 @@ use std::time::Duration;
 /// What models can use of a site.
 #[derive(Debug, PartialEq)]
 pub(super) struct Measured {
-    /// Members that are connected.
-    pub(super) members: f64,
+    /// Members that are connected; none says nothing of how many there will be.
+    pub(super) members: Option<f64>,
     /// To its parent, when it was reached.
     pub(super) round_trip_ms: Option<f64>,
     /// Requests for pages for each that went to the home; none before the first.
     pub(super) requests_per_fetch: Option<f64>,
+}
+
+impl Measured {
+    /// What it does not tell, and why.
+    pub(super) fn missing(&self) -> Vec<&'static str> {
+        let all = [
+            (self.members.is_none(), "members: none is connected"),
+            (
+                self.round_trip_ms.is_none(),
+                "the round trip: it was not measured on the connection to its parent",
+            ),
+            (
+                self.requests_per_fetch.is_none(),
+                "sharing: it has fetched no page yet",
+            ),
+        ];
+        let missing = all.into_iter().filter(|(is_missing, _)| *is_missing);
+        missing.map(|(_, why)| why).collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -46,16 +65,18 @@ struct Pages {
 /// Asks a site.
 pub(super) fn measured(node: &str) -> Result<Measured, Failure> {
     let answer = http::get(node, "/status", ANSWER_WITHIN)?;
-    let status: Status = serde_json::from_str(&answer).map_err(|error| {
-        let what = format!("{node} answers what is no status: {error}");
-        Failure::new(what, "give the --http address of a running site")
+    let todo =
+        "give the --http address of a running site: the last line that it printed when it started";
+    let status: Status = serde_json::from_str(&answer).map_err(|_| {
+        let what = format!("{node} answers, but not with the status of a site");
+        Failure::new(what, todo)
     })?;
     of(&status).ok_or_else(|| {
         let what = format!(
             "{node} is a {}, and only sites know their members",
             status.role
         );
-        Failure::new(what, "give the --http address of a running site").with(Code::Usage)
+        Failure::new(what, todo).with(Code::Usage)
     })
 }
 
@@ -66,12 +87,13 @@ fn of(status: &Status) -> Option<Measured> {
     let members = status
         .children
         .iter()
-        .filter(|child| child.kind == "member");
+        .filter(|child| child.kind == "member")
+        .count();
     let reached = status.parents.iter().find(|parent| parent.connected);
     let pages = &status.pages;
     let asked = pages.from_memory + pages.redirected + pages.joined + pages.from_parent;
     Some(Measured {
-        members: members.count() as f64,
+        members: (members > 0).then_some(members as f64),
         round_trip_ms: reached.and_then(|parent| parent.round_trip_ms),
         requests_per_fetch: (pages.from_parent > 0)
             .then(|| asked as f64 / pages.from_parent as f64),
@@ -93,15 +115,21 @@ mod tests {
         let measured = of(&status).expect("a site");
         assert_eq!(
             (measured.members, measured.round_trip_ms),
-            (2.0, Some(40.5))
+            (Some(2.0), Some(40.5))
         );
         assert_eq!(measured.requests_per_fetch, Some(4.0));
-        assert_eq!(
-            of(&Status {
-                role: "home".into(),
-                ..status
-            }),
-            None
-        );
+        assert!(measured.missing().is_empty());
+        let alone = Status {
+            children: Vec::new(),
+            ..status
+        };
+        let measured = of(&alone).expect("a site");
+        assert_eq!(measured.members, None);
+        assert_eq!(measured.missing(), ["members: none is connected"]);
+        let home = Status {
+            role: "home".into(),
+            ..alone
+        };
+        assert_eq!(of(&home), None);
     }
 }

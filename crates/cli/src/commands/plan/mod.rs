@@ -1,8 +1,10 @@
 //! `thorp plan`: models of what cooperating saves, for people who have to decide.
 
+mod file;
 mod given;
 mod measured;
 mod memory;
+mod nearest;
 mod paper;
 mod prefetch;
 mod replay;
@@ -11,13 +13,69 @@ mod site;
 mod web;
 
 use crate::failure::Failure;
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Command, Subcommand};
+use std::any::TypeId;
 
 /// What `thorp plan` is told.
 #[derive(Args, Debug)]
+#[command(
+    after_help = HELP,
+    mut_subcommands(with_words)
+)]
 pub(crate) struct Options {
     #[command(subcommand)]
     question: Question,
+}
+
+const HELP: &str = "\
+Parameters are flags, or keys in a TOML file (--file); each has a default, and the answer tells which were used.
+A village that runs tells `site` who is there, how far and what they share (--from-metrics), and `replay` and \
+`prefetch` what was asked for (--record-trace at its members). It does not measure how long its machines compute, \
+how long a server works for a page, or how popular documents are: that is for whoever asks `memory` or `web` to tell.
+
+Exit codes:
+  0  answered
+  1  a file could not be read or written, or what --from-metrics names is not a site's status
+  2  wrong usage: flags, parameters, what a file tells
+  4  nobody answered --from-metrics";
+
+/// What all questions have to say of their parameters.
+fn with_words(question: Command) -> Command {
+    let question = question.mut_args(in_words);
+    if !question.get_arguments().any(|arg| arg.get_id() == "file") {
+        return question;
+    }
+    let own = question.get_after_help().map(ToString::to_string);
+    question.after_help(format!("{DEFAULTS}\n\n{}", own.unwrap_or_default()))
+}
+
+const DEFAULTS: &str =
+    "Each parameter has a default. The answer lists what it was computed with, and who told it.";
+
+/// So that what is refused is a number and not a flag that nobody meant, and in words.
+fn in_words(arg: Arg) -> Arg {
+    if arg.is_positional() || !arg.get_action().takes_values() {
+        return arg;
+    }
+    let arg = arg.allow_negative_numbers(true);
+    let kind = arg.get_value_parser().type_id();
+    if kind == TypeId::of::<f64>() {
+        arg.value_parser(number)
+    } else if kind == TypeId::of::<usize>() {
+        arg.value_parser(count)
+    } else {
+        arg
+    }
+}
+
+fn number(text: &str) -> Result<f64, &'static str> {
+    text.parse()
+        .map_err(|_| "a number is needed, without unit or commas: 40, 2.5, 1e6")
+}
+
+fn count(text: &str) -> Result<usize, &'static str> {
+    text.parse()
+        .map_err(|_| "a whole number is needed, in digits: 100000")
 }
 
 #[derive(Subcommand, Debug)]

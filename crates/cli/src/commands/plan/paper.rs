@@ -1,10 +1,12 @@
 //! `thorp plan paper`: what the models make of the papers' own parameters.
 
-use super::shown::{pictures, write};
+use super::shown::{make_directory, pictures, write};
 use crate::commands::say;
 use crate::failure::Failure;
 use crate::text::note;
 use clap::Args;
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 use thorp_plan::report::{Report, Section, markdown};
 
@@ -14,13 +16,20 @@ pub(crate) struct Options {
     /// Where planning.md goes, and its charts in charts/planning; without it the text is printed
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Where traces/ is, for what is replayed: without it, that part says that it is missing
+    /// Where traces/ is, for what is replayed; what is missing there is left out
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
 }
 
 /// Computes everything.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    // What cannot be read or written later is told before anything is computed.
+    if let Some(data) = &options.data {
+        fs::read_dir(data).map_err(|error| Failure::file(data, &error))?;
+    }
+    if let Some(directory) = &options.out {
+        make_directory(&directory.join(CHARTS))?;
+    }
     let mut report = Report {
         answer: HEAD.to_owned(),
         ..Report::default()
@@ -37,6 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     report
         .sections
         .extend(thorp_plan::prefetch::paper_of_traces(data));
+    warn_of_what_is_left_out(&report);
     let Some(directory) = &options.out else {
         return say(markdown(&report, CHARTS).trim_end());
     };
@@ -48,6 +58,23 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         path.display(),
         directory.join(CHARTS).display()
     ))
+}
+
+/// Parts that lack the same are told together.
+fn warn_of_what_is_left_out(report: &Report) {
+    let mut left_out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for section in &report.sections {
+        if let Some(why) = section.why_left_out() {
+            left_out.entry(why).or_default().push(&section.heading);
+        }
+    }
+    for (why, headings) in left_out {
+        let headings = headings.join("; ");
+        // The page says it, too.
+        let _ = note(&format!(
+            "warning: left out: {headings}\n  {why}\n  -> name a directory with --data in which traces/ holds them"
+        ));
+    }
 }
 
 const HEAD: &str = "# Planning\n\nWhat the models behind `thorp plan` make of the parameters of the papers that they come from, beside what these say. `make planning` writes this page anew.";

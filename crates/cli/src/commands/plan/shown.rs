@@ -5,13 +5,14 @@ use crate::failure::Failure;
 use crate::text::note;
 use clap::Args;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use thorp_plan::report::{Report, html, svg, text};
 
 /// What all questions are told beside their parameters.
 #[derive(Args, Debug)]
 pub(super) struct Shown {
-    /// Read parameters from a TOML file: a table of the question's name, with the flags as keys, _ for -; flags go before it
+    /// Read parameters from a TOML file: a table of the question's name, with the flags as keys, _ for -; a flag is believed before it
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Print the answer, tables and points of all curves as JSON; a cell has its text and, if that is a number, its value and unit: jq '.sections[0].tables[0].rows[][1].value'
@@ -59,11 +60,22 @@ impl Shown {
 
 /// Writes each chart of a report under its name.
 pub(super) fn pictures(report: &Report, directory: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| Failure::file(directory, &error))?;
+    make_directory(directory)?;
     for chart in report.sections.iter().flat_map(|section| &section.charts) {
         write(&directory.join(format!("{}.svg", chart.name)), &svg(chart))?;
     }
     Ok(())
+}
+
+/// Makes a directory, unless it is there.
+pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::new(
+            format!("{} is a file", directory.display()),
+            "name a directory, or one that can be made",
+        ),
+        _ => Failure::file(directory, &error),
+    })
 }
 
 /// Writes a file.

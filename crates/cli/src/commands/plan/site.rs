@@ -1,11 +1,12 @@
 //! `thorp plan site`: what a site saves.
 
 use super::given::{Given, Usual, numeral, refused};
-use super::measured::measured;
+use super::measured::{Measured, measured};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
+use crate::text::note;
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thorp_plan::Invalid;
 use thorp_plan::report::{self, Axis, Chart, Report, Section, Series, Table};
 use thorp_plan::site::{BUDDY_CACHE, BreakEven, Cold, Hot, Site, THORP, Times};
@@ -29,8 +30,7 @@ Examples:
   thorp plan site --members 12 --round-trip-ms 15 --pages 20000 --html plan.html
   thorp plan site --from-metrics http://localhost:7431";
 
-#[derive(Args, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Debug, Default, Serialize)]
 struct Parameters {
     /// Members at the site that want the same pages
     #[arg(long, value_name = "N")]
@@ -80,23 +80,31 @@ struct Parameters {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut given = Given::new(&options.parameters, options.shown.file(), "site")?;
     if let Some(node) = &options.from_metrics {
-        given.add(&format!("measured at {node}"), &of_site(node)?)?;
+        let told = given.told_number("members").map(|(members, _)| members);
+        let measured = measured(node)?;
+        for missing in measured.missing() {
+            // Assumptions tell it, too.
+            let _ = note(&format!("{node} does not tell {missing}"));
+        }
+        let measured = parameters(&measured, told);
+        given.add(&format!("measured at {node}"), &measured)?;
     }
     let question = Question::of(&mut given)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
-    report.assumptions = given.assumed();
+    given.tell(&mut report);
     options.shown.show("What a site saves", &report)
 }
 
-fn of_site(node: &str) -> Result<Parameters, Failure> {
-    let told = measured(node)?;
-    let members = told.members.max(1.0);
-    Ok(Parameters {
-        members: Some(members),
-        round_trip_ms: told.round_trip_ms,
-        sharing: told.requests_per_fetch.map(|sharing| sharing.min(members)),
+/// What was measured of a site, or of one with as many members as were told.
+fn parameters(measured: &Measured, members_told: Option<f64>) -> Parameters {
+    let members = members_told.or(measured.members);
+    let shared = measured.requests_per_fetch.zip(members);
+    Parameters {
+        members,
+        round_trip_ms: measured.round_trip_ms,
+        sharing: shared.map(|(requests, members)| requests.min(members)),
         ..Parameters::default()
-    })
+    }
 }
 
 struct Question {
@@ -139,7 +147,7 @@ impl Question {
             ),
             "buddycache" => (BUDDY_CACHE, 1.0, "BuddyCache 2004, tables 1 and 2"),
             other => {
-                let what = format!("--system is thorp or buddycache, not {other}");
+                let what = format!("--system is thorp or buddycache, not {other:?}");
                 return Err(
                     Failure::new(what, "each cost has a flag of its own, too").with(Code::Usage)
                 );
@@ -198,20 +206,22 @@ impl Question {
             5.0,
             "short transactions",
         );
+        let pages = number("pages", "pages that each member wants", "", 500.0, "4 MB");
         let cold = Cold {
-            pages: number("pages", "pages that each member wants", "", 500.0, "4 MB"),
+            pages,
             pages_per_wait: number(
                 "pages_per_wait",
                 "pages that come with one round trip",
                 "",
-                ahead,
+                // No more than there are.
+                f64::min(ahead, pages.max(1.0)),
                 whose,
             ),
             transactions: number(
                 "transactions",
                 "transactions in which it reads them",
                 "",
-                10.0,
+                (pages / 50.0).ceil().max(1.0),
                 "50 pages each",
             ),
             compute_ms,
@@ -275,15 +285,22 @@ impl Question {
             1.0 => "one member that begins".to_owned(),
             members => format!("{} members that begin", numeral(members)),
         };
-        let neighbour = here.map_or(String::new(), |here| {
-            format!("{} while a member at their site does, and ", words(here))
-        });
+        let warm = match here {
+            Some(here) => format!(
+                "{} of the time of a transaction that reads what a neighbour changes, and {} if somebody elsewhere changes it",
+                words(here),
+                words(elsewhere)
+            ),
+            None => format!(
+                "{} of the time of a transaction that reads what somebody elsewhere changes",
+                words(elsewhere)
+            ),
+        };
         Ok(format!(
-            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached and others changing what is read, readers would {neighbour}{} of a transaction while somebody elsewhere does.",
+            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, a site would {warm}.",
             numeral(round_trip_ms),
             words(saved),
             self.where_it_pays()?,
-            words(elsewhere),
         ))
     }
 
@@ -535,6 +552,33 @@ mod tests {
             answer.starts_with("No:") && answer.contains("one member"),
             "{answer}"
         );
+    }
+
+    #[test]
+    fn few_pages_come_together_and_are_read_at_once() {
+        let few = Parameters {
+            pages: Some(3.0),
+            ..Parameters::default()
+        };
+        let cold = question(&few).cold;
+        assert_eq!((cold.pages_per_wait, cold.transactions), (3.0, 1.0));
+        question(&few).report().expect("it can be");
+    }
+
+    #[test]
+    fn no_more_members_share_than_there_are() {
+        let measured = Measured {
+            members: None,
+            round_trip_ms: Some(40.0),
+            requests_per_fetch: Some(4.5),
+        };
+        assert_eq!(parameters(&measured, None).sharing, None);
+        assert_eq!(parameters(&measured, Some(3.0)).sharing, Some(3.0));
+        let here = Measured {
+            members: Some(12.0),
+            ..measured
+        };
+        assert_eq!(parameters(&here, None).sharing, Some(4.5));
     }
 
     #[test]

@@ -4,51 +4,30 @@ use super::{ratio, seconds, times};
 use crate::Invalid;
 use crate::prefetch::{Hierarchy, Hinting, Job, Policy, compare};
 use crate::report::{Section, Table};
-use crate::trace::{Reading, Trace};
+use crate::trace::{Trace, of_papers};
 use std::path::Path;
 
 /// Prefetching on the traces in `traces/` of a directory; without one, what is missing.
 pub fn paper_of_traces(data: Option<&Path>) -> Vec<Section> {
     let section = match read(data, REQUESTS_MOST) {
-        Ok(traces) => of(&traces).unwrap_or_else(|invalid| missing(&invalid.to_string())),
-        Err(why) => missing(&why),
+        Ok(traces) => {
+            of(&traces).unwrap_or_else(|invalid| Section::left_out(HEADING, &invalid.to_string()))
+        }
+        Err(why) => Section::left_out(HEADING, &why),
     };
     vec![section]
-}
-
-fn missing(why: &str) -> Section {
-    Section {
-        heading: HEADING.into(),
-        words: vec![format!("Not computed: {why}.")],
-        ..Section::default()
-    }
 }
 
 const HEADING: &str = "Prefetching: policies on traces";
 
 fn read(data: Option<&Path>, requests_most: usize) -> Result<Vec<Trace>, String> {
-    let data = data.ok_or("no directory with traces was named")?;
-    let reading = Reading {
-        requests_most: Some(requests_most),
-        ..Reading::default()
+    let traces = of_papers(data, Some(requests_most))?.into_iter();
+    let named = |(name, trace): (&str, Trace)| Trace {
+        name: name.to_owned(),
+        ..trace
     };
-    let read = |&(name, file): &(&str, &str)| {
-        let trace = reading.file(&data.join("traces").join(file));
-        trace
-            .map(|trace| Trace {
-                name: name.to_owned(),
-                ..trace
-            })
-            .map_err(|error| error.to_string())
-    };
-    TRACES.iter().map(read).collect()
+    Ok(traces.map(named).collect())
 }
-
-const TRACES: [(&str, &str); 3] = [
-    ("cloudPhysics", "cloudPhysicsIO.oracleGeneral.bin"),
-    ("orm-busy", "orm-busy.trace.xz"),
-    ("multi3", "multi3.trace.gz"),
-];
 
 /// Fourteen runs of each trace have to be done in seconds; of the three, only orm-busy is longer.
 const REQUESTS_MOST: usize = 200_000;

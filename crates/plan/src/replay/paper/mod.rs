@@ -4,18 +4,17 @@ mod lru;
 mod policies;
 
 use crate::report::Section;
-use crate::trace::{Reading, Trace};
+use crate::trace::{Trace, of_papers};
 use std::path::Path;
 
 /// Figures 3.5 to 3.7 and the policies, on the traces in `traces/` of a directory; without one, what is missing.
 pub fn paper(data: Option<&Path>) -> Vec<Section> {
     match read(data, None) {
         Ok(traces) => computed(&traces),
-        Err(why) => vec![Section {
-            heading: "Replayed traces (thesis, section 3.4.3)".into(),
-            words: vec![format!("Not computed: {why}.")],
-            ..Section::default()
-        }],
+        Err(why) => vec![Section::left_out(
+            "Replayed traces (thesis, section 3.4.3)",
+            &why,
+        )],
     }
 }
 
@@ -36,25 +35,9 @@ struct Named {
 }
 
 fn read(data: Option<&Path>, requests_most: Option<usize>) -> Result<Vec<Named>, String> {
-    let data = data.ok_or("no directory with traces was named")?;
-    let reading = Reading {
-        requests_most,
-        ..Reading::default()
-    };
-    let read = |&(name, file): &(&'static str, &str)| {
-        let trace = reading.file(&data.join("traces").join(file));
-        trace
-            .map(|trace| Named { name, trace })
-            .map_err(|error| error.to_string())
-    };
-    TRACES.iter().map(read).collect()
+    let traces = of_papers(data, requests_most)?.into_iter();
+    Ok(traces.map(|(name, trace)| Named { name, trace }).collect())
 }
-
-const TRACES: [(&str, &str); 3] = [
-    ("cloudPhysics", "cloudPhysicsIO.oracleGeneral.bin"),
-    ("orm-busy", "orm-busy.trace.xz"),
-    ("multi3", "multi3.trace.gz"),
-];
 
 const ABOUT: &str = "The traces of the thesis (of the programs of table 3.1 and, for LRU alone, of six of Glass and Cao) are not to be had. These are others: cloudPhysics, the block accesses of a virtual machine (from libCacheSim's repository); orm-busy, an object-relational mapper (from cache2k); multi3, four programs at once (from LIRS, both by way of Caffeine). They are accesses of whole blocks and objects, below whatever buffers their programs had, and not loads and stores of a processor: what a program uses again within microseconds is not in them.";
 

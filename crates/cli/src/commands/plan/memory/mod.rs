@@ -14,7 +14,7 @@ use clap::Args;
 use kinds::Kinds;
 use mix::Routing;
 use question::Question;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thorp_plan::Invalid;
 use thorp_plan::report::Report;
 
@@ -42,8 +42,7 @@ Examples:
 
 In a file, --routing can be a matrix: routing = [[0.5, 0.25, 0.25], [0, 0.5, 0.5]].";
 
-#[derive(Args, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Debug, Default, Serialize)]
 struct Parameters {
     /// Active machines: those that page to the memory of others
     #[arg(long, value_name = "N")]
@@ -98,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let question = Question::of(&mut given).map_err(|invalid| refused(&invalid))?;
     let report = question.report(options.simulate);
     let mut report = report.map_err(|invalid| refused(&invalid))?;
-    report.assumptions = given.assumed();
+    given.tell(&mut report);
     report.assumptions.extend(question::fixed());
     options.shown.show("How many memory servers", &report)
 }

@@ -9,7 +9,7 @@ use crate::failure::{Code, Failure};
 use crate::text::note;
 use answer::{POLICIES, answer, chart, policies_section, seconds, section};
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::PathBuf;
 use thorp_plan::Invalid;
 use thorp_plan::prefetch::{
@@ -47,8 +47,7 @@ Examples:
   thorp plan prefetch w106.oracleGeneral.zst --local-pages 20000
   thorp plan prefetch --hinted 0.7 --wrong 0.1 --html plan.html";
 
-#[derive(Args, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Debug, Default, Serialize)]
 struct Parameters {
     /// What is read: hotcold, random, reverse or sequential
     #[arg(long, value_name = "NAME")]
@@ -94,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let question = Question::of(&mut given, options)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
     report.assumptions = question.about;
-    report.assumptions.extend(given.assumed());
+    given.tell(&mut report);
     report.assumptions.extend(question.in_vain);
     options.shown.show("What prefetching saves", &report)
 }
@@ -352,7 +351,7 @@ fn pattern(given: &mut Given, seed: u64) -> Result<Pattern, Failure> {
 fn hierarchy(given: &mut Given, footprint: Option<u32>) -> Result<Hierarchy, Failure> {
     let usual = Hierarchy::of_thesis(4);
     let mut counts = Counts(given);
-    let thesis = "32 MB of 8 KB pages in each of five nodes (the thesis, 4.4.3)";
+    let thesis = "32 MB of 8 KB pages in each of five nodes, as of 1998 (the thesis, 4.4.3)";
     let (local, global, memory) = match footprint {
         Some(pages) => (
             (pages / 8).max(1),
@@ -402,7 +401,7 @@ fn times(counts: &mut Counts<'_>, usual: Hierarchy) -> Result<Hierarchy, Failure
             "global_fetch_us",
             "a page from a server's memory",
             usual.global_fetch_us,
-            "1.28 Gb/s (the thesis, 4.4.1)",
+            "1.28 Gb/s of 1998 (the thesis, 4.4.1)",
         )?,
         disk_fetch_us: time(
             "disk_fetch_us",

@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let question = Question::of(&mut given, &trace)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
     report.assumptions = about(&trace);
-    report.assumptions.extend(given.assumed());
+    given.tell(&mut report);
     options
         .shown
         .show("What members answer for each other", &report)

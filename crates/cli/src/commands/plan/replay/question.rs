@@ -3,15 +3,14 @@
 use crate::commands::plan::given::{Given, Usual, refused};
 use crate::failure::{Code, Failure};
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::str::FromStr;
 use thorp_plan::evict;
 use thorp_plan::replay::{Kind, Knobs, Server, Times, Village};
 use thorp_plan::trace::{Dealing, Trace, dealt};
 use thorp_plan::{Invalid, fraction, within};
 
-#[derive(Args, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Debug, Default, Serialize)]
 pub(super) struct Parameters {
     /// Members that ask; if the trace names them, at least as many as it does
     #[arg(long, value_name = "N")]
@@ -213,9 +212,12 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
     Ok((village, parsed("deal", &deal)?))
 }
 
-/// Each file is a member's, and nobody said that it is not.
+/// Each file is a member's: somebody said so, or nobody said that it is not.
 fn is_by_file(given: &Given, trace: &Trace) -> bool {
-    trace.is_by_file() && !given.is_told("clients") && !given.is_told("deal")
+    match given.told_word("deal") {
+        Some((rule, _)) => rule == "by-file",
+        None => trace.is_by_file() && !given.is_told("clients"),
+    }
 }
 
 fn busy_most(given: &mut Given) -> Result<f64, Failure> {
@@ -278,19 +280,19 @@ fn told_times(given: &mut Given) -> Times {
             "remote_ms",
             "a page of another's memory",
             usual.remote_ms,
-            "thesis, section 3.3.2",
+            "measured in 1995: thesis, section 3.3.2",
         ),
         home_ms: ms(
             "home_ms",
             "a page of the home's memory",
             usual.home_ms,
-            "thesis, section 3.3.2",
+            "measured in 1995: thesis, section 3.3.2",
         ),
         disk_ms: ms(
             "disk_ms",
             "a page from disk",
             usual.disk_ms,
-            "thesis, section 3.3.2",
+            "the quickest of 1995: thesis, section 3.3.2",
         ),
         think_ms: ms(
             "think_ms",
@@ -302,7 +304,7 @@ fn told_times(given: &mut Given) -> Times {
             "service_ms",
             "a server's work for a request",
             usual.service_ms,
-            "thesis, section 3.3.2",
+            "measured in 1995: thesis, section 3.3.2",
         ),
     }
 }

@@ -10,7 +10,7 @@ use super::shown::Shown;
 use crate::failure::Failure;
 use clap::Args;
 use question::Question;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What `thorp plan web` is told.
 #[derive(Args, Debug)]
@@ -29,8 +29,7 @@ Examples:
   thorp plan web --clients 50000 --caches 10 --room-gb 500 --html plan.html
   thorp plan web --sweep alpha=0.6:1.2 --html plan.html";
 
-#[derive(Args, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Debug, Default, Serialize)]
 struct Parameters {
     /// Clients of all caches together
     #[arg(long, value_name = "N")]
@@ -102,7 +101,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut given = Given::new(&options.parameters, options.shown.file(), "web")?;
     let question = Question::of(&mut given)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
-    report.assumptions = given.assumed();
+    given.tell(&mut report);
     report.assumptions.extend(question.in_vain);
     for assumed in &mut report.assumptions {
         assumed.value = said::readable(std::mem::take(&mut assumed.value));

@@ -1,0 +1,164 @@
+//! Parameters told by a TOML file: a table of the question's name, with the flags as keys.
+
+use super::nearest::nearest;
+use crate::args::Cli;
+use crate::failure::{Code, Failure};
+use clap::{Args, Command, CommandFactory};
+use std::any::TypeId;
+use std::ops::Range;
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+/// What a file's table of the question's name tells of the parameters `T`.
+pub(super) fn read<T: Args>(path: &Path, question: &str) -> Result<Table, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    let flags = T::augment_args(Command::new("parameters"));
+    table(&text, question, &flags).map_err(|wrong| {
+        let place = match wrong.at {
+            Some(at) => format!("{}, line {}", path.display(), line(&text, at)),
+            None => path.display().to_string(),
+        };
+        let todo = format!(
+            "write a table [{question}] with the flags as keys, _ for -: `thorp plan {question} --help` lists them"
+        );
+        Failure::new(format!("{place}: {}", wrong.what), todo).with(Code::Usage)
+    })
+}
+
+/// What is wrong in a file, and at which byte.
+struct Wrong {
+    what: String,
+    at: Option<usize>,
+}
+
+impl Wrong {
+    fn new(what: String, span: Range<usize>) -> Self {
+        let at = Some(span.start);
+        Wrong { what, at }
+    }
+}
+
+fn table(text: &str, question: &str, flags: &Command) -> Result<Table, Wrong> {
+    let file = DeTable::parse(text).map_err(|error| Wrong {
+        what: format!("this is no TOML: {}", error.message()),
+        at: error.span().map(|span| span.start),
+    })?;
+    let file = file.get_ref();
+    let told = file
+        .get(question)
+        .ok_or_else(|| without(file, question, flags))?;
+    let DeValue::Table(table) = told.get_ref() else {
+        let what = format!("{question} has to be one table: [{question}]");
+        return Err(Wrong::new(what, told.span()));
+    };
+    let mut parameters = Table::new();
+    for (key, value) in table {
+        let at = |what| Wrong::new(what, key.span());
+        let key = key.get_ref();
+        let told = match is_number(key, question, flags).map_err(at)? {
+            true => number(text, value),
+            false => word(text, value),
+        };
+        let told = told.map_err(|why| at(format!("{key}: {why}")))?;
+        parameters.insert(key.to_string(), told);
+    }
+    Ok(parameters)
+}
+
+/// There is no table of that name.
+fn without(file: &DeTable<'_>, question: &str, flags: &Command) -> Wrong {
+    let hint = match nearest(question, file.keys().map(|key| &**key.get_ref())) {
+        Some(other) => format!(": is [{other}] meant?"),
+        None if file.keys().any(|key| is_flag(flags, key.get_ref())) => {
+            ": it has to stand above the parameters".to_owned()
+        }
+        None => String::new(),
+    };
+    Wrong {
+        what: format!("has no [{question}]{hint}"),
+        at: None,
+    }
+}
+
+/// Whether this parameter is a number. The others are words.
+fn is_number(key: &str, question: &str, flags: &Command) -> Result<bool, String> {
+    if let Some(flag) = flags.get_arguments().find(|flag| flag.get_id() == key) {
+        return Ok(flag.get_value_parser().type_id() == TypeId::of::<f64>());
+    }
+    let plain = key.replace('-', "_");
+    let all = Cli::command();
+    let asked = all
+        .find_subcommand("plan")
+        .and_then(|plan| plan.find_subcommand(question));
+    if asked.is_some_and(|asked| is_flag(asked, &plain)) && !is_flag(flags, &plain) {
+        return Err(format!("{key} cannot be told by a file, only by its flag"));
+    }
+    let known = flags.get_arguments().map(|flag| flag.get_id().as_str());
+    Err(match nearest(&plain, known) {
+        Some(other) => format!("there is no {key}: is {other} meant?"),
+        None => format!("there is no {key}"),
+    })
+}
+
+fn is_flag(command: &Command, key: &str) -> bool {
+    command.get_arguments().any(|flag| flag.get_id() == key)
+}
+
+fn number(text: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, String> {
+    let told = match value.get_ref() {
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+        DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(|number| number as f64),
+        _ => None,
+    };
+    let hint = match value.get_ref() {
+        DeValue::String(word) if word.parse::<f64>().is_ok() => ": leave the quotes out",
+        _ => "",
+    };
+    told.map(Value::Float)
+        .ok_or_else(|| format!("a number is needed, {}{hint}", what_it_is(text, value)))
+}
+
+/// A number is the word that is written so: `client_pages = 2000`.
+fn word(text: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, String> {
+    let told = match value.get_ref() {
+        DeValue::String(word) => word.to_string(),
+        DeValue::Integer(_) | DeValue::Float(_) => written(text, value).replace('_', ""),
+        _ => {
+            return Err(format!(
+                "a word in quotes or a number is needed, {}",
+                what_it_is(text, value)
+            ));
+        }
+    };
+    Ok(Value::String(told))
+}
+
+fn what_it_is(text: &str, value: &Spanned<DeValue<'_>>) -> String {
+    let kind = match value.get_ref() {
+        DeValue::String(_) => "is text",
+        DeValue::Integer(_) | DeValue::Float(_) => "is too large a number",
+        DeValue::Boolean(_) => "is neither a number nor text",
+        DeValue::Datetime(_) => "is a date or a time",
+        DeValue::Array(_) => "is a list",
+        DeValue::Table(_) => "is a table",
+    };
+    format!("{} {kind}", written(text, value))
+}
+
+/// As it stands in the file, or how it begins.
+fn written(text: &str, value: &Spanned<DeValue<'_>>) -> String {
+    let all = text.get(value.span()).unwrap_or_default();
+    let begin: String = all.chars().take_while(|&c| c != '\n').take(40).collect();
+    match begin.len() < all.len() {
+        true => begin + "…",
+        false => begin,
+    }
+}
+
+fn line(text: &str, at: usize) -> usize {
+    1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count()
+}
