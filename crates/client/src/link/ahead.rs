@@ -5,7 +5,8 @@
 //! who wants one often wants the next: so pages are taken by their numbers, those that follow first. How many is a matter of
 //! credit, for each kind of guess by itself: what helps grows to many pages at a time, and what does not is a few pages for
 //! each wait, then less than one. So waste is bounded by the waits that there were anyhow. And no more is under way than the
-//! link carries without holding up what is waited for. What the program itself names is not guessed, and only counted.
+//! link carries without holding up what is waited for. What a site has costs a quarter: neighbours that go through the same
+//! pages share what they fetch from afar. What the program itself names is not guessed, and only counted.
 
 mod account;
 mod flow;
@@ -55,7 +56,9 @@ struct State {
     /// The same.
     is_waiting: HashSet<Place>,
     /// Those of them that had not come when it was last looked.
-    under_way: Vec<(Place, Instant)>,
+    under_way: Vec<UnderWay>,
+    /// The last wait.
+    spot: Option<Spot>,
     waits: u64,
     accounts: Accounts,
     fate: Fate,
@@ -69,6 +72,22 @@ struct Accounts {
     near: Account,
     /// Nobody asks it for credit.
     named: Account,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    place: Place,
+    reason: Reason,
+    since: Instant,
+}
+
+/// A page that was waited for, and the pages around it.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    place: Place,
+    /// The first page that holds nothing.
+    end: PageNo,
+    goes_on: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +186,33 @@ impl Ahead {
         self.open.may_have(place) && lock(&self.state).is_waiting.contains(&place)
     }
 
+    /// A page is here that was asked for ahead. If it came from nearby (the site had it), most of its price is given back:
+    /// tells what to fetch for that, near what was waited for last.
+    pub(crate) fn arrived(&self, place: Place, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
+        if self.pages_max == 0 {
+            return Vec::new();
+        }
+        let state = &mut *lock(&self.state);
+        let Some(at) = state
+            .under_way
+            .iter()
+            .position(|asked| asked.place == place)
+        else {
+            return Vec::new();
+        };
+        let asked = state.under_way.swap_remove(at);
+        if !state.link.is_nearby(asked.since.elapsed()) {
+            return Vec::new();
+        }
+        state.accounts.of(asked.reason).came_from_nearby();
+        let room = state.room(&is_here).min(self.pages_max);
+        let most = state.accounts.near.pages().min(room);
+        let chosen = state.further(most, is_here);
+        state.asked(&chosen, Reason::Near);
+        self.open.add(chosen.iter().copied());
+        chosen
+    }
+
     /// The program has named a page that it will read, and which is asked for now.
     pub(crate) fn named(&self, place: Place) {
         if self.pages_max > 0 {
@@ -256,16 +302,16 @@ impl State {
     /// So many pages may be asked for without holding up what is waited for.
     fn room(&mut self, is_here: impl Fn(Place) -> bool) -> usize {
         // What was refused, or has come and gone again, is not waited for for ever.
-        let is_young = |since: &Instant| since.elapsed() < UNDER_WAY_FOR;
+        let is_young = |asked: &UnderWay| asked.since.elapsed() < UNDER_WAY_FOR;
         self.under_way
-            .retain(|(place, since)| is_young(since) && !is_here(*place));
+            .retain(|asked| is_young(asked) && !is_here(asked.place));
         self.link.pages_max.saturating_sub(self.under_way.len())
     }
 
     /// A page that is waited for although it was fetched ahead, and is not on its way any more, was given up before it was
     /// read: there is no room for so many.
     fn come_and_gone(&mut self, place: Place) {
-        let is_under_way = self.under_way.iter().any(|(other, _)| *other == place);
+        let is_under_way = self.under_way.iter().any(|asked| asked.place == place);
         if is_under_way || !self.is_waiting.remove(&place) {
             return;
         }
@@ -285,9 +331,12 @@ impl State {
         self.waiting
             .extend(chosen.iter().map(|place| (*place, reason)));
         self.is_waiting.extend(chosen);
-        let now = Instant::now();
-        self.under_way
-            .extend(chosen.iter().map(|place| (*place, now)));
+        let since = Instant::now();
+        self.under_way.extend(chosen.iter().map(|&place| UnderWay {
+            place,
+            reason,
+            since,
+        }));
         let too_many = self.under_way.len().saturating_sub(WAITING_MAX);
         self.under_way.drain(..too_many);
         while self.waiting.len() > WAITING_MAX
@@ -339,7 +388,25 @@ impl State {
         };
         self.runs.insert(key, run);
         let end = extent.unwrap_or(highest.next());
-        let candidates = around(page, end, goes_on).take(4 * most);
+        self.spot = Some(Spot {
+            place,
+            end,
+            goes_on,
+        });
+        self.further(most, is_here)
+    }
+
+    /// The nearest pages that are not here and not asked for, around what was waited for last.
+    fn further(&self, most: usize, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
+        let Some(Spot {
+            place,
+            end,
+            goes_on,
+        }) = self.spot
+        else {
+            return Vec::new();
+        };
+        let candidates = around(place.page.page, end, goes_on).take(LOOKED_MAX.max(4 * most));
         let candidates = candidates.map(|page| Place {
             page: PageId { page, ..place.page },
             ..place
@@ -369,6 +436,8 @@ fn around(page: PageNo, end: PageNo, goes_on: bool) -> impl Iterator<Item = Page
 const HINTS_KEPT_MAX: usize = 64;
 /// Pages whose use is still open.
 const WAITING_MAX: usize = 512;
+/// Pages around one that are looked at for those that are not here.
+const LOOKED_MAX: usize = 128;
 /// Waits between two looks at it: they are many, and each look takes a few microseconds.
 const SETTLED_EVERY: u64 = 4;
 /// Segments in which it is known where the program was.
@@ -494,6 +563,48 @@ mod tests {
         }
         let fate = ahead.fate();
         assert!(fate.asked < 6_000 && fate.used == 0, "{fate:?}");
+    }
+
+    /// Asks for what is near a page, and has all of it at once, as from a site's memory. Tells how many pages that were.
+    fn has_at_once(ahead: &Ahead, page: u32, here: &mut HashSet<Place>) -> usize {
+        let before = ahead.fate().asked;
+        let extent = Some(PageNo(10_000_001));
+        let mut comes =
+            VecDeque::from(ahead.missed(place(page), extent, |_| false, |p| here.contains(&p)));
+        here.insert(place(page));
+        while let Some(page) = comes.pop_front() {
+            assert!(here.insert(page), "asked for twice: {page:?}");
+            comes.extend(ahead.arrived(page, |p| here.contains(&p)));
+        }
+        (ahead.fate().asked - before) as usize
+    }
+
+    #[test]
+    fn what_is_nearby_costs_a_quarter() {
+        let (ahead, mut here) = (Ahead::new(64), HashSet::new());
+        assert_eq!(
+            has_at_once(&ahead, 500, &mut here),
+            4,
+            "nobody knows what is far"
+        );
+        ahead.came(place(500), Duration::from_secs(1000));
+        assert_eq!(
+            has_at_once(&ahead, 2000, &mut here),
+            13,
+            "sixteen quarters, of which each takes four and gives three back"
+        );
+    }
+
+    #[test]
+    fn who_wants_a_page_here_and_there_is_not_flooded_by_neighbours_either() {
+        let (ahead, mut here) = (Ahead::new(64), HashSet::new());
+        ahead.came(place(1), Duration::from_secs(1000));
+        let pages: Vec<u32> = scattered(6_000, 10_000_000).collect();
+        let asked: usize = pages
+            .iter()
+            .map(|page| has_at_once(&ahead, *page, &mut here))
+            .sum();
+        assert!(asked < 2 * pages.len(), "{asked}");
     }
 
     #[test]

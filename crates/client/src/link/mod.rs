@@ -189,6 +189,13 @@ impl Link {
         }
     }
 
+    /// A page that was asked for has come.
+    fn arrived(&self, place: Place) {
+        for place in self.ahead.arrived(place, |place| self.is_here(place)) {
+            self.tell(Ask::Prefetch(place));
+        }
+    }
+
     /// Asks for what is likely to be wanted after a page that is waited for.
     pub(crate) fn fetch_ahead(&self, place: Place, reads: &ReadSet) {
         if !self.ahead.is_on() || place.page.page.is_overflow() {

@@ -133,11 +133,12 @@ impl Tap {
             }
         }
         // An image is taken by the input that brings it, or waits for its stream: then the page is still on its way.
-        let (core, counters) = (&self.core, &self.link.counters);
+        let (core, link) = (&self.core, &self.link);
         self.came.retain(|place, source| {
             let waits = core.is_fetching(*place);
             if !waits {
-                counters.fetched(*source);
+                link.counters.fetched(*source);
+                link.arrived(*place);
             }
             waits
         });

@@ -16,7 +16,7 @@ pub(super) enum Reason {
 }
 
 /// Every wait earns some credit, every page that was fetched ahead and then read earns more, and every page fetched ahead
-/// costs one.
+/// costs one page of it, or a quarter if it came from nearby.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     /// In quarters of a page.
@@ -51,6 +51,11 @@ impl Account {
 
     pub(super) fn asked(&mut self, pages: usize) {
         self.credit = self.credit.saturating_sub(pages * PAGE);
+    }
+
+    /// A page that was asked for came from nearby: three quarters of its price are given back.
+    pub(super) fn came_from_nearby(&mut self) {
+        self.credit = (self.credit + PAGE - 1).min(CREDIT_MAX);
     }
 
     pub(super) fn used(&mut self, pages: usize) {
