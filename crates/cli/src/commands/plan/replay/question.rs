@@ -91,13 +91,13 @@ pub(super) struct Question<'a> {
 impl<'a> Question<'a> {
     pub(super) fn of(given: &mut Given, trace: &'a Trace) -> Result<Self, Failure> {
         let (village, rule) = village(given, trace)?;
-        let knobs = knobs(given)?;
         let policy = word(given, "policy", "how members share", "all", "each is tried")?;
         let policy = match &*policy {
             "all" => None,
             name => Some(parsed("policy", name)?),
         };
         check_local(village.local, policy)?;
+        let knobs = knobs(given, policy)?;
         let dealt = dealt(trace, rule, village.clients, village.seed)
             .map_err(|invalid| refused(&invalid))?;
         Ok(Question {
@@ -309,56 +309,46 @@ fn told_times(given: &mut Given) -> Times {
     }
 }
 
-fn knobs(given: &mut Given) -> Result<Knobs, Failure> {
-    let usual = Knobs::default();
-    let chances = f64::from(usual.chances);
-    let chances = whole(
-        given,
-        "chances",
-        "n-chance: how often the last copy is sent on",
-        chances,
-        "Dahlin and others",
-    )?;
-    let mut part = |key, words, value, why| number(given, key, words, "", value, why);
-    let shared = part(
-        "shared",
-        "central, hashed: part of members' memory for all",
-        usual.shared,
-        "Dahlin and others",
-    );
-    let oldest = part(
-        "oldest",
-        "gms, balanced: part of all pages that counts as the oldest",
-        usual.oldest,
-        "it matters little",
-    );
-    let balance = part(
-        "balance",
-        "balanced: load balancing rate",
-        usual.balance,
-        "between both ends",
-    );
-    let epoch_ms = number(
-        given,
-        "epoch_ms",
-        "gms, balanced: an epoch lasts at most",
-        "ms",
-        usual.epoch_ms,
-        "it matters little",
-    );
-    fraction("balance", balance)
-        .and_then(|()| fraction("shared", shared))
-        .and_then(|()| fraction("oldest", oldest))
-        .and_then(|()| within("epoch_ms", epoch_ms, EPOCHS_MS))
-        .map_err(|invalid| refused(&invalid))?;
-    Ok(Knobs {
-        chances: u8::try_from(chances)
-            .map_err(|_| usage(format!("--chances is at most 255, not {chances}")))?,
-        shared,
-        oldest,
-        balance,
-        epoch_ms,
-    })
+/// What the policies can be told, or the one that is asked about: what others are told says nothing there.
+fn knobs(given: &mut Given, policy: Option<Kind>) -> Result<Knobs, Failure> {
+    let is_for = |kinds: &[Kind]| policy.is_none_or(|policy| kinds.contains(&policy));
+    let mut told = Knobs::default();
+    if is_for(&[Kind::NChance]) {
+        let words = "n-chance: how often the last copy is sent on";
+        let chances = f64::from(told.chances);
+        let chances = whole(given, "chances", words, chances, "Dahlin and others")?;
+        told.chances = u8::try_from(chances)
+            .map_err(|_| usage(format!("--chances is at most 255, not {chances}")))?;
+    }
+    if is_for(&[Kind::Central, Kind::Hashed]) {
+        let words = "central, hashed: part of members' memory for all";
+        told.shared = part(given, "shared", words, told.shared, "Dahlin and others")?;
+    }
+    if is_for(&[Kind::Gms, Kind::Balanced]) {
+        let words = "gms, balanced: part of all pages that counts as the oldest";
+        told.oldest = part(given, "oldest", words, told.oldest, "it matters little")?;
+        let words = "gms, balanced: an epoch lasts at most";
+        let usual = told.epoch_ms;
+        told.epoch_ms = number(given, "epoch_ms", words, "ms", usual, "it matters little");
+        within("epoch_ms", told.epoch_ms, EPOCHS_MS).map_err(|invalid| refused(&invalid))?;
+    }
+    if is_for(&[Kind::Balanced]) {
+        let words = "balanced: load balancing rate";
+        told.balance = part(given, "balance", words, told.balance, "between both ends")?;
+    }
+    Ok(told)
+}
+
+fn part(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    value: f64,
+    why: &str,
+) -> Result<f64, Failure> {
+    let part = number(given, key, words, "", value, why);
+    fraction(key, part).map_err(|invalid| refused(&invalid))?;
+    Ok(part)
 }
 
 /// From epochs of a few requests to one that outlasts any trace.
