@@ -142,7 +142,7 @@ fn an_answer_warns_of_old_figures_that_nobody_told() {
 fn what_was_told_for_nothing_is_told_back() {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("pages.txt");
-    std::fs::write(&trace, "1\n2\n3\n1\n2\n4\n").unwrap();
+    fs::write(&trace, "1\n2\n3\n1\n2\n4\n").unwrap();
     let trace = trace.display().to_string();
     let replay = |more: &[&str]| run(&[&["plan", "replay", &trace][..], more].concat()).out;
     let said = replay(&["--policy", "greedy", "--chances", "3", "--epoch-ms", "5"]);
@@ -155,6 +155,40 @@ fn what_was_told_for_nothing_is_told_back() {
     }
     let said = run(&["plan", "web", "--spacing", "lognormal", "--sigma", "3"]);
     assert!(!said.out.contains("says nothing"), "{}", said.out);
+}
+
+#[test]
+fn pages_are_a_number_however_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("pages.txt");
+    fs::write(&trace, "1\n2\n3\n1\n2\n4\n").unwrap();
+    let trace = trace.display().to_string();
+    let tables = |pages| {
+        let said = run(&["plan", "replay", &trace, "--json", "--client-pages", pages]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        told["sections"][0].clone()
+    };
+    assert_eq!(tables("2e0"), tables("2"));
+    assert_ne!(tables("2"), tables("1"));
+    for wrong in ["2.5", "-2", "nan"] {
+        let said = run(&["plan", "replay", &trace, "--client-pages", wrong]);
+        assert_refused(&said, "--client-pages is a number of pages");
+    }
+}
+
+#[test]
+fn what_can_hold_no_trace_is_not_blamed_on_its_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let empty = dir.path().join("empty");
+    fs::write(&empty, "").unwrap();
+    for (path, what) in [(dir.path(), "is a directory"), (&*empty, "is empty")] {
+        for question in ["replay", "prefetch"] {
+            let said = run(&["plan", question, &path.display().to_string()]);
+            assert_refused(&said, what);
+            assert!(!said.err.contains("--format"), "{}", said.err);
+        }
+    }
 }
 
 #[test]

@@ -70,12 +70,15 @@ pub(super) fn answer(comparison: &Comparison) -> String {
         times if times < 1.1 => "Hardly",
         _ => "Yes",
     };
+    let computing = match demand.compute_us {
+        0 => String::new(),
+        us => format!("; {} s of both are computing", seconds(us)),
+    };
     format!(
-        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({}); {} s of both are computing.{other} No schedule whatever could take less than {} s.",
+        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({}){computing}.{other} No schedule whatever could take less than {} s.",
         seconds(best_us),
         seconds(demand.elapsed_us),
         speed(times),
-        seconds(demand.compute_us),
         seconds(comparison.limit_us),
     )
 }

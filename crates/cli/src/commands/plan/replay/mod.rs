@@ -89,7 +89,7 @@ pub(super) fn read(
         return Err(Failure::new("--requests must be at least 1, not 0", todo).with(Code::Usage));
     }
     for path in paths {
-        std::fs::File::open(path).map_err(|error| Failure::file(path, &error))?;
+        looked_at(path)?;
     }
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     reading.files(&paths).map_err(|error| {
@@ -99,4 +99,17 @@ pub(super) fn read(
         };
         Failure::new(error.to_string(), todo).with(Code::Usage)
     })
+}
+
+/// Whether a file may hold a trace at all.
+fn looked_at(path: &Path) -> Result<(), Failure> {
+    let file = std::fs::File::open(path).and_then(|file| file.metadata());
+    let file = file.map_err(|error| Failure::file(path, &error))?;
+    let nothing = match (file.is_dir(), file.is_file() && file.len() == 0) {
+        (true, _) => "is a directory",
+        (_, true) => "is empty",
+        _ => return Ok(()),
+    };
+    let what = format!("{}: {nothing}", path.display());
+    Err(Failure::new(what, "name files with traces in them").with(Code::Usage))
 }

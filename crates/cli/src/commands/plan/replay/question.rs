@@ -437,9 +437,12 @@ fn size(
         )));
     }
     let Some(percent) = told.strip_suffix('%') else {
-        let pages = told.trim().parse().map_err(|_| wrong())?;
-        return match pages <= PAGES_MAX {
-            true => Ok(pages),
+        let pages: f64 = told.trim().parse().map_err(|_| wrong())?;
+        if !(pages >= 0.0 && (pages.fract() == 0.0 || pages.is_infinite())) {
+            return Err(wrong());
+        }
+        return match pages <= PAGES_MAX as f64 {
+            true => Ok(pages as usize),
             false => Err(usage(format!(
                 "--{flag} must be at most {PAGES_MAX} pages, not {told}"
             ))),

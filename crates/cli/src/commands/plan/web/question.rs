@@ -435,7 +435,7 @@ fn told_tree(given: &mut Given) -> Result<Option<Vec<Level>>, Failure> {
     match levels {
         Some(levels) if lowest(&levels) < WHOLE_MAX => Ok(Some(levels)),
         _ => {
-            let what = format!("--tree is levels from the top, as 1:50,10:10, not {text}");
+            let what = format!("--tree is levels from the top, as 1:50,10:10, not \"{text}\"");
             Err(usage(
                 what,
                 "each is how many caches are below one of the level above, and milliseconds for a hit there",
