@@ -86,13 +86,18 @@ fn machines_that_differ_and_a_matrix_are_read_from_flags_and_files() {
         .find(|row| row.starts_with(line))
         .expect(&said.out);
     assert!(row.contains("the same, within the interval"), "{row}");
-    fs::write(&path, "[memory]\nrouting = [0.5, 0.5]\n").unwrap();
-    let said = run(&["plan", "memory", "--file", &file]);
-    assert!(
-        said.code == 2 && said.err.contains("expected a sequence"),
-        "{}",
-        said.err
-    );
+    let row = "[memory]\nmix = [\"4:5\", \"2:1\"]\nrouting = [0.5, 0.5]\n";
+    fs::write(&path, row).unwrap();
+    let read = run(&["plan", "memory", "--file", &file]);
+    let flags = ["--mix", "4:5,2:1", "--routing", "0.5,0.5"];
+    let told = run(&[&["plan", "memory"][..], &flags].concat());
+    assert_eq!(answer(&read), answer(&told));
+    for wrong in ["[0.5, [0.5]]", "[[[1]]]", "[[true]]", "{ a = 1 }"] {
+        fs::write(&path, format!("[memory]\nrouting = {wrong}\n")).unwrap();
+        let said = run(&["plan", "memory", "--file", &file]);
+        let what = "routing: a word in quotes or a number is needed";
+        assert!(said.code == 2 && said.err.contains(what), "{}", said.err);
+    }
 }
 
 #[test]

@@ -122,19 +122,37 @@ fn number(text: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, String> {
         .ok_or_else(|| format!("a number is needed, {}{hint}", what_it_is(text, value)))
 }
 
-/// A number is the word that is written so: `client_pages = 2000`.
+/// A number is the word that is written so: `client_pages = 2000`. A list is what flags tell with commas, and a matrix what
+/// they tell with strokes between its rows: `routing = [[0.5, 0.5], [0, 1]]`.
 fn word(text: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, String> {
-    let told = match value.get_ref() {
-        DeValue::String(word) => word.to_string(),
-        DeValue::Integer(_) | DeValue::Float(_) => written(text, value).replace('_', ""),
-        _ => {
-            return Err(format!(
-                "a word in quotes or a number is needed, {}",
-                what_it_is(text, value)
-            ));
+    listed(text, value, &["/", ","])
+        .map(Value::String)
+        .ok_or_else(|| {
+            let what = what_it_is(text, value);
+            format!("a word in quotes or a number is needed, {what}")
+        })
+}
+
+/// A word, or a list of lists with these between their members: of a list that is flat, the last.
+fn listed(text: &str, value: &Spanned<DeValue<'_>>, between: &[&str]) -> Option<String> {
+    match value.get_ref() {
+        DeValue::String(word) => Some(word.to_string()),
+        DeValue::Integer(_) | DeValue::Float(_) => Some(written(text, value).replace('_', "")),
+        DeValue::Array(members) => {
+            let is_list =
+                |member: &Spanned<DeValue<'_>>| matches!(member.get_ref(), DeValue::Array(_));
+            let lists = members.iter().filter(|member| is_list(member)).count();
+            let between = match lists {
+                0 => between.last().map(std::slice::from_ref)?,
+                all if all == members.len() => between,
+                _ => return None,
+            };
+            let (first, rest) = between.split_first()?;
+            let words = members.iter().map(|member| listed(text, member, rest));
+            Some(words.collect::<Option<Vec<_>>>()?.join(first))
         }
-    };
-    Ok(Value::String(told))
+        _ => None,
+    }
 }
 
 fn what_it_is(text: &str, value: &Spanned<DeValue<'_>>) -> String {

@@ -1,11 +1,6 @@
 //! Machines of several kinds, and servers that are asked as a matrix says: how they are told.
 
 use super::question::{COUNT_MAX, VALUE_MAX};
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use std::convert::Infallible;
-use std::fmt;
-use std::str::FromStr;
 use thorp_plan::Invalid;
 use thorp_plan::memory::{Class, Cluster, Group, Kind, Network};
 
@@ -46,55 +41,6 @@ fn alike(text: &str) -> Option<Alike> {
         machines,
         think_s: think_ms / 1e3,
     })
-}
-
-/// Which part of its requests each kind of machines sends to each server: as it was told, row by row.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Routing(String);
-
-impl FromStr for Routing {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Routing(text.to_owned()))
-    }
-}
-
-/// As flags tell it.
-impl Serialize for Routing {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.0)
-    }
-}
-
-/// A matrix, or as flags tell it.
-impl<'de> Deserialize<'de> for Routing {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Told)
-    }
-}
-
-struct Told;
-
-impl<'de> Visitor<'de> for Told {
-    type Value = Routing;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("rows of probabilities, as [[0.5, 0.5], [0.2, 0.8]]")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Routing, E> {
-        Ok(Routing(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Routing, A::Error> {
-        let mut told: Vec<String> = Vec::new();
-        while let Some(row) = rows.next_element::<Vec<f64>>()? {
-            let row: Vec<String> = row.iter().map(f64::to_string).collect();
-            told.push(row.join(","));
-        }
-        Ok(Routing(told.join("/")))
-    }
 }
 
 /// `0.5,0.25,0.25/0,0.5,0.5`: rows that are alike in length, each of which sums to 1.
@@ -256,21 +202,5 @@ mod tests {
         }
         let wide = [&["0"; 100][..], &["1"]].concat().join(",");
         assert!(rows(&wide).is_err());
-    }
-
-    #[test]
-    fn a_matrix_is_the_same_as_its_text() {
-        #[derive(Deserialize)]
-        struct File {
-            routing: Routing,
-        }
-        let read = |text: &str| toml::from_str::<File>(text).map(|file| file.routing);
-        let matrix = read("routing = [[0.5, 0.5], [1, 0]]").expect("a matrix");
-        assert_eq!(matrix, read("routing = \"0.5,0.5/1,0\"").expect("text"));
-        let wrong = read("routing = [0.5, 0.5]")
-            .expect_err("no matrix")
-            .to_string();
-        assert!(wrong.contains("invalid type"), "{wrong}");
-        assert!(read("routing = 3").is_err());
     }
 }

@@ -12,7 +12,6 @@ use super::shown::Shown;
 use crate::failure::Failure;
 use clap::Args;
 use kinds::Kinds;
-use mix::Routing;
 use question::Question;
 use serde::Serialize;
 use thorp_plan::Invalid;
@@ -61,7 +60,7 @@ struct Parameters {
     mix: Option<String>,
     /// How likely a request goes to each server, memory servers before local ones: a row that sums to 1 for each kind of machines, or one for all
     #[arg(long, value_name = "P,…/P,…", conflicts_with_all = ["hottest_share", "local_share"])]
-    routing: Option<Routing>,
+    routing: Option<String>,
     /// Time that a server takes to send a page
     #[arg(long, value_name = "US")]
     service_us: Option<f64>,
