@@ -579,6 +579,13 @@ mod tests {
         (ahead.fate().asked - before) as usize
     }
 
+    /// What comes from afar takes longer than any test.
+    fn is_far(ahead: &Ahead) {
+        for _ in 0..10 {
+            ahead.came(place(1), Duration::from_secs(1000));
+        }
+    }
+
     #[test]
     fn what_is_nearby_costs_a_quarter() {
         let (ahead, mut here) = (Ahead::new(64), HashSet::new());
@@ -587,7 +594,7 @@ mod tests {
             4,
             "nobody knows what is far"
         );
-        ahead.came(place(500), Duration::from_secs(1000));
+        is_far(&ahead);
         assert_eq!(
             has_at_once(&ahead, 2000, &mut here),
             13,
@@ -598,7 +605,7 @@ mod tests {
     #[test]
     fn who_wants_a_page_here_and_there_is_not_flooded_by_neighbours_either() {
         let (ahead, mut here) = (Ahead::new(64), HashSet::new());
-        ahead.came(place(1), Duration::from_secs(1000));
+        is_far(&ahead);
         let pages: Vec<u32> = scattered(6_000, 10_000_000).collect();
         let asked: usize = pages
             .iter()
