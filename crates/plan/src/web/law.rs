@@ -1,36 +1,42 @@
 //! The probability of a hit as a table, where it has no closed form.
 
+use super::asymptote::Rare;
 use super::change::Spacing;
 use super::window::Window;
 use crate::Invalid;
+use std::sync::Arc;
 
 /// A spacing of changes with what was computed ahead for it.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
     spacing: Spacing,
+    /// What has a closed form has no table.
+    table: Option<Arc<Table>>,
+}
+
+#[derive(Debug)]
+struct Table {
+    /// It begins at e to this.
+    first: i32,
     panels: Vec<[f64; DEGREE + 1]>,
+    below: Rare,
 }
 
 impl Law {
     pub(super) fn new(spacing: Spacing) -> Result<Self, Invalid> {
         spacing.check()?;
-        let panels = match spacing {
-            Spacing::Exponential | Spacing::Regular => Vec::new(),
-            _ => (FIRST..LAST).map(|at| panel(spacing, at)).collect(),
-        };
-        Ok(Law { spacing, panels })
+        let table = Rare::of(spacing).map(|below| Arc::new(Table::new(spacing, below)));
+        Ok(Law { spacing, table })
+    }
+
+    pub(super) fn spacing(&self) -> Spacing {
+        self.spacing
     }
 
     /// See [`Spacing::hit`].
     pub(super) fn hit(&self, rate: f64) -> f64 {
-        let at = rate.ln() - f64::from(FIRST);
-        // What is below the table is negative, or not a number.
-        let panel = match at >= 0.0 {
-            true => self.panels.get(at as usize),
-            false => None,
-        };
-        match panel {
-            Some(panel) => clenshaw(panel, 2.0 * at.fract() - 1.0).clamp(0.0, 1.0),
+        match &self.table {
+            Some(table) => table.hit(rate),
             None => self.spacing.hit(rate),
         }
     }
@@ -57,6 +63,29 @@ impl Law {
         match self.spacing {
             Spacing::Exponential | Spacing::Regular => 0.0,
             _ => ERROR,
+        }
+    }
+}
+
+impl Table {
+    fn new(spacing: Spacing, below: Rare) -> Self {
+        let first = FIRST.min(below.log_max().floor() as i32);
+        Table {
+            first,
+            panels: (first..LAST).map(|at| panel(spacing, at)).collect(),
+            below,
+        }
+    }
+
+    fn hit(&self, rate: f64) -> f64 {
+        let at = rate.ln() - f64::from(self.first);
+        if at.is_nan() || at < 0.0 {
+            return self.below.hit(rate);
+        }
+        match self.panels.get(at as usize) {
+            Some(panel) => clenshaw(panel, 2.0 * at.fract() - 1.0).clamp(0.0, 1.0),
+            // With y requests in an interval, E e^(-yX) / y is left out, which is below 10⁻¹³ here.
+            None => 1.0 - 1.0 / rate,
         }
     }
 }
@@ -91,7 +120,8 @@ fn clenshaw(coefficients: &[f64], x: f64) -> f64 {
 
 const DEGREE: usize = 15;
 
-/// The table covers e to these: from a request in ten million million intervals to as many requests in one.
+/// The table covers e to these, and more below where [`Rare`] begins later: from a request in ten million million intervals to
+/// as many requests in one.
 const FIRST: i32 = -30;
 const LAST: i32 = 30;
 
@@ -101,6 +131,25 @@ const ERROR: f64 = 1e-10;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HEAVY: [Spacing; 9] = [
+        Spacing::Pareto { shape: 1.001 },
+        Spacing::Pareto { shape: 1.5 },
+        Spacing::Pareto { shape: 2.0 },
+        Spacing::Pareto { shape: 2.499 },
+        Spacing::Pareto { shape: 3.0 },
+        Spacing::Pareto { shape: 1000.0 },
+        Spacing::Lognormal { sigma: 0.1 },
+        Spacing::Lognormal { sigma: 1.5 },
+        Spacing::Lognormal { sigma: 10.0 },
+    ];
+
+    impl Law {
+        fn ends(&self) -> (f64, f64) {
+            let table = self.table.as_ref().expect("it has no closed form");
+            (f64::from(table.first), f64::from(LAST))
+        }
+    }
 
     #[test]
     fn the_table_is_as_good_as_it_says() {
@@ -121,10 +170,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_the_table_is_computed() {
-        let law = Law::new(Spacing::Pareto { shape: 1.5 }).unwrap();
-        for rate in [0.0, 1e-300, 1e300, f64::INFINITY, f64::NAN] {
-            assert!((0.0..=1.0).contains(&law.hit(rate)), "{rate}");
+    fn what_is_outside_the_table_is_as_good() {
+        for spacing in HEAVY {
+            let law = Law::new(spacing).unwrap();
+            let (first, last) = law.ends();
+            for step in 0..20 {
+                let apart = 0.01 + f64::from(step * step);
+                for rate in [(first - apart).exp(), (last + apart).exp()] {
+                    let off = (law.hit(rate) - spacing.hit(rate)).abs();
+                    assert!(off < law.error() / 10.0, "{spacing:?} {rate} {off}");
+                }
+            }
+            for rate in [0.0, 1e-300, 1e300, f64::INFINITY, f64::NAN] {
+                assert!((0.0..=1.0).contains(&law.hit(rate)), "{rate}");
+            }
         }
     }
 }

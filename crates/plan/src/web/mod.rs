@@ -7,6 +7,7 @@
 //! them ([`schemes`]). Beside the thesis: changes that are not exponential, caches that fill up ([`finite`]), sweeps over each
 //! parameter and the questions that people ask ([`sweep`]).
 
+mod asymptote;
 mod bounded;
 pub mod change;
 pub mod finite;

@@ -104,8 +104,24 @@ impl Model {
     /// [`Invalid`] if it cannot be.
     pub fn new(workload: Workload) -> Result<Self, Invalid> {
         workload.check()?;
+        Self::with_law(workload, Law::new(workload.spacing)?)
+    }
+
+    /// Prepares a workload like this one, and computes nothing twice that is the same for both.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if it cannot be.
+    pub fn with(&self, workload: Workload) -> Result<Self, Invalid> {
+        workload.check()?;
+        match workload.spacing == self.law.spacing() {
+            true => Self::with_law(workload, self.law.clone()),
+            false => Self::new(workload),
+        }
+    }
+
+    fn with_law(workload: Workload, law: Law) -> Result<Self, Invalid> {
         let zipf = Zipf::new(workload.documents, workload.alpha)?;
-        let law = Law::new(workload.spacing)?;
         Ok(Model {
             workload,
             zipf,

@@ -39,7 +39,9 @@ pub fn hit_rates(
         let hits = match parameter {
             Parameter::Clients => model.cacheable_hit_rate(value),
             Parameter::RequestRate => model.cacheable_hit_rate(clients * value),
-            _ => Model::new(varied(workload, parameter, value))?.cacheable_hit_rate(clients),
+            _ => model
+                .with(varied(workload, parameter, value))?
+                .cacheable_hit_rate(clients),
         };
         Ok((value, hits.value))
     };
@@ -84,8 +86,12 @@ pub fn clients_for(model: &Model, share: f64) -> Result<Option<f64>, Invalid> {
 
 /// Values from one to another, each the same factor above the one before.
 pub fn log_spaced(from: f64, to: f64, count: usize) -> impl Iterator<Item = f64> {
-    let step = (to / from).ln() / count.saturating_sub(1).max(1) as f64;
-    (0..count).map(move |number| from * (step * number as f64).exp())
+    // Half of it, twice: the quotient of the two may be beyond all numbers.
+    let step = (to.ln() - from.ln()) / 2.0 / count.saturating_sub(1).max(1) as f64;
+    (0..count).map(move |number| {
+        let grown = (step * number as f64).exp();
+        from * grown * grown
+    })
 }
 
 /// Nobody, and more than there will ever be.
@@ -154,5 +160,6 @@ mod tests {
         let values: Vec<f64> = log_spaced(1.0, 1000.0, 4).collect();
         assert!((values[1] - 10.0).abs() < 1e-9 && (values[3] - 1000.0).abs() < 1e-9);
         assert_eq!(log_spaced(5.0, 7.0, 1).collect::<Vec<_>>(), [5.0]);
+        assert!(log_spaced(1e-300, 1e300, 9).all(f64::is_finite));
     }
 }

@@ -9,6 +9,9 @@ pub(super) struct Window {
     /// Up to here, P(A > t) is a line.
     near_s: f64,
     change_s: f64,
+    keep_s: f64,
+    /// ∫₀^T P(A > t) dt and ∫₀^T t P(A > t) dt.
+    moments: [f64; 2],
     /// A time, and P(A > t) t by its weight.
     nodes: Vec<(f64, f64)>,
 }
@@ -24,15 +27,27 @@ impl Window {
             let at_s = log.exp();
             (at_s, weight * at_s * spacing.unchanged(at_s / change_s))
         });
+        let nodes: Vec<(f64, f64)> = nodes.collect();
+        let all: f64 = nodes.iter().map(|(_, weight)| weight).sum();
+        let late: f64 = nodes.iter().map(|(at_s, weight)| at_s * weight).sum();
         Window {
             near_s,
             change_s,
-            nodes: nodes.collect(),
+            keep_s,
+            moments: [
+                near_s - near_s * near_s / change_s / 2.0 + all,
+                near_s * near_s / 2.0 + late,
+            ],
+            nodes,
         }
     }
 
     /// For a document that is asked for so often in a second.
     pub(super) fn hit(&self, requests_s: f64) -> f64 {
+        if requests_s * self.keep_s < RARE {
+            let [all, late] = self.moments;
+            return (requests_s * (all - requests_s * late)).clamp(0.0, 1.0);
+        }
         let soon = requests_s * self.near_s;
         let near = soon - soon * (soon + self.near_s / self.change_s) / 2.0;
         // Behind that nothing is left of e^-st.
@@ -47,6 +62,9 @@ impl Window {
 
 /// What is before this part of the least interval is a line.
 const NEAR: f64 = 1e-5;
+
+/// Where fewer requests come as long as a copy is kept, e^-st is 1 - st, and the third power of this, by 6, is too much.
+const RARE: f64 = 1e-4;
 
 /// e to the minus this is nothing.
 const REQUESTS_MAX: f64 = 40.0;

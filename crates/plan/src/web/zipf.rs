@@ -222,7 +222,7 @@ fn power_sum(first: u64, last: u64, alpha: f64) -> Bounded {
 }
 
 /// ∫ x^-α, without cancellation near α = 1.
-fn power_integral(from: f64, to: f64, alpha: f64) -> f64 {
+pub(super) fn power_integral(from: f64, to: f64, alpha: f64) -> f64 {
     let (octaves, exponent) = ((to / from).ln(), 1.0 - alpha);
     let grown = match exponent * octaves {
         0.0 => octaves,

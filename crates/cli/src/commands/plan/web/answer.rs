@@ -40,10 +40,10 @@ impl Question {
         let model = Model::new(self.workload)?;
         let mut sections = vec![self.now(&model)?, self.by_population(&model)?];
         if self.sites.caches > 1 {
-            sections.extend([self.by_distance(&model)?, self.by_parameter()?]);
+            sections.extend([self.by_distance(&model)?, self.by_parameter(&model)?]);
         }
         if let Some(sweep) = self.sweep {
-            sections.push(self.by_sweep(sweep)?);
+            sections.push(self.by_sweep(&model, sweep)?);
         }
         sections.push(checked(&model, self.sites.clients));
         Ok(Report {
@@ -304,7 +304,7 @@ impl Question {
     }
 
     /// What cooperating saves if one parameter is half or twice of what it is.
-    fn by_parameter(&self) -> Result<Section, Invalid> {
+    fn by_parameter(&self, model: &Model) -> Result<Section, Invalid> {
         let mut table = Table::new(
             "Waiting that cooperating saves, if one parameter is another",
             &["parameter", "half", "as it is", "twice"],
@@ -333,7 +333,7 @@ impl Question {
             for by in [0.5, 1.0, 2.0] {
                 let mut workload = self.workload;
                 vary(&mut workload, by);
-                let outcomes = self.outcomes(&Model::new(workload)?, &self.sites)?;
+                let outcomes = self.outcomes(&model.with(workload)?, &self.sites)?;
                 let saved = outcomes.of(self.scheme).map(|(_, it)| outcomes.saved(it));
                 row.extend(saved.map(|saved| saving(&workload, &self.sites, saved)));
             }

@@ -26,7 +26,8 @@ pub(super) fn sweep(text: &str) -> Option<Sweep> {
     let least = match (is_whole, parameter) {
         (true, _) => 1.0,
         (false, Parameter::Alpha) => 0.0,
-        (false, _) => f64::MIN_POSITIVE,
+        (false, Parameter::RequestRate) => REQUESTS_MIN,
+        (false, _) => DAYS_MIN,
     };
     let most = match parameter {
         Parameter::Alpha => ALPHA_MAX,
@@ -75,9 +76,9 @@ impl Sweep {
 
 impl Question {
     /// Hits and waiting by one parameter, all else as it is.
-    pub(super) fn by_sweep(&self, sweep: Sweep) -> Result<Section, Invalid> {
+    pub(super) fn by_sweep(&self, model: &Model, sweep: Sweep) -> Result<Section, Invalid> {
         let mut names = vec!["each on its own"];
-        let here = self.outcomes(&Model::new(self.workload)?, &self.sites)?;
+        let here = self.outcomes(model, &self.sites)?;
         names.extend(here.schemes.iter().map(|(scheme, _)| scheme.name()));
         let columns = [
             &[sweep.label(), "one cache for all hits, of what it may keep"],
@@ -85,16 +86,13 @@ impl Question {
         ];
         let title = format!("By {}", sweep.label());
         let mut table = Table::new(&title, &columns.concat());
-        for value in sweep.values(ROWS) {
-            let hits = hit_rates(
-                &self.workload,
-                self.sites.clients,
-                sweep.parameter,
-                [self.units(sweep, value)],
-            )?;
-            let mut row = vec![shown(value)];
-            row.extend(hits.iter().map(|(_, hits)| percent(*hits)));
-            row.extend(self.latencies(sweep, value)?.into_iter().map(time));
+        let values = sweep.values(ROWS);
+        let in_units = values.iter().map(|&value| self.units(sweep, value));
+        let clients = self.sites.clients;
+        let hits = hit_rates(&self.workload, clients, sweep.parameter, in_units)?;
+        for (value, (_, hits)) in values.into_iter().zip(hits) {
+            let mut row = vec![shown(value), percent(hits)];
+            row.extend(self.latencies(model, sweep, value)?.into_iter().map(time));
             table.row(row);
         }
         let mut curves: Vec<Series> = names
@@ -102,7 +100,7 @@ impl Question {
             .map(|name| Series::line(name, Vec::new()))
             .collect();
         for value in sweep.values(POINTS) {
-            for (curve, s) in curves.iter_mut().zip(self.latencies(sweep, value)?) {
+            for (curve, s) in curves.iter_mut().zip(self.latencies(model, sweep, value)?) {
                 curve.points.push((value, s * 1000.0));
             }
         }
@@ -130,13 +128,13 @@ impl Question {
     }
 
     /// What a document takes with caches on their own, and with each scheme.
-    fn latencies(&self, sweep: Sweep, value: f64) -> Result<Vec<f64>, Invalid> {
+    fn latencies(&self, model: &Model, sweep: Sweep, value: f64) -> Result<Vec<f64>, Invalid> {
         let workload = varied(&self.workload, sweep.parameter, self.units(sweep, value));
         let mut sites = self.sites;
         if sweep.parameter == Parameter::Clients {
             sites.clients = value;
         }
-        let outcomes = self.outcomes(&Model::new(workload)?, &sites)?;
+        let outcomes = self.outcomes(&model.with(workload)?, &sites)?;
         let schemes = outcomes.schemes.iter().map(|(_, outcome)| outcome);
         let all = std::iter::once(&outcomes.alone).chain(schemes);
         Ok(all.map(|outcome| outcome.latency_s).collect())
@@ -162,6 +160,12 @@ const NAMES: [(&str, Parameter); 6] = [
 ];
 
 const ALPHA_MAX: f64 = 20.0;
+
+/// Once in three thousand million years.
+const REQUESTS_MIN: f64 = 1e-12;
+
+/// A change every 86 nanoseconds.
+const DAYS_MIN: f64 = 1e-12;
 
 const ROWS: usize = 9;
 
@@ -193,6 +197,7 @@ mod tests {
             "clients=5:5",
             "documents=1:1e16",
             "other-change-days=0:10",
+            "popular-change-days=1e-300:1e15",
             "members=1:10",
         ] {
             assert_eq!(sweep(wrong), None, "{wrong}");
