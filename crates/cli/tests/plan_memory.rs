@@ -14,7 +14,7 @@ fn a_cluster_is_answered_in_a_sentence_with_what_it_rests_on() {
             .starts_with("24 machines need three memory servers: with them,")
             && said
                 .out
-                .contains("Three memory servers carry 24 active machines: a page takes"),
+                .contains("Three memory servers carry 24 active machines (a page comes sooner than from a disk): a page takes"),
         "{}",
         said.out
     );

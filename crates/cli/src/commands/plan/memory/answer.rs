@@ -1,15 +1,17 @@
 //! The answer in sentences.
 
-use super::question::Question;
+use super::question::{COUNT_MAX, Question};
 use thorp_plan::Invalid;
-use thorp_plan::memory::{
-    Cluster, Kind, Solution, local_share_max, machines_until, servers_needed, slowdown,
-};
+use thorp_plan::memory::{Cluster, Kind, Solution, local_share_max, machines_until, slowdown};
+use thorp_plan::report::long_time;
 
 impl Question {
     pub(super) fn answer(&self) -> Result<String, Invalid> {
+        if self.is_disk_as_quick() {
+            return Ok(self.none());
+        }
         let solution = self.cluster.solve()?;
-        let needed = self.needed()?;
+        let needed = self.needed_for(self.cluster.machines)?;
         let mut sentences = Vec::new();
         // Local servers alone are as many as they are.
         if self.cluster.servers > 0 {
@@ -20,6 +22,9 @@ impl Question {
         if !is_told || self.cluster.servers == 0 {
             let longer = capital(&longer(self.slowdown(&self.cluster)?));
             sentences.push(format!("{longer} because requests wait."));
+        }
+        if self.cluster.think_s == 0.0 {
+            sentences.push(self.thoughtless());
         }
         if self.cluster.hottest_share.is_some() && self.cluster.servers > 1 {
             sentences.push(self.uneven(&solution)?);
@@ -47,12 +52,16 @@ impl Question {
             (false, _) => "do not carry",
         };
         let until = match machines_until(&self.cluster, self.disk_s)? {
+            // Its own putpages keep a machine waiting.
             Some(1) => "even for one machine a disk would be as quick".to_owned(),
             Some(count) => format!("from {count} machines on a disk would be as quick"),
-            None => "no number of machines would make a disk as quick".to_owned(),
+            None => format!(
+                "more than {COUNT_MAX} machines would have to be there until a disk would be as quick"
+            ),
         };
+        let that_is = carrying(is_carried);
         Ok(format!(
-            "{} {carry} {}: a page takes {}, from a disk {}; {until}.",
+            "{} {carry} {}{that_is}: a page takes {}, from a disk {}; {until}.",
             capital(&who),
             many(machines, "active machine"),
             time(response_s),
@@ -60,44 +69,125 @@ impl Question {
         ))
     }
 
-    /// How many servers keep waiting within what it may be.
-    fn needed(&self) -> Result<Option<u32>, Invalid> {
-        servers_needed(&self.cluster, self.response_max_s())
+    /// What there is to say where nobody needs servers.
+    pub(super) fn none(&self) -> String {
+        format!(
+            "No memory servers: a disk is as quick. A page takes {} from it, and from a memory server {} even if nobody waits.",
+            time(self.disk_s),
+            time(self.cluster.getpage_s)
+        )
+    }
+
+    /// What it means that machines do not think.
+    fn thoughtless(&self) -> String {
+        format!(
+            "Machines that do not think do nothing but fetch pages, so that work takes as many times as long as a page; from disks alone it would be {:.0} times.",
+            self.disk_s / self.cluster.getpage_s
+        )
     }
 
     fn need(&self, needed: Option<u32>) -> Result<String, Invalid> {
+        let Some(count) = needed else {
+            return self.not_enough();
+        };
         let machines = many(self.cluster.machines, "machine");
         let s = if self.cluster.machines == 1 { "s" } else { "" };
-        let beside = match self.cluster.local_servers {
-            0 => String::new(),
-            local => format!(" beside {}", many(local, "local server")),
-        };
-        let evenly = match self.cluster.hottest_share {
-            Some(_) => ", evenly asked",
-            None => "",
-        };
         let most = percent(self.slowdown_max);
-        let Some(count) = needed else {
-            return Ok(format!(
-                "No number of memory servers{beside} is enough for {machines}: because requests wait, work would take more than {most} longer."
-            ));
-        };
         let with = |servers| Ok::<_, Invalid>(longer(self.slowdown(&self.with_servers(servers))?));
-        let fewer = match count {
-            1 => String::new(),
+        let fewer = match (
+            count,
+            self.quick_enough(self.cluster.machines, self.response_max_s())?,
+        ) {
+            (1, _) => String::new(),
+            (_, Some(quick)) if quick < count => format!(
+                "; {} would keep waiting short, but the local ones would lose {} of their time ({} is allowed)",
+                word(quick),
+                percent(self.local_busy(self.cluster.machines, quick)?),
+                percent(self.local_busy_max)
+            ),
             _ => format!("; with one server {}", with(1)?),
         };
         Ok(format!(
-            "{} need{s} {}{beside}{evenly}: with {}, {} because requests wait ({most} is allowed){fewer}.",
+            "{} need{s} {}{}{}: with {}, {} because requests wait ({most} is allowed){fewer}.",
             capital(&machines),
             many(count, "memory server"),
+            self.beside(),
+            self.if_one_is_hot(count),
             if count == 1 { "it" } else { "them" },
             with(count)?,
         ))
     }
 
+    fn beside(&self) -> String {
+        match self.cluster.local_servers {
+            0 => String::new(),
+            local => format!(" beside {}", many(local, "local server")),
+        }
+    }
+
+    fn if_one_is_hot(&self, servers: u32) -> String {
+        match self.cluster.hottest_share.filter(|_| servers > 1) {
+            Some(share) => format!(" if one of them gets {} of the requests", percent(share)),
+            None => String::new(),
+        }
+    }
+
+    /// Why no number of servers is enough, and what would do.
+    fn not_enough(&self) -> Result<String, Invalid> {
+        let machines = many(self.cluster.machines, "machine");
+        let none = format!("No number of memory servers{} is enough", self.beside());
+        let quick = self.quick_enough(self.cluster.machines, self.response_max_s())?;
+        if let Some(count) = quick {
+            return Ok(format!(
+                "{none} for {machines}: {} would keep waiting short, but local servers would lose {} of their time, and {} is allowed. {}",
+                many(count, "memory server"),
+                percent(self.local_busy(self.cluster.machines, count)?),
+                percent(self.local_busy_max),
+                self.share_that_would_do(count)?
+            ));
+        }
+        let longer = format!(
+            "because requests wait, work would take more than {} longer",
+            percent(self.slowdown_max)
+        );
+        let Some(share) = self.cluster.hottest_share else {
+            return Ok(format!("{none} for {machines}: {longer}."));
+        };
+        let balanced = Question {
+            cluster: self.balanced(),
+            mix: None,
+            ..*self
+        };
+        let evenly = match balanced.needed_for(self.cluster.machines)? {
+            Some(count) => format!("; evenly asked, {} would be enough", word(count)),
+            None => String::new(),
+        };
+        Ok(format!(
+            "{none} for {machines} while one of them gets {} of the requests: {longer}, and more servers do not help the busiest one{evenly}.",
+            percent(share)
+        ))
+    }
+
+    /// The part of the requests that local servers could have beside so many others.
+    fn share_that_would_do(&self, servers: u32) -> Result<String, Invalid> {
+        let cluster = self.with_servers(servers);
+        let share = local_share_max(&cluster, self.local_busy_max)?;
+        Ok(format!(
+            "With {} of the requests for local servers (--local-share), they would lose no more.",
+            percent(share)
+        ))
+    }
+
+    /// The same with all memory servers asked alike.
+    pub(super) fn balanced(&self) -> Cluster {
+        Cluster {
+            hottest_share: None,
+            ..self.cluster
+        }
+    }
+
     fn uneven(&self, solution: &Solution) -> Result<String, Invalid> {
-        let balanced = self.with_servers(self.cluster.servers).solve()?;
+        let balanced = self.balanced().solve()?;
         let longer = match (&*solution.classes, &*balanced.classes) {
             ([now], [balanced]) => slowdown(now, balanced),
             _ => 0.0,
@@ -133,6 +223,14 @@ impl Question {
                 percent(share)
             ),
         })
+    }
+}
+
+/// What that word means.
+pub(super) fn carrying(is_carried: bool) -> &'static str {
+    match is_carried {
+        true => " (a page comes sooner than from a disk)",
+        false => " (a page comes no sooner than from a disk)",
     }
 }
 
@@ -194,7 +292,7 @@ pub(super) fn percent(part: f64) -> String {
 /// A time, as it is said.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
-        s if s >= 1e6 => format!("{s:.1e} s"),
+        s if s >= 120.0 => long_time(s),
         s if s >= 10.0 => format!("{s:.0} s"),
         s if s >= 1.0 => format!("{s:.1} s"),
         s if s >= 10e-3 => format!("{:.0} ms", s * 1e3),

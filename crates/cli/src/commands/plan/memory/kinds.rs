@@ -1,6 +1,6 @@
 //! The answer for machines of several kinds, and for servers that are asked as a matrix says.
 
-use super::answer::{SLIGHT, capital, longer, many, percent, time, who, word};
+use super::answer::{SLIGHT, capital, carrying, longer, many, percent, time, who, word};
 use super::mix::{Alike, unrouted};
 use super::question::Question;
 use super::tables::{TRUSTED, rate};
@@ -40,6 +40,9 @@ impl Kinds<'_> {
     }
 
     fn answer(&self, solution: &Solution) -> Result<String, Invalid> {
+        if self.question.is_disk_as_quick() {
+            return Ok(self.question.none());
+        }
         let mut sentences = Vec::new();
         if self.can_have_more() {
             sentences.push(self.need()?);
@@ -114,9 +117,10 @@ impl Kinds<'_> {
             _ => " on average",
         };
         format!(
-            "{} {carry} {}: a page takes {}{on_average}, from a disk {}.",
+            "{} {carry} {}{}: a page takes {}{on_average}, from a disk {}.",
             capital(&who(servers, local_servers)),
             self.machines(),
+            carrying(is_carried),
             time(solution.response_s()),
             time(disk_s),
         )
@@ -254,7 +258,7 @@ impl Kinds<'_> {
 
     fn by_servers(&self) -> Result<Section, Invalid> {
         let mut table = Table::new(
-            "By memory servers, evenly asked",
+            &format!("By memory servers{}", self.question.asked()),
             &[
                 "servers",
                 "a page takes",

@@ -118,7 +118,11 @@ impl Question {
             None => self.report_of_alike()?,
         };
         if simulate {
-            report.sections.push(self.simulated(&network)?);
+            let checked = self.simulated(&network)?;
+            if let Some(disagrees) = checked.disagrees {
+                report.answer = format!("{disagrees} {}", report.answer);
+            }
+            report.sections.push(checked.section);
         }
         Ok(report)
     }

@@ -2,13 +2,15 @@
 
 use super::super::given::{Given, Usual};
 use super::mix::{self, Alike, routed, unrouted};
-use thorp_plan::memory::{Cluster, Network, slowdown};
+use thorp_plan::memory::{Cluster, Kind, Network, Solution, least_servers, slowdown};
 use thorp_plan::report::Assumption;
 use thorp_plan::{Invalid, at_least, fraction, positive};
 
 /// A cluster, and what it has to be good for.
 pub(super) struct Question {
     pub(super) cluster: Cluster,
+    /// Nobody told which part of the requests goes to local servers: as many as to any other node.
+    pub(super) is_local_even: bool,
     pub(super) disk_s: f64,
     pub(super) slowdown_max: f64,
     pub(super) local_busy_max: f64,
@@ -77,6 +79,7 @@ impl Question {
         });
         let local_busy_max = local_busy_max(given, local_servers, mix.is_some())?;
         Ok(Question {
+            is_local_even: local_servers > 0 && !given.is_told(LOCAL_SHARE.key),
             cluster: Cluster {
                 machines,
                 think_s,
@@ -116,13 +119,70 @@ impl Question {
         getpage_s + self.slowdown_max * (think_s + getpage_s)
     }
 
-    /// The same with so many servers, asked evenly.
+    /// The same with so many servers: the busiest is asked as was told, local ones as all others if nobody told.
     pub(super) fn with_servers(&self, servers: u32) -> Cluster {
+        let told = self.cluster;
+        let even = 1.0 / f64::from(servers.max(1));
         Cluster {
             servers,
-            hottest_share: None,
-            ..self.cluster
+            hottest_share: told.hottest_share.map(|share| share.max(even)),
+            local_share: match self.is_local_even {
+                true => even_share(servers, told.local_servers),
+                false => told.local_share,
+            },
+            ..told
         }
+    }
+
+    /// The least number of servers that is enough for so many machines: requests wait no longer than they may, and local
+    /// servers lose no more of their time. A cluster of one kind.
+    pub(super) fn needed_for(&self, machines: u32) -> Result<Option<u32>, Invalid> {
+        let Some(quick) = self.quick_enough(machines, self.response_max_s())? else {
+            return Ok(None);
+        };
+        let spares = |servers: u32| Ok(self.local_busy(machines, servers)? <= self.local_busy_max);
+        match self.is_local_even {
+            true => least_servers(|servers| Ok(servers >= quick && spares(servers)?)),
+            // More servers make machines quicker, which then ask the local ones more often.
+            false => Ok(spares(quick)?.then_some(quick)),
+        }
+    }
+
+    /// The least number of servers with which a page takes no longer than this.
+    pub(super) fn quick_enough(
+        &self,
+        machines: u32,
+        response_s: f64,
+    ) -> Result<Option<u32>, Invalid> {
+        least_servers(|servers| Ok(self.solved(machines, servers)?.response_s() <= response_s))
+    }
+
+    /// The part of its time that each local server loses.
+    pub(super) fn local_busy(&self, machines: u32, servers: u32) -> Result<f64, Invalid> {
+        Ok(self.solved(machines, servers)?.utilisation_max(Kind::Local))
+    }
+
+    fn solved(&self, machines: u32, servers: u32) -> Result<Solution, Invalid> {
+        let cluster = self.with_servers(servers);
+        Cluster {
+            machines,
+            ..cluster
+        }
+        .solve()
+    }
+
+    /// Whether a disk is as quick as memory servers that nobody waits for.
+    pub(super) fn is_disk_as_quick(&self) -> bool {
+        self.disk_s <= self.cluster.getpage_s
+    }
+}
+
+/// The part of the requests that goes to local servers if every node is asked alike.
+fn even_share(servers: u32, local_servers: u32) -> f64 {
+    let all = f64::from(servers) + f64::from(local_servers);
+    match all > 0.0 {
+        true => f64::from(local_servers) / all,
+        false => 0.0,
     }
 }
 
@@ -134,7 +194,10 @@ pub(super) fn fixed() -> Vec<Assumption> {
             "requests are served",
             "in their order, before a server's own work",
         ),
-        ("times of thinking and service", "exponentially distributed"),
+        (
+            "times of thinking (between a page's arrival and the next request) and of service",
+            "exponentially distributed",
+        ),
         (
             "putpages",
             "nobody waits for them; they come independently of getpages",
@@ -248,13 +311,8 @@ fn hottest_share(given: &mut Given) -> Option<f64> {
 
 /// If nobody tells, every node is asked alike.
 fn local_share(given: &mut Given, servers: u32, local_servers: u32) -> Result<f64, Invalid> {
-    let all = f64::from(servers) + f64::from(local_servers);
-    let even = match all > 0.0 {
-        true => f64::from(local_servers) / all,
-        false => 0.0,
-    };
     let usual = Usual {
-        value: even,
+        value: even_share(servers, local_servers),
         ..LOCAL_SHARE
     };
     part(given, &usual)
@@ -390,7 +448,7 @@ const PUTPAGE: Number = usual(
 
 const PUTPAGES: Number = usual(
     "putpages_per_getpage",
-    "pages sent to the servers for each that is fetched",
+    "pages sent to the servers (putpages) for each that is fetched (getpage)",
     "",
     1.0,
     "thesis, section 3.3.2",

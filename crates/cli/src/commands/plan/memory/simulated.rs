@@ -12,7 +12,7 @@ use thorp_plan::memory::simulate::{Estimate, Experiment, Putpages, Service};
 use thorp_plan::report::{Section, Table};
 
 impl Question {
-    pub(super) fn simulated(&self, network: &Network) -> Result<Section, Invalid> {
+    pub(super) fn simulated(&self, network: &Network) -> Result<Checked, Invalid> {
         if network.machines() > MACHINES_MAX {
             let key = match self.mix {
                 Some(_) => "mix",
@@ -31,6 +31,7 @@ impl Question {
             "Simulated: time for a page",
             &["what is simulated", "model", "simulated", "the model says"],
         );
+        let mut farthest = None;
         for (words, putpages, service) in CASES {
             let experiment = Experiment {
                 putpages,
@@ -39,11 +40,9 @@ impl Question {
             };
             let mut progress = Progress::new(words, usual.runs);
             let seen = experiment.run(network, |run| progress.tell(run))?;
-            table.row(compared(
-                words,
-                solution.response_s(),
-                seen.response_of_all_s,
-            ));
+            let (model_s, all) = (solution.response_s(), seen.response_of_all_s);
+            table.row(compared(words, model_s, all));
+            farthest = farther(farthest, words, model_s, all);
             for (number, kind) in self.several_kinds().iter().enumerate() {
                 let model_s = solution.classes[number].response_s;
                 let of = format!("{words}: {}", name(kind));
@@ -51,15 +50,56 @@ impl Question {
             }
         }
         let Experiment { runs, getpages, .. } = usual;
-        Ok(Section {
+        let section = Section {
             words: vec![format!(
                 "{runs} independent runs of about {getpages} pages each; ± is half of the {:.0} % confidence interval.",
                 usual.confidence * 100.0
             )],
             tables: vec![table],
             ..Section::default()
+        };
+        Ok(Checked {
+            section,
+            disagrees: farthest.map(|(words, off)| disagrees(words, off)),
         })
     }
+}
+
+/// What a simulation says of the model.
+pub(super) struct Checked {
+    pub(super) section: Section,
+    /// To be said before all else.
+    pub(super) disagrees: Option<String>,
+}
+
+/// What is simulated, and how far the model is from it.
+type Off = (&'static str, f64);
+
+/// The one that the model is farthest from; none where all intervals have it.
+fn farther(so_far: Option<Off>, words: &'static str, model_s: f64, seen: Estimate) -> Option<Off> {
+    let off = seen.off(model_s);
+    let is_farther = so_far.is_none_or(|(_, before)| off.abs() > before.abs());
+    match !seen.covers(model_s) && is_farther {
+        true => Some((words, off)),
+        false => so_far,
+    }
+}
+
+fn disagrees(words: &str, off: f64) -> String {
+    let (more, means) = match off > 0.0 {
+        true => (
+            "more",
+            "what follows is on the safe side, and fewer servers may be enough",
+        ),
+        false => (
+            "less",
+            "what follows is too hopeful, and more servers may be needed",
+        ),
+    };
+    format!(
+        "The simulation does not agree with the model, which says that a page takes {:.1} % {more} than is seen where it is farthest off ({words}): {means}.",
+        off.abs() * 100.0
+    )
 }
 
 impl Question {
@@ -134,3 +174,24 @@ impl Progress {
 }
 
 const EVERY: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_case_that_is_farthest_off_is_told_with_what_it_means() {
+        let seen = Estimate {
+            mean: 1.0,
+            half_width: 0.1,
+        };
+        assert_eq!(farther(None, "a", 1.05, seen), None);
+        let off = farther(None, "a", 1.2, seen);
+        let off = farther(off, "b", 0.5, seen);
+        let (words, off) = farther(off, "c", 1.3, seen).expect("far off");
+        assert_eq!(words, "b");
+        assert!(disagrees(words, off).contains("50.0 % less"));
+        assert!(disagrees(words, off).contains("more servers may be needed"));
+        assert!(disagrees("c", 0.23).contains("fewer servers may be enough"));
+    }
+}

@@ -3,7 +3,7 @@
 use super::answer::{percent, time};
 use super::question::Question;
 use thorp_plan::Invalid;
-use thorp_plan::memory::{Cluster, Kind, Limits, machines_until, servers_needed};
+use thorp_plan::memory::{Cluster, Kind, Limits, machines_until};
 use thorp_plan::report::{Axis, Chart, Section, Series, Style, Table};
 
 impl Question {
@@ -53,7 +53,7 @@ impl Question {
 
     pub(super) fn by_servers(&self) -> Result<Section, Invalid> {
         let mut table = Table::new(
-            "By memory servers, evenly asked",
+            &format!("By memory servers{}", self.asked()),
             &[
                 "servers",
                 "a page takes",
@@ -71,7 +71,9 @@ impl Question {
                 time(solution.response_s()),
                 percent(self.slowdown(&cluster)?),
                 percent(solution.utilisation_max(Kind::Idle)),
-                until.map_or("never".into(), |count| count.to_string()),
+                until.map_or(format!("more than {MACHINES_MAX}"), |count| {
+                    count.to_string()
+                }),
             ]);
         }
         Ok(Section {
@@ -80,15 +82,31 @@ impl Question {
         })
     }
 
+    /// How they are asked, behind a noun.
+    pub(super) fn asked(&self) -> String {
+        let memory = match self.cluster.hottest_share {
+            Some(share) => format!(", one of them asked for {} or more", percent(share)),
+            None => ", evenly asked".to_owned(),
+        };
+        match (self.cluster.local_servers, self.is_local_even) {
+            (0, _) => memory,
+            (_, true) => format!("{memory}; local servers are asked as often as an even part"),
+            (_, false) => format!(
+                "{memory}; {} of the requests go to local servers",
+                percent(self.cluster.local_share)
+            ),
+        }
+    }
+
     /// Some that show how it goes, those that are there, and those that are needed.
     fn server_counts(&self) -> Result<Vec<u32>, Invalid> {
         let here = self.cluster.servers;
         if here == 0 {
             return Ok(Vec::new());
         }
-        let needed = servers_needed(&self.cluster, self.response_max_s())?;
-        let needed = needed.unwrap_or(here);
-        let quicker = servers_needed(&self.cluster, self.disk_s)?;
+        let machines = self.cluster.machines;
+        let needed = self.needed_for(machines)?.unwrap_or(here);
+        let quicker = self.quick_enough(machines, self.disk_s)?;
         let most = here.max(needed).saturating_mul(2);
         let mut counts: Vec<u32> = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000]
             .into_iter()
@@ -115,7 +133,7 @@ impl Question {
             let cluster = self.with_machines(machines);
             let solution = cluster.solve()?;
             let busy = [Kind::Idle, Kind::Local].map(|kind| solution.utilisation_max(kind));
-            let needed = servers_needed(&cluster, self.response_max_s())?;
+            let needed = self.needed_for(machines)?;
             table.row(vec![
                 machines.to_string(),
                 time(solution.response_s()),
@@ -156,7 +174,7 @@ impl Question {
         let most = most.saturating_add(most / 4).clamp(10, MACHINES_MAX);
         let mut curves = Vec::new();
         if self.cluster.hottest_share.is_some() {
-            curves.push(self.curve("as they are asked", self.cluster, most)?);
+            curves.push(self.curve("evenly asked", self.balanced(), most)?);
         }
         let mut counts = vec![
             self.cluster.servers.div_ceil(2),

@@ -17,7 +17,7 @@ fn the_answer_says_what_the_tables_show() {
     let start = "24 machines need three memory servers: with them, work takes 4.6 % longer because requests wait (5 % is allowed); with one server work takes 79 % longer.";
     assert!(report.answer.starts_with(start), "{}", report.answer);
     let told = format!(
-        "Three memory servers carry 24 active machines: a page takes {takes}, from a disk 3.6 ms; from 64 machines on"
+        "Three memory servers carry 24 active machines (a page comes sooner than from a disk): a page takes {takes}, from a disk 3.6 ms; from 64 machines on"
     );
     assert!(report.answer.contains(&told), "{}", report.answer);
     let times_told = report.answer.matches("4.6 %").count();
@@ -38,7 +38,7 @@ fn too_few_servers_are_told_with_how_many_it_takes() {
     assert!(
         report
             .answer
-            .contains("One memory server does not carry 40 active machines: a page takes 11 ms"),
+            .contains("One memory server does not carry 40 active machines (a page comes no sooner than from a disk): a page takes 11 ms"),
         "{}",
         report.answer
     );
@@ -426,4 +426,116 @@ fn clusters_of_any_size_are_answered() {
         let text = thorp_plan::report::text(&report);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
+}
+
+#[test]
+fn what_is_needed_does_not_depend_on_what_is_there() {
+    let needed = |servers, local_servers| {
+        let parameters = Parameters {
+            servers: Some(servers),
+            local_servers: Some(local_servers),
+            ..Parameters::default()
+        };
+        let question = question(&parameters).expect("it can be");
+        let needed = question.needed_for(24).expect("it can be");
+        let needed = needed.expect("enough");
+        let busy = |servers| question.local_busy(24, servers).expect("it can be");
+        assert!(busy(needed) <= 0.1, "{needed}");
+        assert!(needed == 1 || busy(needed - 1) > 0.1, "{needed}");
+        needed
+    };
+    let all = [1.0, 3.0, 10.0, 100.0].map(|servers| needed(servers, 2.0));
+    assert!(
+        all[0] > 3 && all.iter().all(|&count| count == all[0]),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn local_servers_are_why_more_are_needed() {
+    let local = Parameters {
+        local_servers: Some(2.0),
+        ..Parameters::default()
+    };
+    let answer = report(&local).answer;
+    let told = "; one would keep waiting short, but the local ones would lose";
+    assert!(answer.contains(told), "{answer}");
+}
+
+#[test]
+fn local_servers_that_would_lose_too_much_are_told_with_what_would_do() {
+    let told = Parameters {
+        local_servers: Some(2.0),
+        local_share: Some(0.3),
+        ..Parameters::default()
+    };
+    let report = report(&told);
+    let start = "No number of memory servers beside two local servers is enough for 24 machines: two memory servers would keep waiting short, but local servers would lose";
+    assert!(report.answer.starts_with(start), "{}", report.answer);
+    assert!(
+        report
+            .answer
+            .contains("(--local-share), they would lose no more"),
+        "{}",
+        report.answer
+    );
+    let title = &report.sections[1].tables[0].title;
+    assert!(
+        title.ends_with("30 % of the requests go to local servers"),
+        "{title}"
+    );
+}
+
+#[test]
+fn where_a_disk_is_as_quick_nobody_needs_servers() {
+    for (mix, disk_ms) in [(None, 0.1), (Some("16:5,8:1"), 0.194)] {
+        let quick = Parameters {
+            disk_ms: Some(disk_ms),
+            ..of(mix, None)
+        };
+        let answer = report(&quick).answer;
+        assert!(
+            answer.starts_with("No memory servers: a disk is as quick."),
+            "{answer}"
+        );
+        assert!(!answer.contains("need"), "{answer}");
+    }
+    let many = Parameters {
+        servers: Some(60_000.0),
+        ..Parameters::default()
+    };
+    let answer = report(&many).answer;
+    assert!(answer.contains("more than 1000000 machines"), "{answer}");
+    let restless = Parameters {
+        think_ms: Some(0.0),
+        ..Parameters::default()
+    };
+    let answer = report(&restless).answer;
+    assert!(
+        answer.contains("from disks alone it would be 19 times"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_hottest_server_is_answered_for_as_it_was_told() {
+    let hot = |machines| Parameters {
+        machines: Some(machines),
+        servers: Some(3.0),
+        hottest_share: Some(0.75),
+        ..Parameters::default()
+    };
+    let answer = report(&hot(18.0)).answer;
+    let start = "No number of memory servers is enough for 18 machines while one of them gets 75 % of the requests:";
+    assert!(answer.starts_with(start), "{answer}");
+    assert!(
+        answer.contains(
+            "more servers do not help the busiest one; evenly asked, three would be enough"
+        ),
+        "{answer}"
+    );
+    let answer = report(&hot(10.0)).answer;
+    let start =
+        "Ten machines need two memory servers if one of them gets 75 % of the requests: with them,";
+    assert!(answer.starts_with(start), "{answer}");
 }
