@@ -446,7 +446,7 @@ fn what_servers_are_spared_is_told_with_its_unit() {
     let said = run(&["plan", "web", "--json"]);
     let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let table = &told["sections"][0]["tables"][0];
-    assert_eq!(table["columns"][4], "servers are spared, MB/s");
+    assert_eq!(table["columns"][4], "servers need not send, MB/s");
     // Half a million clients ask for 590 documents of 7.7 KB a day, 26.3 MB a second, of which one cache for all hits 55 %.
     assert_eq!(table["rows"][1][1]["text"], "55 %");
     assert_eq!(table["rows"][1][4]["text"], "15");

@@ -13,7 +13,7 @@ pub use html::html;
 pub use markdown::markdown;
 pub use svg::svg;
 pub use text::text;
-pub use words::percent;
+pub use words::{long_time, percent};
 
 /// An answer with all that belongs to it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]

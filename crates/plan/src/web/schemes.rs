@@ -289,6 +289,8 @@ fn counts(levels: &[Level]) -> Result<Vec<f64>, Invalid> {
 pub struct BreakEven {
     /// For hashed caches; below 0 if it never pays, since a hit at home is nearer than any elsewhere.
     pub hashed_s: f64,
+    /// For a root above all caches that is as far from each of them: a server's latency, since a hit there spares one; 0 as below.
+    pub root_s: f64,
     /// For a directory: half of a server's latency, since another cache's hit takes twice L_c instead; 0 where no other cache
     /// has anything that the own one has not.
     pub directory_s: f64,
@@ -303,15 +305,17 @@ pub fn break_even(model: &Model, sites: &Sites) -> Result<BreakEven, Invalid> {
     let (alone, hashed) = (alone(model, sites)?, hashed(model, sites)?);
     let missed_s = (1.0 - hashed.hit_rate) * model.workload().server_s;
     let directory = Directory::new(model, sites)?;
+    let server_s = match directory.others > 0.0 {
+        true => model.workload().server_s,
+        false => 0.0,
+    };
     Ok(BreakEven {
         hashed_s: match hashed.hit_rate > 0.0 {
             true => (alone.latency_s - missed_s) / hashed.hit_rate,
             false => 0.0,
         },
-        directory_s: match directory.others > 0.0 {
-            true => model.workload().server_s / 2.0,
-            false => 0.0,
-        },
+        root_s: server_s,
+        directory_s: server_s / 2.0,
     })
 }
 
@@ -417,6 +421,17 @@ mod tests {
                 gain_s.abs() < 1e-9 || (gain_s > 0.0) == (sites.between_s < pays.directory_s),
                 "{sites:?}"
             );
+            if sites.store.is_none() {
+                let level = |fanout, hit_s| Level { fanout, hit_s };
+                let tree = [level(1, sites.between_s), level(sites.caches, sites.near_s)];
+                let tree = hierarchical(&model, sites.clients, &tree).unwrap();
+                let gain_s = own.latency_s - tree.latency_s;
+                let is_near = sites.between_s < pays.root_s;
+                assert!(
+                    gain_s.abs() < 1e-9 || (gain_s > 0.0) == is_near,
+                    "{sites:?}"
+                );
+            }
             assert!(directory.arrivals_s[0] >= own.arrivals_s[0], "{sites:?}");
             let room = sites.store.is_some();
             assert!(room || hashed.valid_bytes <= directory.valid_bytes * (1.0 + 1e-9));

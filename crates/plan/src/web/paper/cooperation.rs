@@ -145,11 +145,30 @@ fn implied(model: &Model) -> String {
         rates.join(", ")
     };
     format!(
-        "Arrivals at the upper levels do not agree, by up to a quarter, and no rates of change of table 5.1 give them: λN_i (1 - H) as printed says that H is {} for 5 million, 500,000 and 50,000 clients. Slow to fast, it is {}; {}; and {}. At the lowest level, where no H enters, they agree.",
+        "Arrivals at the upper levels do not agree, by up to a quarter, and no rates of change of table 5.1 give them: λN_i (1 - H) as printed says that H is {} for 5 million, 500,000 and 50,000 clients. Slow to fast, it is {}; {}; and {}. At the lowest level, where no H enters, they agree. {}",
         said.join(", "),
         ours(5e6),
         ours(5e5),
         ours(5e4),
+        contradiction(model),
+    )
+}
+
+/// That printed storage and printed arrivals need two different hit rates of the same caches.
+fn contradiction(model: &Model) -> String {
+    let city = &SCALES[0];
+    let each = city.clients / city.caches as f64;
+    let stored_tb = city.store_gb[2] / 1e3;
+    let asked = model.requests_s(city.clients) * DAY_S / 1e6;
+    let needs = |arrivals: f64| percent(1.0 - arrivals / asked);
+    let [most, least] = [city.arrivals[0], SCALES[1].arrivals[1]];
+    format!(
+        "The thesis contradicts itself here: a directory's cache for {} clients stores n H E(S) = {stored_tb} TB, which is H = {}, as in the model ({}); that {least} to {most} million requests a day get past ten such caches needs H = {} to {}.",
+        super::count(each),
+        percent(stored_tb * 1e12 / model.whole_bytes()),
+        percent(model.hit_rate(each).value),
+        needs(most),
+        needs(least),
     )
 }
 
@@ -350,6 +369,19 @@ mod tests {
     fn latencies_are_those_printed() {
         assert!(latencies_agree(&MID_SLOW.model()));
         assert!(is_printed(1.06, 1.1) && !is_printed(1.04, 1.1) && !is_printed(0.866, 0.86));
+    }
+
+    #[test]
+    fn printed_storage_has_the_hit_rate_of_the_model_and_printed_arrivals_another() {
+        let said = contradiction(&MID_SLOW.model());
+        for part in [
+            "50,000 clients",
+            "9.5 TB, which is H = 38.6 %, as in the model (38.",
+            "147 to 150 million",
+            "H = 49.2 % to 50.2 %",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
     }
 
     #[test]

@@ -86,10 +86,13 @@ impl Question {
         }
         let saved = outcomes.saved(outcome);
         let verdict = match saved {
-            _ if saved < 0.005 => "No",
+            _ if saved < SAVES => "No",
             _ if saved < 0.1 => "Hardly",
             _ => "Yes",
         };
+        if self.scheme.is_none() && saved.abs() < SAVES {
+            return self.nothing(model, outcome);
+        }
         Ok(format!(
             "{verdict}: {} that cooperate ({}) {} as many that do not: a document takes {} instead of {}. {} {}",
             caches(self.sites.caches),
@@ -100,6 +103,28 @@ impl Question {
             self.part_of_all(&outcomes.alone, outcome),
             self.where_it_pays(break_even(model, &self.sites)?),
         ))
+    }
+
+    /// No scheme saves anything: at this distance, or at any.
+    fn nothing(&self, model: &Model, best: &Outcome) -> Result<String, Invalid> {
+        let said = format!(
+            "No: no scheme saves {} anything: a document takes {}, as it does with each on its own.",
+            caches(self.sites.caches),
+            time(best.latency_s)
+        );
+        let side_by_side = Sites {
+            between_s: self.sites.near_s,
+            ..self.sites
+        };
+        let outcomes = self.outcomes(model, &side_by_side)?;
+        let nearest = outcomes.of(None).map(|(_, it)| outcomes.saved(it));
+        Ok(match nearest.is_none_or(|saved| saved < SAVES) {
+            true => format!("{said} Nor would it if they stood side by side."),
+            false => format!(
+                "{said} {}",
+                self.where_it_pays(break_even(model, &self.sites)?)
+            ),
+        })
     }
 
     /// What there is to say if servers answer sooner than caches, and cooperating does not make up for it.
@@ -161,12 +186,20 @@ impl Question {
             true => format!("{name} pays up to {} between caches", time(limit_s)),
             false => format!("{name} pays at no distance"),
         };
-        format!(
-            "{}, {}; here it is {}.",
-            up_to("Hashing", pays.hashed_s),
-            up_to("a directory", pays.directory_s),
-            time(self.sites.between_s)
-        )
+        let here = time(self.sites.between_s);
+        let (hashing, directory) = (pays.hashed_s, up_to("a directory", pays.directory_s));
+        // A told tree has latencies of its own, and where caches fill up no form is known for one.
+        match self.tree.is_none() && self.sites.store.is_none() {
+            true => format!(
+                "{}, {}, {directory}; here it is {here}.",
+                up_to("A root above the caches (hierarchical)", pays.root_s),
+                up_to("hashing", hashing),
+            ),
+            false => format!(
+                "{}, {directory}; here it is {here}.",
+                up_to("Hashing", hashing)
+            ),
+        }
     }
 
     fn now(&self, model: &Model) -> Result<Section, Invalid> {
@@ -178,7 +211,7 @@ impl Question {
                 "requests that hit",
                 "a document takes",
                 "saved",
-                "servers are spared, MB/s",
+                "servers need not send, MB/s",
                 "requests to a cache, the highest first",
                 "valid copies in a cache",
             ],
@@ -205,7 +238,7 @@ impl Question {
         }
         let mut words = Vec::new();
         if self.sites.store.is_some() {
-            words.push("Caches that fill up are computed by Che's approximation, which is within a percent or two; a tree of them cannot be, and is left out.".to_owned());
+            words.push("Caches that fill up are computed by Che's approximation: each copy is taken to stay equally long after a request for it. It is within a percent or two; a tree of such caches cannot be computed so, and is left out.".to_owned());
         }
         Ok(Section {
             words,
@@ -346,6 +379,9 @@ impl Question {
     }
 }
 
+/// Less than this part of the waiting is nothing.
+const SAVES: f64 = 0.005;
+
 /// Makes a parameter so many times what it is.
 type Vary = fn(&mut Workload, f64);
 
@@ -397,8 +433,8 @@ fn digits(error: f64) -> String {
 /// How many clients one cache needs.
 fn needed(model: &Model) -> Result<Table, Invalid> {
     let mut table = Table::new(
-        "Clients that it takes until a cache that holds everything hits",
-        &["of what may be kept", "clients"],
+        "Clients that it takes until a cache that holds everything hits so many of the requests that caches may answer",
+        &["hits", "clients"],
     );
     for share in [0.5, 0.75, 0.9, 0.95, 0.99] {
         let clients = match clients_for(model, share)? {

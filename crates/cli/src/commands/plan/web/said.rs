@@ -50,6 +50,7 @@ pub(super) fn percent(part: f64) -> String {
 
 pub(super) fn time(s: f64) -> String {
     match s {
+        _ if s >= 120.0 => report::long_time(s),
         _ if s >= 10.0 => format!("{s:.0} s"),
         _ if s >= 1.0 => format!("{s:.2} s"),
         _ if s > 0.0 && s < SHOWN_S => "less than 0.1 µs".to_owned(),
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn short_times_are_no_zeros() {
-        let told = [0.0, 1e-300, 4.6e-6, 0.0025, 0.05, 1.9, 12.0].map(time);
+        let told = [0.0, 1e-300, 4.6e-6, 0.0025, 0.05, 1.9, 12.0, 1e6].map(time);
         let right = [
             "0 ms",
             "less than 0.1 µs",
@@ -184,6 +185,7 @@ mod tests {
             "50 ms",
             "1.90 s",
             "12 s",
+            "12 days",
         ];
         assert_eq!(told, right);
         assert_eq!(caches(50_000), "50,000 caches");

@@ -81,7 +81,10 @@ impl Question {
         let here = self.outcomes(model, &self.sites)?;
         names.extend(here.schemes.iter().map(|(scheme, _)| scheme.name()));
         let columns = [
-            &[sweep.label(), "one cache for all hits, of what it may keep"],
+            &[
+                sweep.label(),
+                "one cache for all hits, of the requests it may answer",
+            ],
             &names[..],
         ];
         let title = format!("By {}", sweep.label());
