@@ -49,8 +49,7 @@ impl Rare {
     }
 
     pub(super) fn hit(self, rate: f64) -> f64 {
-        // Also what is no number.
-        if !(rate > 0.0) {
+        if rate.is_nan() || rate <= 0.0 {
             return 0.0;
         }
         let hit = match self {

@@ -90,7 +90,11 @@ pub fn log_spaced(from: f64, to: f64, count: usize) -> impl Iterator<Item = f64>
     let step = (to.ln() - from.ln()) / 2.0 / count.saturating_sub(1).max(1) as f64;
     (0..count).map(move |number| {
         let grown = (step * number as f64).exp();
-        from * grown * grown
+        match number > 0 && number + 1 == count {
+            // Charts end here: no rounding.
+            true => to,
+            false => from * grown * grown,
+        }
     })
 }
 
@@ -161,5 +165,6 @@ mod tests {
         assert!((values[1] - 10.0).abs() < 1e-9 && (values[3] - 1000.0).abs() < 1e-9);
         assert_eq!(log_spaced(5.0, 7.0, 1).collect::<Vec<_>>(), [5.0]);
         assert!(log_spaced(1e-300, 1e300, 9).all(f64::is_finite));
+        assert_eq!(log_spaced(1e2, 1e9, 29).last(), Some(1e9));
     }
 }
