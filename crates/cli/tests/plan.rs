@@ -310,14 +310,29 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
         "hybrid, looking past",
         "BY DISKS OF SERVERS",
         "µs",
-        "it names another page at random",
+        "each names a page that is never read",
+        "if all of what is read is hinted (told ahead)",
+        "of what that saves comes from the servers' disks",
+        "(GLFD: global longest forward distance)",
+        "stall: the process needs a page",
     ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }
     assert!(!said.err.contains("policy"), "{}", said.err);
     let long = run(&["plan", "prefetch", "--rounds", "7"]);
-    let progress = "107520 requests, policy 8 of 8: hybrid, looking past";
-    assert!(long.err.contains(progress), "{}", long.err);
+    for progress in [
+        "107520 requests, 8 policies: 1075200 requests in 10 runs",
+        "107520 requests, policy 8 of 8: hybrid, looking past",
+    ] {
+        assert!(long.err.contains(progress), "{}", long.err);
+    }
+    let false_hints = run(&[&small[..], &["--wrong", "1"]].concat());
+    assert!(
+        false_hints.out.starts_with("No: prefetching")
+            && false_hints.out.contains("every hint is wrong"),
+        "{}",
+        false_hints.out
+    );
     let untold = run(&[&small[..], &["--hinted", "0"]].concat());
     assert!(untold.out.starts_with("No: prefetching"), "{}", untold.out);
     let dir = tempfile::tempdir().unwrap();
@@ -330,6 +345,7 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
         "{}",
         recorded.err
     );
+    assert!(recorded.out.contains("in hindsight"), "{}", recorded.out);
     for line in ["an object a line", "guessed from name and content", "120"] {
         assert!(recorded.out.contains(line), "{line} in {}", recorded.out);
     }
@@ -390,6 +406,60 @@ fn prefetching_is_answered_in_a_sentence_and_what_cannot_be_is_refused() {
         ),
     ] {
         assert_refused(&run(&["plan", "prefetch", flag, value]), what);
+    }
+}
+
+#[test]
+fn a_time_that_does_not_fit_to_a_default_is_refused_with_that() {
+    for (flag, value, todo) in [
+        (
+            "--disk-fetch-us",
+            "100",
+            "--global-fetch-us is 370 by default: tell it, too",
+        ),
+        (
+            "--global-fetch-us",
+            "20000",
+            "--disk-fetch-us is 13000 by default: tell it, too",
+        ),
+    ] {
+        let said = run(&["plan", "prefetch", flag, value]);
+        assert_refused(&said, "nobody would fetch from there");
+        assert!(said.err.contains(todo), "{}", said.err);
+    }
+    let both = [
+        "plan",
+        "prefetch",
+        "--disk-fetch-us=100",
+        "--global-fetch-us=200",
+    ];
+    let said = run(&both);
+    assert_refused(
+        &said,
+        "--global-fetch-us must not be above the 100 of a disk",
+    );
+    assert!(!said.err.contains("by default"), "{}", said.err);
+}
+
+#[test]
+fn an_answer_about_what_was_only_guessed_to_be_numbers_begins_with_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("blocks.bin");
+    let bytes: Vec<u8> = (0..4000_u32).map(|at| (at * at % 251) as u8).collect();
+    fs::write(&path, bytes).unwrap();
+    let path = path.display().to_string();
+    for question in ["replay", "prefetch"] {
+        let guessed = run(&["plan", question, &path]);
+        let warning = "Read as packed 32-bit numbers by guess, for nothing in it tells another format: blocks.bin;";
+        assert!(
+            guessed.out.starts_with(warning),
+            "{}{}",
+            guessed.out,
+            guessed.err
+        );
+        let told = run(&["plan", question, &path, "--format", "packed"]);
+        assert_eq!(told.code, 0, "{}", told.err);
+        assert!(!told.out.contains("by guess"), "{}", told.out);
     }
 }
 

@@ -1,7 +1,12 @@
 //! Global longest forward distance as a replacement policy, and the theorem about it (section 4.2.3).
 //!
 //! The theorem counts what references cost, each on demand: nothing is prefetched, nothing overlaps. Nodes hold pages for each
-//! other, so that a node that is referencing nothing is a memory server.
+//! other, so that a node that is referencing nothing is a memory server. A page is in one place at a time: a node that refers to a
+//! page of another's memory takes it from there.
+//!
+//! GLFD is as its definition says: a page that comes from another node is exchanged for one that goes there, also while there is
+//! room, and a page that was sent is held for another until the node that holds it refers to it itself. The definition speaks of
+//! full memories; here a free frame is the page in the cluster that is needed last, one of the node's own before others'.
 
 use crate::Invalid;
 use serde::Serialize;
@@ -205,8 +210,11 @@ impl<'a> Glfd<'a> {
             self.served.local += 1;
             return;
         }
-        let has_room = self.nodes.has_room(&self.places, node);
-        let sent = (!has_room).then(|| self.spared(position, node)).flatten();
+        let is_into_room = from == DISK && self.nodes.has_room(&self.places, node);
+        let sent = match is_into_room {
+            true => None,
+            false => self.spared(position, node),
+        };
         self.places[page] = node;
         match from {
             DISK => self.served.disk += 1,

@@ -8,7 +8,8 @@ use serde::Serialize;
 pub struct Hinting {
     /// The part of the references that have a hint, 0 to 1. Which these are is drawn.
     pub hinted: f64,
-    /// The part of the hints that name another page than is referenced, 0 to 1.
+    /// The part of the hints that name a page that is never referenced, each another one, 0 to 1: whoever believes such a hint
+    /// pays for it and gets nothing. (One of the pages that are referenced anyhow would be prefetched usefully by chance.)
     pub wrong: f64,
     /// What the drawing starts from.
     pub seed: u64,
@@ -59,8 +60,8 @@ pub(super) struct Hints {
 impl Hints {
     /// As much as is hinted of dense pages.
     pub(super) fn of(pages: &[u32], page_count: usize, hinting: &Hinting) -> Self {
-        let page_at = match hinting.is_complete() {
-            true => pages.to_vec(),
+        let (page_at, page_count) = match hinting.is_complete() {
+            true => (pages.to_vec(), page_count),
             false => drawn(pages, page_count, hinting),
         };
         let mut next = vec![NEVER; pages.len()];
@@ -76,6 +77,11 @@ impl Hints {
             first,
             is_complete: hinting.is_complete(),
         }
+    }
+
+    /// How many pages are referenced or told to be.
+    pub(super) fn page_count(&self) -> usize {
+        self.first.len()
     }
 
     /// The page that a reference is told to be.
@@ -103,21 +109,23 @@ impl Hints {
 /// No position, no page.
 pub(super) const NEVER: u32 = u32::MAX;
 
-fn drawn(pages: &[u32], page_count: usize, hinting: &Hinting) -> Vec<u32> {
+/// The pages that are told, and how many there are with those that are told and never referenced.
+fn drawn(pages: &[u32], page_count: usize, hinting: &Hinting) -> (Vec<u32>, usize) {
     let mut random = fastrand::Rng::with_seed(hinting.seed);
+    let mut all = page_count;
     let mut hint = |page: u32| {
-        let (is_hinted, is_wrong) = (
-            random.f64() < hinting.hinted,
-            random.f64() < hinting.wrong && page_count > 1,
-        );
-        let other = random.u32(1..page_count.max(2) as u32);
+        let (is_hinted, is_wrong) = (random.f64() < hinting.hinted, random.f64() < hinting.wrong);
         match (is_hinted, is_wrong) {
             (false, _) => NEVER,
             (true, false) => page,
-            (true, true) => (page + other) % page_count as u32,
+            (true, true) => {
+                all += 1;
+                all as u32 - 1
+            }
         }
     };
-    pages.iter().map(|&page| hint(page)).collect()
+    let told = pages.iter().map(|&page| hint(page)).collect();
+    (told, all)
 }
 
 #[cfg(test)]
@@ -147,9 +155,15 @@ mod tests {
         let told: Vec<(u32, u32)> = (0..20_000)
             .filter_map(|position| Some((hints.page_at(position)?, pages[position as usize])))
             .collect();
-        let wrong = told.iter().filter(|(told, page)| told != page).count();
+        let wrong: Vec<u32> = told
+            .iter()
+            .filter(|(told, page)| told != page)
+            .map(|&(told, _)| told)
+            .collect();
         assert!((told.len() as f64 / 20_000.0 - 0.6).abs() < 0.02);
-        assert!((wrong as f64 / told.len() as f64 - 0.25).abs() < 0.02);
-        assert!(told.iter().all(|(told, _)| *told < 100));
+        assert!((wrong.len() as f64 / told.len() as f64 - 0.25).abs() < 0.02);
+        // Each names a page of its own that is never referenced.
+        let others: Vec<u32> = (100..hints.page_count() as u32).collect();
+        assert_eq!(wrong, others);
     }
 }

@@ -44,6 +44,10 @@ impl<'a> Job<'a> {
             );
             return Err(Invalid::new("pages", why));
         }
+        if self.hinting.wrong > 0.0 && count + self.pages.len() >= u32::MAX as usize {
+            let why = format!("must be 0 for more than {} references", u32::MAX / 5);
+            return Err(Invalid::new("wrong", why));
+        }
         self.check_compute()
     }
 

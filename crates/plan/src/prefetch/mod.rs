@@ -6,7 +6,8 @@
 //! - [`optimum_us`] finds the least time of tiny instances by trying everything.
 //! - [`Nodes`] counts what GLFD and the offline optimum cost, for the theorem of section 4.2.3. That theorem is about replacement
 //!   on demand: the factor 1 + 3 F_G/F_D bounds the *total memory access cost* of GLFD, not the elapsed time of anything that
-//!   prefetches.
+//!   prefetches. It is stated for all streams, and was seen to hold for those in which no page is referred to by two nodes; where
+//!   nodes share pages there are streams beyond it.
 //!
 //! What the text leaves open, and how it is here: the link to global memory and the node's own disk are two channels, one page at
 //! a time each (the text serializes them only for computing the prefetch predicate); a page on its way into global memory counts
@@ -28,6 +29,7 @@ mod patterns;
 mod policy;
 mod process;
 mod residents;
+mod streams;
 #[cfg(test)]
 mod tests;
 

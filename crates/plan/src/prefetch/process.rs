@@ -91,7 +91,7 @@ impl<'a> Process<'a> {
             false => super::Hinting::NONE,
         };
         let hints = Hints::of(job.pages, job.page_count(), &hinting);
-        let page = (0..job.page_count() as u32).map(|page| Page::on_disk(hints.first(page)));
+        let page = (0..hints.page_count() as u32).map(|page| Page::on_disk(hints.first(page)));
         let page: Vec<Page> = page.collect();
         let on_disk: BTreeSet<u32> = page.iter().filter_map(Page::told).collect();
         let foreseen = Foreseen::new(hierarchy, policy);

@@ -6,6 +6,7 @@ mod memory;
 mod nodes;
 mod patterns;
 mod runs;
+mod schedules;
 mod sharing;
 mod traces;
 
@@ -27,7 +28,7 @@ fn sections() -> Result<Vec<Section>, Invalid> {
         memory::section(&mut runs)?,
         sharing::section(&mut runs)?,
         costs::section(&mut runs)?,
-        bound::section()?,
+        bound::section(&mut runs)?,
     ])
 }
 

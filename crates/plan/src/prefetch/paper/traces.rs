@@ -37,7 +37,7 @@ fn of(traces: &[Trace]) -> Result<Section, Invalid> {
         heading: HEADING.into(),
         words: vec![
             "The thesis has no traces in its text. These are accesses of a virtual machine's blocks (cloudPhysics, from libCacheSim's repository), of an object-relational mapper (orm-busy, from cache2k) and of four programs at once (multi3, from LIRS), of each the first 200,000 at most, taken as one process that computes 250 µs between references, with the thesis's times of fetches. An eighth of all pages that occur fits into local memory, a quarter into that of four servers with a disk each.".into(),
-            "The second table tells a part of the future only, and a part of that wrongly: a prefetch for a wrong hint takes a disk's time and a frame.".into(),
+            "The second table tells a part of the future only, and a part of that wrongly. A wrong hint names a page that is never read: a prefetch for it takes a disk's time and a frame and brings nothing. The thesis has no wrong hints.".into(),
         ],
         tables: vec![by_policy(traces)?, by_hints(traces)?],
         charts: Vec::new(),

@@ -177,6 +177,32 @@ fn wrong_hints_cost_fetches_and_nothing_else_breaks() {
     }
 }
 
+#[test]
+fn hints_that_are_all_wrong_bring_nothing() {
+    let mut random = fastrand::Rng::with_seed(10);
+    for _ in 0..20 {
+        let pages: Vec<u32> = (0..500).map(|_| random.u32(..30)).collect();
+        let hierarchy = tiny(random.u32(2..=8), random.u32(0..=16), random.u32(0..=2));
+        let hinting = Hinting {
+            wrong: 1.0,
+            seed: 3,
+            ..Hinting::COMPLETE
+        };
+        let job = Job {
+            hinting,
+            ..Job::hinted(&pages)
+        };
+        let demand = run(&hierarchy, &pages, &Policy::DEMAND_LRU);
+        for policy in Policy::ALL {
+            let outcome = simulate(&hierarchy, &[job], &policy).expect("parameters")[0];
+            assert_whole(&outcome);
+            let said = format!("{} of {hierarchy:?}: {outcome:?} {demand:?}", policy.name);
+            assert!(outcome.elapsed_us >= demand.elapsed_us, "{said}");
+            assert!(outcome.hits <= demand.hits && outcome.late == 0, "{said}");
+        }
+    }
+}
+
 /// What every outcome adds up to.
 fn assert_whole(outcome: &Outcome) {
     assert_eq!(outcome.hits + outcome.waits, outcome.references);

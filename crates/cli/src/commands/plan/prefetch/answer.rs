@@ -1,7 +1,8 @@
 //! What prefetching saves, in a sentence and in tables.
 
-use thorp_plan::prefetch::{Comparison, Outcome, Policy};
-use thorp_plan::report::{Axis, Chart, Section, Series, Table};
+use super::super::given::numeral;
+use thorp_plan::prefetch::{Comparison, Hinting, Outcome, Policy};
+use thorp_plan::report::{Axis, Chart, Section, Series, Table, percent};
 
 /// What is compared, and what each does.
 pub(super) const POLICIES: [(Policy, &str); 8] = [
@@ -11,11 +12,11 @@ pub(super) const POLICIES: [(Policy, &str); 8] = [
     ),
     (
         Policy::DEMAND_MIN,
-        "the same, but the page needed last makes room, as far as that is told",
+        "the same, but the page needed last makes room, as far as that is hinted (GLFD: global longest forward distance)",
     ),
     (
         Policy::FIXED_HORIZON,
-        "begins each fetch the time ahead that it takes",
+        "begins each fetch ahead by the time (the horizon) that it takes, however many come together",
     ),
     (
         Policy::AGGRESSIVE,
@@ -23,7 +24,7 @@ pub(super) const POLICIES: [(Policy, &str); 8] = [
     ),
     (
         Policy::FORESTALL,
-        "fetches into the node's memory when waiting could no longer be avoided otherwise",
+        "fetches into the node's memory just in time: when waiting could no longer be avoided otherwise (forestalled)",
     ),
     (
         Policy::AGGRESSIVE_TWICE,
@@ -39,7 +40,16 @@ pub(super) const POLICIES: [(Policy, &str); 8] = [
     ),
 ];
 
-pub(super) fn answer(comparison: &Comparison) -> String {
+/// What an answer rests on beside the comparison.
+pub(super) struct Told {
+    pub(super) hinting: Hinting,
+    /// It is of a trace, so that hints are hindsight.
+    pub(super) is_recorded: bool,
+    /// What prefetching takes at best without servers' disks, if they have some.
+    pub(super) without_servers_disks_us: Option<u64>,
+}
+
+pub(super) fn answer(comparison: &Comparison, told: &Told) -> String {
     let outcome = |policy: Policy| {
         let found = comparison
             .outcomes
@@ -74,13 +84,57 @@ pub(super) fn answer(comparison: &Comparison) -> String {
         0 => String::new(),
         us => format!("; {} s of both are computing", seconds(us)),
     };
+    let of_disks = told
+        .without_servers_disks_us
+        .and_then(|without_us| by_disks(demand.elapsed_us, best_us, without_us))
+        .unwrap_or_default();
     format!(
-        "{verdict}: prefetching {how} takes {} s where fetching on demand takes {} s ({}){computing}.{other} No schedule whatever could take less than {} s.",
+        "{verdict}: prefetching {how}, {}, takes {} s where fetching on demand takes {} s ({}){computing}.{of_disks}{other} No schedule whatever could take less than {} s.",
+        condition(told),
         seconds(best_us),
         seconds(demand.elapsed_us),
         speed(times),
         seconds(comparison.limit_us),
     )
+}
+
+/// What has to be known ahead for it.
+fn condition(told: &Told) -> String {
+    let Hinting { hinted, wrong, .. } = told.hinting;
+    let part = match hinted {
+        hinted if hinted <= 0.0 => return "with nothing hinted (told ahead)".to_owned(),
+        hinted if hinted >= 1.0 => "all".to_owned(),
+        hinted => numeral_percent(hinted),
+    };
+    let falsely = match wrong {
+        wrong if wrong <= 0.0 => String::new(),
+        wrong if wrong >= 1.0 => " and every hint is wrong".to_owned(),
+        wrong => format!(" and {} of the hints are wrong", numeral_percent(wrong)),
+    };
+    let hindsight = match told.is_recorded {
+        true => " (in hindsight: a trace tells what was read only afterwards)",
+        false => "",
+    };
+    format!("if {part} of what is read is hinted (told ahead){falsely}{hindsight}")
+}
+
+/// Not rounded: nearly all is not all.
+fn numeral_percent(part: f64) -> String {
+    format!("{} %", numeral(part * 100.0))
+}
+
+/// What servers' disks do, if that is most of the gain: memory alone would not bring it.
+fn by_disks(demand_us: u64, best_us: u64, without_us: u64) -> Option<String> {
+    let gain_us = demand_us.checked_sub(best_us).filter(|&gain| gain > 0)?;
+    let of_disks_us = without_us.saturating_sub(best_us).min(gain_us);
+    let part = of_disks_us as f64 / gain_us as f64;
+    (part > 0.5).then(|| {
+        format!(
+            " {} of what that saves comes from the servers' disks: with their memory alone (--server-disks 0) it takes {} s.",
+            percent(part, 0),
+            seconds(without_us)
+        )
+    })
 }
 
 fn speed(times: f64) -> String {
@@ -115,7 +169,7 @@ pub(super) fn policies_section(comparison: &Comparison) -> Section {
             "disk to server, ahead",
         ],
     );
-    let mut words = Table::new("", &["policy", "what it does"]);
+    let mut words = Table::new("What each policy does", &["policy", "what it does"]);
     for ((policy, outcome), (_, what)) in comparison.outcomes.iter().zip(POLICIES) {
         let over = outcome.elapsed_us as f64 / comparison.limit_us.max(1) as f64;
         times.row(vec![
@@ -141,10 +195,42 @@ pub(super) fn policies_section(comparison: &Comparison) -> Section {
         words.row(vec![policy.name.to_owned(), what.to_owned()]);
     }
     Section {
-        tables: vec![times, fetches, words],
+        tables: vec![times, fetches, words, meanings()],
         ..Section::default()
     }
 }
+
+fn meanings() -> Table {
+    let mut table = Table::new("What the words mean", &["word", "meaning"]);
+    for (word, meaning) in MEANINGS {
+        table.row(vec![word.to_owned(), meaning.to_owned()]);
+    }
+    table
+}
+
+const MEANINGS: [(&str, &str); 6] = [
+    (
+        "hinted",
+        "told ahead: that this page will be read, and in which order",
+    ),
+    (
+        "waiting",
+        "stall: the process needs a page and it is not in its node's memory yet",
+    ),
+    ("on demand", "fetched when it is needed, and not before"),
+    (
+        "times what no schedule is below",
+        "the time as a multiple of one that nobody could end before, with the same memory and disks and knowing all",
+    ),
+    (
+        "came late",
+        "still on its way when it was needed: it saved a part of the waiting",
+    ),
+    (
+        "for nothing",
+        "fetched ahead and put out, or there at the end, without having been read",
+    ),
+];
 
 pub(super) fn section(heading: &str, table: Table, chart: Chart) -> Section {
     Section {
@@ -176,7 +262,52 @@ pub(super) fn seconds(time_us: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::speed;
+    use super::*;
+
+    fn told(hinted: f64, wrong: f64, is_recorded: bool) -> Told {
+        Told {
+            hinting: Hinting {
+                hinted,
+                wrong,
+                seed: 0,
+            },
+            is_recorded,
+            without_servers_disks_us: None,
+        }
+    }
+
+    #[test]
+    fn what_has_to_be_known_ahead_is_said() {
+        for (told, said) in [
+            (
+                told(1.0, 0.0, false),
+                "if all of what is read is hinted (told ahead)",
+            ),
+            (
+                told(0.7, 0.1, false),
+                "if 70 % of what is read is hinted (told ahead) and 10 % of the hints are wrong",
+            ),
+            (
+                told(1.0, 1.0, true),
+                "if all of what is read is hinted (told ahead) and every hint is wrong (in hindsight: a trace tells what was read only afterwards)",
+            ),
+            (told(0.0, 0.5, true), "with nothing hinted (told ahead)"),
+        ] {
+            assert_eq!(condition(&told), said);
+        }
+    }
+
+    #[test]
+    fn servers_disks_are_named_where_most_of_the_gain_is_theirs() {
+        let said = by_disks(100_000_000, 20_000_000, 80_000_000).expect("75 %");
+        assert!(said.starts_with(" 75 % of what that saves"), "{said}");
+        assert!(said.contains("it takes 80.0 s"), "{said}");
+        // Half of it, nothing gained, and more than is gained.
+        assert_eq!(by_disks(100, 20, 60), None);
+        assert_eq!(by_disks(20, 20, 60), None);
+        let said = by_disks(100_000_000, 20_000_000, 180_000_000).expect("all");
+        assert!(said.starts_with(" 100 %"), "{said}");
+    }
 
     #[test]
     fn what_is_slower_is_called_slower() {

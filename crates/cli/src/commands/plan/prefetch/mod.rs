@@ -3,11 +3,11 @@
 mod answer;
 
 use super::given::{Given, Usual, refused};
-use super::replay::{ReadingOptions, about, read};
+use super::replay::{ReadingOptions, about, read, warning};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
 use crate::text::note;
-use answer::{POLICIES, answer, chart, policies_section, seconds, section};
+use answer::{POLICIES, Told, answer, chart, policies_section, seconds, section};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
 }
 
 const HELP: &str = "\
-One process reads pages: from its node's memory, from the memory of servers, from disks. What it will read is told ahead (hinted), in whole or in part.
+One process reads pages: from its node's memory, from the memory of servers, from disks. What it will read is told ahead (hinted), in whole or in part; a trace is hinted in hindsight.
 
 Examples:
   thorp plan prefetch
@@ -79,7 +79,7 @@ struct Parameters {
     /// The part of what is read that is told ahead, 0 to 1
     #[arg(long, value_name = "PART")]
     hinted: Option<f64>,
-    /// The part of what is told that is wrong, 0 to 1: another page is named, at random
+    /// The part of the hints that are wrong, 0 to 1: each names a page that is never read
     #[arg(long, value_name = "PART")]
     wrong: Option<f64>,
     /// Another seed draws other pages and hints
@@ -92,6 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut given = Given::new(&options.parameters, options.shown.file(), "prefetch")?;
     let question = Question::of(&mut given, options)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
+    report.answer.insert_str(0, &question.warning);
     report.assumptions = question.about;
     given.tell(&mut report);
     report.assumptions.extend(question.in_vain);
@@ -102,8 +103,11 @@ struct Question {
     hierarchy: Hierarchy,
     pages: Vec<u32>,
     hinting: Hinting,
+    is_recorded: bool,
     /// What a trace tells of itself.
     about: Vec<Assumption>,
+    /// What is to be known before the answer; mostly nothing.
+    warning: String,
     /// What was told and changes nothing.
     in_vain: Vec<Assumption>,
 }
@@ -111,16 +115,16 @@ struct Question {
 impl Question {
     fn of(given: &mut Given, options: &Options) -> Result<Self, Failure> {
         let seed = Counts(given).count(("seed", "seed of what is drawn", "", 1999, "any"))?;
-        let (pages, about, is_drawn) = match options.trace.is_empty() {
+        let (pages, about, warning, is_drawn) = match options.trace.is_empty() {
             true => {
                 let pattern = pattern(given, seed)?;
                 let pages = pattern.pages().map_err(|invalid| refused(&invalid))?;
-                (pages, Vec::new(), pattern.is_drawn())
+                (pages, Vec::new(), None, pattern.is_drawn())
             }
             false => {
                 let trace = recorded(given, options)?;
-                let about = about(&trace);
-                (trace.pages, about, false)
+                let (about, warning) = (about(&trace), warning(&trace));
+                (trace.pages, about, warning, false)
             }
         };
         let is_recorded = !options.trace.is_empty();
@@ -143,7 +147,7 @@ impl Question {
             ),
             wrong: part(
                 "wrong",
-                "part of what is told that is wrong: it names another page at random",
+                "part of the hints that are wrong: each names a page that is never read",
                 0.0,
                 "none",
             ),
@@ -154,7 +158,9 @@ impl Question {
             in_vain: in_vain(given, &hinting, is_drawn),
             pages,
             hinting,
+            is_recorded,
             about,
+            warning: warning.unwrap_or_default(),
         })
     }
 
@@ -166,7 +172,13 @@ impl Question {
     }
 
     fn report(&self) -> Result<Report, Invalid> {
+        self.announce();
         let comparison = self.comparison()?;
+        let told = Told {
+            hinting: self.hinting,
+            is_recorded: self.is_recorded,
+            without_servers_disks_us: self.without_servers_disks_us()?,
+        };
         let mut sections = vec![policies_section(&comparison)];
         if self.pages.len() <= SWEPT_MAX {
             sections.push(self.by_memory()?);
@@ -180,7 +192,7 @@ impl Question {
             });
         }
         Ok(Report {
-            answer: answer(&comparison),
+            answer: answer(&comparison, &told),
             sections,
             assumptions: Vec::new(),
         })
@@ -197,6 +209,41 @@ impl Question {
         self.progress("what no schedule is below");
         let limit_us = limit_us(&self.hierarchy, &self.job())?;
         Ok(Comparison { limit_us, outcomes })
+    }
+
+    /// What prefetching takes, at best, if servers have memory and no disks; `None` if they have none anyhow.
+    fn without_servers_disks_us(&self) -> Result<Option<u64>, Invalid> {
+        if self.hierarchy.server_disks == 0 {
+            return Ok(None);
+        }
+        let hierarchy = Hierarchy {
+            server_disks: 0,
+            ..self.hierarchy
+        };
+        let mut least_us = u64::MAX;
+        for policy in WITHOUT_DISKS {
+            self.progress(&format!("without servers' disks: {}", policy.name));
+            let outcome = simulate(&hierarchy, &[self.job()], &policy)?;
+            least_us = least_us.min(outcome[0].elapsed_us);
+        }
+        Ok(Some(least_us))
+    }
+
+    /// Tells who waits long how much there is to do.
+    fn announce(&self) {
+        let mut runs = POLICIES.len();
+        if self.hierarchy.server_disks > 0 {
+            runs += WITHOUT_DISKS.len();
+        }
+        let also = match self.pages.len() <= SWEPT_MAX {
+            true => ", and then other memories and disks",
+            false => "",
+        };
+        self.progress(&format!(
+            "{} policies: {} requests in {runs} runs{also}",
+            POLICIES.len(),
+            self.pages.len() * runs,
+        ));
     }
 
     /// Tells who waits long what for.
@@ -286,6 +333,9 @@ impl Question {
         Ok((table, curves.to_vec()))
     }
 }
+
+/// The policies of [`POLICIES`] that servers' disks work for.
+const WITHOUT_DISKS: [Policy; 2] = [Policy::HYBRID, Policy::HYBRID_PAST];
 
 /// More would take a minute.
 const SWEPT_MAX: usize = 300_000;
@@ -384,8 +434,37 @@ fn hierarchy(given: &mut Given, footprint: Option<u32>) -> Result<Hierarchy, Fai
         ))?,
         ..times(&mut counts, usual)?
     };
-    hierarchy.check().map_err(|invalid| refused(&invalid))?;
+    hierarchy
+        .check()
+        .map_err(|invalid| impossible(given, &hierarchy, &invalid))?;
     Ok(hierarchy)
+}
+
+/// What is refused; of two times that do not fit together, with the one that nobody told.
+fn impossible(given: &Given, hierarchy: &Hierarchy, invalid: &Invalid) -> Failure {
+    let refusal = refused(invalid);
+    if hierarchy.global_fetch_us <= hierarchy.disk_fetch_us {
+        return refusal;
+    }
+    let untold = [
+        (
+            "global_fetch_us",
+            "--global-fetch-us",
+            hierarchy.global_fetch_us,
+        ),
+        ("disk_fetch_us", "--disk-fetch-us", hierarchy.disk_fetch_us),
+    ];
+    match untold.into_iter().find(|(key, ..)| !given.is_told(key)) {
+        None => refusal,
+        Some((_, flag, time_us)) => {
+            let what = format!(
+                "--global-fetch-us {} is above --disk-fetch-us {}: nobody would fetch from there",
+                hierarchy.global_fetch_us, hierarchy.disk_fetch_us
+            );
+            let todo = format!("{flag} is {time_us} by default: tell it, too");
+            Failure::new(what, &todo).with(Code::Usage)
+        }
+    }
 }
 
 fn times(counts: &mut Counts<'_>, usual: Hierarchy) -> Result<Hierarchy, Failure> {

@@ -2,9 +2,11 @@
 
 mod answer;
 mod bench;
+mod guessed;
 mod question;
 
 pub(super) use answer::about;
+pub(super) use guessed::warning;
 
 use super::given::{Given, refused};
 use super::shown::Shown;
@@ -66,6 +68,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let question = Question::of(&mut given, &trace)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
     report.assumptions = about(&trace);
+    report
+        .answer
+        .insert_str(0, &warning(&trace).unwrap_or_default());
     given.tell(&mut report);
     options
         .shown
