@@ -15,7 +15,7 @@ pub(super) struct Shown {
     /// Read parameters from a TOML file: a table of the question's name, with the flags as keys, _ for -; a flag is believed before it
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print the answer, tables and points of all curves as JSON; a cell has its text and, if that is a number, its value and unit: jq '.sections[0].tables[0].rows[][1].value'
+    /// Print the answer, tables and points of all curves as JSON; a cell has its text and, if that is a number, its value and unit, times in s, sizes in bytes, parts in %: jq '.sections[0].tables[0].rows[][1].value'
     #[arg(long)]
     json: bool,
     /// Write the answer with its charts as one page
