@@ -1125,6 +1125,57 @@ fn a_trace_without_names_is_dealt_and_parameters_come_from_a_file() {
 }
 
 #[test]
+fn what_was_guessed_or_not_understood_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(path("ok.toml"), "[site]\nmembers = 5\n").unwrap();
+    fs::write(path("semi.csv"), "time;who;page\n1;a;7\n2;b;7\n3;a;8\n").unwrap();
+    fs::write(path("list"), "1\n2\n1\n").unwrap();
+    let said = run(&["plan", "replay", &path("ok.toml")]);
+    let begins = "ok.toml was read as an object a line, by guess (--format tells it). No: nothing";
+    assert!(said.out.starts_with(begins), "{}", said.out);
+    let said = run(&["plan", "replay", &path("semi.csv")]);
+    assert!(said.err.contains("semi.csv: not read: who"), "{}", said.err);
+    assert!(
+        said.out.contains("columns that are not read"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("by guess"), "{}", said.out);
+    let told = run(&[
+        "plan",
+        "replay",
+        &path("semi.csv"),
+        "--columns",
+        "client=who",
+    ]);
+    assert!(!told.err.contains("not read"), "{}", told.err);
+    assert!(told.out.contains("2 members"), "{}", told.out);
+    let list = run(&["plan", "replay", &path("list"), "--format", "csv"]);
+    assert!(list.out.contains("a table of one column"), "{}", list.out);
+    assert!(!list.out.contains("by guess"), "{}", list.out);
+    let more = run(&["plan", "replay", &path("list"), "--client-pages", "150%"]);
+    assert!(
+        more.out.contains("--client-pages is more than all 2 pages"),
+        "{}",
+        more.out
+    );
+    assert_refused(
+        &run(&["plan", "replay", &path("list"), "--deal", "named"]),
+        "--deal must be round-robin, random, by-object, runs=REQUESTS or slices=SECONDS: the trace names no",
+    );
+    // The lines 1, 2, 3, 1 in gzip, without its last bytes.
+    let cut: [u8; 19] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 51, 228, 50, 226, 50, 230, 50, 228, 2,
+    ];
+    fs::write(path("cut.gz"), cut).unwrap();
+    assert_refused(
+        &run(&["plan", "replay", &path("cut.gz")]),
+        "the file was cut\n  -> get the file anew",
+    );
+}
+
+#[test]
 fn where_the_rule_of_dealing_decides_the_answer_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("loops.txt").display().to_string();
@@ -1177,11 +1228,11 @@ fn a_replay_that_cannot_be_is_refused() {
         ),
         (
             ["--deal", "named"],
-            "--deal must be another rule: the trace names no clients",
+            "--deal must be round-robin, random, by-object, runs=REQUESTS or slices=SECONDS: the trace names no clients",
         ),
         (
             ["--deal", "slices=5"],
-            "--deal must be another rule: the trace does not tell when",
+            "--deal must be round-robin, random, by-object or runs=REQUESTS: the trace does not tell when",
         ),
         (["--deal", "fairly"], "fairly is none of named, by-file"),
         (["--policy", "best"], "best is none of alone, direct"),

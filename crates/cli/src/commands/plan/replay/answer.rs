@@ -18,6 +18,7 @@ pub(in crate::commands::plan) fn about(trace: &Trace) -> Vec<Assumption> {
         told("pages asked for", trace.footprint.to_string()),
     ];
     about.extend(read_as(trace));
+    about.extend(trace.files.iter().filter_map(not_understood));
     about.extend(order(trace));
     if trace.bytes > 0 {
         about.push(told(
@@ -35,10 +36,10 @@ fn read_as(trace: &Trace) -> Vec<Assumption> {
             true => "guessed from name and content",
             false => "told",
         };
-        Assumption::new(name, file.format.words(), source)
+        Assumption::new(name, file.words(), source)
     };
     let is_alike = |pair: &[Source]| {
-        (pair[0].format, pair[0].is_guessed) == (pair[1].format, pair[1].is_guessed)
+        (pair[0].words(), pair[0].is_guessed) == (pair[1].words(), pair[1].is_guessed)
     };
     match &*trace.files {
         [first, ..] if trace.files.windows(2).all(is_alike) => {
@@ -49,6 +50,25 @@ fn read_as(trace: &Trace) -> Vec<Assumption> {
             .map(|file| said(&format!("{} is read as", file.name), file))
             .collect(),
     }
+}
+
+fn not_understood(file: &Source) -> Option<Assumption> {
+    let heads = file.unknown.join(", ");
+    let name = "columns that are not read";
+    (!heads.is_empty()).then(|| Assumption::new(name, heads, &file.name))
+}
+
+/// What files were taken for, where nothing in them speaks for it.
+pub(super) fn guessed(trace: &Trace) -> Option<String> {
+    let file = trace
+        .files
+        .iter()
+        .find(|file| file.is_guessed && !file.is_evident)?;
+    Some(format!(
+        "{} was read as {}, by guess (--format tells it). ",
+        file.name,
+        file.words()
+    ))
 }
 
 /// In which order requests are replayed, where that is not the order of the file.

@@ -63,7 +63,7 @@ pub(super) struct Parameters {
     /// central, hashed: the part of members' memory that is for all
     #[arg(long, value_name = "PART")]
     shared: Option<f64>,
-    /// gms, balanced: how long an epoch is at most
+    /// gms, balanced: how long an epoch is at most; it takes as many requests as there are nodes, at least
     #[arg(long, value_name = "MS")]
     epoch_ms: Option<f64>,
     /// gms, balanced: the part of all pages that counts as the oldest
@@ -441,6 +441,24 @@ const PAGES_MAX: usize = 1_000_000_000;
 
 /// Pages, or a part of all pages.
 fn size(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    value: &str,
+    why: &str,
+    footprint: usize,
+) -> Result<usize, Failure> {
+    let pages = size_told(given, key, words, value, why, footprint)?;
+    if pages > footprint && given.is_told(key) {
+        given.remark(format!(
+            "--{} is more than all {footprint} pages that are asked for: the rest stays empty.",
+            key.replace('_', "-")
+        ));
+    }
+    Ok(pages)
+}
+
+fn size_told(
     given: &mut Given,
     key: &'static str,
     words: &str,
