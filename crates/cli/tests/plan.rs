@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Said, finish, run, thorp};
+use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
 
@@ -44,6 +45,53 @@ fn the_same_is_told_as_json_as_a_page_and_as_pictures() {
     for chart in ["site-by-members.svg", "site-by-distance.svg"] {
         assert!(dir.path().join("pictures").join(chart).is_file(), "{chart}");
     }
+}
+
+#[test]
+fn programs_are_told_all_times_in_seconds() {
+    let dir = tempfile::tempdir().unwrap();
+    let [anna, ben] = recorded(dir.path());
+    for question in [
+        &["site"][..],
+        &["site", "--pages", "3"],
+        &["web"],
+        &["memory"],
+        &["replay", &anna, &ben],
+    ] {
+        let said = run(&[&["plan"], question, &["--json"]].concat());
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let sections = told["sections"].as_array().unwrap().iter();
+        for table in sections.flat_map(|section| section["tables"].as_array().unwrap()) {
+            for column in 0..table["columns"].as_array().unwrap().len() {
+                let cells = table["rows"].as_array().unwrap().iter();
+                let units: HashSet<&str> = cells
+                    .filter_map(|row| row[column]["unit"].as_str())
+                    .collect();
+                // Where rows are of different things, columns have no head.
+                let is_alike = table["columns"][column] != "";
+                assert!(
+                    units.len() <= 1 || !is_alike,
+                    "{question:?}, {column}: {table}"
+                );
+                for other in ["ms", "µs", "min", "MB"] {
+                    assert!(!units.contains(other), "{question:?}, {column}: {table}");
+                }
+            }
+        }
+    }
+    let said = run(&["plan", "site", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let rows = &told["sections"][0]["tables"][0]["rows"];
+    let (first, second) = (&rows[0], &rows[1]);
+    let seconds = |cell: &serde_json::Value| cell["value"].as_f64().unwrap();
+    assert!(first[1]["text"].as_str().unwrap().ends_with(" s"), "{rows}");
+    assert!(
+        second[1]["text"].as_str().unwrap().ends_with(" ms"),
+        "{rows}"
+    );
+    let saved = (1.0 - seconds(&first[2]) / seconds(&first[1])) * 100.0;
+    assert!((saved - seconds(&first[3])).abs() < 1e-9, "exact: {rows}");
+    assert!(seconds(&second[1]) < 1.0, "{rows}");
 }
 
 #[test]
@@ -153,6 +201,31 @@ fn what_was_told_for_nothing_is_told_back() {
         let said = replay(&["--policy", heeded, "--chances", "3"]);
         assert!(!said.contains("nothing here"), "{said}");
     }
+    let bounds = "--think-ms 7 --service-ms 9 --busy-most 0.2 --servers 2";
+    let bounds: Vec<&str> = bounds.split(' ').collect();
+    for (policy, back) in [
+        (
+            "n-chance",
+            "--busy-most, --service-ms and --think-ms were told",
+        ),
+        (
+            "gms",
+            "--busy-most and --service-ms were told and say nothing",
+        ),
+    ] {
+        let said = replay(&[&["--policy", policy], &bounds[..]].concat());
+        assert!(said.contains(back), "{said}");
+    }
+    for heeded in ["balanced", "all"] {
+        let said = replay(&[&["--policy", heeded], &bounds[..]].concat());
+        assert!(!said.contains("nothing here"), "{said}");
+    }
+    let said = replay(&["--policy", "n-chance"]);
+    let answer = said.lines().next().unwrap();
+    assert!(
+        !answer.contains("--service-ms") && answer.contains("--remote-ms"),
+        "{answer}"
+    );
     let said = run(&["plan", "web", "--spacing", "lognormal", "--sigma", "3"]);
     assert!(!said.out.contains("says nothing"), "{}", said.out);
 }
@@ -1004,7 +1077,7 @@ fn policies_are_explained_where_they_are_shown_and_in_the_help() {
     let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let cell = &told["sections"][0]["tables"][0]["rows"][0][1];
     assert_eq!(cell["unit"], "%");
-    let text = cell["value"].as_f64().map(|value| format!("{value} %"));
+    let text = cell["value"].as_f64().map(|value| format!("{value:.0} %"));
     assert_eq!(cell["text"].as_str(), text.as_deref());
     let policy = &told["sections"][0]["tables"][0]["rows"][0][0];
     assert_eq!(*policy, serde_json::json!({"text": "each alone"}));
@@ -1100,6 +1173,8 @@ fn a_trace_without_names_is_dealt_and_parameters_come_from_a_file() {
         "2",
     ]);
     assert_eq!(said.code, 0, "{}", said.err);
+    let assumed = "If 3 members ask in turn, a request each (the trace does not tell): ";
+    assert!(said.out.starts_with(assumed), "{}", said.out);
     for line in [
         "3 members and 2 memory servers",
         "requests were dealt one request each in turn",
@@ -1117,6 +1192,87 @@ fn a_trace_without_names_is_dealt_and_parameters_come_from_a_file() {
         "2",
     ]);
     assert_eq!(said.out, again.out, "the same seed, the same answer");
+}
+
+#[test]
+fn what_was_guessed_or_not_understood_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(path("ok.toml"), "[site]\nmembers = 5\n").unwrap();
+    fs::write(path("semi.csv"), "time;who;page\n1;a;7\n2;b;7\n3;a;8\n").unwrap();
+    fs::write(path("list"), "1\n2\n1\n").unwrap();
+    let said = run(&["plan", "replay", &path("ok.toml")]);
+    let begins = "ok.toml was read as an object a line, by guess (--format tells it). No: nothing";
+    assert!(said.out.starts_with(begins), "{}", said.out);
+    let said = run(&["plan", "replay", &path("semi.csv")]);
+    assert!(said.err.contains("semi.csv: not read: who"), "{}", said.err);
+    assert!(
+        said.out.contains("columns that are not read"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("by guess"), "{}", said.out);
+    let told = run(&[
+        "plan",
+        "replay",
+        &path("semi.csv"),
+        "--columns",
+        "client=who",
+    ]);
+    assert!(!told.err.contains("not read"), "{}", told.err);
+    assert!(told.out.contains("2 members"), "{}", told.out);
+    let list = run(&["plan", "replay", &path("list"), "--format", "csv"]);
+    assert!(list.out.contains("a table of one column"), "{}", list.out);
+    assert!(!list.out.contains("by guess"), "{}", list.out);
+    let more = run(&["plan", "replay", &path("list"), "--client-pages", "150%"]);
+    assert!(
+        more.out.contains("--client-pages is more than all 2 pages"),
+        "{}",
+        more.out
+    );
+    assert_refused(
+        &run(&["plan", "replay", &path("list"), "--deal", "named"]),
+        "--deal must be round-robin, random, by-object, runs=REQUESTS or slices=SECONDS: the trace names no",
+    );
+    // The lines 1, 2, 3, 1 in gzip, without its last bytes.
+    let cut: [u8; 19] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 51, 228, 50, 226, 50, 230, 50, 228, 2,
+    ];
+    fs::write(path("cut.gz"), cut).unwrap();
+    assert_refused(
+        &run(&["plan", "replay", &path("cut.gz")]),
+        "the file was cut\n  -> get the file anew",
+    );
+}
+
+#[test]
+fn where_the_rule_of_dealing_decides_the_answer_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("loops.txt").display().to_string();
+    // Loops over a few pages for a while: whoever stays with one needs nobody.
+    let rows = (0..6000).map(|at| format!("{}\n", at / 1000 * 40 + at % 40));
+    fs::write(&path, rows.collect::<String>()).unwrap();
+    let base = [
+        "plan",
+        "replay",
+        &path,
+        "--client-pages",
+        "40",
+        "--home-pages",
+        "0",
+    ];
+    let decides = "Who asks for what decides it: dealt by other rules, sharing is 1.00 (no) to ";
+    let said = run(&base);
+    let answer = said.out.lines().next().unwrap();
+    assert!(
+        answer.starts_with(
+            "If 8 members ask in turns of 50 requests on average (the trace does not tell): yes: "
+        ),
+        "{answer}"
+    );
+    assert!(answer.contains(decides), "{answer}");
+    let by_file = run(&[&base[..], &["--deal", "by-file"]].concat());
+    assert!(!by_file.out.contains("decides it"), "{}", by_file.out);
 }
 
 #[test]
@@ -1142,18 +1298,18 @@ fn a_replay_that_cannot_be_is_refused() {
         ),
         (
             ["--deal", "named"],
-            "--deal must be another rule: the trace names no clients",
+            "--deal must be round-robin, random, by-object, runs=REQUESTS or slices=SECONDS: the trace names no clients",
         ),
         (
             ["--deal", "slices=5"],
-            "--deal must be another rule: the trace does not tell when",
+            "--deal must be round-robin, random, by-object or runs=REQUESTS: the trace does not tell when",
         ),
         (["--deal", "fairly"], "fairly is none of named, by-file"),
         (["--policy", "best"], "best is none of alone, direct"),
         (["--local", "mru"], "mru is none of lru"),
         (
             ["--disk-ms", "0.1"],
-            "--disk-ms must be a number not below 0.194",
+            "--disk-ms must not be below --remote-ms, 0.194 by default, but is 0.1: tell --remote-ms too",
         ),
         (["--shared", "2"], "--shared must be between 0 and 1"),
         (

@@ -8,7 +8,8 @@ use std::collections::BinaryHeap;
 /// Epochs of GMS (thesis, section 2.1.3; Feeley and others, 1995): at the beginning of each the ages of all pages are gathered, and
 /// all nodes are told which part of the M oldest each has. A page that has to go is sent to one that is drawn by these weights, or
 /// is lost at once if it is itself one of the M oldest, or if its own node is drawn. An epoch ends after its time, or when M pages
-/// were replaced.
+/// were replaced; but not before there were as many requests as there are nodes, for to gather is as much work, and would be done
+/// for each request where M is a page or the time next to nothing.
 ///
 /// Frames in which nothing is yet are older than any page, and one as old as the other: where there are more than M, each node has
 /// the part of the M that it has of all of them.
@@ -17,6 +18,7 @@ pub(super) struct Epochs {
     oldest_pages: usize,
     begun_ms: f64,
     replaced: usize,
+    requests: usize,
     is_over: bool,
     weights: Vec<f64>,
     /// What was used last before this request is one of the M oldest.
@@ -39,6 +41,7 @@ impl Epochs {
             oldest_pages: ((pages as f64 * oldest_part) as usize).max(1),
             begun_ms: 0.0,
             replaced: 0,
+            requests: 0,
             is_over: true,
             weights: vec![0.0; village.nodes() + 1],
             oldest_until: 0,
@@ -51,6 +54,7 @@ impl Epochs {
             return false;
         }
         self.replaced = 0;
+        self.requests = 0;
         self.gather(state);
         true
     }
@@ -72,7 +76,9 @@ impl Epochs {
 
     pub(super) fn note(&mut self, told: &Told<'_>) {
         let now_ms = told.clock.mean_ms();
-        if now_ms - self.begun_ms >= self.length_ms || self.replaced >= self.oldest_pages {
+        self.requests += 1;
+        let is_due = now_ms - self.begun_ms >= self.length_ms || self.replaced >= self.oldest_pages;
+        if is_due && self.requests >= self.weights.len() {
             self.begun_ms = now_ms;
             self.is_over = true;
         }
@@ -246,12 +252,38 @@ mod tests {
             epochs.begin_if_over(&full())
         };
         epochs.begin_if_over(&full());
+        for _ in 0..3 {
+            note(&mut epochs, 50.0);
+        }
         assert!(!note(&mut epochs, 99.0) && note(&mut epochs, 100.0));
         for _ in 0..4 {
             epochs.is_lost(90);
         }
+        for _ in 0..3 {
+            assert!(!note(&mut epochs, 101.0));
+        }
         assert!(!note(&mut epochs, 101.0));
         epochs.is_lost(90);
         assert!(note(&mut epochs, 102.0));
+    }
+
+    #[test]
+    fn gathering_takes_no_more_than_a_step_for_each_request() {
+        // Every request replaces more than M, and takes longer than an epoch may be.
+        let (_, mut epochs) = epochs(1);
+        let nodes = full().nodes.len();
+        let gathered = (0..400).filter(|&at| {
+            let begins = epochs.begin_if_over(&full());
+            epochs.is_lost(90);
+            epochs.is_lost(90);
+            epochs.note(&Told {
+                client: 0,
+                asked: 0,
+                clock: &Clock::example(f64::from(at) * 1000.0),
+                loads: &[],
+            });
+            begins
+        });
+        assert_eq!(gathered.count() * nodes, 400);
     }
 }

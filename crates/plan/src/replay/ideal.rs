@@ -1,7 +1,7 @@
 use super::{Place, Policy, Traffic, Village};
 use crate::evict::{Evictor, Order};
 
-/// What cannot be had, as a limit for what goes by age: all memory together is one LRU that holds nothing twice, and yet each client
+/// What cannot be had, to compare with what goes by age, though no bound, for another order than LRU may keep more: all memory together is one LRU that holds nothing twice, and yet each client
 /// finds in its own what it would alone.
 pub(super) struct Ideal {
     locals: Vec<Box<dyn Evictor>>,

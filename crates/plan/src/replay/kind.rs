@@ -185,7 +185,7 @@ impl Kind {
                 "as central, but a page's number says who keeps it: members ask there, not the home"
             }
             Kind::Weighted => {
-                "the copy goes that is cheapest to lose for how long it was not used; a limit"
+                "the copy goes that is cheapest to lose for how long it was not used; knows all memories at any time"
             }
             Kind::Gms => {
                 "the last copy of a page is sent to where the oldest pages were when last told"
@@ -193,9 +193,11 @@ impl Kind {
             Kind::Balanced => {
                 "as gms, but servers are chosen by their memory and by how busy they are, too"
             }
-            Kind::GlobalLru => "as gms, but it is always known where the oldest page is; a limit",
+            Kind::GlobalLru => {
+                "as gms, but it is always known where the oldest page is; knows all memories at any time"
+            }
             Kind::Ideal => {
-                "one LRU of all memory that holds nothing twice, beside each one's own; a limit"
+                "one LRU of all memory that holds nothing twice, beside each one's own; cannot be had, and yet no bound"
             }
         }
     }

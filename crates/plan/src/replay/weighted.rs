@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// Weighted LRU: the copy goes whose loss costs least, for how long it was not used. The loss of a copy of which there are others
 /// costs a way to them, that of the last one the disk; and who did not use a copy for a time is taken to need it after as long
 /// again. The last copy of a page that has to go is sent to where something of less value goes for it, if there is such a thing:
-/// the policy knows all memories at any time, so that it is a limit rather than something that could be built.
+/// the policy knows all memories at any time, so that it cannot be built; but it is no bound.
 pub(super) struct Weighted {
     times: Times,
     filed: Filed<Nodes>,

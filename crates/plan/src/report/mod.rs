@@ -11,6 +11,7 @@ use serde::Serialize;
 
 pub use html::html;
 pub use markdown::markdown;
+pub use number::Cell;
 pub use svg::svg;
 pub use text::text;
 pub use words::{long_time, percent};
@@ -52,15 +53,17 @@ pub struct Section {
 }
 
 /// A table. Columns whose cells are all numbers are set to the right.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
     /// What it shows.
     pub title: String,
     /// The heads of the columns.
     pub columns: Vec<String>,
-    /// The rows, with a cell for each column. Programs are shown the number and the unit of each that is one beside its text.
-    #[serde(serialize_with = "number::rows")]
+    /// The rows, with a cell for each column. Programs are shown the number and the unit of each that is one beside its text:
+    /// times in seconds (`s`), parts in `%`, sizes in `bytes`.
     pub rows: Vec<Vec<String>>,
+    /// The numbers that cells of each row round, where who wrote them told.
+    exact: Vec<Vec<Option<number::Number<'static>>>>,
 }
 
 /// Curves over one axis.
@@ -169,13 +172,24 @@ impl Table {
             title: title.to_owned(),
             columns: columns.iter().map(|&column| column.to_owned()).collect(),
             rows: Vec::new(),
+            exact: Vec::new(),
         }
     }
 
     /// Adds a row.
     pub fn row(&mut self, cells: Vec<String>) {
+        self.cells(cells.into_iter().map(Cell::from).collect());
+    }
+
+    /// Adds a row with what its cells round.
+    pub fn cells(&mut self, cells: Vec<Cell>) {
         debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.title);
-        self.rows.push(cells);
+        let (texts, exact) = cells
+            .into_iter()
+            .map(|cell| (cell.text, cell.exact))
+            .unzip();
+        self.rows.push(texts);
+        self.exact.push(exact);
     }
 
     /// Whether a column is one of numbers.

@@ -72,6 +72,7 @@ pub(super) fn table(
         return Ok(());
     }
     let layout = Layout::new(columns, &row)?;
+    trace.heads = layout.heads(&row);
     let mut is_data = !layout.has_heads;
     while trace.wants_more()? {
         if is_data {
@@ -110,6 +111,16 @@ pub(super) fn recorded(text: &mut dyn BufRead, trace: &mut Building) -> Result<(
         layout.take(&row, trace).map_err(told)?;
     }
     Ok(())
+}
+
+/// What the first row of a table tells.
+#[derive(Default)]
+pub(super) struct Heads {
+    /// It has heads.
+    pub(super) is_any: bool,
+    /// Those that are neither told nor usual.
+    pub(super) unknown: Vec<String>,
+    pub(super) is_one_column: bool,
 }
 
 /// Where things are in a row, counted from 0.
@@ -172,6 +183,24 @@ impl Layout {
             client: place(&columns.client, CLIENT)?,
             has_heads,
         })
+    }
+
+    fn heads(&self, first: &ByteRecord) -> Heads {
+        let read = [
+            Some(self.id),
+            self.time.map(|(place, _)| place),
+            self.size,
+            self.client,
+        ];
+        let heads = first.iter().enumerate().filter(|_| self.has_heads);
+        let unknown = heads.filter(|(place, _)| !read.contains(&Some(*place)));
+        Heads {
+            is_any: self.has_heads,
+            unknown: unknown
+                .map(|(_, head)| String::from_utf8_lossy(head.trim_ascii()).into_owned())
+                .collect(),
+            is_one_column: first.len() == 1,
+        }
     }
 
     /// Takes a row into a trace.

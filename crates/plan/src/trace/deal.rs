@@ -104,7 +104,7 @@ fn named(trace: &Trace, clients: usize) -> Result<Vec<u16>, Invalid> {
     match trace.client_count() {
         0 => Err(Invalid::new(
             "deal",
-            "must be another rule: the trace names no clients",
+            "must be round-robin, random, by-object, runs=REQUESTS or slices=SECONDS: the trace names no clients",
         )),
         named if named > clients => {
             let why =
@@ -144,7 +144,7 @@ fn slices(trace: &Trace, seconds: f64, clients: usize) -> Result<Vec<u16>, Inval
     let Some(&first) = trace.times_us.first() else {
         return Err(Invalid::new(
             "deal",
-            "must be another rule: the trace does not tell when",
+            "must be round-robin, random, by-object or runs=REQUESTS: the trace does not tell when",
         ));
     };
     let slice = |time: &u64| (time.saturating_sub(first) as f64 / (seconds * 1e6)) as usize;

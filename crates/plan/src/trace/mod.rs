@@ -92,8 +92,24 @@ pub struct Source {
     pub format: Format,
     /// Nobody told the format: its name and its beginning did.
     pub is_guessed: bool,
+    /// What is in it speaks for the format that was guessed: heads, times that go on, numbers alone.
+    pub is_evident: bool,
     /// How many clients it names; 0 if it names none.
     pub clients: usize,
+    /// The heads of columns that were not understood, nor told.
+    pub unknown: Vec<String>,
+    /// It was read as a table, and has one column.
+    pub is_one_column: bool,
+}
+
+impl Source {
+    /// What it was read as, in words.
+    pub fn words(&self) -> &'static str {
+        match self.is_one_column {
+            true => "a table of one column",
+            false => self.format.words(),
+        }
+    }
 }
 
 impl Trace {
@@ -268,6 +284,11 @@ impl TraceError {
     pub fn is_too_long(&self) -> bool {
         self.wrong.at == At::End
     }
+
+    /// The end of what was compressed is missing.
+    pub fn is_cut(&self) -> bool {
+        self.wrong.why.ends_with(CUT)
+    }
 }
 
 impl fmt::Display for TraceError {
@@ -329,10 +350,12 @@ fn why(error: &(dyn std::error::Error + 'static)) -> String {
     };
     let mut causes = std::iter::successors(Some(error), |&cause| inner(cause));
     match causes.any(is_end) {
-        true => "the file was cut".to_owned(),
+        true => CUT.to_owned(),
         false => error.to_string(),
     }
 }
+
+const CUT: &str = "the file was cut";
 
 /// What an error wraps; an [`io::Error`] hides that as its source.
 fn inner<'e>(
@@ -360,6 +383,9 @@ struct Building {
     /// Where the requests of the present file begin, and the clients that it names.
     began: usize,
     clients_began: usize,
+    texts_began: usize,
+    /// What the present file's first row told.
+    heads: csv::Heads,
 }
 
 impl Building {
@@ -379,6 +405,8 @@ impl Building {
             },
             began: 0,
             clients_began: 0,
+            texts_began: 0,
+            heads: csv::Heads::default(),
         }
     }
 
@@ -401,6 +429,8 @@ impl Building {
     fn begin(&mut self) {
         self.began = self.pages.len();
         self.clients_began = self.trace.clients.len();
+        self.texts_began = self.objects.texts();
+        self.heads = csv::Heads::default();
     }
 
     /// The file has ended.
@@ -411,11 +441,21 @@ impl Building {
             .extend(std::iter::repeat_n(at, self.pages.len() - self.began));
         let named: HashSet<&u32> = self.trace.clients[self.clients_began..].iter().collect();
         let clients = named.len();
+        let heads = std::mem::take(&mut self.heads);
+        let is_evident = match format {
+            Format::Thorp | Format::Oracle => true,
+            Format::Csv => heads.is_any,
+            Format::Lines => self.objects.texts() == self.texts_began,
+            Format::Packed => false,
+        };
         self.trace.files.push(Source {
             name: name.to_owned(),
             format,
             is_guessed,
+            is_evident,
             clients,
+            unknown: heads.unknown,
+            is_one_column: heads.is_one_column,
         });
     }
 

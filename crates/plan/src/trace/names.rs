@@ -31,6 +31,11 @@ impl Names {
         self.numbers.len() + self.texts.len()
     }
 
+    /// How many of them are no numbers.
+    pub(super) fn texts(&self) -> usize {
+        self.texts.len()
+    }
+
     /// A trace of more requests than there are numbers is refused while it is read.
     fn next(&self) -> u32 {
         u32::try_from(self.len()).expect("fewer than four billion objects")

@@ -107,6 +107,31 @@ fn columns_are_found_by_their_heads() {
 }
 
 #[test]
+fn what_a_guess_rests_on_and_what_was_not_understood_is_told() {
+    let source = |name: &str, bytes: &[u8]| {
+        let trace = read(name, bytes).expect("it is read");
+        trace.files.into_iter().next().expect("a file")
+    };
+    let table = source("semi.csv", b"time;who;page\n1;a;7\n2;b;7\n");
+    assert_eq!(
+        (table.unknown, table.is_evident),
+        (vec!["who".to_owned()], true)
+    );
+    let known = source("a.csv", b"time,client,page,size\n1,a,7,3\n");
+    assert!(known.unknown.is_empty() && known.is_evident);
+    assert_eq!(source("a", b"1\n2\n").words(), "an object a line");
+    assert!(source("a", b"1\n2\n").is_evident);
+    assert!(!source("ok.toml", b"[site]\nmembers = 5\n").is_evident);
+    assert!(!source("a", &[1, 0, 0, 0, 2, 0, 0, 0]).is_evident, "packed");
+    let list = Reading {
+        format: Some(Format::Csv),
+        ..Reading::default()
+    };
+    let list = list.bytes("a", b"7\n8\n").expect("it is read");
+    assert_eq!(list.files[0].words(), "a table of one column");
+}
+
+#[test]
 fn columns_can_be_told() {
     let columns = "id=2,time=1,client=3".parse().expect("columns");
     let reading = Reading {
@@ -583,12 +608,12 @@ fn what_cannot_be_dealt_is_refused() {
         (
             Dealing::Named,
             2,
-            "deal must be another rule: the trace names no clients",
+            "deal must be round-robin, random, by-object, runs=REQUESTS or slices=SECONDS: the trace names no clients",
         ),
         (
             Dealing::Slices { seconds: 1.0 },
             2,
-            "deal must be another rule: the trace does not tell when",
+            "deal must be round-robin, random, by-object or runs=REQUESTS: the trace does not tell when",
         ),
         (
             Dealing::Runs { mean: 0.5 },

@@ -5,6 +5,7 @@ use crate::args::Cli;
 use crate::failure::{Code, Failure};
 use clap::{Args, Command, CommandFactory};
 use std::any::TypeId;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -12,77 +13,151 @@ use toml::{Spanned, Table, Value};
 
 /// What a file's table of the question's name tells of the parameters `T`.
 pub(super) fn read<T: Args>(path: &Path, question: &str) -> Result<Table, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     let flags = T::augment_args(Command::new("parameters"));
     table(&text, question, &flags).map_err(|wrong| {
         let place = match wrong.at {
             Some(at) => format!("{}, line {}", path.display(), line(&text, at)),
             None => path.display().to_string(),
         };
-        let todo = format!(
-            "write a table [{question}] with the flags as keys, _ for -: `thorp plan {question} --help` lists them"
-        );
-        Failure::new(format!("{place}: {}", wrong.what), todo).with(Code::Usage)
+        Failure::new(format!("{place}: {}", wrong.what), wrong.todo).with(Code::Usage)
     })
 }
 
-/// What is wrong in a file, and at which byte.
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let what = match error.kind() {
+        io::ErrorKind::InvalidData => "is no text",
+        io::ErrorKind::IsADirectory => "is a directory",
+        _ => return Failure::file(path, error),
+    };
+    let todo = "name a TOML file with parameters in it";
+    Failure::new(format!("{}: {what}", path.display()), todo)
+}
+
+/// What is wrong in a file, what would be right, and at which byte.
 struct Wrong {
     what: String,
+    todo: String,
     at: Option<usize>,
 }
 
-impl Wrong {
-    fn new(what: String, span: Range<usize>) -> Self {
-        let at = Some(span.start);
-        Wrong { what, at }
-    }
-}
-
 fn table(text: &str, question: &str, flags: &Command) -> Result<Table, Wrong> {
-    let file = DeTable::parse(text).map_err(|error| Wrong {
-        what: format!("this is no TOML: {}", error.message()),
-        at: error.span().map(|span| span.start),
-    })?;
+    let file = DeTable::parse(text).map_err(|error| no_toml(text, error.span()))?;
     let file = file.get_ref();
     let told = file
         .get(question)
         .ok_or_else(|| without(file, question, flags))?;
     let DeValue::Table(table) = told.get_ref() else {
-        let what = format!("{question} has to be one table: [{question}]");
-        return Err(Wrong::new(what, told.span()));
+        return Err(Wrong {
+            what: format!("{question} has to be one table"),
+            todo: format!("write [{question}] once, and the parameters below it"),
+            at: Some(told.span().start),
+        });
     };
     let mut parameters = Table::new();
     for (key, value) in table {
-        let at = |what| Wrong::new(what, key.span());
-        let key = key.get_ref();
-        let told = match is_number(key, question, flags).map_err(at)? {
+        let at = Some(key.span().start);
+        let name = key.get_ref();
+        let is_number = is_number(name, question, flags)
+            .map_err(|unknown| unknown.wrong(question, &written(text, value), at))?;
+        let told = match is_number {
             true => number(text, value),
             false => word(text, value),
         };
-        let told = told.map_err(|why| at(format!("{key}: {why}")))?;
-        parameters.insert(key.to_string(), told);
+        let told = told.map_err(|why| Wrong {
+            what: format!("{name}: {why}"),
+            todo: example(name, is_number, value.get_ref()),
+            at,
+        })?;
+        parameters.insert(name.to_string(), told);
     }
     Ok(parameters)
 }
 
+/// The reader's own words are about its grammar; the line is what people know.
+fn no_toml(text: &str, span: Option<Range<usize>>) -> Wrong {
+    let at = span.map(|span| span.start);
+    let shown = at.and_then(|at| text.lines().nth(line(text, at) - 1));
+    Wrong {
+        what: format!("this is no TOML: {}", shown.unwrap_or_default().trim()),
+        todo: "write lines like members = 5, or system = \"thorp\": words stand in quotes, numbers do not".to_owned(),
+        at,
+    }
+}
+
+/// How a parameter would be written.
+fn example(key: &str, is_number: bool, value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(word) if is_number && word.parse::<f64>().is_ok() => {
+            format!("write {key} = {word}")
+        }
+        _ if is_number => format!("write {key} = 5, with your number"),
+        _ => format!("write {key} = \"…\""),
+    }
+}
+
 /// There is no table of that name.
 fn without(file: &DeTable<'_>, question: &str, flags: &Command) -> Wrong {
-    let hint = match nearest(question, file.keys().map(|key| &**key.get_ref())) {
-        Some(other) => format!(": is [{other}] meant?"),
-        None if file.keys().any(|key| is_flag(flags, key.get_ref())) => {
-            ": it has to stand above the parameters".to_owned()
-        }
-        None => String::new(),
+    let (hint, todo) = match nearest(question, file.keys().map(|key| &**key.get_ref())) {
+        Some(other) => (
+            format!(": is [{other}] meant?"),
+            format!("write [{question}]"),
+        ),
+        None if file.keys().any(|key| is_flag(flags, key.get_ref())) => (
+            ": it has to stand above the parameters".to_owned(),
+            format!("write [{question}] above them"),
+        ),
+        None => (
+            String::new(),
+            format!(
+                "write a table [{question}] with the flags as keys, _ for -: `thorp plan {question} --help` lists them"
+            ),
+        ),
     };
     Wrong {
         what: format!("has no [{question}]{hint}"),
+        todo,
         at: None,
     }
 }
 
+/// A key that is no parameter.
+enum Unknown {
+    /// It is told by its flag alone.
+    Flag(String),
+    Nobody {
+        key: String,
+        meant: Option<String>,
+    },
+}
+
+impl Unknown {
+    fn wrong(self, question: &str, value: &str, at: Option<usize>) -> Wrong {
+        let (what, todo) = match self {
+            Unknown::Flag(key) => (
+                format!("{key} cannot be told by a file, only by its flag"),
+                format!("give --{} on the command line", key.replace('_', "-")),
+            ),
+            Unknown::Nobody {
+                key,
+                meant: Some(meant),
+            } => (
+                format!("there is no {key}: is {meant} meant?"),
+                format!("write {meant} = {value}"),
+            ),
+            Unknown::Nobody { key, meant: None } => (
+                format!("there is no {key}"),
+                format!(
+                    "`thorp plan {question} --help` lists the flags that are keys here, _ for -"
+                ),
+            ),
+        };
+        Wrong { what, todo, at }
+    }
+}
+
 /// Whether this parameter is a number. The others are words.
-fn is_number(key: &str, question: &str, flags: &Command) -> Result<bool, String> {
+fn is_number(key: &str, question: &str, flags: &Command) -> Result<bool, Unknown> {
     if let Some(flag) = flags.get_arguments().find(|flag| flag.get_id() == key) {
         return Ok(flag.get_value_parser().type_id() == TypeId::of::<f64>());
     }
@@ -92,12 +167,12 @@ fn is_number(key: &str, question: &str, flags: &Command) -> Result<bool, String>
         .find_subcommand("plan")
         .and_then(|plan| plan.find_subcommand(question));
     if asked.is_some_and(|asked| is_flag(asked, &plain)) && !is_flag(flags, &plain) {
-        return Err(format!("{key} cannot be told by a file, only by its flag"));
+        return Err(Unknown::Flag(key.to_owned()));
     }
     let known = flags.get_arguments().map(|flag| flag.get_id().as_str());
-    Err(match nearest(&plain, known) {
-        Some(other) => format!("there is no {key}: is {other} meant?"),
-        None => format!("there is no {key}"),
+    Err(Unknown::Nobody {
+        key: key.to_owned(),
+        meant: nearest(&plain, known).map(str::to_owned),
     })
 }
 

@@ -16,6 +16,7 @@ pub(super) struct Given {
     assumed: Vec<Assumption>,
     untold: Vec<Untold>,
     asked: BTreeSet<&'static str>,
+    remarks: Vec<String>,
 }
 
 /// What nobody told.
@@ -50,6 +51,7 @@ impl Given {
             assumed: Vec::new(),
             untold: Vec::new(),
             asked: BTreeSet::new(),
+            remarks: Vec::new(),
         };
         given.add("told", flags)?;
         if let Some(path) = file {
@@ -115,6 +117,11 @@ impl Given {
         self.assumed.push(Assumption::new(&name, shown, source));
     }
 
+    /// Something to say of what was told, though it can be.
+    pub(super) fn remark(&mut self, remark: String) {
+        self.remarks.push(remark);
+    }
+
     /// Whether anybody tells it.
     pub(super) fn is_told(&self, key: &str) -> bool {
         self.find(key).is_some()
@@ -128,7 +135,8 @@ impl Given {
 
     /// Tells in a report what was asked for, in that order, and in its answer what nobody told.
     pub(super) fn tell(self, report: &mut Report) {
-        for warning in [self.unused(), self.defaults()].into_iter().flatten() {
+        let warnings = [self.unused(), self.defaults()].into_iter().flatten();
+        for warning in self.remarks.iter().cloned().chain(warnings) {
             report.answer.push(' ');
             report.answer.push_str(&warning);
         }
@@ -320,55 +328,79 @@ mod tests {
     #[test]
     fn a_wrong_file_is_told_with_its_line_and_what_would_be_right() {
         for (text, told) in [
-            ("[web]\n", ": has no [site]\n"),
-            ("[sites]\n", ": has no [site]: is [sites] meant?"),
-            ("members = 5\n", ": it has to stand above the parameters"),
+            ("[web]\n", ": has no [site]\n  -> write a table [site] with"),
+            (
+                "[sites]\n",
+                ": has no [site]: is [sites] meant?\n  -> write [site]",
+            ),
+            (
+                "members = 5\n",
+                ": it has to stand above the parameters\n  -> write [site]",
+            ),
             (
                 "[[site]]\nmembers = 5\n",
-                "line 1: site has to be one table",
+                "line 1: site has to be one table\n  -> write [site]",
             ),
             (
                 "[site]\n\nmembres = 5\n",
-                "line 3: there is no membres: is members meant?",
+                "line 3: there is no membres: is members meant?\n  -> write members = 5",
             ),
             (
                 "[site]\nround-trip-ms = 5\n",
-                "line 2: there is no round-trip-ms: is round_trip_ms meant?",
+                "line 2: there is no round-trip-ms: is round_trip_ms meant?\n  -> write round_trip_ms = 5",
             ),
-            ("[site]\ncolour = 5\n", "line 2: there is no colour\n"),
+            (
+                "[site]\ncolour = 5\n",
+                "line 2: there is no colour\n  -> `thorp plan site --help` lists",
+            ),
             (
                 "[site]\nhtml = \"x\"\n",
-                "line 2: html cannot be told by a file, only by its flag",
+                "line 2: html cannot be told by a file, only by its flag\n  -> give --html on the command line",
             ),
             (
                 "[site]\nmembers = \"many\"\n",
-                "line 2: members: a number is needed, \"many\" is text\n",
+                "line 2: members: a number is needed, \"many\" is text\n  -> write members = 5, with your number",
             ),
             (
                 "[site]\nmembers = '7'\n",
-                "a number is needed, '7' is text: leave the quotes out",
+                "a number is needed, '7' is text: leave the quotes out\n  -> write members = 7\n",
             ),
             (
                 "[site]\nmembers = true\n",
-                "true is neither a number nor text",
+                "true is neither a number nor text\n  -> write members = 5, with",
             ),
             (
                 "[site]\nmembers = [\n5]\n",
-                "members: a number is needed, [… is a list",
+                "members: a number is needed, [… is a list\n  -> write members = 5, with",
             ),
             (
                 "[site]\nsystem = { a = 1 }\n",
-                "a word in quotes or a number is needed, { a = 1 } is a table",
+                "a word in quotes or a number is needed, { a = 1 } is a table\n  -> write system = \"…\"",
             ),
-            ("# mine\nsite = [", "line 2: this is no TOML: "),
+            (
+                "# mine\nsite = [",
+                "line 2: this is no TOML: site = [\n  -> write lines like",
+            ),
+            (
+                "[site]\nsystem = thorp\n",
+                "line 2: this is no TOML: system = thorp\n  -> write lines like members = 5, or system = \"thorp\"",
+            ),
         ] {
             let file = written(text);
             let read = Given::new(&Flags::default(), Some(file.path()), "site");
+            let why = read.err().expect("refused").to_string() + "\n";
+            assert!(why.contains(told), "{why}");
+        }
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), [0xff, 0xfe, 0]).expect("written");
+        let directory = tempfile::tempdir().expect("a directory");
+        for (path, told) in [
+            (file.path(), ": is no text\n  -> name a TOML file"),
+            (directory.path(), ": is a directory\n  -> name a TOML file"),
+        ] {
+            let read = Given::new(&Flags::default(), Some(path), "site");
             let why = read.err().expect("refused").to_string();
-            assert!(
-                why.contains(told) && why.contains("write a table [site]"),
-                "{why}"
-            );
+            assert!(why.contains(told), "{why}");
         }
     }
 

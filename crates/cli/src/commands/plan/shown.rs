@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::text::note;
 use clap::Args;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use thorp_plan::report::{Report, html, svg, text};
 
@@ -15,7 +15,7 @@ pub(super) struct Shown {
     /// Read parameters from a TOML file: a table of the question's name, with the flags as keys, _ for -; a flag is believed before it
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print the answer, tables and points of all curves as JSON; a cell has its text and, if that is a number, its value and unit: jq '.sections[0].tables[0].rows[][1].value'
+    /// Print the answer, tables and points of all curves as JSON; a cell has its text and, if that is a number, its value and unit, times in s, sizes in bytes, parts in %: jq '.sections[0].tables[0].rows[][1].value'
     #[arg(long)]
     json: bool,
     /// Write the answer with its charts as one page
@@ -80,5 +80,45 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
 
 /// Writes a file.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| Failure::file(path, &error))
+    fs::write(path, text).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    match (error.kind(), parent) {
+        (ErrorKind::IsADirectory, _) => Failure::new(
+            format!("{} is a directory", path.display()),
+            "name a file in it",
+        ),
+        (ErrorKind::NotFound, Some(parent)) if !parent.exists() => Failure::new(
+            format!(
+                "{}: there is no directory {}",
+                path.display(),
+                parent.display()
+            ),
+            "make it first, or name another",
+        ),
+        _ => Failure::file(path, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_written_is_told_what_is_in_its_way() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let told = |path: &Path| write(path, "x").expect_err("refused").to_string();
+        let directory = told(dir.path());
+        assert!(
+            directory.contains("is a directory\n  -> name a file in it"),
+            "{directory}"
+        );
+        let missing = told(&dir.path().join("none/x.html"));
+        assert!(missing.contains("there is no directory"), "{missing}");
+        assert!(write(&dir.path().join("x.html"), "x").is_ok());
+    }
 }

@@ -8,7 +8,7 @@ use crate::text::note;
 use clap::Args;
 use serde::Serialize;
 use thorp_plan::Invalid;
-use thorp_plan::report::{self, Axis, Chart, Report, Section, Series, Table};
+use thorp_plan::report::{self, Axis, Cell, Chart, Report, Section, Series, Table};
 use thorp_plan::site::{BUDDY_CACHE, BreakEven, Cold, Hot, Site, THORP, Times};
 
 /// What `thorp plan site` is told.
@@ -276,7 +276,8 @@ impl Question {
         let elsewhere = self.site.writer_elsewhere(&self.hot)?.saved();
         let here = self.here(&self.site)?.map(|times| times.saved());
         let verdict = match (saved, here.map_or(elsewhere, |here| here.max(elsewhere))) {
-            (cold, warm) if cold < 0.005 && warm < 0.1 => "No",
+            (cold, warm) if cold < NOTHING && warm < 0.1 => "No",
+            (cold, warm) if cold < 0.005 && warm < 0.0 => "No",
             (cold, warm) if cold.max(warm) < 0.1 => "Hardly",
             (cold, _) if cold < 0.005 => "Only for what is warm",
             _ => "Yes",
@@ -297,11 +298,28 @@ impl Question {
             ),
         };
         Ok(format!(
-            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, a site would {warm}.",
+            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, a site would {warm}.{}",
             numeral(round_trip_ms),
             words(saved),
             self.where_it_pays()?,
+            self.redirectors_work()?.unwrap_or_default(),
         ))
+    }
+
+    /// That the model lets one redirector pass on any number of pages, where that is more than a processor's work.
+    fn redirectors_work(&self) -> Result<Option<String>, Invalid> {
+        let times = self.site.cold(&self.cold)?;
+        let passed_on = (self.site.members - 1.0) * self.cold.pages;
+        let per_s = passed_on / (times.together_ms / 1000.0);
+        let [least, most] = PASSED_ON_US.map(|us| per_s * us / 1e6);
+        Ok((most > 1.0 && most.is_finite()).then(|| {
+            format!(
+                " What one redirector can do is not in this: if all begin at once, it passes on {} pages a second, which is the work of {} to {} processors.",
+                thousands(per_s),
+                thousands(least),
+                thousands(most),
+            )
+        }))
     }
 
     /// With the writer at the site; nothing if nobody is there beside it.
@@ -314,7 +332,13 @@ impl Question {
 
     /// From which distance and from how many members on.
     fn where_it_pays(&self) -> Result<String, Invalid> {
+        let saved = self.site.cold(&self.cold)?.saved();
+        let is_little = (NOTHING..0.005).contains(&saved);
         let distance = match self.site.cold_break_even(&self.cold)? {
+            BreakEven::Always if is_little => "It pays at any distance, but hardly".to_owned(),
+            BreakEven::AboveMs(far) if is_little => {
+                format!("It pays from {} on, but hardly at this distance", time(far))
+            }
             BreakEven::Always => "It pays at any distance".to_owned(),
             BreakEven::Never if self.site.members < 2.0 => {
                 return Ok("One alone has no neighbours: that pays at no distance.".to_owned());
@@ -360,12 +384,12 @@ impl Question {
             site.elsewhere_break_even(&self.hot)?,
         ));
         for (what, times, pays) in rows {
-            table.row(vec![
+            table.cells(vec![
                 what.into(),
-                time(times.alone_ms),
-                time(times.together_ms),
-                percent(times.saved()),
-                from(pays),
+                took(times.alone_ms),
+                took(times.together_ms),
+                part(times.saved()),
+                from(pays).into(),
             ]);
         }
         Ok(Section {
@@ -381,10 +405,10 @@ impl Question {
         let mut table = Table::new("By members", &["members", "time each", "saved from cold"]);
         for &members in &counts {
             let times = self.site.with(members).cold(&self.cold)?;
-            table.row(vec![
-                members.to_string(),
-                time(times.together_ms),
-                percent(times.saved()),
+            table.cells(vec![
+                members.to_string().into(),
+                took(times.together_ms),
+                part(times.saved()),
             ]);
         }
         let mut points = Vec::new();
@@ -424,9 +448,9 @@ impl Question {
             .map(|name| Series::line(name, Vec::new()));
         for far in distances {
             let saved = self.saved_at(far)?;
-            let mut row = vec![numeral(far)];
-            row.extend(saved.map(percent));
-            table.row(row);
+            let mut row = vec![Cell::time(numeral(far), far / 1000.0)];
+            row.extend(saved.map(part));
+            table.cells(row);
             for (curve, saved) in curves.iter_mut().zip(saved) {
                 curve.points.push((far, saved * 100.0));
             }
@@ -479,9 +503,26 @@ fn chart(name: &str, title: &str, x: Axis, series: Vec<Series>) -> Chart {
     }
 }
 
+/// What a site takes of a processor for each page that it passes on: docs/performance.md.
+const PASSED_ON_US: [f64; 2] = [22.0, 45.0];
+
+/// A number in two digits, for what is not known better.
+fn thousands(value: f64) -> String {
+    let size = 10_f64.powf(value.abs().max(0.1).log10().floor() - 1.0);
+    let rounded = (value / size).round() * size;
+    match rounded {
+        many if many >= 1e9 => format!("{} billion", numeral(many / 1e9)),
+        many if many >= 1e6 => format!("{} million", numeral(many / 1e6)),
+        some => numeral(some),
+    }
+}
+
+/// What a site does to a time, in words.
 fn words(saved: f64) -> String {
     match (saved * 100.0).round() {
-        0.0 => "save nothing".to_owned(),
+        0.0 if saved.abs() < NOTHING => "save nothing".to_owned(),
+        0.0 if saved < 0.0 => "lose less than 1 %".to_owned(),
+        0.0 => "save less than 1 %".to_owned(),
         per_cent if per_cent < 0.0 => format!("lose {} %", -per_cent),
         per_cent => format!("save {per_cent} %"),
     }
@@ -496,7 +537,21 @@ fn from(pays: BreakEven) -> String {
 }
 
 fn percent(part: f64) -> String {
-    report::percent(part, 0)
+    match (part * 100.0).round() {
+        0.0 if part >= NOTHING => "<1 %".to_owned(),
+        _ => report::percent(part, 0),
+    }
+}
+
+/// Less than any clock would tell.
+const NOTHING: f64 = 1e-12;
+
+fn part(saved: f64) -> Cell {
+    Cell::part(percent(saved), saved)
+}
+
+fn took(ms: f64) -> Cell {
+    Cell::time(time(ms), ms / 1000.0)
 }
 
 fn time(ms: f64) -> String {
@@ -551,6 +606,53 @@ mod tests {
         assert!(
             answer.starts_with("No:") && answer.contains("one member"),
             "{answer}"
+        );
+    }
+
+    #[test]
+    fn a_saving_too_small_to_show_is_said_to_be_one() {
+        for parameters in [
+            Parameters {
+                pages: Some(3.0),
+                transactions: Some(100.0),
+                ..Parameters::default()
+            },
+            Parameters {
+                compute_ms: Some(1e9),
+                ..Parameters::default()
+            },
+        ] {
+            let report = question(&parameters).report().expect("it can be");
+            let answer = report.answer;
+            assert!(answer.contains("would save less than 1 % of"), "{answer}");
+            assert!(answer.contains("but hardly at this distance"), "{answer}");
+            assert!(
+                !answer.contains("nothing of") && !answer.starts_with("No:"),
+                "{answer}"
+            );
+            assert_eq!(report.sections[0].tables[0].rows[0][3], "<1 %");
+        }
+        assert_eq!(words(-0.001), "lose less than 1 %");
+        assert_eq!(words(0.0), "save nothing");
+    }
+
+    #[test]
+    fn more_pages_than_one_processor_passes_on_are_told() {
+        let answer = |members| {
+            let told = Parameters {
+                members: Some(members),
+                ..Parameters::default()
+            };
+            question(&told).answer().expect("it can be")
+        };
+        let told = "What one redirector can do is not in this";
+        assert!(!answer(5.0).contains(told), "{}", answer(5.0));
+        for members in [3000.0, 1e6] {
+            assert!(answer(members).contains(told), "{}", answer(members));
+        }
+        assert_eq!(
+            [7.26, 1234.0, 2.34e7].map(thousands),
+            ["7.3", "1200", "23 million"]
         );
     }
 

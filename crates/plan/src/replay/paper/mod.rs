@@ -10,7 +10,11 @@ use std::path::Path;
 /// Figures 3.5 to 3.7 and the policies, on the traces in `traces/` of a directory; without one, what is missing.
 pub fn paper(data: Option<&Path>) -> Vec<Section> {
     match read(data, None) {
-        Ok(traces) => computed(&traces),
+        Ok(traces) => {
+            let mut sections = computed(&traces);
+            sections.push(compared());
+            sections
+        }
         Err(why) => vec![Section::left_out(
             "Replayed traces (thesis, section 3.4.3)",
             &why,
@@ -26,6 +30,18 @@ fn computed(traces: &[Named]) -> Vec<Section> {
     ];
     sections.extend(policies::sections(traces));
     sections
+}
+
+/// What another simulator counts. It is no part of the project, so that its figures are those of the last run of a script.
+fn compared() -> Section {
+    Section {
+        heading: "Beside another simulator".into(),
+        words: vec![
+            "`scripts/plan_compare.sh TRACE.oracleGeneral.bin PAGES...` counts the misses of one memory under LRU, FIFO, CLOCK, S3-FIFO and SIEVE here and in libCacheSim (the Python package libcachesim, version 0.3.5, used for nothing else), all objects taken as of one size. In its last run, with the trace cloudPhysics, 95 of 95 counts were the same to the request. These figures are from that run: the command that writes this page does not repeat it.".into(),
+            "It compares S3-FIFO from 20 pages on: its small queue is a tenth of all pages, and libCacheSim takes nothing into a small queue of one page, which is what there is below. W-TinyLFU and the policies of cooperation are not compared.".into(),
+        ],
+        ..Section::default()
+    }
 }
 
 /// A trace under the name that figures use.
@@ -61,6 +77,16 @@ mod tests {
                 sections.len() == 1 && sections[0].words[0].contains(why),
                 "{sections:?}"
             );
+        }
+    }
+
+    #[test]
+    fn the_page_tells_of_the_comparison_as_the_code_does() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/planning.md");
+        let page = std::fs::read_to_string(page).expect("the page");
+        let section = compared();
+        for part in section.words.iter().chain([&section.heading]) {
+            assert!(page.contains(part), "{part}");
         }
     }
 

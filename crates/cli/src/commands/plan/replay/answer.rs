@@ -5,7 +5,9 @@ use super::question::Question;
 use thorp_plan::Invalid;
 use thorp_plan::evict;
 use thorp_plan::replay::{Kind, Outcome, Village};
-use thorp_plan::report::{self, Assumption, Axis, Chart, Report, Section, Series, Style, Table};
+use thorp_plan::report::{
+    self, Assumption, Axis, Cell, Chart, Report, Section, Series, Style, Table,
+};
 use thorp_plan::trace::{Dealing, Source, Trace, dealt};
 
 /// What the trace itself tells.
@@ -16,6 +18,7 @@ pub(in crate::commands::plan) fn about(trace: &Trace) -> Vec<Assumption> {
         told("pages asked for", trace.footprint.to_string()),
     ];
     about.extend(read_as(trace));
+    about.extend(trace.files.iter().filter_map(not_understood));
     about.extend(order(trace));
     if trace.bytes > 0 {
         about.push(told(
@@ -33,10 +36,10 @@ fn read_as(trace: &Trace) -> Vec<Assumption> {
             true => "guessed from name and content",
             false => "told",
         };
-        Assumption::new(name, file.format.words(), source)
+        Assumption::new(name, file.words(), source)
     };
     let is_alike = |pair: &[Source]| {
-        (pair[0].format, pair[0].is_guessed) == (pair[1].format, pair[1].is_guessed)
+        (pair[0].words(), pair[0].is_guessed) == (pair[1].words(), pair[1].is_guessed)
     };
     match &*trace.files {
         [first, ..] if trace.files.windows(2).all(is_alike) => {
@@ -47,6 +50,25 @@ fn read_as(trace: &Trace) -> Vec<Assumption> {
             .map(|file| said(&format!("{} is read as", file.name), file))
             .collect(),
     }
+}
+
+fn not_understood(file: &Source) -> Option<Assumption> {
+    let heads = file.unknown.join(", ");
+    let name = "columns that are not read";
+    (!heads.is_empty()).then(|| Assumption::new(name, heads, &file.name))
+}
+
+/// What files were taken for, where nothing in them speaks for it.
+pub(super) fn guessed(trace: &Trace) -> Option<String> {
+    let file = trace
+        .files
+        .iter()
+        .find(|file| file.is_guessed && !file.is_evident)?;
+    Some(format!(
+        "{} was read as {}, by guess (--format tells it). ",
+        file.name,
+        file.words()
+    ))
 }
 
 /// In which order requests are replayed, where that is not the order of the file.
@@ -81,15 +103,18 @@ impl Question<'_> {
             outcomes.push((kind, bench.outcome(kind, &self.village, &self.dealt)?));
         }
         let (alone, best) = (&outcomes[0].1, self.best(&outcomes));
+        let mut answer = self.answer(alone, best);
         let mut sections = vec![
             self.table(&outcomes),
             self.by_memory(&mut bench, best.0, &sizes)?,
         ];
         if !rules.is_empty() {
-            sections.push(self.by_rule(&mut bench, best.0, &rules)?);
+            let (section, by_rule) = self.by_rule(&mut bench, best.0, &rules)?;
+            sections.push(section);
+            answer += &self.otherwise(alone, &best.1, &by_rule).unwrap_or_default();
         }
         Ok(Report {
-            answer: self.answer(alone, best),
+            answer,
             sections,
             assumptions: Vec::new(),
         })
@@ -144,10 +169,10 @@ impl Question<'_> {
                 time(alone_ms),
             );
         }
-        let verdict = match alone_ms / best_ms {
-            faster if faster >= 1.1 => "Yes",
-            faster if faster >= 1.01 => "Hardly",
-            _ => "No",
+        let verdict = verdict(alone_ms / best_ms);
+        let verdict = match self.assumed() {
+            None => verdict.to_owned(),
+            Some(assumed) => format!("{assumed}: {}", verdict.to_lowercase()),
         };
         format!(
             "{verdict}: {} that share their memory ({}) answer {} of their requests without the disk, each alone {}: a request takes {} instead of {}.",
@@ -158,6 +183,44 @@ impl Question<'_> {
             time(best_ms),
             time(alone_ms),
         )
+    }
+
+    /// What is supposed of who asks, if the trace does not tell.
+    fn assumed(&self) -> Option<String> {
+        let members = crate::text::count(self.village.clients as u64, "member");
+        let rule = match self.rule {
+            Dealing::Named => return None,
+            // It was told, or it is what several files mean.
+            Dealing::ByFile => return None,
+            Dealing::RoundRobin => "in turn, a request each".to_owned(),
+            Dealing::Random => "at random".to_owned(),
+            Dealing::ByObject => "each for objects of its own".to_owned(),
+            Dealing::Runs { mean } => format!("in turns of {mean} requests on average"),
+            Dealing::Slices { seconds } => format!("in turns of {seconds} s"),
+        };
+        let untold = match self.trace.client_count() {
+            0 => " (the trace does not tell)",
+            _ => "",
+        };
+        Some(format!("If {members} ask {rule}{untold}"))
+    }
+
+    /// What other rules of dealing would have answered, if that is something else.
+    fn otherwise(&self, alone: &Outcome, best: &Outcome, others: &[f64]) -> Option<String> {
+        let times = &self.village.times;
+        let told = alone.mean_ms(times) / best.mean_ms(times);
+        let is_other = others.iter().any(|&times| verdict(times) != verdict(told));
+        let is_asked = !self.is_by_itself() && self.trace.footprint < self.trace.pages.len();
+        if !is_other || !is_asked || self.policy == Some(Kind::Alone) {
+            return None;
+        }
+        let least = others.iter().copied().fold(told, f64::min);
+        let most = others.iter().copied().fold(told, f64::max);
+        Some(format!(
+            " Who asks for what decides it: dealt by other rules, sharing is {least:.2} ({}) to {most:.2} ({}) times as fast.",
+            verdict(least).to_lowercase(),
+            verdict(most).to_lowercase(),
+        ))
     }
 
     fn is_by_itself(&self) -> bool {
@@ -193,19 +256,20 @@ impl Question<'_> {
         let times = &self.village.times;
         let alone_ms = outcomes[0].1.mean_ms(times);
         for (kind, outcome) in outcomes {
-            table.row(vec![
+            let sent = outcome.part(outcome.traffic.forwarded) * 100.0;
+            table.cells(vec![
                 kind.title().into(),
-                percent(outcome.without_disk()),
-                percent(outcome.part(outcome.local)),
-                percent(outcome.part(outcome.remote())),
-                percent(outcome.part(outcome.home)),
-                percent(outcome.part(outcome.disk)),
-                time(outcome.mean_ms(times)),
+                part(outcome.without_disk()),
+                part(outcome.part(outcome.local)),
+                part(outcome.part(outcome.remote())),
+                part(outcome.part(outcome.home)),
+                part(outcome.part(outcome.disk)),
+                took(outcome.mean_ms(times)),
                 faster(alone_ms, outcome.mean_ms(times)),
-                format!("{:.0}", outcome.part(outcome.traffic.forwarded) * 100.0),
+                Cell::count(format!("{sent:.0}"), sent),
             ]);
         }
-        let words = "Whatever is asked for the first time comes from disk. A write counts as an access: that it makes others' copies stale is not replayed, so that what members change all the time is answered less often than this says. Weighted LRU and global LRU know everything at any time, and the ideal holds nothing twice and yet everything at home: these are limits, not systems.";
+        let words = "Whatever is asked for the first time comes from disk. A write counts as an access: that it makes others' copies stale is not replayed, so that what members change all the time is answered less often than this says. Weighted LRU and global LRU are orders that need to know all memories at any time, and the ideal is one LRU of all memory that holds nothing twice and yet leaves each member its own: none of them can be built, and none is a bound, for what is used next may be what LRU lets go of, so that others may do better on a trace.";
         let mut words = vec![words.to_owned()];
         words.extend(self.who_has_no_evictor(outcomes));
         if self.is_by_itself() {
@@ -289,13 +353,13 @@ impl Question<'_> {
                 outcomes.push(outcome);
             }
             let ms = |at: usize| outcomes[at].mean_ms(&village.times);
-            table.row(vec![
-                client_pages.to_string(),
-                percent(client_pages as f64 / self.trace.footprint as f64),
-                percent(outcomes[0].without_disk()),
-                percent(outcomes[1].without_disk()),
-                time(ms(0)),
-                time(ms(1)),
+            table.cells(vec![
+                client_pages.to_string().into(),
+                part(client_pages as f64 / self.trace.footprint as f64),
+                part(outcomes[0].without_disk()),
+                part(outcomes[1].without_disk()),
+                took(ms(0)),
+                took(ms(1)),
                 faster(ms(0), ms(1)),
             ]);
         }
@@ -335,7 +399,7 @@ impl Question<'_> {
         bench: &mut Bench<'_>,
         best: Kind,
         rules: &[Dealing],
-    ) -> Result<Section, Invalid> {
+    ) -> Result<(Section, Vec<f64>), Invalid> {
         let mut table = Table::new(
             "If requests are dealt otherwise",
             &[
@@ -345,16 +409,18 @@ impl Question<'_> {
                 "times as fast",
             ],
         );
+        let mut times_as_fast = Vec::new();
         for &rule in rules {
             let clients = dealt(self.trace, rule, self.village.clients, self.village.seed)?;
             let alone = bench.outcome(Kind::Alone, &self.village, &clients)?;
             let together = bench.outcome(best, &self.village, &clients)?;
             let [alone_ms, together_ms] =
                 [&alone, &together].map(|outcome| outcome.mean_ms(&self.village.times));
-            table.row(vec![
-                rule.to_string(),
-                percent(alone.without_disk()),
-                percent(together.without_disk()),
+            times_as_fast.push(alone_ms / together_ms);
+            table.cells(vec![
+                rule.to_string().into(),
+                part(alone.without_disk()),
+                part(together.without_disk()),
                 faster(alone_ms, together_ms),
             ]);
         }
@@ -362,11 +428,21 @@ impl Question<'_> {
             "Who asked for what is a rule here, not known: requests were dealt {}.",
             self.rule
         );
-        Ok(Section {
+        let section = Section {
             words: vec![words],
             tables: vec![table],
             ..Section::default()
-        })
+        };
+        Ok((section, times_as_fast))
+    }
+}
+
+/// Whether it pays to be so many times as fast.
+fn verdict(times_as_fast: f64) -> &'static str {
+    match times_as_fast {
+        faster if faster >= 1.1 => "Yes",
+        faster if faster >= 1.01 => "Hardly",
+        _ => "No",
     }
 }
 
@@ -400,10 +476,19 @@ fn time(ms: f64) -> String {
     }
 }
 
-fn faster(before_ms: f64, after_ms: f64) -> String {
-    if after_ms > 0.0 {
-        format!("{:.2}", before_ms / after_ms)
-    } else {
-        "∞".to_owned()
-    }
+fn part(of_all: f64) -> Cell {
+    Cell::part(percent(of_all), of_all)
+}
+
+fn took(ms: f64) -> Cell {
+    Cell::time(time(ms), ms / 1000.0)
+}
+
+fn faster(before_ms: f64, after_ms: f64) -> Cell {
+    let times = before_ms / after_ms;
+    let text = match after_ms > 0.0 {
+        true => format!("{times:.2}"),
+        false => "∞".to_owned(),
+    };
+    Cell::count(text, times)
 }

@@ -11,11 +11,12 @@ pub(super) use guessed::warning;
 use super::given::{Given, refused};
 use super::shown::Shown;
 use crate::failure::{Code, Failure};
+use crate::text::note;
 use clap::Args;
 use question::{Parameters, Question};
 use std::path::{Path, PathBuf};
 use thorp_plan::replay::Kind;
-use thorp_plan::trace::{Reading, Trace};
+use thorp_plan::trace::{Reading, Source, Trace};
 
 /// What `thorp plan replay` is told.
 #[derive(Args, Debug)]
@@ -67,6 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let trace = read(&options.trace, &options.reading, None)?;
     let question = Question::of(&mut given, &trace)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
+    report.answer = answer::guessed(&trace).unwrap_or_default() + &report.answer;
     report.assumptions = about(&trace);
     report
         .answer
@@ -97,13 +99,29 @@ pub(super) fn read(
         looked_at(path)?;
     }
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    reading.files(&paths).map_err(|error| {
+    let read = reading.files(&paths).map_err(|error| {
         let todo = match most.filter(|_| error.is_too_long()) {
             Some(most) => format!("--requests {most} takes the first ones"),
+            None if error.is_cut() => {
+                "get the file anew, or --requests N if what is left of it will do".to_owned()
+            }
             None => "--format tells how a trace is written, --columns where a table has its objects: --help".to_owned(),
         };
         Failure::new(error.to_string(), todo).with(Code::Usage)
-    })
+    });
+    read.inspect(|trace| trace.files.iter().for_each(warn_of_what_is_not_read))
+}
+
+/// A column that says who asks, under another head, would be missed in silence.
+fn warn_of_what_is_not_read(file: &Source) {
+    if !file.unknown.is_empty() {
+        let heads = file.unknown.join(", ");
+        // Assumptions tell it, too.
+        let _ = note(&format!(
+            "{}: not read: {heads} (--columns tells which column is what: client={})",
+            file.name, file.unknown[0]
+        ));
+    }
 }
 
 /// Whether a file may hold a trace at all.

@@ -63,7 +63,7 @@ pub(super) struct Parameters {
     /// central, hashed: the part of members' memory that is for all
     #[arg(long, value_name = "PART")]
     shared: Option<f64>,
-    /// gms, balanced: how long an epoch is at most
+    /// gms, balanced: how long an epoch is at most; it takes as many requests as there are nodes, at least
     #[arg(long, value_name = "MS")]
     epoch_ms: Option<f64>,
     /// gms, balanced: the part of all pages that counts as the oldest
@@ -90,12 +90,12 @@ pub(super) struct Question<'a> {
 
 impl<'a> Question<'a> {
     pub(super) fn of(given: &mut Given, trace: &'a Trace) -> Result<Self, Failure> {
-        let (village, rule) = village(given, trace)?;
         let policy = word(given, "policy", "how members share", "all", "each is tried")?;
         let policy = match &*policy {
             "all" => None,
             name => Some(parsed("policy", name)?),
         };
+        let (village, rule) = village(given, trace, policy)?;
         check_local(village.local, policy)?;
         let knobs = knobs(given, policy)?;
         let dealt = dealt(trace, rule, village.clients, village.seed)
@@ -121,7 +121,11 @@ fn check_local(local: evict::Kind, policy: Option<Kind>) -> Result<(), Failure> 
     }
 }
 
-fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failure> {
+fn village(
+    given: &mut Given,
+    trace: &Trace,
+    policy: Option<Kind>,
+) -> Result<(Village, Dealing), Failure> {
     let (clients, why, deal, rule_why) = match trace.client_count() {
         _ if is_by_file(given, trace) => (
             trace.files.len(),
@@ -168,7 +172,8 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
         let why = format!("must be below {}, not {servers}", u16::MAX);
         return Err(refused(&Invalid::new("servers", why)));
     }
-    if given.is_told("busy_most") && servers == 0 {
+    let is_bounded = is_for(policy, &[Kind::Balanced]);
+    if is_bounded && given.is_told("busy_most") && servers == 0 {
         busy_most(given)?;
     }
     let servers = match servers {
@@ -182,7 +187,10 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
                 "as much as a member's",
                 trace.footprint,
             )?;
-            let busy_most = busy_most(given)?;
+            let busy_most = match is_bounded {
+                true => busy_most(given)?,
+                false => 1.0,
+            };
             vec![Server { pages, busy_most }; count]
         }
     };
@@ -200,7 +208,7 @@ fn village(given: &mut Given, trace: &Trace) -> Result<(Village, Dealing), Failu
         home_pages,
         footprint: trace.footprint,
         local: parsed::<evict::Kind>("local", &local)?,
-        times: times(given)?,
+        times: times(given, policy)?,
         seed: whole(
             given,
             "seed",
@@ -233,14 +241,13 @@ fn busy_most(given: &mut Given) -> Result<f64, Failure> {
     Ok(told)
 }
 
-fn times(given: &mut Given) -> Result<Times, Failure> {
-    let times = told_times(given);
+fn times(given: &mut Given, policy: Option<Kind>) -> Result<Times, Failure> {
+    let times = told_times(given, policy);
     let slower = times.remote_ms.max(times.local_ms);
     let is_slower = (0.0..slower).contains(&times.disk_ms);
     times.check().map_err(|invalid| match invalid.parameter() {
-        "disk_ms" if is_slower && !is_only_disk_told(given) => {
-            refused(&slower_than_disk(&times, given.is_told("disk_ms")))
-        }
+        "disk_ms" if is_slower && is_only_disk_told(given) => refused(&quicker_than_memory(&times)),
+        "disk_ms" if is_slower => refused(&slower_than_disk(&times, given.is_told("disk_ms"))),
         _ => refused(&invalid),
     })?;
     Ok(times)
@@ -248,6 +255,19 @@ fn times(given: &mut Given) -> Result<Times, Failure> {
 
 fn is_only_disk_told(given: &Given) -> bool {
     given.is_told("disk_ms") && !given.is_told("remote_ms") && !given.is_told("local_ms")
+}
+
+/// What was told of the disk is less than what memory usually takes.
+fn quicker_than_memory(times: &Times) -> Invalid {
+    let (flag, ms) = match times.remote_ms >= times.local_ms {
+        true => ("--remote-ms", times.remote_ms),
+        false => ("--local-ms", times.local_ms),
+    };
+    let why = format!(
+        "must not be below {flag}, {ms} by default, but is {}: tell {flag} too, if memory is quicker",
+        times.disk_ms
+    );
+    Invalid::new("disk_ms", why)
 }
 
 /// What was told of memory is more than what the disk takes, as that was told or is usual.
@@ -266,7 +286,8 @@ fn slower_than_disk(times: &Times, is_disk_told: bool) -> Invalid {
     Invalid::new(key, why)
 }
 
-fn told_times(given: &mut Given) -> Times {
+/// What a policy does not heed is not asked for.
+fn told_times(given: &mut Given, policy: Option<Kind>) -> Times {
     let usual = Times::default();
     let mut ms = |key, words, value, why| number(given, key, words, "ms", value, why);
     Times {
@@ -294,24 +315,35 @@ fn told_times(given: &mut Given) -> Times {
             usual.disk_ms,
             "the quickest of 1995: thesis, section 3.3.2",
         ),
-        think_ms: ms(
-            "think_ms",
-            "a member's work between two requests",
-            usual.think_ms,
-            "none of the papers tells",
-        ),
-        service_ms: ms(
-            "service_ms",
-            "a server's work for a request",
-            usual.service_ms,
-            "measured in 1995: thesis, section 3.3.2",
-        ),
+        think_ms: match is_for(policy, &[Kind::Gms, Kind::Balanced]) {
+            true => ms(
+                "think_ms",
+                "a member's work between two requests",
+                usual.think_ms,
+                "none of the papers tells",
+            ),
+            false => usual.think_ms,
+        },
+        service_ms: match is_for(policy, &[Kind::Balanced]) {
+            true => ms(
+                "service_ms",
+                "a server's work for a request",
+                usual.service_ms,
+                "measured in 1995: thesis, section 3.3.2",
+            ),
+            false => usual.service_ms,
+        },
     }
+}
+
+/// Whether any of these is what is asked about.
+fn is_for(policy: Option<Kind>, kinds: &[Kind]) -> bool {
+    policy.is_none_or(|policy| kinds.contains(&policy))
 }
 
 /// What the policies can be told, or the one that is asked about: what others are told says nothing there.
 fn knobs(given: &mut Given, policy: Option<Kind>) -> Result<Knobs, Failure> {
-    let is_for = |kinds: &[Kind]| policy.is_none_or(|policy| kinds.contains(&policy));
+    let is_for = |kinds: &[Kind]| is_for(policy, kinds);
     let mut told = Knobs::default();
     if is_for(&[Kind::NChance]) {
         let words = "n-chance: how often the last copy is sent on";
@@ -409,6 +441,24 @@ const PAGES_MAX: usize = 1_000_000_000;
 
 /// Pages, or a part of all pages.
 fn size(
+    given: &mut Given,
+    key: &'static str,
+    words: &str,
+    value: &str,
+    why: &str,
+    footprint: usize,
+) -> Result<usize, Failure> {
+    let pages = size_told(given, key, words, value, why, footprint)?;
+    if pages > footprint && given.is_told(key) {
+        given.remark(format!(
+            "--{} is more than all {footprint} pages that are asked for: the rest stays empty.",
+            key.replace('_', "-")
+        ));
+    }
+    Ok(pages)
+}
+
+fn size_told(
     given: &mut Given,
     key: &'static str,
     words: &str,
