@@ -58,19 +58,6 @@ fn not_understood(file: &Source) -> Option<Assumption> {
     (!heads.is_empty()).then(|| Assumption::new(name, heads, &file.name))
 }
 
-/// What files were taken for, where nothing in them speaks for it.
-pub(super) fn guessed(trace: &Trace) -> Option<String> {
-    let file = trace
-        .files
-        .iter()
-        .find(|file| file.is_guessed && !file.is_evident)?;
-    Some(format!(
-        "{} was read as {}, by guess (--format tells it). ",
-        file.name,
-        file.words()
-    ))
-}
-
 /// In which order requests are replayed, where that is not the order of the file.
 fn order(trace: &Trace) -> Option<Assumption> {
     let (value, why) = match (trace.files.len(), trace.times_us.is_empty()) {

@@ -1,20 +1,20 @@
-//! What to say first where nothing but its size tells that a file is a trace.
+//! What to say first where nothing in a file tells that it is a trace.
 
-use thorp_plan::trace::{Format, Source, Trace};
+use thorp_plan::trace::{Source, Trace};
 
-/// A warning to begin an answer with, if a file was taken for packed numbers only because it is nothing else.
+/// A warning to begin an answer with, if a file was taken for something only because it is nothing else.
 pub(in crate::commands::plan) fn warning(trace: &Trace) -> Option<String> {
-    let guessed = |file: &&Source| file.is_guessed && file.format == Format::Packed;
-    let names: Vec<&str> = trace
+    let is_doubtful = |file: &&Source| file.is_guessed && !file.is_evident;
+    let doubtful: Vec<String> = trace
         .files
         .iter()
-        .filter(guessed)
-        .map(|file| &*file.name)
+        .filter(is_doubtful)
+        .map(|file| format!("{} was read as {}", file.name, file.words()))
         .collect();
-    (!names.is_empty()).then(|| {
+    (!doubtful.is_empty()).then(|| {
         format!(
-            "Read as packed 32-bit numbers by guess, for nothing in it tells another format: {}; if that is wrong, so is all that follows (--format tells what it is). ",
-            names.join(", ")
+            "{}, by guess, for nothing in it tells: if that is wrong, so is all that follows (--format tells what it is). ",
+            doubtful.join(", ")
         )
     })
 }

@@ -68,11 +68,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let trace = read(&options.trace, &options.reading, None)?;
     let question = Question::of(&mut given, &trace)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;
-    report.answer = answer::guessed(&trace).unwrap_or_default() + &report.answer;
     report.assumptions = about(&trace);
-    report
-        .answer
-        .insert_str(0, &warning(&trace).unwrap_or_default());
+    let warning = warning(&trace).unwrap_or_default();
+    report.answer.insert_str(0, &warning);
     given.tell(&mut report);
     options
         .shown
