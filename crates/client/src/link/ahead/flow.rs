@@ -117,7 +117,7 @@ const CONFIRMED: usize = 4;
 /// As many that are shorter come from nowhere else any more.
 const SHORTER_MAX: usize = 16;
 /// What takes less is not far, whatever comes sooner: there, processors make the difference.
-const FAR_MIN: Duration = Duration::from_millis(5);
+const FAR_MIN: Duration = Duration::from_millis(10);
 /// So many times as long is another way, not the same one with a queue.
 const FARTHER: u32 = 16;
 /// Pages fetched ahead that may be under way.
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn one_wait_that_was_held_up_makes_nothing_nearby() {
-        let (hiccup, usual) = (Duration::from_millis(60), Duration::from_millis(10));
+        let (hiccup, usual) = (Duration::from_millis(120), Duration::from_millis(20));
         let mut flow = Flow::default();
         for wait in 0..100 {
             flow.came(if wait % 30 == 0 { hiccup } else { usual });
