@@ -101,6 +101,22 @@ fn machines_that_differ_and_a_matrix_are_read_from_flags_and_files() {
 }
 
 #[test]
+fn who_takes_an_advised_share_at_its_word_is_within_the_limit() {
+    let advised = run(&["plan", "memory", "--local-servers", "4"]).out;
+    assert!(
+        advised.contains("if 22 % of the requests went there"),
+        "{advised}"
+    );
+    let followed = ["--local-servers", "4", "--local-share", "0.22"];
+    let said = run(&[&["plan", "memory"][..], &followed].concat());
+    assert!(
+        said.out.starts_with("24 machines need three"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     for (flags, what) in [
         (

@@ -72,7 +72,7 @@ impl Question {
     /// What there is to say where nobody needs servers.
     pub(super) fn none(&self) -> String {
         format!(
-            "No memory servers: a disk is as quick. A page takes {} from it, and from a memory server {} even if nobody waits.",
+            "No memory servers: a disk is at least as quick. A page takes {} from it, and from a memory server {} even if nobody waits.",
             time(self.disk_s),
             time(self.cluster.getpage_s)
         )
@@ -174,7 +174,7 @@ impl Question {
         let share = local_share_max(&cluster, self.local_busy_max)?;
         Ok(format!(
             "With {} of the requests for local servers (--local-share), they would lose no more.",
-            percent(share)
+            percent_within(share)
         ))
     }
 
@@ -220,7 +220,7 @@ impl Question {
             ),
             false => format!(
                 "{now}; it would lose no more than {within} if {} of the requests went there.",
-                percent(share)
+                percent_within(share)
             ),
         })
     }
@@ -287,6 +287,14 @@ pub(super) fn percent(part: f64) -> String {
         // Nothing has no sign.
         false => format!("{:.0} %", tenths + 0.0),
     }
+}
+
+/// The same, of what may not be exceeded: who takes it at its word is within.
+fn percent_within(part: f64) -> String {
+    percent(match part < 0.1 {
+        true => (part * 1000.0).floor() / 1000.0,
+        false => (part * 100.0).floor() / 100.0,
+    })
 }
 
 /// A time, as it is said.
