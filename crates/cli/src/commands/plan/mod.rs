@@ -10,6 +10,7 @@ mod prefetch;
 mod replay;
 mod shown;
 mod site;
+mod traces;
 mod web;
 
 use crate::failure::Failure;

@@ -99,10 +99,6 @@ fn approximations_are_near_what_is_exact() {
             *worst = worst.max(off.abs());
         }
     }
-    println!(
-        "Schweitzer is off by up to {:.3}, Linearizer by {:.4}",
-        worst[0], worst[1]
-    );
     assert!(worst[0] < 0.1, "{worst:?}");
     assert!(worst[1] < worst[0] / 3.0, "{worst:?}");
 }
@@ -230,7 +226,6 @@ fn large_clusters_need_no_exact_analysis() {
             cycle = cycle.max(slowdown(&guessed, &exact).abs());
             response = response.max((guessed.response_s / exact.response_s - 1.0).abs());
         }
-        println!("{cycle} of a cycle, {response} of a response");
         assert!(cycle < 0.005 && response < most, "{cycle} {response}");
     }
 }

@@ -147,7 +147,6 @@ fn demands_that_differ_are_on_the_safe_side() {
             let seen = seen.response_of_all_s;
             let off = seen.off(model.response_s());
             let sure = seen.half_width / seen.mean;
-            println!("{times} {machines}: {off:+.3} ± {sure:.3}");
             assert!(
                 off > -sure && off < most + sure,
                 "{times} {machines}: {off}"

@@ -3,8 +3,8 @@
 mod answer;
 
 use super::given::{Given, Usual, refused};
-use super::replay::{ReadingOptions, about, read, warning};
 use super::shown::Shown;
+use super::traces::{ReadingOptions, about, read, warning};
 use crate::failure::{Code, Failure};
 use crate::text::note;
 use answer::{POLICIES, Told, answer, chart, policies_section, seconds, section};

@@ -5,72 +5,8 @@ use super::question::Question;
 use thorp_plan::Invalid;
 use thorp_plan::evict;
 use thorp_plan::replay::{Kind, Outcome, Village};
-use thorp_plan::report::{
-    self, Assumption, Axis, Cell, Chart, Report, Section, Series, Style, Table,
-};
-use thorp_plan::trace::{Dealing, Source, Trace, dealt};
-
-/// What the trace itself tells.
-pub(in crate::commands::plan) fn about(trace: &Trace) -> Vec<Assumption> {
-    let told = |name: &str, value: String| Assumption::new(name, value, &trace.name);
-    let mut about = vec![
-        told("requests", trace.pages.len().to_string()),
-        told("pages asked for", trace.footprint.to_string()),
-    ];
-    about.extend(read_as(trace));
-    about.extend(trace.files.iter().filter_map(not_understood));
-    about.extend(order(trace));
-    if trace.bytes > 0 {
-        about.push(told(
-            "mean size, not heeded",
-            format!("{} bytes", trace.bytes / trace.pages.len() as u64),
-        ));
-    }
-    about
-}
-
-/// How the files were read: in one line if all of them were in the same way.
-fn read_as(trace: &Trace) -> Vec<Assumption> {
-    let said = |name: &str, file: &Source| {
-        let source = match file.is_guessed {
-            true => "guessed from name and content",
-            false => "told",
-        };
-        Assumption::new(name, file.words(), source)
-    };
-    let is_alike = |pair: &[Source]| {
-        (pair[0].words(), pair[0].is_guessed) == (pair[1].words(), pair[1].is_guessed)
-    };
-    match &*trace.files {
-        [first, ..] if trace.files.windows(2).all(is_alike) => {
-            vec![said("read as", first)]
-        }
-        files => files
-            .iter()
-            .map(|file| said(&format!("{} is read as", file.name), file))
-            .collect(),
-    }
-}
-
-fn not_understood(file: &Source) -> Option<Assumption> {
-    let heads = file.unknown.join(", ");
-    let name = "columns that are not read";
-    (!heads.is_empty()).then(|| Assumption::new(name, heads, &file.name))
-}
-
-/// In which order requests are replayed, where that is not the order of the file.
-fn order(trace: &Trace) -> Option<Assumption> {
-    let (value, why) = match (trace.files.len(), trace.times_us.is_empty()) {
-        (2.., true) => (
-            "the files one after another",
-            "for not all of them have times",
-        ),
-        (2.., false) => ("the files put together by time", "all of them have times"),
-        _ if trace.was_sorted => ("by time", "the file has them in another order"),
-        _ => return None,
-    };
-    Some(Assumption::new("order of requests", value, why))
-}
+use thorp_plan::report::{self, Axis, Cell, Chart, Report, Section, Series, Style, Table};
+use thorp_plan::trace::{Dealing, dealt};
 
 impl Question<'_> {
     /// Answers.

@@ -1,0 +1,66 @@
+//! `thorp plan site`, as a user calls it.
+
+mod common;
+
+use common::plan::assert_refused;
+use common::run;
+use std::io::{Read, Write};
+
+#[test]
+fn a_site_is_answered_in_a_sentence_with_what_it_rests_on() {
+    let said = run(&["plan", "site", "--members", "5", "--round-trip-ms", "40"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.starts_with("Yes: with a site 40 ms"),
+        "{}",
+        said.out
+    );
+    for line in ["By members", "By distance", "round trip to the home"] {
+        assert!(said.out.contains(line), "{line} in {}", said.out);
+    }
+    let said = run(&["plan", "site", "--members", "1", "--misses", "0"]);
+    assert!(said.out.starts_with("No:"), "{}", said.out);
+}
+
+#[test]
+fn who_is_asked_for_measurements_and_is_no_site_is_told_so() {
+    let answers = [
+        &b"HTTP/1.1 200 OK\r\n\r\n<html>welcome</html>"[..],
+        b"HTTP/1.1 404 Not Found\r\n\r\n",
+        b"220 ready\r\n",
+        b"\xff\xfe",
+    ];
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stranger = listener.local_addr().unwrap().to_string();
+    let answering = std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = [0; 512];
+            let _ = stream.read(&mut asked).unwrap();
+            stream.write_all(answer).unwrap();
+        }
+    });
+    let ask = |node: &str| run(&["plan", "site", "--from-metrics", node]);
+    for what in [
+        "answers, but not with the status of a site",
+        "answers 404 to /status",
+        "answers with something else than HTTP to /status",
+        "answers with something else than HTTP to /status",
+    ] {
+        let said = ask(&stranger);
+        assert_eq!(said.code, 1, "{}", said.err);
+        assert!(said.err.contains(what), "{what:?} in {}", said.err);
+        assert!(said.err.contains("\n  -> "), "{}", said.err);
+    }
+    answering.join().unwrap();
+    let nobody = ask(&stranger);
+    assert_eq!(nobody.code, 4, "{}", nobody.err);
+    assert!(nobody.err.contains("does not answer"), "{}", nobody.err);
+    for node in ["https://localhost:7431/", "ftp://localhost:7431"] {
+        let said = ask(node);
+        assert_refused(&said, "only plain http is read");
+        let todo = "write HOST:PORT or http://HOST:PORT, as http://localhost:7431";
+        assert!(said.err.contains(todo), "{}", said.err);
+    }
+    assert_refused(&ask("nowhere"), "\"nowhere\" is no address");
+}
