@@ -186,6 +186,9 @@ pub enum Effect {
     /// Tell the program what it is likely to read next, and has not: it may ask for it
     /// ([`Ask::Prefetch`]), or not (member).
     Hint(Vec<Place>),
+    /// Tell the program that a page that it asked for ahead is fetched for a neighbour, too
+    /// (member).
+    Joined(Place),
     /// Count or log something.
     Note(Note),
 }
@@ -288,6 +291,11 @@ impl Out {
     /// Tells the program what it is likely to read next.
     pub fn hint(&mut self, likely: Vec<Place>) {
         self.effects.push(Effect::Hint(likely));
+    }
+
+    /// Tells the program that a neighbour gets a page, too, that it asked for ahead.
+    pub fn joined(&mut self, place: Place) {
+        self.effects.push(Effect::Joined(place));
     }
 
     /// Notes something.

@@ -116,6 +116,8 @@ notes! {
     FetchSent,
     /// Rule 9: a child was told what is likely to be wanted next.
     Hinted,
+    /// Rule 9: a child was told that what it asked for ahead is fetched for a neighbour, too.
+    JoinedAhead,
     /// Rule 9: a page was asked for ahead of those below, because it is likely to be wanted next.
     FetchedAhead,
     /// Rule 9: somebody below asked for a page that was asked for ahead.

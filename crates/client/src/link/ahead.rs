@@ -79,6 +79,8 @@ struct UnderWay {
     place: Place,
     reason: Reason,
     since: Instant,
+    /// Whether a neighbour gets it, too, or had it.
+    is_shared: bool,
 }
 
 /// A page that was waited for, and the pages around it.
@@ -187,24 +189,43 @@ impl Ahead {
     }
 
     /// A page is here that was asked for ahead. If it came from nearby (the site had it), most of its price is given back:
-    /// tells what to fetch for that, near what was waited for last.
+    /// tells what to fetch for that.
     pub(crate) fn arrived(&self, place: Place, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
         if self.pages_max == 0 {
             return Vec::new();
         }
         let state = &mut *lock(&self.state);
-        let Some(at) = state
-            .under_way
-            .iter()
-            .position(|asked| asked.place == place)
-        else {
+        let of_it = |asked: &UnderWay| asked.place == place;
+        let Some(at) = state.under_way.iter().position(of_it) else {
             return Vec::new();
         };
         let asked = state.under_way.swap_remove(at);
-        if !state.link.is_nearby(asked.since.elapsed()) {
+        if asked.is_shared || !state.link.is_nearby(asked.since.elapsed()) {
             return Vec::new();
         }
-        state.accounts.of(asked.reason).came_from_nearby();
+        self.shared(state, asked.reason, is_here)
+    }
+
+    /// A page that was asked for ahead was on its way already, for a neighbour: so is most of its price. Tells what to fetch for that.
+    pub(crate) fn joined(&self, place: Place, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
+        let state = &mut *lock(&self.state);
+        let of_it = |asked: &&mut UnderWay| asked.place == place && !asked.is_shared;
+        let Some(asked) = state.under_way.iter_mut().find(of_it) else {
+            return Vec::new();
+        };
+        asked.is_shared = true;
+        let reason = asked.reason;
+        self.shared(state, reason, is_here)
+    }
+
+    /// A page that was asked for costs little. Tells what to fetch for the rest, near what was waited for last.
+    fn shared(
+        &self,
+        state: &mut State,
+        reason: Reason,
+        is_here: impl Fn(Place) -> bool,
+    ) -> Vec<Place> {
+        state.accounts.of(reason).shared();
         let room = state.room(&is_here).min(self.pages_max);
         let most = state.accounts.near.pages().min(room);
         let chosen = state.further(most, is_here);
@@ -336,6 +357,7 @@ impl State {
             place,
             reason,
             since,
+            is_shared: false,
         }));
         let too_many = self.under_way.len().saturating_sub(WAITING_MAX);
         self.under_way.drain(..too_many);

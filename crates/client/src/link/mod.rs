@@ -189,6 +189,13 @@ impl Link {
         }
     }
 
+    /// A page that was asked for ahead is fetched for a neighbour, too.
+    fn joined(&self, place: Place) {
+        for place in self.ahead.joined(place, |place| self.is_here(place)) {
+            self.tell(Ask::Prefetch(place));
+        }
+    }
+
     /// A page that was asked for has come.
     fn arrived(&self, place: Place) {
         for place in self.ahead.arrived(place, |place| self.is_here(place)) {

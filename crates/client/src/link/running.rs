@@ -201,6 +201,7 @@ impl World for Inside {
                 self.link.waits.answer(ticket, answer);
             }
             Effect::Hint(likely) => self.link.hinted(&likely),
+            Effect::Joined(place) => self.link.joined(place),
             // A member has no disk, and the loop does the rest.
             _ => debug_assert!(false, "not for a member's world: {effect:?}"),
         }

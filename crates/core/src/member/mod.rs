@@ -395,6 +395,7 @@ impl Member {
             Down::Answer { home, call, result } => self.answered(now, home, call, result, out),
             Down::Unwatched { home, segment } => self.unwatched(home, segment, out),
             Down::Hint { home, next, .. } => self.hinted(home, &next, out),
+            Down::Joined { home, page } => self.joined(home, page, out),
             Down::Resynchronised {
                 home,
                 report,

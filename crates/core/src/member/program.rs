@@ -55,7 +55,7 @@ impl Member {
             return waiting.push(ticket);
         }
         let is_too_much = match state.up.is_fetching(place.page) {
-            true => state.up.waiting_for(place.page) >= WAITING_PER_PAGE_MAX,
+            true => state.up.waiting_for(place.page).len() >= WAITING_PER_PAGE_MAX,
             false => state.up.fetches() >= FETCHES_MAX,
         };
         if is_too_much {
@@ -87,6 +87,13 @@ impl Member {
         let likely: Vec<Place> = wanted.map(|page| Place { home, page }).collect();
         if !likely.is_empty() {
             out.hint(likely);
+        }
+    }
+
+    /// A neighbour gets a page, too, that was asked for ahead (rule 9). If it has come meanwhile, that is old news.
+    pub(super) fn joined(&mut self, home: HomeId, page: PageId, out: &mut Out) {
+        if self.at(home).up.is_fetching(page) {
+            out.joined(Place { home, page });
         }
     }
 

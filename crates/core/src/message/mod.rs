@@ -301,6 +301,14 @@ pub enum Down {
         /// The likeliest first; at most [`crate::limits::HINT_PAGES_MAX`].
         next: Vec<PageId>,
     },
+    /// A page that the child asked for, and nobody there waits for, was on its way already: a
+    /// neighbour gets it, too. It changes nothing, and may be lost (rule 9).
+    Joined {
+        /// Whose page.
+        home: HomeId,
+        /// The page.
+        page: PageId,
+    },
     /// The answer to [`Up::Report`]: as of this place in the stream the pages
     /// reported are as they were, but for these. All of them are entered.
     Resynchronised {
@@ -336,6 +344,7 @@ impl Down {
             | Down::Answer { home, .. }
             | Down::Unwatched { home, .. }
             | Down::Hint { home, .. }
+            | Down::Joined { home, .. }
             | Down::Resynchronised { home, .. } => *home,
         }
     }

@@ -95,6 +95,9 @@ impl Proxy {
             out.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
         }
+        if waiter.ahead && self.is_for_a_neighbour(page, waiter.edge) {
+            self.tell_joined(page, waiter.edge, out);
+        }
         let want = Want {
             ahead: waiter.ahead,
             updates: self.history.updates(page),

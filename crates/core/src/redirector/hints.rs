@@ -51,6 +51,28 @@ impl Proxy {
         out.down(child, Down::Hint { home, page, next });
     }
 
+    /// Whether a page is on its way, and not as this child has asked for it before.
+    pub(super) fn is_for_a_neighbour(&self, page: PageId, child: EdgeId) -> bool {
+        let mut waiting = self.up.waiting_for(page);
+        self.up.is_fetching(page) && waiting.all(|waiter| waiter.edge != child)
+    }
+
+    /// A child has asked ahead for what is on its way: it may ask for something else with what that
+    /// would have cost (decision 0018).
+    pub(super) fn tell_joined(&self, page: PageId, child: EdgeId, out: &mut Out) {
+        let home = self.up.home;
+        out.note(Note::JoinedAhead);
+        out.down(child, Down::Joined { home, page });
+    }
+
+    /// Another site gets the page, too: that is news to the child for which it was asked for. The others here know.
+    pub(super) fn joined_above(&self, page: PageId, out: &mut Out) {
+        let first = self.up.waiting_for(page).next();
+        if let Some(waiter) = first.filter(|waiter| waiter.ahead) {
+            self.tell_joined(page, waiter.edge, out);
+        }
+    }
+
     /// Asks above for a page that nobody below has asked for, unless it can be had here.
     fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, out: &mut Out) {
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());

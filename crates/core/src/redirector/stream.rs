@@ -113,6 +113,11 @@ impl Redirector {
                     proxy.pass_hint(page, next, out);
                 }
             }
+            Down::Joined { home, page } => {
+                if let Some(proxy) = self.homes.get_mut(&home) {
+                    proxy.joined_above(page, out);
+                }
+            }
             Down::Voted { home, commit, .. } => {
                 self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {

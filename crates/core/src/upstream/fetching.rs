@@ -83,10 +83,12 @@ impl<W> Upstream<W> {
             .flat_map(|fetching| &fetching.waiting)
     }
 
-    /// How many wait for a page.
-    pub fn waiting_for(&self, page: PageId) -> usize {
+    /// Who waits for a page, the first first.
+    pub fn waiting_for(&self, page: PageId) -> impl ExactSizeIterator<Item = &W> {
         let fetching = self.fetching.get(&page);
-        fetching.map_or(0, |fetching| fetching.waiting.len())
+        fetching
+            .map_or(&[][..], |fetching| &fetching.waiting)
+            .iter()
     }
 
     /// Forgets those who wait no more.

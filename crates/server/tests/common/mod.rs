@@ -188,7 +188,7 @@ impl World for MemberWorld {
             }
             Effect::Publish(publish) => state.publish(publish),
             // It asks for nothing ahead.
-            Effect::Hint(_) => {}
+            Effect::Hint(_) | Effect::Joined(_) => {}
             other => panic!("{other:?}"),
         }
         self.0.changed.notify_waiters();

@@ -171,6 +171,7 @@ impl Pen<'_> {
                 Err(error) => format!("answer {}: {error}", self.call(*call)),
             },
             Down::Unwatched { segment, .. } => format!("not watched {}", names::segment(*segment)),
+            Down::Joined { page, .. } => format!("joined {}", names::page(*page)),
             Down::Hint { page, next, .. } => {
                 let next: Vec<String> = next.iter().map(|page| names::page(*page)).collect();
                 format!("hint {}, then {}", names::page(*page), next.join(" "))

@@ -478,6 +478,10 @@ impl Village {
                     likely.iter().map(|place| names::page(place.page)).collect();
                 self.say(&format!("        {name} may want {}", likely.join(" ")));
             }
+            Effect::Joined(place) => {
+                let page = names::page(place.page);
+                self.say(&format!("        {name} shares {page}"));
+            }
             Effect::Note(_) => {}
         }
     }

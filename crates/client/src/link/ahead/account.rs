@@ -53,8 +53,8 @@ impl Account {
         self.credit = self.credit.saturating_sub(pages * PAGE);
     }
 
-    /// A page that was asked for came from nearby: three quarters of its price are given back.
-    pub(super) fn came_from_nearby(&mut self) {
+    /// A page that was asked for came from nearby, or a neighbour gets it, too: three quarters of its price are given back.
+    pub(super) fn shared(&mut self) {
         self.credit = (self.credit + PAGE - 1).min(CREDIT_MAX);
     }
 
