@@ -5,8 +5,8 @@
 //! who wants one often wants the next: so pages are taken by their numbers, those that follow first. How many is a matter of
 //! credit, for each kind of guess by itself: what helps grows to many pages at a time, and what does not is a few pages for
 //! each wait, then less than one. So waste is bounded by the waits that there were anyhow. And no more is under way than the
-//! link carries without holding up what is waited for. What a site has costs a quarter: neighbours that go through the same
-//! pages share what they fetch from afar. What the program itself names is not guessed, and only counted.
+//! link carries without holding up what is waited for. What a site has, or a neighbour gets, too, costs little: neighbours that go
+//! through the same pages share what they fetch from afar. What the program itself names is not guessed, and only counted.
 
 mod account;
 mod flow;

@@ -16,31 +16,51 @@ pub(super) enum Reason {
 }
 
 /// Every wait earns some credit, every page that was fetched ahead and then read earns more, and every page fetched ahead
-/// costs one page of it, or a quarter if it came from nearby.
+/// costs one page of it, or less if a neighbour gets it, too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
-    /// In quarters of a page.
+    /// In sixteenths of a page.
     credit: usize,
     /// What became of its pages, with less weight for what is long ago.
     recent: Fate,
 }
 
+/// How often its pages are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    /// It is not known yet.
+    Beginner,
+    /// One of two at least.
+    Good,
+    /// One of four at least.
+    Fair,
+    /// One of ten at least.
+    Poor,
+    /// Less often.
+    Bad,
+}
+
 impl Account {
-    /// The program waits for a page.
+    /// The program waits for a page: that earns a few pages at first, and later as it was worth.
     pub(super) fn waited(&mut self) {
-        self.credit = (self.credit + self.earned()).min(CREDIT_MAX);
+        let earned = match self.standing() {
+            Standing::Good => 8 * PAGE,
+            Standing::Beginner | Standing::Fair => 4 * PAGE,
+            Standing::Poor => PAGE,
+            Standing::Bad => PAGE / 4,
+        };
+        self.credit = (self.credit + earned).min(CREDIT_MAX);
     }
 
-    /// What a wait earns: a few pages at first, and later as it was worth.
-    fn earned(&self) -> usize {
+    fn standing(&self) -> Standing {
         let Fate { used, wasted, .. } = self.recent;
         let known = used + wasted;
         match used * 100 / known.max(1) {
-            _ if known < KNOWN_MIN => 4 * PAGE,
-            50.. => 8 * PAGE,
-            25.. => 4 * PAGE,
-            10.. => PAGE,
-            _ => PAGE / 4,
+            _ if known < KNOWN_MIN => Standing::Beginner,
+            50.. => Standing::Good,
+            25.. => Standing::Fair,
+            10.. => Standing::Poor,
+            _ => Standing::Bad,
         }
     }
 
@@ -53,9 +73,14 @@ impl Account {
         self.credit = self.credit.saturating_sub(pages * PAGE);
     }
 
-    /// A page that was asked for came from nearby, or a neighbour gets it, too: three quarters of its price are given back.
+    /// A page that was asked for came from nearby, or a neighbour gets it, too: most of its price is given back, less where
+    /// pages are seldom read.
     pub(super) fn shared(&mut self) {
-        self.credit = (self.credit + PAGE - 1).min(CREDIT_MAX);
+        let price = match self.standing() {
+            Standing::Beginner | Standing::Good | Standing::Fair => PAGE / 16,
+            Standing::Poor | Standing::Bad => PAGE / 4,
+        };
+        self.credit = (self.credit + PAGE - price).min(CREDIT_MAX);
     }
 
     pub(super) fn used(&mut self, pages: usize) {
@@ -77,8 +102,8 @@ impl Account {
     }
 }
 
-/// Credit is counted in quarters.
-const PAGE: usize = 4;
+/// Credit is counted in sixteenths.
+const PAGE: usize = 16;
 /// Nobody saves up for more.
 const CREDIT_MAX: usize = 256 * PAGE;
 /// Before so many pages were used or wasted nothing is concluded from them.

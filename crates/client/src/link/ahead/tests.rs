@@ -137,7 +137,7 @@ fn is_far(ahead: &Ahead) {
 }
 
 #[test]
-fn what_is_nearby_costs_a_quarter() {
+fn what_is_nearby_costs_little() {
     let (ahead, mut here) = (Ahead::new(64), HashSet::new());
     assert_eq!(
         has_at_once(&ahead, 500, &mut here),
@@ -147,9 +147,47 @@ fn what_is_nearby_costs_a_quarter() {
     is_far(&ahead);
     assert_eq!(
         has_at_once(&ahead, 2000, &mut here),
-        13,
-        "sixteen quarters, of which each takes four and gives three back"
+        49,
+        "of four pages' credit each takes one and gives fifteen sixteenths back"
     );
+}
+
+/// Asks for what is near a page, and hears of each that a neighbour gets it, too. Tells how many pages that were.
+fn joins_all(ahead: &Ahead, page: u32) -> usize {
+    let before = ahead.fate().asked;
+    let extent = Some(PageNo(10_000_001));
+    let mut told = VecDeque::from(ahead.missed(place(page), extent, |_| false, |_| false));
+    while let Some(page) = told.pop_front() {
+        told.extend(ahead.joined(page, |_| false));
+        assert_eq!(ahead.joined(page, |_| false), [], "told once");
+    }
+    (ahead.fate().asked - before) as usize
+}
+
+#[test]
+fn what_a_neighbour_gets_too_costs_little_before_it_has_come() {
+    let ahead = Ahead::new(64);
+    let room = 4 * 8;
+    assert_eq!(joins_all(&ahead, 500), room, "as many as may be under way");
+    assert_eq!(ahead.arrived(place(501), |_| true), [], "it was paid back");
+    assert_eq!(ahead.joined(place(9), |_| true), [], "nobody asked for it");
+}
+
+#[test]
+fn whose_pages_are_seldom_read_pays_a_quarter_for_what_neighbours_get() {
+    let ahead = Ahead::new(64);
+    for page in 0..400 {
+        joins_all(&ahead, 10_000 * (page + 1));
+        lock(&ahead.state).under_way.clear();
+    }
+    let before = ahead.fate().asked;
+    for page in 400..800 {
+        joins_all(&ahead, 10_000 * (page + 1));
+        lock(&ahead.state).under_way.clear();
+    }
+    let asked = ahead.fate().asked - before;
+    // A quarter of a page for each wait buys one, and three quarters come back.
+    assert!((300..=410).contains(&asked), "{asked}");
 }
 
 #[test]
