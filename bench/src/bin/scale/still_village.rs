@@ -252,7 +252,11 @@ impl StillVillage {
                     self.answers.insert((no, ticket), answer);
                 }
                 // Nothing goes wrong here, and the members' page caches are not what is measured.
-                Effect::Close(..) | Effect::Publish(_) | Effect::Hint(_) | Effect::Note(_) => {}
+                Effect::Close(..)
+                | Effect::Publish(_)
+                | Effect::Hint(_)
+                | Effect::Joined(_)
+                | Effect::Note(_) => {}
             }
         }
         Ok(())
