@@ -71,7 +71,7 @@ impl World {
                         self.plan_local(no, self.now, Local::Hinted { place });
                     }
                 }
-                // What it asks for instead is like what it asks for when it is told what is likely.
+                // What a program asks for instead comes like what it asks for when it is told what is likely.
                 Effect::Joined(_) => {}
                 Effect::Note(note) => {
                     let turned_away = [Note::OtherEpochDropped, Note::SecondParentUnheard];

@@ -79,7 +79,7 @@ struct UnderWay {
     place: Place,
     reason: Reason,
     since: Instant,
-    /// Whether a neighbour gets it, too, or had it.
+    /// Whether a neighbour gets it, too.
     is_shared: bool,
 }
 
@@ -206,8 +206,12 @@ impl Ahead {
         self.shared(state, asked.reason, is_here)
     }
 
-    /// A page that was asked for ahead was on its way already, for a neighbour: so is most of its price. Tells what to fetch for that.
+    /// A page that was asked for ahead was on its way already, for a neighbour: most of its price is given back. Tells what to
+    /// fetch for that.
     pub(crate) fn joined(&self, place: Place, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
+        if self.pages_max == 0 {
+            return Vec::new();
+        }
         let state = &mut *lock(&self.state);
         let of_it = |asked: &&mut UnderWay| asked.place == place && !asked.is_shared;
         let Some(asked) = state.under_way.iter_mut().find(of_it) else {
@@ -218,7 +222,8 @@ impl Ahead {
         self.shared(state, reason, is_here)
     }
 
-    /// A page that was asked for costs little. Tells what to fetch for the rest, near what was waited for last.
+    /// A page that was asked for costs little. Tells what to fetch for the rest, by the same guess: what the site says is
+    /// likely, or what is near what was waited for last.
     fn shared(
         &self,
         state: &mut State,
@@ -226,10 +231,17 @@ impl Ahead {
         is_here: impl Fn(Place) -> bool,
     ) -> Vec<Place> {
         state.accounts.of(reason).shared();
+        if state.accounts.of(reason).pages() == 0 {
+            return Vec::new();
+        }
         let room = state.room(&is_here).min(self.pages_max);
-        let most = state.accounts.near.pages().min(room);
-        let chosen = state.further(most, is_here);
-        state.asked(&chosen, Reason::Near);
+        let chosen = match reason {
+            Reason::Hinted => state.likely(room, is_here),
+            Reason::Near => state.further(state.accounts.near.pages().min(room), is_here),
+            // They come as values are read, or the program goes on.
+            Reason::Referred | Reason::Named => Vec::new(),
+        };
+        state.asked(&chosen, reason);
         self.open.add(chosen.iter().copied());
         chosen
     }

@@ -112,17 +112,17 @@ impl Proxy {
         let waiting = self.waiting_of(waiter.edge);
         let free = FETCHES_MAX.saturating_sub(self.up.fetches());
         let joins = self.up.is_fetching(page);
-        let has_room = !waiter.ahead || self.has_room_ahead(waiter.edge);
+        let has_room = !waiter.ahead || self.has_room_ahead(waiter.edge, joins);
         waiting < FETCHES_PER_CHILD_MAX && (joins || waiting < free) && has_room
     }
 
-    /// What nobody waits for leaves room for what somebody does, also of other children.
-    fn has_room_ahead(&self, child: EdgeId) -> bool {
+    /// What nobody waits for leaves room for what somebody does, also of other children. What is on its way takes none of theirs.
+    fn has_room_ahead(&self, child: EdgeId, joins: bool) -> bool {
         let ahead = self.up.waiting().filter(|waiter| waiter.ahead);
         let (own, all) = ahead.fold((0, 0), |(own, all), waiter| {
             (own + usize::from(waiter.edge == child), all + 1)
         });
-        own < FETCHES_AHEAD_PER_CHILD_MAX && all < FETCHES_MAX / 2
+        own < FETCHES_AHEAD_PER_CHILD_MAX && (joins || all < FETCHES_MAX / 2)
     }
 
     fn waiting_of(&self, edge: EdgeId) -> usize {

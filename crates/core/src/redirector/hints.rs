@@ -51,10 +51,10 @@ impl Proxy {
         out.down(child, Down::Hint { home, page, next });
     }
 
-    /// Whether a page is on its way, and not as this child has asked for it before.
+    /// Whether a page is on its way as a neighbour of this child has asked for it, and not the child itself.
     pub(super) fn is_for_a_neighbour(&self, page: PageId, child: EdgeId) -> bool {
         let mut waiting = self.up.waiting_for(page);
-        self.up.is_fetching(page) && waiting.all(|waiter| waiter.edge != child)
+        waiting.len() > 0 && waiting.all(|waiter| waiter.edge != child)
     }
 
     /// A child has asked ahead for what is on its way: it may ask for something else with what that
@@ -65,7 +65,7 @@ impl Proxy {
         out.down(child, Down::Joined { home, page });
     }
 
-    /// Another site gets the page, too: that is news to the child for which it was asked for. The others here know.
+    /// Another site gets the page, too: that is news to the child that asked for it first. Those that joined it know.
     pub(super) fn joined_above(&self, page: PageId, out: &mut Out) {
         let first = self.up.waiting_for(page).next();
         if let Some(waiter) = first.filter(|waiter| waiter.ahead) {
