@@ -249,6 +249,9 @@ impl Village {
     fn with_extremes(mut self, prng: &mut Prng) -> Self {
         if prng.percent(10) {
             self.habits.pages = prng.range(8, WIDE_PAGES_MAX) as u32;
+            // What all report anew to a new edge must not wear that one out, too.
+            let reported = self.members.len() as u32 * self.habits.pages;
+            self.enterings_max = self.enterings_max.max(EntryNo(2 * reported));
             self.report_pages_max = [1, self.report_pages_max][prng.index(2)];
         }
         if prng.percent(8) {
