@@ -149,8 +149,8 @@ pub const UPDATES_MAX: u8 = 1 << WANTED_AGAIN_MAX;
 /// Bytes of such values in one step to one child: beyond them it is told of holes.
 pub const UPDATE_BYTES_MAX: usize = 256 << 10;
 
-/// Pages that one child asks for ahead, at one time; all children together have half of
-/// [`FETCHES_MAX`] for that.
+/// Pages that one child asks for ahead, at one time. All children together have half of
+/// [`FETCHES_MAX`] for that; a page that several ask for is one.
 pub const FETCHES_AHEAD_PER_CHILD_MAX: usize = 256;
 
 /// Pages of one home that a redirector refetches at one time before anybody has asked for them:

@@ -111,18 +111,20 @@ impl Proxy {
     fn may_ask(&self, page: PageId, waiter: Waiter) -> bool {
         let waiting = self.waiting_of(waiter.edge);
         let free = FETCHES_MAX.saturating_sub(self.up.fetches());
-        let joins = self.up.is_fetching(page);
-        let has_room = !waiter.ahead || self.has_room_ahead(waiter.edge, joins);
-        waiting < FETCHES_PER_CHILD_MAX && (joins || waiting < free) && has_room
+        let is_within = waiting < FETCHES_PER_CHILD_MAX
+            && (!waiter.ahead || self.ahead_of(waiter.edge) < FETCHES_AHEAD_PER_CHILD_MAX);
+        // What nobody waits for leaves room for what somebody does, also of other children; what joins takes none.
+        let has_room =
+            waiting < free && (!waiter.ahead || self.up.fetches_ahead() < FETCHES_MAX / 2);
+        is_within && (has_room || self.up.is_fetching(page))
     }
 
-    /// What nobody waits for leaves room for what somebody does, also of other children. What is on its way takes none of theirs.
-    fn has_room_ahead(&self, child: EdgeId, joins: bool) -> bool {
-        let ahead = self.up.waiting().filter(|waiter| waiter.ahead);
-        let (own, all) = ahead.fold((0, 0), |(own, all), waiter| {
-            (own + usize::from(waiter.edge == child), all + 1)
-        });
-        own < FETCHES_AHEAD_PER_CHILD_MAX && (joins || all < FETCHES_MAX / 2)
+    /// Requests of a child, on their way upward, for what nobody waits for there.
+    fn ahead_of(&self, child: EdgeId) -> usize {
+        let waiting = self.up.waiting();
+        waiting
+            .filter(|waiter| waiter.ahead && waiter.edge == child)
+            .count()
     }
 
     fn waiting_of(&self, edge: EdgeId) -> usize {

@@ -258,19 +258,20 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
 }
 
 fn fetch(page: u32, attempt: u64, ahead: bool) -> Input {
+    fetch_by((CHILD, Epoch(1)), page, attempt, ahead)
+}
+
+fn fetch_by((edge, epoch): (EdgeId, Epoch), page: u32, attempt: u64, ahead: bool) -> Input {
     let message = Message::Up(Up::Fetch {
         home: HOME,
-        epoch: Epoch(1),
+        epoch,
         page: PageId::new(1, page),
         attempt: Attempt(attempt),
         peers: false,
         ahead,
         updates: 0,
     });
-    Input::Received {
-        edge: CHILD,
-        message,
-    }
+    Input::Received { edge, message }
 }
 
 /// What was asked above: the page, the attempt, and whether ahead.
@@ -295,7 +296,7 @@ fn refused_below(effects: &[Effect]) -> usize {
         matches!(
             effect,
             Effect::Send(
-                CHILD,
+                _,
                 Message::Down(Down::Image {
                     answer: FetchAnswer::Refused(FetchRefusal::Busy),
                     ..
@@ -321,6 +322,65 @@ fn what_is_fetched_ahead_leaves_room_for_what_is_waited_for() {
     );
     let effects = tell(&mut redirector, fetch(most + 1, 1002, false));
     assert!(matches!(asked_above(&effects)[..], [(_, _, false)]));
+}
+
+/// Epochs are given in the order in which children come.
+fn further_child(redirector: &mut Redirector, number: u64) -> (EdgeId, Epoch) {
+    let edge = EdgeId(CHILD.0 + number);
+    let input = connected(edge, Direction::Down, NodeKind::Member);
+    tell(redirector, input);
+    (edge, Epoch(1 + number))
+}
+
+fn told_joined(effects: &[Effect]) -> Vec<EdgeId> {
+    let told = effects.iter().filter_map(|effect| match effect {
+        Effect::Send(edge, Message::Down(Down::Joined { .. })) => Some(*edge),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn neighbours_that_ask_ahead_for_the_same_pages_take_their_room_once() {
+    let mut redirector = redirector();
+    let [ben, cleo, dora, emil] = [1, 2, 3, 4].map(|n| further_child(&mut redirector, n));
+    let most = FETCHES_AHEAD_PER_CHILD_MAX as u32;
+    let mut ask = |child, page| {
+        let attempt = u64::from(page);
+        tell(&mut redirector, fetch_by(child, page, attempt, true))
+    };
+    for page in 1..=most {
+        let effects = ask((CHILD, Epoch(1)), page);
+        assert_eq!(asked_above(&effects).len(), 1);
+        assert_eq!(told_joined(&effects), []);
+    }
+    for child in [ben, cleo] {
+        for page in 1..=most {
+            let effects = ask(child, page);
+            assert_eq!(
+                (asked_above(&effects).len(), refused_below(&effects)),
+                (0, 0)
+            );
+            assert_eq!(told_joined(&effects), [child.0]);
+        }
+    }
+    // Three wait for as many pages as one may: that is half of the room.
+    for page in most + 1..=2 * most {
+        assert_eq!(asked_above(&ask(dora, page)).len(), 1, "{page}");
+    }
+    // Now all of it is taken, but for what is on its way.
+    let effects = ask(emil, 2 * most + 1);
+    assert_eq!(
+        (asked_above(&effects).len(), refused_below(&effects)),
+        (0, 1)
+    );
+    let effects = ask(emil, 2 * most);
+    assert_eq!(
+        (refused_below(&effects), told_joined(&effects)),
+        (0, [emil.0].to_vec())
+    );
+    // And a child that has as many as it may gets no more, whoever else does.
+    assert_eq!(refused_below(&ask(ben, 2 * most)), 1);
 }
 
 #[test]

@@ -76,6 +76,12 @@ impl<W> Upstream<W> {
         self.fetching.len()
     }
 
+    /// Of them those that nobody waits for.
+    pub fn fetches_ahead(&self) -> usize {
+        let all = self.fetching.values();
+        all.filter(|fetching| fetching.want.ahead).count()
+    }
+
     /// Who waits for pages.
     pub fn waiting(&self) -> impl Iterator<Item = &W> {
         self.fetching

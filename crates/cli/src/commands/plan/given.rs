@@ -82,6 +82,24 @@ impl Given {
         value
     }
 
+    /// The same, said in a row: key, words, unit, value, why.
+    pub(super) fn number_or(
+        &mut self,
+        key: &'static str,
+        words: &str,
+        unit: &str,
+        value: f64,
+        why: &str,
+    ) -> f64 {
+        self.number(&Usual {
+            key,
+            words,
+            unit,
+            value,
+            why,
+        })
+    }
+
     /// A word.
     pub(super) fn word(&mut self, usual: &Usual<'_, &str>) -> String {
         let told = self.told_word(usual.key);

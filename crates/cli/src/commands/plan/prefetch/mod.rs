@@ -129,15 +129,7 @@ impl Question {
         };
         let is_recorded = !options.trace.is_empty();
         let hierarchy = hierarchy(given, is_recorded.then(|| footprint(&pages)))?;
-        let mut part = |key, words, value, why| {
-            given.number(&Usual {
-                key,
-                words,
-                unit: "",
-                value,
-                why,
-            })
-        };
+        let mut part = |key, words, value, why| given.number_or(key, words, "", value, why);
         let hinting = Hinting {
             hinted: part(
                 "hinted",

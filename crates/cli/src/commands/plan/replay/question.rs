@@ -229,8 +229,7 @@ fn is_by_file(given: &Given, trace: &Trace) -> bool {
 }
 
 fn busy_most(given: &mut Given) -> Result<f64, Failure> {
-    let told = number(
-        given,
+    let told = given.number_or(
         "busy_most",
         "the part of its time that one may spend for others",
         "",
@@ -289,7 +288,7 @@ fn slower_than_disk(times: &Times, is_disk_told: bool) -> Invalid {
 /// What a policy does not heed is not asked for.
 fn told_times(given: &mut Given, policy: Option<Kind>) -> Times {
     let usual = Times::default();
-    let mut ms = |key, words, value, why| number(given, key, words, "ms", value, why);
+    let mut ms = |key, words, value, why| given.number_or(key, words, "ms", value, why);
     Times {
         local_ms: ms(
             "local_ms",
@@ -361,7 +360,7 @@ fn knobs(given: &mut Given, policy: Option<Kind>) -> Result<Knobs, Failure> {
         told.oldest = part(given, "oldest", words, told.oldest, "it matters little")?;
         let words = "gms, balanced: an epoch lasts at most";
         let usual = told.epoch_ms;
-        told.epoch_ms = number(given, "epoch_ms", words, "ms", usual, "it matters little");
+        told.epoch_ms = given.number_or("epoch_ms", words, "ms", usual, "it matters little");
         within("epoch_ms", told.epoch_ms, EPOCHS_MS).map_err(|invalid| refused(&invalid))?;
     }
     if is_for(&[Kind::Balanced]) {
@@ -378,30 +377,13 @@ fn part(
     value: f64,
     why: &str,
 ) -> Result<f64, Failure> {
-    let part = number(given, key, words, "", value, why);
+    let part = given.number_or(key, words, "", value, why);
     fraction(key, part).map_err(|invalid| refused(&invalid))?;
     Ok(part)
 }
 
 /// From epochs of a few requests to one that outlasts any trace.
 const EPOCHS_MS: (f64, f64) = (1.0, 1e9);
-
-fn number(
-    given: &mut Given,
-    key: &'static str,
-    words: &str,
-    unit: &str,
-    value: f64,
-    why: &str,
-) -> f64 {
-    given.number(&Usual {
-        key,
-        words,
-        unit,
-        value,
-        why,
-    })
-}
 
 fn whole(
     given: &mut Given,
@@ -410,7 +392,7 @@ fn whole(
     value: f64,
     why: &str,
 ) -> Result<usize, Failure> {
-    let told = number(given, key, words, "", value, why);
+    let told = given.number_or(key, words, "", value, why);
     match told.fract() == 0.0 && (0.0..=1e15).contains(&told) {
         true => Ok(told as usize),
         false => Err(usage(format!(

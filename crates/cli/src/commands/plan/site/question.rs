@@ -61,17 +61,8 @@ pub(super) struct Question {
 
 impl Question {
     pub(super) fn of(given: &mut Given) -> Result<Self, Failure> {
-        let mut number = |key, words, unit, value, why| {
-            given.number(&Usual {
-                key,
-                words,
-                unit,
-                value,
-                why,
-            })
-        };
-        let members = number("members", "members at the site", "", 5.0, "a small site");
-        let round_trip_ms = number(
+        let members = given.number_or("members", "members at the site", "", 5.0, "a small site");
+        let round_trip_ms = given.number_or(
             "round_trip_ms",
             "round trip to the home",
             "ms",
@@ -99,45 +90,36 @@ impl Question {
                 );
             }
         };
-        let mut number = |key, words, unit, value, why| {
-            given.number(&Usual {
-                key,
-                words,
-                unit,
-                value,
-                why,
-            })
-        };
         let costs = Costs {
-            fetch_ms: number(
+            fetch_ms: given.number_or(
                 "fetch_ms",
                 "a page from the home, beside the round trip",
                 "ms",
                 costs.fetch_ms,
                 whose,
             ),
-            fetch_by_site_ms: number(
+            fetch_by_site_ms: given.number_or(
                 "fetch_by_site_ms",
                 "the same through the site",
                 "ms",
                 costs.fetch_by_site_ms,
                 whose,
             ),
-            redirect_ms: number(
+            redirect_ms: given.number_or(
                 "redirect_ms",
                 "a page from a neighbour",
                 "ms",
                 costs.redirect_ms,
                 whose,
             ),
-            commit_ms: number(
+            commit_ms: given.number_or(
                 "commit_ms",
                 "a commit, beside the round trip",
                 "ms",
                 costs.commit_ms,
                 whose,
             ),
-            commit_by_site_ms: number(
+            commit_by_site_ms: given.number_or(
                 "commit_by_site_ms",
                 "the same through the site",
                 "ms",
@@ -145,17 +127,17 @@ impl Question {
                 whose,
             ),
         };
-        let compute_ms = number(
+        let compute_ms = given.number_or(
             "compute_ms",
             "a transaction's own work",
             "ms",
             5.0,
             "short transactions",
         );
-        let pages = number("pages", "pages that each member wants", "", 500.0, "4 MB");
+        let pages = given.number_or("pages", "pages that each member wants", "", 500.0, "4 MB");
         let cold = Cold {
             pages,
-            pages_per_wait: number(
+            pages_per_wait: given.number_or(
                 "pages_per_wait",
                 "pages that come with one round trip",
                 "",
@@ -163,7 +145,7 @@ impl Question {
                 f64::min(ahead, pages.max(1.0)),
                 whose,
             ),
-            transactions: number(
+            transactions: given.number_or(
                 "transactions",
                 "transactions in which it reads them",
                 "",
@@ -173,14 +155,14 @@ impl Question {
             compute_ms,
         };
         let hot = Hot {
-            misses: number(
+            misses: given.number_or(
                 "misses",
                 "pages that a warm transaction finds changed",
                 "",
                 2.0,
                 "somebody changes what others read",
             ),
-            sharing: number(
+            sharing: given.number_or(
                 "sharing",
                 "members that ask for a page between two of its changes",
                 "",

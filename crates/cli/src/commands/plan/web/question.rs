@@ -78,23 +78,6 @@ impl Question {
     }
 }
 
-fn number(
-    given: &mut Given,
-    key: &'static str,
-    words: &str,
-    unit: &str,
-    value: f64,
-    why: &str,
-) -> f64 {
-    given.number(&Usual {
-        key,
-        words,
-        unit,
-        value,
-        why,
-    })
-}
-
 fn word(given: &mut Given, key: &'static str, words: &str, value: &str, why: &str) -> String {
     given.word(&Usual {
         key,
@@ -106,14 +89,13 @@ fn word(given: &mut Given, key: &'static str, words: &str, value: &str, why: &st
 }
 
 fn sites(given: &mut Given, tree: Option<&[Level]>) -> Result<Sites, Failure> {
-    let clients = number(given, "clients", "clients of all caches", "", 5e5, "a city");
+    let clients = given.number_or("clients", "clients of all caches", "", 5e5, "a city");
     let (lowest, why) = match tree {
         Some(levels) => (lowest(levels), "the lowest of the tree"),
         None => (10.0, "50,000 clients each"),
     };
-    let caches = number(given, "caches", "caches", "", lowest, why);
-    let near_ms = number(
-        given,
+    let caches = given.number_or("caches", "caches", "", lowest, why);
+    let near_ms = given.number_or(
         "near_ms",
         "a document from a client's own cache",
         "ms",
@@ -123,8 +105,7 @@ fn sites(given: &mut Given, tree: Option<&[Level]>) -> Result<Sites, Failure> {
     // One cache has no other.
     let between_ms = match caches == 1.0 && !given.is_told("between_ms") {
         true => BETWEEN_MS,
-        false => number(
-            given,
+        false => given.number_or(
             "between_ms",
             "a document from another cache",
             "ms",
@@ -154,19 +135,11 @@ fn sites(given: &mut Given, tree: Option<&[Level]>) -> Result<Sites, Failure> {
 
 fn workload(given: &mut Given) -> Result<Workload, Failure> {
     let usual = Workload::washington();
-    let documents = number(
-        given,
-        "documents",
-        "documents",
-        "",
-        usual.documents as f64,
-        TRACE,
-    );
+    let documents = given.number_or("documents", "documents", "", usual.documents as f64, TRACE);
     let documents = whole("documents", documents, 1)?;
     let part = usual.popular_documents as f64 / usual.documents as f64;
     let popular = (documents as f64 * part).round();
-    let popular = number(
-        given,
+    let popular = given.number_or(
         "popular_documents",
         "of these, popular",
         "",
@@ -174,16 +147,8 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
         "0.3 %, as there",
     );
     let popular_documents = whole("popular_documents", popular, 0)?;
-    let alpha = number(
-        given,
-        "alpha",
-        "exponent of popularity",
-        "",
-        usual.alpha,
-        TRACE,
-    );
-    let requests = number(
-        given,
+    let alpha = given.number_or("alpha", "exponent of popularity", "", usual.alpha, TRACE);
+    let requests = given.number_or(
         "requests_per_day",
         "requests of a client",
         "a day",
@@ -192,16 +157,14 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
     );
     checked(positive("requests_per_day", requests))?;
     checked(at_most("requests_per_day", requests, REQUESTS_MAX))?;
-    let popular_days = number(
-        given,
+    let popular_days = given.number_or(
         "popular_change_days",
         "popular documents change every",
         "days",
         1.0,
         CHANGES,
     );
-    let other_days = number(
-        given,
+    let other_days = given.number_or(
         "other_change_days",
         "other documents change every",
         "days",
@@ -211,8 +174,7 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
     checked(days("popular_change_days", popular_days))?;
     checked(days("other_change_days", other_days))?;
     let spacing = spacing(given)?;
-    let cacheable = number(
-        given,
+    let cacheable = given.number_or(
         "cacheable",
         "part of the requests that caches may answer",
         "",
@@ -220,11 +182,10 @@ fn workload(given: &mut Given) -> Result<Workload, Failure> {
         TRACE,
     );
     checked(fraction("cacheable", cacheable))?;
-    let document_kb = number(given, "document_kb", "a document's size", "KB", 7.7, TRACE);
+    let document_kb = given.number_or("document_kb", "a document's size", "KB", 7.7, TRACE);
     checked(positive("document_kb", document_kb))?;
     checked(at_most("document_kb", document_kb, DOCUMENT_MAX_KB))?;
-    let server_ms = number(
-        given,
+    let server_ms = given.number_or(
         "server_ms",
         "a document from its server",
         "ms",
@@ -259,17 +220,10 @@ fn spacing(given: &mut Given) -> Result<Spacing, Failure> {
         "exponential" => Spacing::Exponential,
         "regular" => Spacing::Regular,
         "pareto" => Spacing::Pareto {
-            shape: number(given, "shape", "shape of pareto", "", 1.5, "a heavy tail"),
+            shape: given.number_or("shape", "shape of pareto", "", 1.5, "a heavy tail"),
         },
         "lognormal" => Spacing::Lognormal {
-            sigma: number(
-                given,
-                "sigma",
-                "sigma of lognormal",
-                "",
-                1.5,
-                "a heavy tail",
-            ),
+            sigma: given.number_or("sigma", "sigma of lognormal", "", 1.5, "a heavy tail"),
         },
         other => {
             let what =
@@ -288,8 +242,7 @@ fn spacing(given: &mut Given) -> Result<Spacing, Failure> {
 }
 
 fn store(given: &mut Given, workload: &Workload) -> Result<Option<Store>, Failure> {
-    let room_gb = number(
-        given,
+    let room_gb = given.number_or(
         "room_gb",
         "room of each cache",
         "GB",
