@@ -47,6 +47,8 @@ bugs! {
     /// Trap 9: a redirector that stands further down than its parent passes on to a child what
     /// that one says of a page.
     WordFromBehindPassed,
+    /// Trap 9: a child that reported a page, and was struck from it before the answer, is told that it is as it was.
+    StruckSaidSame,
     /// Trap 9: a redirector whose stream was lost goes on with its old directory.
     OldDirectoryKept,
     /// Trap 9: a child that was struck as silent goes on as if it had not been.

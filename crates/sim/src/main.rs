@@ -261,8 +261,11 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// log as long as it may be, and no checker calls that wrong; nor what `OnlyNamesSeen` does, which hides what need not be hidden.
 /// `WrittenOverLastOnly` needs three transactions of two threads of one member, the first of which waits at its home for a page from the disk, while the
 /// second has given up a page and fetched it again, and the third has covered the one and changed the other; 8,000 seeds drew none.
+/// `StruckSaidSame` needs a page of a large value that has ended, read once more after its end and then reported to a site that has not heard of that:
+/// seed 47520 was the first one to have it.
 const STORIES_ONLY: &[Bug] = &[
     Bug::WordFromBehindPassed,
+    Bug::StruckSaidSame,
     Bug::ColdPagesHoldTheLog,
     Bug::OnlyNamesSeen,
     Bug::WrittenOverLastOnly,

@@ -138,6 +138,7 @@ const CAUGHT: &[(Bug, &str)] = &[
         Bug::WordFromBehindPassed,
         "trap-09-the-new-parents-word-from-behind",
     ),
+    (Bug::StruckSaidSame, "trap-09-struck-before-the-answer"),
     (Bug::OldDirectoryKept, "failover-old-directory"),
     (Bug::StruckChildBelieved, "silent-child"),
     (Bug::ReadsNotReported, "trap-25-page-not-reported"),

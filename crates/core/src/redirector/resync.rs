@@ -129,6 +129,12 @@ impl Proxy {
         (!is_ahead && !has_ended).then(|| own.version() <= reported.as_of)
     }
 
+    /// Whether a child that reported a page is entered for it still. Where it stood further on than this node, the
+    /// stream may have said meanwhile that the page ended, which the child knew: that struck it (rule 2).
+    fn is_entered(&self, edge: EdgeId, page: PageId) -> bool {
+        self.children.holds(edge, page) || planted::is(Bug::StruckSaidSame)
+    }
+
     /// From now on it can help its neighbours.
     fn found_unchanged(&mut self, edge: EdgeId, reported: &Reported) {
         if reported.complete {
@@ -209,8 +215,12 @@ impl Proxy {
                 self.answer_report(&piece, all.collect(), open, out);
             }
             Whose::Child(piece) => {
+                let mut changed = changed;
                 for reported in &same {
-                    self.found_unchanged(piece.edge, reported);
+                    match self.is_entered(piece.edge, reported.page) {
+                        true => self.found_unchanged(piece.edge, reported),
+                        false => changed.push(reported.page),
+                    }
                 }
                 self.answer_report(&piece, changed, open, out);
             }
