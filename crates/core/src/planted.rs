@@ -151,6 +151,8 @@ bugs! {
     SentBeforeEntered,
     /// Rule 9: of an image that was asked for ahead of those who wait for it now, they are not entered.
     AheadNotEntered,
+    /// Rule 8: those below are not told of the holes in a page that is asked for above again at once.
+    RefetchedNotTold,
     /// An update is applied a second time, at a remembered answer.
     AppliedTwice,
     /// Evidence is rewritten on the way to the redirector's position.

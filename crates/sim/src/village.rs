@@ -170,6 +170,8 @@ pub struct Habits {
     pub flood: u64,
     /// Of a hundred commits, those whose program goes on before they are answered (rule 14).
     pub early: u64,
+    /// Of a hundred transactions after such a one that wrote without looking, those that write over it in the same way.
+    pub over: u64,
     /// Of a hundred commits, those that wait for another session's, to be one with it.
     pub joint: u64,
     /// Of a hundred pages that programs are told they are likely to read next, those that they fetch.
@@ -448,6 +450,7 @@ fn draw_habits(prng: &mut Prng) -> Habits {
         flood: rare(prng, 20, 10),
         joint: 0,
         early: rare(prng, 50, 60),
+        over: rare(prng, 50, 40),
         heeds: 0,
         staleness_ms_max: if prng.percent(30) {
             prng.range(300, 1_500)

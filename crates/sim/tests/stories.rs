@@ -126,6 +126,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::InvalidationLost, "invalidation-reaches-every-holder"),
     (Bug::SentBeforeEntered, "entered-before-sent"),
     (Bug::AheadNotEntered, "hints"),
+    (Bug::RefetchedNotTold, "refetch-overtaken"),
     (Bug::EvidenceRewritten, "evidence-is-the-members-own"),
     (Bug::OutcomeForgotten, "exactly-once-sent-again"),
     (Bug::FloorIgnored, "validation-floor"),

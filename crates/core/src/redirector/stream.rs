@@ -302,6 +302,9 @@ impl Redirector {
                 proxy.forget_history(change.page, out);
             }
         }
+        if planted::is(Bug::RefetchedNotTold) {
+            changes.retain(|change| !change.makes_holes() || !proxy.history.wants(change.page));
+        }
         proxy.deliver(position, stamp, changes, origin, out);
         if let Some((commit, mut from)) = commit.zip(from) {
             let outcome = Outcome::Committed { position, stamp };

@@ -143,7 +143,7 @@ impl Session {
         self.learn(&transaction.learned());
     }
 
-    fn learn(&mut self, learned: &[(ObjectId, Known)]) {
+    pub(super) fn learn(&mut self, learned: &[(ObjectId, Known)]) {
         self.known.extend(learned.iter().copied());
         while self.known.len() > 40 {
             self.known.pop_first();

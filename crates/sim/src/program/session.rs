@@ -108,6 +108,9 @@ pub struct Session {
     pub(super) staged: BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
     /// How its last commit ended.
     pub(super) earlier: Option<(CommitId, bool)>,
+    /// What its last commit wrote without having read it, if it went on before that was answered. Whatever comes last
+    /// there stays, and no home could tell which was meant to.
+    written_blind: Vec<ObjectId>,
     pub(super) tokens: u64,
     pub(super) visits: u64,
     /// Which session it is, and how often it has asked to commit.
@@ -178,6 +181,7 @@ impl Session {
             large: None,
             staged: BTreeMap::new(),
             earlier: None,
+            written_blind: Vec::new(),
             tokens: u64::from(number) << 32,
             visits: 0,
             asker: (number, 0),
@@ -239,13 +243,17 @@ impl Session {
             actions.push_back(Action::Large(object, overflow));
             self.large = None;
         }
-        actions.extend(action::draw(
-            &mut self.prng,
-            habits,
-            &self.places,
-            &self.known,
-            read_only,
-        ));
+        let over = self.draw_written_over(habits);
+        match over {
+            Some(object) => actions.push_back(Action::BlindWrite(object)),
+            None => actions.extend(action::draw(
+                &mut self.prng,
+                habits,
+                &self.places,
+                &self.known,
+                read_only,
+            )),
+        }
         let mut transaction = Transaction::new(self.home, actions, context.now);
         transaction.acknowledged = context.acknowledged.clone();
         transaction.news = context.news;
@@ -253,11 +261,20 @@ impl Session {
             transaction.reads.only_reads();
         }
         if !context.healed {
-            transaction.slow = self.prng.percent(habits.slow);
+            // What it writes over may be shown no more before it asks.
+            let slow = if over.is_some() { 50 } else { habits.slow };
+            transaction.slow = self.prng.percent(slow);
             transaction.given_up = self.prng.percent(habits.given_up);
         }
         self.phase = Phase::Running(Box::new(transaction));
         Wish::Rest(self.prng.below(300))
+    }
+
+    /// An object that it has just written without looking, and has not heard of yet.
+    fn draw_written_over(&mut self, habits: &Habits) -> Option<ObjectId> {
+        let written = std::mem::take(&mut self.written_blind);
+        let is_over = !written.is_empty() && self.prng.percent(habits.over);
+        self.prng.pick(&written).copied().filter(|_| is_over)
     }
 
     fn draw_object(&mut self, habits: &Habits, segment: SegmentId) -> ObjectId {
@@ -394,7 +411,17 @@ impl Session {
     /// What it has asked for is shown: it goes on, and hears of the outcome later (rule 14).
     pub fn go_ahead(&mut self) -> Option<Box<Waiting>> {
         match std::mem::replace(&mut self.phase, Phase::Resting) {
-            Phase::Committing(waiting) => Some(waiting),
+            Phase::Committing(waiting) => {
+                // It builds on what it has written as if that stood.
+                self.learn(&waiting.learned);
+                let asked = &waiting.asked;
+                let blind = asked
+                    .writes
+                    .keys()
+                    .filter(|key| !asked.seen.contains_key(key));
+                self.written_blind = blind.map(|(_, object)| *object).collect();
+                Some(waiting)
+            }
             other => {
                 self.phase = other;
                 None
