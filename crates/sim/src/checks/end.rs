@@ -7,8 +7,8 @@ use crate::time::NodeNo;
 use crate::world::World;
 use std::collections::BTreeSet;
 use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{EdgeId, EntryNo, HomeId, NodeKind, PageId, Place, Ticket};
-use thorp_core::limits::{ENTERINGS_MAX, IN_DOUBT_RETRY_MS, UNSETTLED_MS};
+use thorp_core::ids::{EdgeId, HomeId, NodeKind, PageId, Place, Ticket};
+use thorp_core::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
 use thorp_core::message::Outcome;
 
 /// Whoever has gone is struck from a few pages of a directory with each thing that its node hears; the last one to go may have
@@ -185,7 +185,7 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
         }
     }
     // An edge that wears out meanwhile drops what came down it: it is asked for again, once.
-    let wears_out = world.village.enterings_max < EntryNo(ENTERINGS_MAX);
+    let wears_out = world.village.edges_wear_out();
     for _ in 0..1 + u32::from(wears_out) {
         for (place, number) in places.iter().zip(1..) {
             world.ask(no, Ticket(number), Ask::Fetch(*place))?;
