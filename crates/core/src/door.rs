@@ -99,7 +99,7 @@ pub enum LoadResult {
 /// What a program asks its member for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ask {
-    /// Have a page in the cache, without holes. Answer: [`Answer::Fetched`].
+    /// Have a page in the cache. Answer: [`Answer::Fetched`]; look again: it may have holes from what was changed meanwhile.
     Fetch(Place),
     /// Have it there soon, if there is room for another request. No answer.
     Prefetch(Place),

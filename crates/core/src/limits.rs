@@ -244,11 +244,11 @@ pub const CHANGES_KNOWN_MAX: usize = 1 << 20;
 /// Bytes of commits that a node keeps until their positions arrive (rule 8).
 pub const KEPT_COMMIT_BYTES_MAX: usize = 64 << 20;
 
-/// Calls of one child that wait for an answer.
+/// Calls of one child that wait for an answer. A site below a site has as many for all its members.
 pub const CALLS_PER_CHILD_MAX: usize = 256;
 
 /// Of these, what a program may use: its member asks for every outcome that was
-/// lost, and to be registered, without being told busy.
+/// lost, and to be registered, without being told busy by its own parent.
 pub const CALLS_OF_A_PROGRAM_MAX: usize = CALLS_PER_CHILD_MAX - COMMITS_IN_FLIGHT_MAX - 1;
 
 /// Between heartbeats down a stream, and between acknowledgements up.

@@ -115,12 +115,17 @@ bugs! {
     WrittenOverLastOnly,
     /// Rule 14: a commit goes ahead of one that its program made before it, and that is not shown any more.
     WithdrawnOvertaken,
+    /// Rule 14: a commit over several homes goes to all of them when it is its turn at one.
+    OtherHomesAhead,
     /// Rules 3 and 14: a neighbour is sent a page with values that are not answered.
     TentativeSent,
     /// Rule 14: who asked for its commit after what it had read was changed, or refused, is shown.
     ShownTooLate,
     /// Rule 4: whoever names a commit as evidence may have read anything older.
     NamedNotLast,
+    /// Rules 4 and 6: an object that the home moved to make room for a commit counts as changed by it: its name excuses what
+    /// another did to it before.
+    MovedIsChanged,
     /// Trap 11: a home that has waited for long aborts what it voted for.
     VoteTimesOut,
     /// Trap 12: two members can create the same slot.

@@ -103,6 +103,11 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::OwnServedFrozen, "own-served-is-not-frozen"),
     (Bug::KnownEndsNothing, "known-ends-what-rests-on-it"),
     (Bug::WithdrawnOvertaken, "withdrawn-values-keep-their-place"),
+    (
+        Bug::OtherHomesAhead,
+        "withdrawn-values-keep-their-place-over-two-homes",
+    ),
+    (Bug::MovedIsChanged, "moved-is-not-changed"),
     (Bug::TentativeSent, "neighbours-see-what-is-answered"),
     (Bug::ShownTooLate, "shown-too-late"),
     (Bug::LastStampTold, "trap-19-highest-stamp"),

@@ -123,7 +123,8 @@ impl Changes {
 }
 
 /// Whether who wrote an object may have read its new value before it was delivered. Not an extent that the commit raised,
-/// nor a page that it ended: these are the home's own doing, which the writer sees in the stream like everybody else.
+/// nor a page that it ended: these are the home's own doing, which the writer sees in the stream like everybody else. (What the
+/// home moved to make room for it is the same as before, and not noted at all.)
 fn is_shown_before_its_place(object: &ObjectId) -> bool {
     let is_extent = object.page.page.0 == 0 && object.slot.0 == 0;
     object.slot != WHOLE && !is_extent

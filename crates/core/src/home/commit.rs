@@ -334,6 +334,9 @@ impl Home {
                 .give_overflow(page.segment, value.len() as u64, 1)
                 .ok_or(InvalidCommit::TooLarge)?;
             out.note(Note::ObjectSpilled);
+            if !changed.contains(slot) {
+                effects.moved.insert(ObjectId { page, slot });
+            }
             let spilled = SlotChange::Overflow {
                 generation,
                 overflow,

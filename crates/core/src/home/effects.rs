@@ -2,7 +2,7 @@
 
 use super::commit::NotNow;
 use crate::change::{PageChange, PageSlots, SlotChange};
-use crate::ids::{PageId, SegmentId, Slot};
+use crate::ids::{ObjectId, PageId, SegmentId, Slot};
 use crate::limits::{COMMIT_EFFECT_BYTES_MAX, COMMIT_PAGES_MAX};
 use crate::message::InvalidCommit;
 use crate::storage::Op;
@@ -13,6 +13,8 @@ use alloc::vec::Vec;
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     pub(super) changes: BTreeMap<PageId, PageChange>,
+    /// Objects that it moves to pages of their own to make room, and does not change.
+    pub(super) moved: BTreeSet<ObjectId>,
     pub(super) ops: Vec<Op>,
     /// Staged values that it names: no longer staged once it is accepted.
     pub(super) staged: Vec<u64>,

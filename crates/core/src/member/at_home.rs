@@ -172,12 +172,12 @@ impl AtHome {
         self.up.waiting().count() + covered.sum::<usize>()
     }
 
-    /// Whether own values do not fit into a page that is here: its home will put them elsewhere.
-    /// Until that is told the page cannot be shown, and another image of it would be no better.
+    /// Whether own values do not fit into a page that is here, as its home will put them elsewhere, or patch what is not here.
+    /// Until that is told the page cannot be shown, or has holes, and another image of it would be no better.
     pub(super) fn is_covered(&self, page: PageId) -> bool {
         let held = self.pages.get(&page);
         let is_complete = held.is_some_and(|held| held.image.is_complete());
-        is_complete && self.shown(page).is_none()
+        is_complete && self.shown(page).is_none_or(|shown| !shown.is_complete())
     }
 
     /// The pages that can be shown again, or are not here any more: who waited looks again.

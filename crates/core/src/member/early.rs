@@ -3,7 +3,7 @@
 
 use super::Member;
 use super::at_home::AtHome;
-use super::in_flight::InFlight;
+use super::in_flight::{AtPart, InFlight};
 use super::own::{self, Rests};
 use crate::door::{Answer, Out};
 use crate::ids::{CommitId, HomeId, ObjectId, Position, Stamp};
@@ -88,6 +88,24 @@ impl Member {
         let mut hidden = self.hidden_before(home, id);
         hidden.any(|earlier| writes_over(&at.part, earlier))
             && !planted::is(Bug::WithdrawnOvertaken)
+    }
+
+    /// The same at one of the other homes of a commit, all parts of which are sent at once; or what it names there is not sent yet.
+    pub(super) fn waits_elsewhere(&self, home: HomeId, id: CommitId) -> bool {
+        let Some(commit) = self.commits.get(&id) else {
+            return false;
+        };
+        let is_waiting = |named: CommitId| {
+            let named = self.commits.get(&named);
+            named.is_some_and(|named| named.parts().iter().any(AtPart::is_waiting))
+        };
+        let mut others = commit
+            .parts()
+            .iter()
+            .map(AtPart::home)
+            .filter(|of| *of != home);
+        let waits = |of| self.writes_over_withdrawn(of, id) || commit.names_at(of).any(is_waiting);
+        others.any(waits) && !planted::is(Bug::OtherHomesAhead)
     }
 
     /// What a program has committed here before another commit, was shown, and is not any more, and not answered.

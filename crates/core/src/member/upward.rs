@@ -32,14 +32,18 @@ impl Member {
         self.send_waiting_calls(home, out);
     }
 
-    /// In order, or small ones would leave no room for a large one; but what waits for room on
-    /// the way to another home holds nothing up here. No home wants a member's commits in order.
+    /// In order, or small ones would leave no room for a large one, and what builds on one would come before it (rule 14);
+    /// but what waits for its turn or for room on the way to another home holds nothing up here.
     pub(super) fn send_waiting_commits(&mut self, home: HomeId, out: &mut Out) {
         let here = self.homes.get(&home).and_then(|state| state.up.edge);
         for id in self.commits_at(home, AtPart::is_waiting) {
             if self.writes_over_withdrawn(home, id) {
                 // Nor does what builds on this one go.
                 return out.note(Note::EarlyWaited);
+            }
+            if self.waits_elsewhere(home, id) {
+                out.note(Note::EarlyWaited);
+                continue;
             }
             let Some(ways) = self.ways(id) else {
                 continue;

@@ -310,13 +310,14 @@ pub enum Down {
         page: PageId,
     },
     /// The answer to [`Up::Report`]: as of this place in the stream the pages
-    /// reported are as they were, but for these. All of them are entered.
+    /// reported are as they were, but for these. All of them are entered, as far as there is room in the directory:
+    /// what there is none for is among these.
     Resynchronised {
         /// Whose pages.
         home: HomeId,
         /// Which piece of the report.
         report: ReportNo,
-        /// The entering of every page of the piece (rule 2).
+        /// The entering of every page of the piece that is entered (rule 2).
         entry: EntryNo,
         /// As of where; the stream is complete up to there.
         position: Position,
@@ -382,7 +383,7 @@ pub enum FetchAnswer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FetchRefusal {
     /// There is no such segment, or no object has reached this overflow page
-    /// yet; nothing was entered.
+    /// yet; nothing was entered for this request.
     NoSuchSegment,
     /// What is on disk is damaged; `thorp check` at the home tells more.
     Damaged,
