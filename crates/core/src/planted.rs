@@ -71,6 +71,8 @@ bugs! {
     DecisionBelieved,
     /// Rule 10: what a vote read and wrote is not locked.
     VoteNotLocked,
+    /// Rules 3 and 10: what a vote will write is moved for another commit.
+    LockedIsMoved,
     /// Rule 10: a watermark goes past a vote in doubt.
     WatermarkPassesVote,
     /// Trap 19: what was read at several homes, or at one whose order is not that of stamps,
@@ -111,6 +113,8 @@ bugs! {
     KnownEndsNothing,
     /// Rule 14: whoever writes over what a commit wrote is taken to have read what that wrote elsewhere.
     WrittenOverTakenForRead,
+    /// Rules 10 and 14: who has read what a commit wrote at one home is taken to know it at another.
+    KnownElsewhere,
     /// Rule 14: whoever writes over what several commits wrote is bound to the last of them only.
     WrittenOverLastOnly,
     /// Rule 14: a commit goes ahead of one that its program made before it, and that is not shown any more.

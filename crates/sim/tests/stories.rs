@@ -108,6 +108,8 @@ const CAUGHT: &[(Bug, &str)] = &[
         "withdrawn-values-keep-their-place-over-two-homes",
     ),
     (Bug::MovedIsChanged, "moved-is-not-changed"),
+    (Bug::KnownElsewhere, "known-here-is-not-read-there"),
+    (Bug::LockedIsMoved, "what-a-vote-writes-is-not-moved"),
     (Bug::TentativeSent, "neighbours-see-what-is-answered"),
     (Bug::ShownTooLate, "shown-too-late"),
     (Bug::LastStampTold, "trap-19-highest-stamp"),

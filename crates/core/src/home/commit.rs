@@ -313,7 +313,8 @@ impl Home {
     }
 
     /// Moves objects to overflow pages until the page fits: those that the
-    /// commit changed first, the largest first (decision 1).
+    /// commit changed first, the largest first (decision 1). What a vote will write stays where it is: its member may show
+    /// it before its place, which ends with the next word of it (rule 3). Only what is voted for itself has to go on.
     fn spill(
         &mut self,
         page: PageId,
@@ -326,9 +327,16 @@ impl Home {
                 Some(change) => change.slot_set(),
                 None => SlotSet::default(),
             };
-            let Some((slot, generation, value)) = largest(edit, &changed) else {
+            let locked = match planted::is(Bug::LockedIsMoved) {
+                false => self.votes.will_write(page),
+                true => SlotSet::default(),
+            };
+            let Some((slot, generation, value)) = largest(edit, &changed, &locked) else {
                 return Err(InvalidCommit::TooLarge.into());
             };
+            if !changed.contains(slot) && locked.contains(slot) && !effects.is_unbounded() {
+                return Err(NotNow::Refused(Refusal::InDoubt));
+            }
             let overflow = self
                 .segments
                 .give_overflow(page.segment, value.len() as u64, 1)
@@ -417,8 +425,12 @@ fn check_generation(
     }
 }
 
-/// The object to spill next: of those that changed, else of all, the largest.
-fn largest(edit: &ImageEdit, changed: &SlotSet) -> Option<(Slot, Generation, Vec<u8>)> {
+/// The object to spill next: of those that changed, else of those that are not locked, else of all, the largest.
+fn largest(
+    edit: &ImageEdit,
+    changed: &SlotSet,
+    locked: &SlotSet,
+) -> Option<(Slot, Generation, Vec<u8>)> {
     let values = (0..SLOTS_MAX).map(Slot).filter_map(|slot| {
         let (generation, content) = edit.get(slot);
         match content {
@@ -426,8 +438,10 @@ fn largest(edit: &ImageEdit, changed: &SlotSet) -> Option<(Slot, Generation, Vec
             _ => None,
         }
     });
-    let (slot, generation, value) =
-        values.max_by_key(|(slot, _, value)| (changed.contains(*slot), value.len()))?;
+    let (slot, generation, value) = values.max_by_key(|(slot, _, value)| {
+        let is_free = !locked.contains(*slot);
+        (changed.contains(*slot), is_free, value.len())
+    })?;
     Some((slot, generation, value.to_vec()))
 }
 

@@ -40,6 +40,11 @@ impl Effects {
         }
     }
 
+    /// Whether they have to be, as they were voted for.
+    pub(super) fn is_unbounded(&self) -> bool {
+        self.unbounded
+    }
+
     pub(super) fn set(&mut self, page: PageId, slot: Slot, change: SlotChange) {
         let entry = self.changes.entry(page).or_insert_with(|| {
             self.bytes += EFFECT_ENTRY_BYTES;

@@ -40,6 +40,14 @@ impl Locks {
         self.pages.keys().copied().chain(extents)
     }
 
+    /// The slots of a page that will be written.
+    pub(super) fn written(&self, page: PageId) -> SlotSet {
+        self.pages
+            .get(&page)
+            .map(|held| held.written)
+            .unwrap_or_default()
+    }
+
     /// Whether anything of a segment is locked.
     pub(super) fn concern(&self, segment: SegmentId) -> bool {
         self.pages().any(|page| page.segment == segment)

@@ -3,6 +3,7 @@
 
 use super::locks::Locks;
 use super::records::{self, VoteRecord};
+use crate::change::SlotSet;
 use crate::change::{NewValue, WriteOp};
 use crate::ids::{CommitId, EdgeId, HomeId, Millis, PageId, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
@@ -316,6 +317,16 @@ impl Votes {
         let votes = locks.pages().filter_map(|page| self.locked.get(&page));
         let mut votes = votes.flatten().filter_map(|id| self.by_commit.get(id));
         votes.any(|vote| vote.locks.conflict(locks))
+    }
+
+    /// The slots of a page that votes will write.
+    pub(super) fn will_write(&self, page: PageId) -> SlotSet {
+        let mut slots = SlotSet::default();
+        let votes = self.locked.get(&page).into_iter().flatten();
+        for vote in votes.filter_map(|id| self.by_commit.get(id)) {
+            slots.extend(vote.locks.written(page));
+        }
+        slots
     }
 
     /// Whether a vote has locked anything of a segment.

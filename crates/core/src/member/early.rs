@@ -136,15 +136,16 @@ impl AtHome {
     /// The commits over whose values a part writes without having read them: of each object the last such, for that is bound to
     /// those below it. A name excuses all that a commit changed: so none of these of which something was read, for that may have
     /// been before it was shown; unless the part has read what stands on it, which was shown after it: whoever had read it
-    /// before was doomed then.
+    /// before was doomed then. What was read of it at another home tells nothing of here.
     fn written_over(&self, part: &Part, read: &[(HomeId, CommitId)]) -> Vec<CommitId> {
         if self.own.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
             return Vec::new();
         }
         // Itself, or what stands on it.
         let is_known = |id: &CommitId| {
-            let mut read = read.iter().map(|(_, read)| read);
-            read.any(|read| {
+            let is_here = |home| home == part.home || planted::is(Bug::KnownElsewhere);
+            let mut read = read.iter().filter(|(home, _)| is_here(*home));
+            read.any(|(_, read)| {
                 let below = self.own.stands_on(*read);
                 read == id || below.is_some_and(|below| below.contains(id))
             })

@@ -4,7 +4,7 @@
 
 use super::recent::is_of_the_home;
 use crate::change::{self, NewValue, PageChange, PageSlots, SlotSet, WriteOp};
-use crate::ids::{CommitId, ObjectId, PageId, Slot, Stamp};
+use crate::ids::{CommitId, ObjectId, PageId, PageNo, Slot, Stamp};
 use crate::image::{Content, Image};
 use crate::message::{PageWrites, Part};
 use crate::planted::{self, Bug};
@@ -97,9 +97,17 @@ pub(super) struct Left {
     pub(super) pages: BTreeSet<PageId>,
 }
 
-/// Whether a part's values can be shown: large ones lie in pages that nobody can have yet, and
-/// of a commit all is shown or nothing.
+/// Whether a part's values can be shown: large ones lie in pages that nobody can have yet, what only the home writes
+/// it will refuse, and of a commit all is shown or nothing.
 pub(super) fn can_be_shown(part: &Part) -> bool {
+    let is_the_homes = |writes: &PageWrites| {
+        let is_first = writes.page.page == PageNo(0);
+        let has_extent = is_first && writes.slots.iter().any(|(slot, _)| *slot == Slot(0));
+        has_extent || writes.page.page.is_overflow()
+    };
+    if part.writes.iter().any(is_the_homes) {
+        return false;
+    }
     let mut ops = part.writes.iter().flat_map(|writes| &writes.slots);
     ops.all(|(_, op)| match op {
         WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => {
