@@ -428,4 +428,15 @@ fn what_cannot_be_asked_or_read_later_is_refused() {
         text(&file),
     ];
     assert_refused(&run(&invite), 1, "a directory that is empty");
+    // A key among other files would go where these go.
+    let among = [
+        "invite",
+        "anna",
+        "--dir",
+        &home.identity,
+        "--out",
+        text(dir.path()),
+    ];
+    assert_refused(&run(&among), 1, "a directory that is empty");
+    assert!(!dir.path().join("node.key").exists());
 }

@@ -180,7 +180,8 @@ impl From<FetchRefusal> for Error {
     fn from(refusal: FetchRefusal) -> Self {
         match refusal {
             FetchRefusal::NoSuchSegment => {
-                Self::new(ErrorKind::NotFound, "the segment does not exist (any more)")
+                let what = "there is no such page: its segment does not exist (any more), or does not reach so far";
+                Self::new(ErrorKind::NotFound, what)
             }
             FetchRefusal::Damaged => Self::damaged(
                 "a page is damaged on the home's disk: `thorp check` there tells which",

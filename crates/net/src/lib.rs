@@ -53,7 +53,7 @@ pub use connection::{Connection, FrameSender, Peer, Queued, SendError};
 pub use dial::{DialError, dial};
 pub use error::{Error, ErrorKind, Side};
 pub use frame::Frame;
-pub use identity::{Identity, IdentityError, issue};
+pub use identity::{Identity, IdentityError, issue, may_hold_identity};
 pub use listener::{AcceptError, Incoming, Listener};
 pub use receiver::FrameReceiver;
 pub use traffic::Traffic;

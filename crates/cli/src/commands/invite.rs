@@ -4,7 +4,7 @@ use super::say;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use thorp_net::{IdentityError, issue};
+use thorp_net::{IdentityError, issue, may_hold_identity};
 
 /// What `thorp invite` is told.
 #[derive(Args, Debug)]
@@ -22,6 +22,10 @@ pub(crate) struct Options {
 
 /// Prints what to do with the directory.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if !may_hold_identity(&options.out) {
+        let what = format!("{} holds other files", options.out.display());
+        return Err(Failure::new(what, EMPTY));
+    }
     let authority = authority_in(&options.dir);
     let identity = issue(&authority, &options.out, &options.name).map_err(|error| {
         let todo = match error {

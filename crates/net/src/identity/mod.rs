@@ -174,6 +174,17 @@ pub fn issue(
     load_named(out_dir, name)
 }
 
+/// Whether an identity may be put into a directory by hand: it is empty, not there yet, or somebody has begun to make one there.
+/// A key among other files would be carried to wherever these go.
+pub fn may_hold_identity(dir: impl AsRef<Path>) -> bool {
+    let held = dir.as_ref().read_dir();
+    let names = held.into_iter().flatten().flatten();
+    let mut names = names
+        .map(|held| held.file_name().to_string_lossy().into_owned())
+        .peekable();
+    names.peek().is_none() || names.any(|name| name.starts_with(AUTHORITY_CERTIFICATE))
+}
+
 fn load_named(dir: &Path, wanted: String) -> Result<Identity, IdentityError> {
     let identity = Identity::load(dir)?;
     if identity.name() != wanted {
