@@ -9,7 +9,7 @@ use crate::ids::{
     CommitId, Generation, ObjectId, PageId, PageNo, Position, Registration, SegmentId, Slot,
 };
 use crate::image::{Content, ImageEdit, Overflow};
-use crate::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, SLOTS_MAX};
+use crate::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES, SLOTS_MAX};
 use crate::message::{InvalidCommit, Part, Refusal};
 use crate::note::Note;
 use crate::planted::{self, Bug};
@@ -425,7 +425,8 @@ fn check_generation(
     }
 }
 
-/// The object to spill next: of those that changed, else of those that are not locked, else of all, the largest.
+/// The object to spill next: of those that changed, else of those that are not locked, else of all, the largest. Not one
+/// that takes no more room than what says where it would be.
 fn largest(
     edit: &ImageEdit,
     changed: &SlotSet,
@@ -434,7 +435,9 @@ fn largest(
     let values = (0..SLOTS_MAX).map(Slot).filter_map(|slot| {
         let (generation, content) = edit.get(slot);
         match content {
-            Content::Value(value) => Some((slot, generation, value)),
+            Content::Value(value) if value.len() > OVERFLOW_HEAD_BYTES => {
+                Some((slot, generation, value))
+            }
             _ => None,
         }
     });

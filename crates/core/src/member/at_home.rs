@@ -172,18 +172,27 @@ impl AtHome {
         self.up.waiting().count() + covered.sum::<usize>()
     }
 
-    /// Whether own values do not fit into a page that is here, as its home will put them elsewhere, or patch what is not here.
-    /// Until that is told the page cannot be shown, or has holes, and another image of it would be no better.
+    /// Whether own values do not fit into a page that is here: its home will put them elsewhere.
+    /// Until that is told the page cannot be shown, and another image of it would be no better.
     pub(super) fn is_covered(&self, page: PageId) -> bool {
+        self.is_whole(page) && self.shown(page).is_none()
+    }
+
+    /// The same, or they patch what is not here, so that it is shown with holes: who asks for it has met one.
+    pub(super) fn has_own_holes(&self, page: PageId) -> bool {
+        let is_complete = |shown: Image| shown.is_complete();
+        self.is_whole(page) && !self.shown(page).is_some_and(is_complete)
+    }
+
+    fn is_whole(&self, page: PageId) -> bool {
         let held = self.pages.get(&page);
-        let is_complete = held.is_some_and(|held| held.image.is_complete());
-        is_complete && self.shown(page).is_none_or(|shown| !shown.is_complete())
+        held.is_some_and(|held| held.image.is_complete())
     }
 
     /// The pages that can be shown again, or are not here any more: who waited looks again.
     pub(super) fn uncovered(&mut self) -> Vec<Ticket> {
         let mut covered = core::mem::take(&mut self.covered);
-        let free = covered.extract_if(.., |page, _| !self.is_covered(*page));
+        let free = covered.extract_if(.., |page, _| !self.has_own_holes(*page));
         let waited = free.flat_map(|(_, tickets)| tickets).collect();
         self.covered = covered;
         waited

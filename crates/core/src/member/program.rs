@@ -47,7 +47,7 @@ impl Member {
         {
             return out.answer(ticket, Answer::Fetched);
         }
-        if state.is_covered(place.page) {
+        if state.has_own_holes(place.page) {
             let waiting = state.covered.entry(place.page).or_default();
             if waiting.len() >= WAITING_PER_PAGE_MAX {
                 return out.answer(ticket, Answer::Busy);
