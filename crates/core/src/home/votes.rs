@@ -3,8 +3,7 @@
 
 use super::locks::Locks;
 use super::records::{self, VoteRecord};
-use crate::change::SlotSet;
-use crate::change::{NewValue, WriteOp};
+use crate::change::{NewValue, SlotSet, WriteOp};
 use crate::ids::{CommitId, EdgeId, HomeId, Millis, PageId, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::limits::{IN_DOUBT_MS, UNSETTLED_MS};
