@@ -266,7 +266,13 @@ impl ImageEdit {
 
     /// Whether the page keeps within [`PAGE_BYTES`].
     pub fn fits(&self) -> bool {
-        self.charge() <= PAGE_BYTES
+        self.fits_with(0)
+    }
+
+    /// The same, if the page comes to have so many slots.
+    pub fn fits_with(&self, slots: u16) -> bool {
+        let more = usize::from(slots.saturating_sub(self.slots()));
+        self.charge() + more * SLOT_CHARGE_MIN <= PAGE_BYTES
     }
 
     fn slots(&self) -> u16 {

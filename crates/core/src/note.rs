@@ -177,6 +177,8 @@ notes! {
     ClockReserved,
     /// Decision 1: an object was spilled into an overflow page.
     ObjectSpilled,
+    /// Decision 1: an object that its commit did not change, to make room.
+    ObjectMoved,
     /// Decision 3: a large value was committed.
     LargeCommitted,
     /// Decision 6: pages were installed and the log trimmed.

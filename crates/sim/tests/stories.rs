@@ -110,6 +110,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::MovedIsChanged, "moved-is-not-changed"),
     (Bug::KnownElsewhere, "known-here-is-not-read-there"),
     (Bug::LockedIsMoved, "what-a-vote-writes-is-not-moved"),
+    (Bug::LockedIsMoved, "a-vote-has-its-room"),
     (Bug::TentativeSent, "neighbours-see-what-is-answered"),
     (Bug::ShownTooLate, "shown-too-late"),
     (Bug::LastStampTold, "trap-19-highest-stamp"),

@@ -12,7 +12,7 @@ use crate::change::PageChange;
 use crate::door::Out;
 use crate::ids::{CommitId, EdgeId, Now, ObjectId, PageId, Position, SegmentId, Stamp};
 use crate::limits::{BUILDS_ON_MAX, BUSY_RETRY_MS, COMMIT_BYTES_MAX};
-use crate::message::{CommitRequest, InvalidCommit, Outcome, Refusal};
+use crate::message::{CommitRequest, InvalidCommit, Outcome, Part, Refusal};
 use crate::note::Note;
 use crate::planted::{self, Bug};
 use crate::storage::{Op, Table};
@@ -56,7 +56,12 @@ impl Home {
             }
             Known::New => self.staging.touch(whose.registration, now),
         }
-        let judged = self.judge(request, out);
+        let judged = self.judge(request, out).and_then(|effects| {
+            if !request.with.is_empty() {
+                self.make_room(now, &request.part, &effects, out)?;
+            }
+            Ok(effects)
+        });
         if judged.is_ok() {
             self.clock.move_up(now.wall, request.after);
         }
@@ -76,6 +81,25 @@ impl Home {
                 self.refuse(edge, request, refusal, out);
             }
         }
+    }
+
+    /// Makes room for what is about to be voted for, at a position of this home's own. Where that would be too much at once
+    /// it is voted for without: what has to be moved then is moved when it is carried out.
+    fn make_room(
+        &mut self,
+        now: Now,
+        part: &Part,
+        voted: &Effects,
+        out: &mut Out,
+    ) -> Result<(), NotNow> {
+        let room = match self.room_for(part, out) {
+            Err(NotNow::Refused(Refusal::Invalid { .. })) => return Ok(()),
+            room => room?,
+        };
+        if !room.changes.is_empty() && self.fits([&room, voted]) {
+            self.accept(now, room, None, None, out);
+        }
+        Ok(())
     }
 
     pub(super) fn judge(
@@ -107,7 +131,7 @@ impl Home {
         self.check_named_values(request)?;
         self.validate(part, &named, out)?;
         let effects = self.effects(part, request.registration, Effects::default(), out)?;
-        if !part.writes.is_empty() && !self.fits(&effects) {
+        if !part.writes.is_empty() && !self.fits([&effects]) {
             return Err(NotNow::Refused(Refusal::Full));
         }
         Ok(effects)
@@ -147,21 +171,16 @@ impl Home {
             .fold(request.after, Stamp::max)
     }
 
-    /// Whether the store has room for an accepted commit, by what is known.
-    fn fits(&self, effects: &Effects) -> bool {
-        let slots = effects
-            .changes
-            .values()
-            .map(PageChange::slot_count)
-            .sum::<usize>();
-        let changes = effects
-            .changes
-            .values()
-            .map(PageChange::bytes)
-            .sum::<usize>();
-        // Its log record and its outcome, too.
-        let bytes = changes + slots * CHANGE_FRAME_BYTES + left::bytes_of(&effects.ops);
-        self.left.fits(bytes, effects.ops.len() + 2)
+    /// Whether the store has room for accepted commits, by what is known.
+    fn fits<const N: usize>(&self, accepted: [&Effects; N]) -> bool {
+        let changes = || accepted.iter().flat_map(|effects| effects.changes.values());
+        let slots: usize = changes().map(PageChange::slot_count).sum();
+        let values: usize = changes().map(PageChange::bytes).sum();
+        let ops = accepted.iter().map(|effects| left::bytes_of(&effects.ops));
+        let bytes = values + slots * CHANGE_FRAME_BYTES + ops.sum::<usize>();
+        // The log records and outcomes, too.
+        let ops = accepted.iter().map(|effects| effects.ops.len() + 2);
+        self.left.fits(bytes, ops.sum())
     }
 
     pub(super) fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, out: &mut Out) {

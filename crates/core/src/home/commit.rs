@@ -175,14 +175,40 @@ impl Home {
                 self.write(object, op, registration, &mut edit, &mut effects, out)?;
                 effects.check_size()?;
             }
-            self.spill(writes.page, &mut edit, &mut effects, out)?;
+            let slots = self.votes.slots_of(writes.page);
+            self.spill(writes.page, slots, &mut edit, &mut effects, out)?;
         }
-        // Once for all the numbers given.
+        self.put_spilled(&mut effects);
+        self.raise_extents(part, &mut effects)?;
+        Ok(effects)
+    }
+
+    /// What is done before a part is voted for: in its pages room for the slots that it creates. Whatever is moved for them is
+    /// moved now, while no other vote has locked it; when the vote is carried out there is nothing to be moved that it does
+    /// not write, and what comes meanwhile leaves the room to it.
+    pub(super) fn room_for(&mut self, part: &Part, out: &mut Out) -> Result<Effects, NotNow> {
+        let mut effects = Effects::default();
+        if planted::is(Bug::LockedIsMoved) {
+            return Ok(effects);
+        }
+        for writes in &part.writes {
+            let last = writes.slots.last().map_or(0, |(slot, _)| slot.0 + 1);
+            let slots = self.votes.slots_of(writes.page).max(last);
+            let mut edit = ImageEdit::of(&self.tip_of(writes.page)?);
+            self.spill(writes.page, slots, &mut edit, &mut effects, out)?;
+        }
+        self.put_spilled(&mut effects);
+        // Nobody can name the position, so that it excuses nothing: the objects count as changed there, and who holds their
+        // page as of before hears so also after a gap (rule 13).
+        effects.moved.clear();
+        Ok(effects)
+    }
+
+    /// Once for all the numbers given.
+    fn put_spilled(&mut self, effects: &mut Effects) {
         for segment in core::mem::take(&mut effects.spilled) {
             effects.ops.extend(self.segments.put(segment));
         }
-        self.raise_extents(part, &mut effects)?;
-        Ok(effects)
     }
 
     /// All pages that a commit writes to, loaded at once rather than one by one.
@@ -312,17 +338,19 @@ impl Home {
         Ok(())
     }
 
-    /// Moves objects to overflow pages until the page fits: those that the
+    /// Moves objects to overflow pages until the page fits with so many slots: those that the
     /// commit changed first, the largest first (decision 1). What a vote will write stays where it is: its member may show
-    /// it before its place, which ends with the next word of it (rule 3). Only what is voted for itself has to go on.
+    /// it before its place, which ends with the next word of it (rule 3). Only what is voted for itself has to go on, also
+    /// if the vote is of an earlier program, which made no room for it.
     fn spill(
         &mut self,
         page: PageId,
+        slots: u16,
         edit: &mut ImageEdit,
         effects: &mut Effects,
         out: &mut Out,
     ) -> Result<(), NotNow> {
-        while !edit.fits() {
+        while !edit.fits_with(slots) {
             let changed = match effects.changes.get(&page) {
                 Some(change) => change.slot_set(),
                 None => SlotSet::default(),
@@ -343,6 +371,7 @@ impl Home {
                 .ok_or(InvalidCommit::TooLarge)?;
             out.note(Note::ObjectSpilled);
             if !changed.contains(slot) {
+                out.note(Note::ObjectMoved);
                 effects.moved.insert(ObjectId { page, slot });
             }
             let spilled = SlotChange::Overflow {

@@ -328,6 +328,12 @@ impl Votes {
         slots
     }
 
+    /// How many slots a page has to have for what votes will write.
+    pub(super) fn slots_of(&self, page: PageId) -> u16 {
+        let last = self.will_write(page).iter().last();
+        last.map_or(0, |slot| slot.0 + 1)
+    }
+
     /// Whether a vote has locked anything of a segment.
     pub(super) fn lock_segment(&self, segment: SegmentId) -> bool {
         self.open().any(|vote| vote.locks.concern(segment))
