@@ -5,7 +5,9 @@ use crate::faults::Kind;
 use crate::prng::Prng;
 use thorp_core::alive::AliveLimits;
 use thorp_core::ids::EntryNo;
-use thorp_core::limits::{ENTERINGS_MAX, FETCH_RETRY_MS, HISTORY_PAGES_MAX, REPORT_PAGES_MAX};
+use thorp_core::limits::{
+    ENTERINGS_MAX, FETCH_RETRY_MS, HISTORY_PAGES_MAX, INLINE_VALUE_BYTES_MAX, REPORT_PAGES_MAX,
+};
 
 /// Everything that a seed decides before time begins.
 #[derive(Clone, Debug)]
@@ -176,6 +178,8 @@ pub struct Habits {
     pub joint: u64,
     /// Of a hundred pages that programs are told they are likely to read next, those that they fetch.
     pub heeds: u64,
+    /// Whether most values are so large that the pages are full: what is small and new then moves others out (decision 1).
+    pub full_pages: bool,
     /// Milliseconds without news after which a read is not free, at most.
     pub staleness_ms_max: u64,
 }
@@ -194,6 +198,12 @@ const PASSING_PER_MILLE_MAX: u64 = 150;
 
 /// Milliseconds by which the clocks of homes differ, at most: three times what a home reserves (rule 12).
 const WALL_APART_MS_MAX: u64 = 30_000;
+
+/// Of a hundred villages, those where pages are full.
+const FULL_PAGES_PERCENT: u64 = 12;
+
+/// Of a hundred villages with several homes, those where chains are over them.
+const CHAINS_OVER_HOMES_PERCENT: u64 = 25;
 
 impl Village {
     /// Draws the village of a seed.
@@ -245,6 +255,51 @@ impl Village {
         .with_clocks(prng)
         .with_extremes(prng)
         .with_hints(prng)
+        .with_full_pages(prng)
+        .with_chains_over_homes(prng)
+    }
+
+    /// In some villages the pages are full, and new slots come all the time.
+    fn with_full_pages(mut self, prng: &mut Prng) -> Self {
+        if prng.percent(FULL_PAGES_PERCENT) {
+            let habits = &mut self.habits;
+            habits.full_pages = true;
+            habits.pages = prng.range(1, 2) as u32;
+            habits.early = habits.early.max(30);
+            habits.slots = prng.range(4, 8) as u16;
+            (habits.think_ms_max, habits.slow) = (prng.range(20, 60), 5);
+            (habits.read_only, habits.reserved) = (10, 0);
+            // So that as many as there are slots do not fit.
+            habits.value_bytes_max = (INLINE_VALUE_BYTES_MAX / usize::from(habits.slots)) * 3 / 2;
+        }
+        self
+    }
+
+    /// In some, hardly anybody waits for a commit, and half of those are over several homes, whose pages are given up
+    /// soon, at members and at homes: rules 10 and 14 meet.
+    fn with_chains_over_homes(mut self, prng: &mut Prng) -> Self {
+        if self.homes.len() > 1 && prng.percent(CHAINS_OVER_HOMES_PERCENT) {
+            let habits = &mut self.habits;
+            (habits.early, habits.over) = (prng.range(60, 90), prng.range(20, 60));
+            (habits.joint, habits.blind) = (prng.range(30, 70), prng.range(20, 60));
+            if !habits.full_pages {
+                (habits.pages, habits.slots) = (2, prng.range(2, 4) as u16);
+            }
+            habits.actions_max = 8;
+            for home in &mut self.homes {
+                if prng.percent(50) {
+                    home.cache_bytes = prng.below(2_000) as usize;
+                }
+            }
+            for member in &mut self.members {
+                let sessions = prng.range(3, 6);
+                member.sessions = (0..sessions).map(|_| prng.percent(25)).collect();
+                if prng.percent(50) {
+                    member.cache_bytes = prng.range(150, 1_500) as usize;
+                }
+            }
+        }
+        self
     }
 
     /// Some villages have much of one thing, which others hardly have: what takes two of them at once is met as well.
@@ -461,6 +516,7 @@ fn draw_habits(prng: &mut Prng) -> Habits {
         early: rare(prng, 50, 60),
         over: rare(prng, 50, 40),
         heeds: 0,
+        full_pages: false,
         staleness_ms_max: if prng.percent(30) {
             prng.range(300, 1_500)
         } else {

@@ -64,6 +64,8 @@ pub struct Places {
     pub reserved: Option<PageNo>,
     /// A segment that somebody may remove at any time.
     pub passing: Option<SegmentId>,
+    /// How many of the shared pages programs have left behind them, where these fill up.
+    pub left_behind: u32,
 }
 
 /// Draws the actions of a transaction.
@@ -144,10 +146,12 @@ fn draw_object(prng: &mut Prng, habits: &Habits, places: &Places, segment: Segme
             let first = if mine { first.0 } else { others.min(first.0) };
             PageNo(first + prng.below(2) as u32)
         }
-        _ => PageNo(prng.range(1, u64::from(habits.pages)) as u32),
+        _ => PageNo(places.left_behind + prng.range(1, u64::from(habits.pages)) as u32),
     };
     // Sometimes far up in the page: the slot table grows.
-    let slot = if prng.percent(2) {
+    let slot = if habits.full_pages && prng.percent(30) {
+        prng.range(u64::from(habits.slots), 40)
+    } else if prng.percent(2) {
         prng.range(20, 239)
     } else {
         prng.below(u64::from(habits.slots))

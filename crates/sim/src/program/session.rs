@@ -21,6 +21,7 @@ use thorp_core::ids::{
     CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
     SegmentId, Stamp,
 };
+use thorp_core::limits::EXTENT_PAGES;
 use thorp_core::message::Outcome;
 use thorp_core::snapshot::Sight;
 
@@ -234,6 +235,7 @@ impl Session {
             return self.set_out(errand, context);
         }
         let habits = context.habits;
+        self.places.left_behind = left_behind(habits, context.now);
         let mut read_only = self.prng.percent(habits.read_only);
         let mut actions = VecDeque::new();
         let overflow = self.large.as_ref().and_then(|large| large.overflow);
@@ -278,7 +280,7 @@ impl Session {
     }
 
     fn draw_object(&mut self, habits: &Habits, segment: SegmentId) -> ObjectId {
-        let page = self.prng.range(1, u64::from(habits.pages));
+        let page = u64::from(self.places.left_behind) + self.prng.range(1, u64::from(habits.pages));
         let slot = self.prng.below(u64::from(habits.slots));
         ObjectId {
             page: thorp_core::ids::PageId {
@@ -468,4 +470,17 @@ impl Session {
             Phase::Stopped => "stopped".into(),
         }
     }
+}
+
+/// Milliseconds in which programs fill a page, where pages fill up.
+const PAGE_FULL_MS: u64 = 3_000;
+
+/// How many of the shared pages programs have left behind them: full ones, in which nothing has to be moved any more. So
+/// far that no page is beyond the first that were granted.
+fn left_behind(habits: &Habits, now: At) -> u32 {
+    if !habits.full_pages {
+        return 0;
+    }
+    let pages = now.ms_since(At(0)) / PAGE_FULL_MS;
+    (pages % u64::from(EXTENT_PAGES - 1 - habits.pages)) as u32
 }

@@ -211,9 +211,7 @@ impl Transaction {
 
     fn upsert(&mut self, object: ObjectId, tools: &mut Tools<'_>) -> Result<(), Stop> {
         let found = self.read(object, tools)?;
-        let value = tools
-            .maker
-            .value(0, tools.habits.value_bytes_max, tools.prng);
+        let value = tools.maker.value(tools.habits, object.slot, tools.prng);
         self.put(object, &found, value)
     }
 
@@ -435,9 +433,7 @@ impl Transaction {
         self.reads.writes().map_err(ReadError::from)?;
         let generation = known.generation;
         let mut value = || {
-            let bytes = tools
-                .maker
-                .value(0, tools.habits.value_bytes_max, tools.prng);
+            let bytes = tools.maker.value(tools.habits, object.slot, tools.prng);
             NewValue::Inline(bytes.into())
         };
         let op = match (action, known.length) {

@@ -1,7 +1,9 @@
 //! Values that no two writes share, so that equal values mean the same write.
 
 use crate::prng::Prng;
+use crate::village::Habits;
 use std::sync::Arc;
+use thorp_core::ids::Slot;
 
 /// Makes values that are unique in a village.
 #[derive(Clone, Debug)]
@@ -26,15 +28,20 @@ impl Maker {
         tag.to_le_bytes()
     }
 
-    /// A value with a balance, of a random length up to `bytes_max`.
-    pub fn value(&mut self, balance: u64, bytes_max: usize, prng: &mut Prng) -> Vec<u8> {
-        let most = bytes_max.max(HEAD_BYTES) as u64;
-        let length = if prng.percent(50) {
-            prng.range(HEAD_BYTES as u64, most.min(64))
-        } else {
-            prng.range(HEAD_BYTES as u64, most)
+    /// A value without a balance, as long as values are here, in this slot.
+    pub fn value(&mut self, habits: &Habits, slot: Slot, prng: &mut Prng) -> Vec<u8> {
+        let (least, most) = (
+            HEAD_BYTES as u64,
+            habits.value_bytes_max.max(HEAD_BYTES) as u64,
+        );
+        let length = match (habits.full_pages, prng.percent(50)) {
+            // The least takes no more room than what would say where else it is: it is never moved itself.
+            (true, _) if slot.0 >= habits.slots => least,
+            (true, _) => prng.range(most / 2, most),
+            (false, true) => prng.range(least, most.min(64)),
+            (false, false) => prng.range(least, most),
         };
-        self.value_of(balance, length as usize)
+        self.value_of(0, length as usize)
     }
 
     /// A value with a balance, of a given length.
