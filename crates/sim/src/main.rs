@@ -265,7 +265,7 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// seed 47520 was the first one to have it. `MovedIsChanged` needs a page so full that a new slot moves an object that somebody else has changed just
 /// before, `LockedIsMoved` one so full that it moves what a vote will write, `OtherHomesAhead` a commit over two homes that writes blind over one that is hidden and
 /// waits for a page from the disk, and `KnownElsewhere` one that has read a page, given it up, and then reads at another home what is known and not told yet:
-/// searches of a thousand seeds each, of nothing but villages with full pages and with chains over their homes, drew none of these.
+/// a thousand seeds for each, of nothing but villages with full pages and with chains over their homes, drew none of these.
 const STORIES_ONLY: &[Bug] = &[
     Bug::WordFromBehindPassed,
     Bug::StruckSaidSame,
