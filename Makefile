@@ -23,7 +23,7 @@ PAGES ?= 1000000
 FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim campaign bugs fuzz bench failover lab scale ocean planning clean
+.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim same campaign bugs fuzz bench failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -81,6 +81,9 @@ histories: ## What real processes did under faults, judged by another's checker;
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
+
+same: ## Whether the simulator does on seeds 1 to 2,000 what it did before: for changes that only move code
+	$(CARGO) run --profile sim -p thorp-sim -- same --jobs $(JOBS)
 
 campaign: ## A long one, kept in target/: goes on where it stopped: make campaign SEEDS=100000 SHARD=1/1
 	@tree=$$(scripts/simulated_tree.sh) || exit 1; mkdir -p target; \

@@ -2,6 +2,7 @@
 //! in its order.
 
 use crate::checks;
+use crate::digest::Turn;
 use crate::disk::Disk;
 use crate::failure::{Checked, Failure, demand};
 use crate::time::{At, Event, Local, NodeNo};
@@ -23,6 +24,7 @@ impl World {
         let clocks = node.now(now);
         self.trace
             .line(|| format!("{now:?} {} <- {input:?}", node.name));
+        self.trace.digest(|digest| digest.input(now, no, &input));
         checks::silence::heard(self, no, &input);
         let mut out = Out::new();
         let node = self.node(no);
@@ -43,6 +45,7 @@ impl World {
             if !self.nodes[no.0].is_up() {
                 break; // Its disk failed it in the middle of the tray.
             }
+            self.trace.digest(|digest| digest.effect(&effect));
             match effect {
                 Effect::Send(edge, message) => self.send(no, edge, message)?,
                 Effect::Close(edge, why) => {
@@ -264,6 +267,8 @@ impl World {
         node.life += 1;
         let (name, id, kind) = (node.name.clone(), node.id, node.kind);
         self.trace.line(|| format!("{now:?} {name} dies"));
+        self.trace
+            .digest(|digest| digest.turn(now, Turn::Dies, no.0));
         if kind == NodeKind::Member {
             self.history.forget_member(id);
         }

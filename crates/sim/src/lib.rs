@@ -9,6 +9,7 @@
 pub mod campaign;
 pub mod checks;
 pub mod counts;
+pub mod digest;
 pub mod disk;
 pub mod drive;
 pub mod failure;
@@ -25,6 +26,7 @@ pub mod pieces;
 pub mod prng;
 pub mod program;
 pub mod rogue;
+pub mod sameness;
 pub mod strike;
 pub mod time;
 pub mod trace;

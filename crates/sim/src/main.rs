@@ -1,8 +1,9 @@
 //! `thorp-sim`: campaigns of simulated villages.
 
 use clap::{Parser, Subcommand};
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use thorp_core::planted::{self, Bug};
@@ -10,6 +11,7 @@ use thorp_sim::campaign::{self, Catch};
 use thorp_sim::counts::Counts;
 use thorp_sim::kept::Kept;
 use thorp_sim::pieces::{self, Plan, Progress, Ran, Shard};
+use thorp_sim::sameness::{self, Digests};
 use thorp_sim::{Mode, Options, Story};
 
 /// Simulates villages from seeds and checks what must hold.
@@ -58,6 +60,24 @@ enum What {
         /// How many seeds.
         #[arg(long)]
         seeds: u64,
+    },
+    /// Compare the digests of seeds with those in a file: a change that only moves code keeps them.
+    Same {
+        /// The file, with a line for each seed.
+        #[arg(long, default_value = "crates/sim/sameness/seeds.txt")]
+        file: PathBuf,
+        /// The first seed.
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// How many seeds.
+        #[arg(long, default_value_t = 2_000)]
+        seeds: u64,
+        /// Threads.
+        #[arg(long, default_value_t = 1)]
+        jobs: u64,
+        /// Write the file anew instead: after a change that is meant to change what happens.
+        #[arg(long)]
+        bless: bool,
     },
     /// Plant each bug in turn, and see whether a checker catches it.
     Bugs {
@@ -121,6 +141,20 @@ fn main() -> ExitCode {
             &tree,
             Plan::new(first, seeds, Shard::default()),
         )),
+        What::Same {
+            file,
+            first,
+            seeds,
+            jobs,
+            bless,
+        } => {
+            let now = sameness::digests(first, seeds, jobs);
+            failing(if bless {
+                fs::write(&file, sameness::format(&now)).map(|()| ExitCode::SUCCESS)
+            } else {
+                compare(&file, &now)
+            })
+        }
         What::Bugs {
             bug,
             first,
@@ -234,6 +268,23 @@ fn sum(files: &[PathBuf], tree: &str, plan: Plan) -> io::Result<ExitCode> {
         failed: None,
     };
     Ok(tell(&campaign, plan, None, kept.others()))
+}
+
+/// Whether the file has these digests.
+fn compare(file: &Path, now: &Digests) -> io::Result<ExitCode> {
+    let named = |error: String| io::Error::other(format!("{}: {error}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| named(error.to_string()))?;
+    let changed = sameness::changed(&sameness::parse(&text).map_err(named)?, now);
+    if changed.is_empty() {
+        println!("all {} seeds have the digests of the file", now.len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!(
+        "{} of {} seeds differ: {changed:?}",
+        changed.len(),
+        now.len()
+    );
+    Ok(ExitCode::FAILURE)
 }
 
 /// A large campaign has to see everything that can happen: what it never saw is not tried.

@@ -1,5 +1,6 @@
-//! What happened, event by event: as a hash, as the last lines, or printed.
+//! What happened, event by event: as a digest, as the last lines, or printed.
 
+use crate::digest::Digest;
 use std::collections::VecDeque;
 
 /// What becomes of the events of a run.
@@ -8,9 +9,11 @@ pub enum Mode {
     /// Nothing: the quickest.
     #[default]
     Off,
-    /// They are hashed, and the last ones kept.
+    /// They are hashed.
+    Digest,
+    /// They are hashed, and the last ones kept as lines.
     Keep,
-    /// They are printed.
+    /// They are hashed and printed.
     Print,
 }
 
@@ -18,7 +21,7 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Trace {
     mode: Mode,
-    hash: u64,
+    digest: Digest,
     tail: VecDeque<String>,
 }
 
@@ -30,20 +33,17 @@ impl Trace {
     pub fn new(mode: Mode) -> Self {
         Trace {
             mode,
-            hash: 0xcbf2_9ce4_8422_2325,
+            digest: Digest::default(),
             tail: VecDeque::new(),
         }
     }
 
     /// Adds a line. It is made only if somebody wants it.
     pub fn line(&mut self, make: impl FnOnce() -> String) {
-        if self.mode == Mode::Off {
+        if matches!(self.mode, Mode::Off | Mode::Digest) {
             return;
         }
         let line = make();
-        for byte in line.bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
         if self.mode == Mode::Print {
             println!("{line}");
         }
@@ -53,9 +53,16 @@ impl Trace {
         self.tail.push_back(line);
     }
 
-    /// A hash of every line: two runs of one seed have the same.
+    /// Adds to the digest, if there is one.
+    pub fn digest(&mut self, add: impl FnOnce(&mut Digest)) {
+        if self.mode != Mode::Off {
+            add(&mut self.digest);
+        }
+    }
+
+    /// The digest's hash: two runs of one seed have the same.
     pub fn hash(&self) -> u64 {
-        self.hash
+        self.digest.hash()
     }
 
     /// The last lines.

@@ -4,6 +4,7 @@
 use crate::checks;
 use crate::checks::watches::Watches;
 use crate::counts::Counts;
+use crate::digest::Turn;
 use crate::disk::Disk;
 use crate::failure::{Checked, demand};
 use crate::history::History;
@@ -243,6 +244,8 @@ impl World {
         node.slow_us = 0;
         let name = node.name.clone();
         self.trace.line(|| format!("{now:?} {name} starts"));
+        self.trace
+            .digest(|digest| digest.turn(now, Turn::Starts, no.0));
         match self.nodes[no.0].kind {
             NodeKind::Home => self.start_home(no)?,
             NodeKind::Redirector => self.start_site(no),

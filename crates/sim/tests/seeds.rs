@@ -2,11 +2,21 @@
 
 use thorp_core::planted::Bug;
 use thorp_sim::campaign::{self, catch, is_deterministic, run_seeds};
+use thorp_sim::sameness;
+
+/// What the simulator does on the first seeds is what the file says. `make same` looks at all of them.
+fn villages_behave_as_before() {
+    let file = include_str!("../sameness/seeds.txt");
+    let before = sameness::parse(file).expect("a file of digests");
+    let changed = sameness::changed(&before, &sameness::digests(1, 12, 2));
+    assert_eq!(changed, Vec::<u64>::new(), "`make same` says more");
+}
 
 /// Planted bugs are for the whole process, so there is one test.
 #[test]
 fn villages_hold_and_planted_bugs_do_not() {
     campaign::keep_panics();
+    villages_behave_as_before();
     let campaign = run_seeds(1, 30, 2);
     if let Some(story) = campaign.failed {
         let command = campaign::command(story.seed, None);

@@ -4,6 +4,7 @@ mod disks;
 mod links;
 mod nodes;
 
+use crate::digest::Turn;
 use crate::failure::Checked;
 use crate::faults::Kind;
 use crate::time::{Event, Local, NodeNo};
@@ -55,6 +56,8 @@ impl World {
             {
                 let now = self.now;
                 self.trace.line(|| format!("{now:?} fault {}", kind.name()));
+                self.trace
+                    .digest(|digest| digest.turn(now, Turn::Strikes, kind as usize));
                 self.counts.struck(kind);
                 self.strikes_left -= 1;
             }
@@ -124,6 +127,8 @@ impl World {
         };
         let now = self.now;
         self.trace.line(|| format!("{now:?} over: {relief:?}"));
+        self.trace
+            .digest(|digest| digest.turn(now, Turn::Relieved, which));
         match relief {
             Relief::Rogue(no) => {
                 if self.nodes[no.0].is_up() {
@@ -169,6 +174,8 @@ impl World {
         self.healed = true;
         let now = self.now;
         self.trace.line(|| format!("{now:?} healed"));
+        self.trace
+            .digest(|digest| digest.turn(now, Turn::Healed, 0));
         self.partitions.clear();
         self.turn_back();
         self.leave_in_doubt = false;
