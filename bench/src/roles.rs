@@ -6,12 +6,16 @@ use crate::village::{HOME, identity};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thorp_client::{JoinConfig, Member};
-use thorp_core::note::Note;
+use thorp_model::Note;
 use thorp_net::driver::{runtime, runtime_of};
-use thorp_net::{Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay};
-use thorp_net::{Listener, Role, dial};
-use thorp_server::{Bytes, ChildDelay, HomeConfigFile, HomeServer, LinkLimits};
-use thorp_server::{ParentEntry, SiteConfigFile, SiteServer};
+use thorp_net::{
+    Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay, Listener, Role,
+    dial,
+};
+use thorp_server::{
+    Bytes, ChildDelay, HomeConfigFile, HomeServer, LinkLimits, ParentEntry, SiteConfigFile,
+    SiteServer,
+};
 
 /// Plays a role if this process has one; then there is nothing else to do.
 pub fn play() -> Result<bool> {

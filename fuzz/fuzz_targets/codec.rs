@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use thorp_core::codec::{decode, encode};
-use thorp_core::message::{Down, FetchAnswer, Message, PeerImage, Up};
+use thorp_model::codec::{decode, encode};
+use thorp_model::{Down, FetchResult, Message, PeerImage, Up};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(message) = decode(bytes) else {
@@ -18,10 +18,10 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = format!("{message:?}");
 });
 
-fn image(message: &Message) -> Option<&thorp_core::image::Image> {
+fn image(message: &Message) -> Option<&thorp_model::Image> {
     match message {
         Message::Down(Down::Image {
-            answer: FetchAnswer::Image(image),
+            answer: FetchResult::Image(image),
             ..
         }) => Some(image),
         Message::Down(Down::Peer(PeerImage { image, .. }))

@@ -6,13 +6,9 @@
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use thorp_core::codec::{decode, encode};
-use thorp_core::door::{Core, Direction, Effect, Input, LoadResult, Out};
-use thorp_core::home::{Home, HomeConfig};
-use thorp_core::ids::{EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer};
-use thorp_core::member::{Member, MemberConfig};
-use thorp_core::redirector::{Redirector, RedirectorConfig};
-use thorp_core::storage::{Op, Reader, Scan, StorageError, Table};
+use thorp_model::codec::{decode, encode};
+use thorp_model::{StateMachine, Direction, Action, Event, LoadResult, Outbox, EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Op, Reader, Scan, StorageError, Table};
+use thorp_protocol::{Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig};
 
 #[derive(Default)]
 struct Disk(Mutex<BTreeMap<(Table, Vec<u8>), Vec<u8>>>);
@@ -35,7 +31,7 @@ impl Reader for Disk {
 }
 
 struct World {
-    cores: Vec<Box<dyn Core>>,
+    cores: Vec<Box<dyn StateMachine>>,
     disk: Disk,
     now: u64,
 }
@@ -44,7 +40,7 @@ impl World {
     fn new() -> Self {
         let node = MemberId(1);
         let disk = Disk::default();
-        let mut out = Out::new();
+        let mut out = Outbox::new();
         let mut config = HomeConfig::new(HomeId(1), "h".into(), node);
         config.mob_bytes_high = 1;
         let home = Home::open(config, &disk, Now::default(), &mut out).expect("an empty disk");
@@ -69,36 +65,36 @@ impl World {
                     name: String::new(),
                 };
                 let edge = EdgeId(edge as u64);
-                world.handle(core, Input::Connected { edge, direction, peer });
+                world.handle(core, Event::Connected { edge, direction, peer });
             }
         }
         world
     }
 
-    fn handle(&mut self, core: usize, input: Input) {
+    fn handle(&mut self, core: usize, input: Event) {
         self.now += 100;
         let now = Now {
             mono: Millis(self.now),
             wall: Millis(self.now),
         };
-        let mut out = Out::new();
+        let mut out = Outbox::new();
         self.cores[core].handle(now, input, &mut out);
         self.work(core, out);
     }
 
-    fn work(&mut self, core: usize, out: Out) {
+    fn work(&mut self, core: usize, out: Outbox) {
         for effect in out.effects {
             match effect {
-                Effect::Send(_, message) => {
+                Action::Send(_, message) => {
                     encode(&message).expect("what is sent can be encoded");
                 }
-                Effect::Append(batch) => {
+                Action::Append(batch) => {
                     for op in batch.ops {
                         self.write(op);
                     }
-                    self.handle(core, Input::Durable(batch.mark));
+                    self.handle(core, Event::Durable(batch.mark));
                 }
-                Effect::Load(page) => self.load(core, page),
+                Action::Load(page) => self.load(core, page),
                 _ => {}
             }
         }
@@ -113,13 +109,13 @@ impl World {
     }
 
     fn load(&mut self, core: usize, page: PageId) {
-        let key = thorp_core::home::page_key(page);
+        let key = thorp_model::records::page_key(page);
         let value = self.disk.get(Table::Pages, &key).expect("it cannot fail");
         let image = value.map(|value| {
-            thorp_core::home::decode_page(&key, &value).expect("the home wrote it")
+            thorp_model::records::decode_page(&key, &value).expect("the home wrote it")
         });
         let result = LoadResult::Found(image);
-        self.handle(core, Input::Loaded { page, result });
+        self.handle(core, Event::Loaded { page, result });
     }
 }
 
@@ -133,8 +129,8 @@ fuzz_target!(|bytes: &[u8]| {
         let core = usize::from(to % 3);
         let edge = EdgeId(u64::from(to / 3 % 5));
         match decode(message) {
-            Ok(message) => world.handle(core, Input::Received { edge, message }),
-            Err(_) => world.handle(core, Input::Tick),
+            Ok(message) => world.handle(core, Event::Received { edge, message }),
+            Err(_) => world.handle(core, Event::Tick),
         }
     }
 });

@@ -5,7 +5,7 @@ use crate::Outcome;
 /// Plants it in every core of this process.
 #[cfg(feature = "planted-bugs")]
 pub(crate) fn plant(name: &str) -> Outcome<()> {
-    use thorp_core::planted::{Bug, plant};
+    use thorp_model::planted::{Bug, plant};
     let bug = Bug::ALL.iter().find(|bug| bug.name() == name);
     plant(Some(*bug.ok_or_else(|| {
         format!("there is no bug called {name}: see crates/core/src/planted.rs")

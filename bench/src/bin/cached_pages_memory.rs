@@ -9,14 +9,12 @@ use thorp_bench::Result;
 use thorp_bench::counting::{Counting, bytes};
 use thorp_bench::figure::Figure;
 use thorp_cache::Cache;
-use thorp_core::door::{Ask, Core, Direction, Effect, Input, Out};
-use thorp_core::ids::{
-    EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer,
-    Place, Position, Slot, Stamp, Ticket,
+use thorp_model::{
+    Action, Direction, Down, Draft, EdgeId, EntryNo, Epoch, Event, FetchResult, Generation, HomeId,
+    Image, ImageEdit, MemberId, Message, Millis, NodeKind, Now, Outbox, PageId, Peer, Place,
+    Position, Request, RequestId, Slot, Stamp, StateMachine, Up,
 };
-use thorp_core::image::{Draft, Image, ImageEdit};
-use thorp_core::member::{Member, MemberConfig};
-use thorp_core::message::{Down, FetchAnswer, Message, Up};
+use thorp_protocol::{Member, MemberConfig};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -76,7 +74,7 @@ fn free_bytes() -> Result<f64> {
 struct Village {
     member: Member,
     cache: Cache,
-    out: Out,
+    out: Outbox,
     asked: u64,
 }
 
@@ -85,10 +83,10 @@ impl Village {
         let mut village = Village {
             member: Member::new(MemberConfig::new(MemberId(1), "anna".to_owned())),
             cache: Cache::new(usize::MAX),
-            out: Out::new(),
+            out: Outbox::new(),
             asked: 0,
         };
-        village.input(Input::Connected {
+        village.input(Event::Connected {
             edge: EDGE,
             direction: Direction::Up,
             peer: Peer {
@@ -111,9 +109,9 @@ impl Village {
     /// Has a page fetched; the bytes of its image.
     fn fetch(&mut self, page: PageId) -> Result<usize> {
         self.asked += 1;
-        let ask = Ask::Fetch(Place { home: HOME, page });
-        let ticket = Ticket(self.asked);
-        let sent = self.input(Input::Asked { ticket, ask });
+        let ask = Request::Fetch(Place { home: HOME, page });
+        let ticket = RequestId(self.asked);
+        let sent = self.input(Event::Asked { ticket, ask });
         let attempt = sent.into_iter().find_map(|up| match up {
             Up::Fetch { attempt, .. } => Some(attempt),
             _ => None,
@@ -127,21 +125,21 @@ impl Village {
             entry: EntryNo(self.asked as u32),
             position: Position(1),
             watermark: Stamp::default(),
-            answer: FetchAnswer::Image(image),
+            answer: FetchResult::Image(image),
         });
         Ok(image_bytes)
     }
 
     fn receive(&mut self, message: Down) {
         let message = Message::Down(message);
-        self.input(Input::Received {
+        self.input(Event::Received {
             edge: EDGE,
             message,
         });
     }
 
     /// What the member sends then; what it publishes is published.
-    fn input(&mut self, input: Input) -> Vec<Up> {
+    fn input(&mut self, input: Event) -> Vec<Up> {
         let now = Now {
             mono: Millis(1),
             wall: Millis(1),
@@ -150,8 +148,8 @@ impl Village {
         let mut sent = Vec::new();
         for effect in self.out.effects.drain(..) {
             match effect {
-                Effect::Publish(publish) => self.cache.publish(&publish),
-                Effect::Send(_, Message::Up(up)) => sent.push(up),
+                Action::Publish(publish) => self.cache.publish(&publish),
+                Action::Send(_, Message::Up(up)) => sent.push(up),
                 _ => {}
             }
         }

@@ -12,9 +12,10 @@ use thorp_bench::reading::{
     Map, Pattern, READS_PER_TRANSACTION, Rounds, Walk, key, sum, transactions,
 };
 use thorp_cache::{Cache, ReadSet};
-use thorp_core::door::Publish;
-use thorp_core::ids::{Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
-use thorp_core::image::{Content, Draft, ImageEdit};
+use thorp_model::{
+    Content, Draft, Generation, HomeId, ImageEdit, Millis, PageId, Place, Position, Publish, Slot,
+    Stamp,
+};
 
 const HOME: HomeId = HomeId(1);
 const PAGES: u32 = 20_000;
@@ -109,7 +110,7 @@ fn install(cache: &Cache, page: u32) -> usize {
     let bytes = image.bytes().len();
     cache.publish(&Publish {
         home: HOME,
-        own: thorp_core::door::Own::default(),
+        own: thorp_model::OverlayUpdate::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: vec![(PageId::new(1, page), Some(image))],

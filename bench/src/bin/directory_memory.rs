@@ -4,8 +4,8 @@
 //! `cargo run --release -p thorp-bench --bin directory_memory [PAGES]`
 
 use thorp_bench::counting::{Counting, bytes};
-use thorp_core::directory::{ChildNo, Directory, Holder};
-use thorp_core::ids::{EntryNo, PageId};
+use thorp_model::{EntryNo, PageId};
+use thorp_protocol::{ChildNo, Directory, Holder};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

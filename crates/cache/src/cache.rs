@@ -12,11 +12,10 @@ use crate::table::Table;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use thorp_core::change::SlotSet;
-use thorp_core::door::Publish;
-use thorp_core::ids::{HomeId, Millis, PageId, Place, Position, Stamp};
-use thorp_core::image::Image;
-use thorp_core::planted::{self, Bug};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    HomeId, Image, Millis, PageId, Place, Position, Publish, SlotSet, Stamp, planted,
+};
 
 /// A member's page cache. Share it by an `Arc`.
 pub struct Cache {

@@ -1,7 +1,6 @@
 //! What the ring of changes says, and how it is written there.
 
-use thorp_core::change::SlotSet;
-use thorp_core::ids::{HomeId, Millis, PageId, Position, Stamp};
+use thorp_model::{HomeId, Millis, PageId, Position, SlotSet, Stamp};
 
 /// Words of a change: position, page, four of slots.
 pub(crate) const CHANGE_WORDS: usize = 6;
@@ -102,7 +101,7 @@ fn marked(slots: SlotSet, mark: u64) -> [u64; 4] {
 #[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
-    use thorp_core::ids::Slot;
+    use thorp_model::Slot;
 
     #[test]
     fn what_was_written_is_read() {

@@ -1,6 +1,6 @@
 //! Who is to go: second chance, the hand of a clock over the cached pages.
 
-use thorp_core::ids::Place;
+use thorp_model::Place;
 
 /// One seat for each cached page. Only the writer touches it.
 #[derive(Default)]

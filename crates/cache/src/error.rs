@@ -1,7 +1,7 @@
 //! Why a read gives nothing.
 
 use std::fmt;
-use thorp_core::ids::{HomeId, Place};
+use thorp_model::{HomeId, Place};
 
 /// Why a transaction cannot commit any more, whatever else it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,9 +8,7 @@ use crate::ring::Ring;
 use crate::table::Table;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use thorp_core::change::SlotSet;
-use thorp_core::ids::CommitId;
-use thorp_core::image::Image;
+use thorp_model::{CommitId, Image, SlotSet};
 
 /// Slots that show own values before they are delivered, and whose they are (rule 3).
 pub(crate) type OwnSlots = Arc<[(SlotSet, CommitId)]>;

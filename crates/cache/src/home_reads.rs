@@ -11,10 +11,10 @@ use crate::sync::Pause;
 use crate::table::PageHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use thorp_core::change::SlotSet;
-use thorp_core::ids::{HomeId, Millis, PageId, Place, Position, Slot, Stamp};
-use thorp_core::image::{Content, Image};
-use thorp_core::planted::{self, Bug};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Content, HomeId, Image, Millis, PageId, Place, Position, Slot, SlotSet, Stamp, planted,
+};
 
 /// A page that the transaction holds.
 pub(crate) struct PageReads {

@@ -7,10 +7,10 @@ use crate::{Cache, ReadSet};
 use loom::thread;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use thorp_core::change::SlotSet;
-use thorp_core::door::Publish;
-use thorp_core::ids::{Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
-use thorp_core::image::{Content, Draft, Image, ImageEdit};
+use thorp_model::{
+    Content, Draft, Generation, HomeId, Image, ImageEdit, Millis, PageId, Place, Position, Publish,
+    Slot, SlotSet, Stamp,
+};
 
 const HOME: HomeId = HomeId(1);
 const P: PageId = PageId::new(1, 1);
@@ -43,7 +43,7 @@ fn image(version: u64) -> Image {
 fn at(position: u64) -> Publish {
     Publish {
         home: HOME,
-        own: thorp_core::door::Own::default(),
+        own: thorp_model::OverlayUpdate::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::limits::MARKS_KEPT;
 use crate::ring::Ring;
-use thorp_core::ids::{HomeId, Millis, Position, Stamp};
+use thorp_model::{HomeId, Millis, Position, Stamp};
 
 const MARK_WORDS: usize = 6;
 

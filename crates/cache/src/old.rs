@@ -10,9 +10,8 @@ use crate::table::Table;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use thorp_core::ids::Position;
-use thorp_core::image::Image;
-use thorp_core::planted::{self, Bug};
+use thorp_model::planted::Bug;
+use thorp_model::{Image, Position, planted};
 
 /// A page as it was: right from the image's version on.
 #[derive(Clone)]
@@ -281,8 +280,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::home::Cached;
     use crate::mark::Mark;
-    use thorp_core::ids::{HomeId, Millis, PageId, Place, Stamp};
-    use thorp_core::image::ImageEdit;
+    use thorp_model::{HomeId, ImageEdit, Millis, PageId, Place, Stamp};
 
     fn home_with(page: u64, version: u64) -> Home {
         let first = Mark {

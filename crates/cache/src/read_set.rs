@@ -5,10 +5,11 @@ use crate::error::{Doomed, ReadError};
 use crate::home::OwnSlots;
 use crate::home_reads::{Absent, HomeReads, Manner, PageReads};
 use crate::sync::Pause;
-use thorp_core::change::SlotSet;
-use thorp_core::ids::{CommitId, Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
-use thorp_core::image::{Content, Image};
-use thorp_core::snapshot::Sight;
+use thorp_model::snapshot::ReadPoint;
+use thorp_model::{
+    CommitId, Content, Generation, HomeId, Image, Millis, PageId, Place, Position, Slot, SlotSet,
+    Stamp,
+};
 
 /// The reads of one transaction, with the images they came from. All reads of
 /// one home are of one state of that home. Use one set for one cache only;
@@ -138,14 +139,14 @@ impl ReadSet {
     }
 
     /// The same with what rule 5 looks at: where a transaction that only read may stand, is
-    /// told by [`thorp_core::snapshot::stand`] of its sights at all its homes.
-    pub fn sight(&mut self, cache: &Cache, home: HomeId) -> Result<Sight, Doomed> {
+    /// told by [`thorp_model::snapshot::place`] of its sights at all its homes.
+    pub fn sight(&mut self, cache: &Cache, home: HomeId) -> Result<ReadPoint, Doomed> {
         if let Some(doomed) = self.doomed {
             return Err(doomed);
         }
         let stamp = self.stamp(home);
         let manner = self.manner(cache);
-        let sight = |(position, watermark)| Sight {
+        let sight = |(position, watermark)| ReadPoint {
             home,
             position,
             stamp,

@@ -3,8 +3,7 @@
 use crate::cache::Cache;
 use crate::change::What;
 use crate::home::Home;
-use thorp_core::change::SlotSet;
-use thorp_core::ids::{HomeId, PageId, Position};
+use thorp_model::{HomeId, PageId, Position, SlotSet};
 
 /// How far a watcher has heard. The default is before the first publication.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

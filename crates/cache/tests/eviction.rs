@@ -5,10 +5,10 @@ mod common;
 
 use common::*;
 use thorp_cache::{Cache, Cursor, Doomed, ReadSet};
-use thorp_core::change::SlotSet;
-use thorp_core::door::{Own, Publish};
-use thorp_core::ids::{CommitId, Generation, MemberId, Millis, Place, Position, Slot};
-use thorp_core::image::{Draft, Image, ImageEdit};
+use thorp_model::{
+    CommitId, Draft, Generation, Image, ImageEdit, MemberId, Millis, OverlayUpdate, Place,
+    Position, Publish, Slot, SlotSet,
+};
 
 #[test]
 fn evidence_freezes_where_a_page_that_was_read_is_evicted() {
@@ -116,10 +116,10 @@ fn the_frozen_read_no_own_value_before_its_place() {
         member: MemberId(7),
         sequence: 1,
     };
-    let own = Own {
+    let own = OverlayUpdate {
         shown: vec![(page(1), slots(&[0])), (page(2), slots(&[0]))],
         values: vec![(page(2), slots(&[0]), commit)],
-        ..Own::default()
+        ..OverlayUpdate::default()
     };
     cache.publish(&Publish {
         own,

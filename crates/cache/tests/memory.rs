@@ -11,8 +11,7 @@ use common::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thorp_cache::Cache;
-use thorp_core::ids::{Generation, Position, Slot};
-use thorp_core::image::{Draft, Image, ImageEdit};
+use thorp_model::{Draft, Generation, Image, ImageEdit, Position, Slot};
 
 const PAGES: u32 = 20_000;
 

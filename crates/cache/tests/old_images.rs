@@ -6,9 +6,7 @@ mod common;
 use common::*;
 use thorp_cache::limits::{OLD_PART, OLD_PER_PAGE_MAX};
 use thorp_cache::{Cache, Doomed, ReadSet};
-use thorp_core::change::SlotSet;
-use thorp_core::door::Publish;
-use thorp_core::ids::{CommitId, MemberId};
+use thorp_model::{CommitId, MemberId, Publish, SlotSet};
 
 /// One that only reads, and has read slot 0 of page 1.
 fn reader(cache: &Cache) -> ReadSet {

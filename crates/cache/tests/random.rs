@@ -8,10 +8,7 @@ use common::*;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
-use thorp_core::change::SlotSet;
-use thorp_core::door::Publish;
-use thorp_core::ids::{Place, Position, Slot};
-use thorp_core::image::Image;
+use thorp_model::{Image, Place, Position, Publish, Slot, SlotSet};
 
 const PAGES: usize = 6;
 const SLOTS: usize = 5;

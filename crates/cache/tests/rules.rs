@@ -5,13 +5,13 @@ mod common;
 
 use common::*;
 use thorp_cache::{Cache, Doomed, ReadSet};
-use thorp_core::door::Publish;
-use thorp_core::ids::{Generation, HomeId, PageNo, Place, Position, Slot};
-use thorp_core::image::{Content, Draft, ImageEdit, Overflow};
+use thorp_model::{
+    Content, Draft, Generation, HomeId, ImageEdit, Overflow, PageNo, Place, Position, Publish, Slot,
+};
 
 const CHANGED_1: Doomed = Doomed::Changed(Place {
     home: HOME,
-    page: thorp_core::ids::PageId::new(1, 1),
+    page: thorp_model::PageId::new(1, 1),
 });
 
 #[test]

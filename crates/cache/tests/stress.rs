@@ -9,8 +9,7 @@ use common::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
-use thorp_core::door::Publish;
-use thorp_core::ids::Position;
+use thorp_model::{Position, Publish};
 
 const SLOTS: usize = 8;
 const PAIRS: u32 = 4;

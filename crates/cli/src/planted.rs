@@ -1,6 +1,6 @@
 //! A build that can be broken on purpose: for programs that judge what a village did, and must reject it.
 
-use thorp_core::planted::{Bug, plant};
+use thorp_model::planted::{Bug, plant};
 
 /// Plants the bug that the environment names, in every core of this process.
 pub(crate) fn from_environment() {

@@ -3,9 +3,9 @@
 use crate::SiteOfMembers;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thorp_core::alive::AliveLimits;
-use thorp_core::limits::MEMBER_CACHE_BYTES;
+use thorp_model::limits::MEMBER_CACHE_BYTES;
 use thorp_net::{Congestion, Identity};
+use thorp_protocol::AliveLimits;
 
 /// How a program joins a village: where its site (or home) is, who it is, and its limits.
 ///

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 use thorp_cache::Doomed;
-use thorp_core::ids::{CommitId, ObjectId};
-use thorp_core::message::{CallError, FetchRefusal, InvalidCommit, Refusal};
+use thorp_model::{CallError, CommitId, FetchRefusal, InvalidCommit, ObjectId, Refusal};
 
 /// What calls of this crate give.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

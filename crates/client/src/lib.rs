@@ -64,7 +64,7 @@ pub use pending::Pending;
 pub use reach::OutOfReach;
 pub use segment::{Segment, SegmentEntry};
 pub use stats::{Stats, Waits};
-pub use thorp_core::ids::{
+pub use thorp_model::{
     CommitId, HomeId, ObjectId, PageId, PageNo, Position, Reference, SegmentId, Slot, Stamp,
 };
 pub use thorp_net::{Congestion, Identity, Traffic};

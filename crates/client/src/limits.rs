@@ -10,15 +10,15 @@ pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 
 /// Pages of one large object that are asked for at a time: a megabyte comes in one round trip. What is larger comes in
 /// several; much more at a time, and a few readers would take all that a site asks for at one time
-/// ([`thorp_core::limits::FETCHES_MAX`]).
+/// ([`thorp_model::limits::FETCHES_MAX`]).
 pub(crate) const LARGE_WINDOW: usize = 144;
 
 /// Commits to one home that are shown before they are answered ([`Transaction::commit_early`](crate::Transaction::commit_early)):
 /// most of those that a member may have in flight, and not all.
-pub const EARLY_PER_HOME_MAX: usize = thorp_core::limits::COMMITS_IN_FLIGHT_MAX / 4 * 3;
+pub const EARLY_PER_HOME_MAX: usize = thorp_model::limits::COMMITS_IN_FLIGHT_MAX / 4 * 3;
 
 /// Bytes of a root's name.
-pub const ROOT_NAME_BYTES_MAX: usize = thorp_core::limits::SEGMENT_PATH_BYTES_MAX;
+pub const ROOT_NAME_BYTES_MAX: usize = thorp_model::limits::SEGMENT_PATH_BYTES_MAX;
 
 /// Pieces of one large value that are on their way to the home at a time.
 pub(crate) const STAGE_WINDOW: usize = 4;
@@ -42,7 +42,7 @@ pub(crate) const NEAR_MAX: usize = 1024;
 pub(crate) const IDLE_READ_SETS_MAX: usize = 16;
 
 /// Segments that one member may watch; the parent would cut it off beyond its own limit.
-pub(crate) const WATCHED_MAX: usize = thorp_core::limits::WATCHES_PER_CHILD_MAX;
+pub(crate) const WATCHED_MAX: usize = thorp_model::limits::WATCHES_PER_CHILD_MAX;
 
 /// Members of one site that may carry its redirector: each looks for all that come before it.
 /// Others name all of them as their site.

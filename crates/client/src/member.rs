@@ -10,9 +10,9 @@ use crate::{
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thorp_core::ids::{HomeId, Place, Position, SegmentId};
-use thorp_core::message::{self, Refusal, Request, Response, SegmentInfo};
-use thorp_core::note::Note;
+use thorp_model::{
+    CallRequest, CallResponse, HomeId, Note, Place, Position, Refusal, SegmentId, SegmentInfo,
+};
 use thorp_net::driver::now;
 
 /// A program that has joined. Cheap to clone, usable from any thread; when the last clone (and the last segment,
@@ -160,20 +160,20 @@ impl Member {
     pub async fn remove_async(&self, name: &str) -> Result<()> {
         let name = SegmentName::parse(name)?;
         let home = self.home(name.home).await?;
-        let open = Request::Open {
+        let open = CallRequest::Open {
             path: name.path.to_owned(),
             create: false,
         };
         let segment = match self.call(home, open).await {
-            Ok(Response::Segment(info)) => info.id,
+            Ok(CallResponse::Segment(info)) => info.id,
             Ok(_) => return Err(other_answer()),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        let answer = self.call(home, Request::Remove { segment }).await?;
+        let answer = self.call(home, CallRequest::Remove { segment }).await?;
         self.link().grounds.forget_path(home, name.path);
         match answer {
-            Response::Removed => Ok(()),
+            CallResponse::Removed => Ok(()),
             _ => Err(other_answer()),
         }
     }
@@ -205,7 +205,7 @@ impl Member {
             outcomes.mark_unchanged();
             match self.link().waits.late(id) {
                 Some(Late::Ended(outcome, by)) => {
-                    if let message::Outcome::Committed { stamp, .. } = outcome {
+                    if let thorp_model::Outcome::Committed { stamp, .. } = outcome {
                         self.link().raise_floor(stamp);
                     }
                     return Ok(told(id, outcome, by));
@@ -233,7 +233,7 @@ impl Member {
     ///
     /// It never fails, and promises nothing. What is in the cache, or on its way, is not asked for; what was never heard of (a home), or is no
     /// more, is left out; and so is what there is no room for: at most half of the requests that a member may have under way
-    /// ([`FETCHES_MAX`](thorp_core::limits::FETCHES_MAX)) are ones that nobody waits for, and a busy parent refuses these first.
+    /// ([`FETCHES_MAX`](thorp_model::limits::FETCHES_MAX)) are ones that nobody waits for, and a busy parent refuses these first.
     /// Whoever reads then waits as ever. Too much of it pushes out of the cache what is read; [`Stats::ahead_wasted`] tells.
     pub fn prefetch(&self, references: &[Reference]) {
         let mut last = None;
@@ -339,7 +339,7 @@ impl Member {
 
     // --- How ---
 
-    async fn call(&self, home: HomeId, request: Request) -> Result<Response> {
+    async fn call(&self, home: HomeId, request: CallRequest) -> Result<CallResponse> {
         let due = Instant::now() + self.session.fetch_timeout;
         self.link().call(home, request, due).await
     }
@@ -385,9 +385,9 @@ impl Member {
 
     async fn open_at(&self, home: HomeId, path: &str, create: bool) -> Result<Segment> {
         let path = path.to_owned();
-        let answer = self.call(home, Request::Open { path, create }).await;
+        let answer = self.call(home, CallRequest::Open { path, create }).await;
         match answer {
-            Ok(Response::Segment(info)) => {
+            Ok(CallResponse::Segment(info)) => {
                 let ground = self.link().grounds.named(home, info.id, &info.path);
                 Ok(Segment::new(self.clone(), ground))
             }
@@ -418,8 +418,8 @@ impl Member {
         let (mut infos, mut after) = (Vec::<SegmentInfo>::new(), String::new());
         loop {
             let prefix = prefix.to_owned();
-            match self.call(home, Request::List { prefix, after }).await? {
-                Response::Segments { segments, more } => {
+            match self.call(home, CallRequest::List { prefix, after }).await? {
+                CallResponse::Segments { segments, more } => {
                     infos.extend(segments);
                     after = infos
                         .last()
@@ -435,17 +435,17 @@ impl Member {
     }
 }
 
-fn told(id: CommitId, outcome: message::Outcome, by: Option<HomeId>) -> Outcome {
+fn told(id: CommitId, outcome: thorp_model::Outcome, by: Option<HomeId>) -> Outcome {
     match outcome {
-        message::Outcome::Committed { position, stamp } => Outcome::Committed(Committed {
+        thorp_model::Outcome::Committed { position, stamp } => Outcome::Committed(Committed {
             id: Some(id),
             position: by.map(|_| position),
             stamp: Some(stamp),
         }),
-        message::Outcome::Refused(refusal @ Refusal::Busy { .. }) => {
+        thorp_model::Outcome::Refused(refusal @ Refusal::Busy { .. }) => {
             Outcome::Refused(Error::new(ErrorKind::Conflict, refusal.to_string()))
         }
-        message::Outcome::Refused(refusal) => Outcome::Refused(refusal.into()),
+        thorp_model::Outcome::Refused(refusal) => Outcome::Refused(refusal.into()),
     }
 }
 

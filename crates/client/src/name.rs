@@ -1,7 +1,7 @@
 //! Names as people write them: `thorp://HOME/path` and `thorp://HOME/path#PAGE.SLOT.GENERATION[+OFFSET]`.
 
 use crate::{Error, Result};
-use thorp_core::ids::{Generation, ObjectId, PageId, PageNo, Reference, SegmentId, Slot};
+use thorp_model::{Generation, ObjectId, PageId, PageNo, Reference, SegmentId, Slot};
 
 /// A segment's name, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ impl Spot {
     }
 
     /// The reference in a segment.
-    pub(crate) fn reference(self, home: thorp_core::ids::HomeId, segment: SegmentId) -> Reference {
+    pub(crate) fn reference(self, home: thorp_model::HomeId, segment: SegmentId) -> Reference {
         Reference {
             home,
             object: ObjectId {
@@ -118,7 +118,7 @@ fn wrong(text: &str, why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::ids::HomeId;
+    use thorp_model::HomeId;
 
     #[test]
     fn names_are_taken_apart() {

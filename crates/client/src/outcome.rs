@@ -1,6 +1,6 @@
 //! How transactions end.
 
-use thorp_core::ids::{CommitId, Position, Stamp};
+use thorp_model::{CommitId, Position, Stamp};
 
 /// A transaction that is committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::limits::REFERRED_MAX;
 use std::cell::RefCell;
-use thorp_core::ids::Reference;
+use thorp_model::Reference;
 
 thread_local! {
     /// None while nobody wants to know.
@@ -32,7 +32,7 @@ pub(crate) fn met(reference: Reference) {
 mod tests {
     use super::*;
     use crate::Ref;
-    use thorp_core::ids::{Generation, HomeId, ObjectId, PageId, Slot};
+    use thorp_model::{Generation, HomeId, ObjectId, PageId, Slot};
 
     fn to(page: u32) -> Ref<String> {
         Ref::new(Reference {

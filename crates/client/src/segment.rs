@@ -7,7 +7,7 @@ use crate::room::Ground;
 use crate::{Reference, Result, Watch};
 use std::fmt;
 use std::sync::Arc;
-use thorp_core::ids::{HomeId, PageNo, SegmentId, Slot};
+use thorp_model::{HomeId, PageNo, SegmentId, Slot};
 
 /// The page that a segment keeps what it knows of itself in.
 pub(crate) const HEAD_PAGE: PageNo = PageNo(0);

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use thorp_core::ids::Place;
-use thorp_core::limits::PAGE_BYTES;
+use thorp_model::Place;
+use thorp_model::limits::PAGE_BYTES;
 
 /// The first line: what the columns are.
 pub(crate) const HEADER: &str = "time_us,client,op,object,size";
@@ -143,7 +143,7 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::ids::{HomeId, PageId};
+    use thorp_model::{HomeId, PageId};
 
     fn place(page: u32) -> Place {
         Place {

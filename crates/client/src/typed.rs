@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use thorp_core::ids::Reference;
+use thorp_model::Reference;
 
 /// A reference to an object that holds a `T` (encoded by postcard). As small and as free to copy as a [`Reference`], and
 /// storable in objects, so that objects of a graph can name one another.

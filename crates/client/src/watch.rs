@@ -8,10 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Cursor;
-use thorp_core::change::SlotSet;
-use thorp_core::door::Ask;
-use thorp_core::ids::{ObjectId, Position, Slot};
-use thorp_core::message::Request;
+use thorp_model::{CallRequest, ObjectId, Position, Request, Slot, SlotSet};
 use tokio::sync::watch;
 
 /// Tells what changes in a segment: see [`Segment::watch`](crate::Segment::watch). Also what this member itself commits.
@@ -215,7 +212,7 @@ impl Watch {
 fn ask_fence(link: &Arc<Link>, segment: &Segment, due: Instant) -> Result<Fence> {
     // First where the cache stands: when this thread runs after the answer, another life may have begun.
     let asked = link.cache.now(segment.home());
-    let request = Request::Open {
+    let request = CallRequest::Open {
         path: segment.ground().path().unwrap_or_default().to_owned(),
         create: false,
     };
@@ -254,8 +251,8 @@ fn begin_watching(link: &Link, segment: &Segment) -> Result<()> {
     Ok(())
 }
 
-fn watching(segment: &Segment, on: bool) -> Ask {
-    Ask::Watch {
+fn watching(segment: &Segment, on: bool) -> Request {
+    Request::Watch {
         home: segment.home(),
         segment: segment.id(),
         on,
@@ -280,7 +277,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::ids::PageId;
+    use thorp_model::PageId;
 
     #[test]
     fn what_a_segment_keeps_of_itself_is_known() {

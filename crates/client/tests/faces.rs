@@ -364,7 +364,7 @@ fn a_watch_that_nobody_can_keep_says_so() {
         Member::join(config.name("neighbour")).unwrap()
     };
     let (anna, bert) = (at_site(), at_site());
-    let most = thorp_core::limits::WATCHES_PER_CHILD_MAX;
+    let most = thorp_model::limits::WATCHES_PER_CHILD_MAX;
     let shops = |member: &Member, from: usize, to: usize| -> Vec<Segment> {
         let names = (from..to).map(|n| format!("thorp://alps/shop{n}"));
         names

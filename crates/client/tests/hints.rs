@@ -129,7 +129,7 @@ fn what_the_program_names_comes_and_is_counted() {
     // What is here, and what is nowhere, is not asked for.
     anna.prefetch(named);
     let nowhere = thorp_client::Reference {
-        home: thorp_core::ids::HomeId(99),
+        home: thorp_model::HomeId(99),
         ..notes.others[0]
     };
     anna.prefetch(&[nowhere]);

@@ -9,7 +9,7 @@ mod village;
 
 use std::time::Duration;
 use thorp_client::{ErrorKind, Member, Outcome, Reference, Result, Segment, Session};
-use thorp_core::storage::Table;
+use thorp_model::Table;
 use village::{Village, eventually};
 
 /// Bytes of which no page is like another.

@@ -115,7 +115,7 @@ impl Default for Limits {
 }
 
 /// The protocol version of this program.
-pub const PROTOCOL_VERSION: u16 = thorp_core::codec::PROTOCOL_VERSION;
+pub const PROTOCOL_VERSION: u16 = thorp_model::codec::PROTOCOL_VERSION;
 /// Longest frame, without its length prefix.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// Most bytes waiting for one peer: a few of the longest frames.

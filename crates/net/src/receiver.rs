@@ -178,7 +178,7 @@ fn sign_bytes(frame_bytes: usize) -> usize {
 mod tests {
     use super::*;
     use crate::config::FRAME_BYTES_MAX;
-    use thorp_core::limits::{ALIVE_MISSED_MAX, ALIVE_MS};
+    use thorp_model::limits::{ALIVE_MISSED_MAX, ALIVE_MS};
 
     #[test]
     fn a_slow_link_brings_a_sign_in_time_and_no_frame_gives_too_many() {

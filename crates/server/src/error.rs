@@ -1,11 +1,10 @@
 //! Why a server does not start.
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::{fmt, io};
 
-use thorp_core::storage::StorageError;
+use thorp_model::StorageError;
 use thorp_net::{Address, IdentityError};
 use thorp_store::OpenError;
 

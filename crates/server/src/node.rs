@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use thorp_core::ids::{MemberId, NodeKind, Peer};
+use thorp_model::{MemberId, NodeKind, Peer};
 use thorp_net::driver::{DriverConfig, DriverLimits, net_config};
 use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
 use tokio::net::TcpListener;

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use thorp_core::door::{Effect, Out};
-use thorp_core::ids::NodeKind;
-use thorp_core::redirector::{Redirector, RedirectorConfig};
+use thorp_model::{Action, NodeKind, Outbox};
 use thorp_net::driver::{Driver, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity, IdentityError, issue};
+use thorp_protocol::{Redirector, RedirectorConfig};
 use tracing::{info, warn};
 
 use crate::beside::{serve_beside, until};
@@ -102,7 +101,7 @@ impl SiteServer {
     async fn serve(mut self, shutdown: impl Future<Output = ()>) {
         info!(listen = listed(&self.addresses), "the site is there");
         let (core, world) = (&mut self.core, &mut Nothing);
-        self.driver.run(core, world, Out::new(), shutdown).await;
+        self.driver.run(core, world, Outbox::new(), shutdown).await;
         info!("the site has shut down");
     }
 }
@@ -111,7 +110,7 @@ impl SiteServer {
 struct Nothing;
 
 impl World for Nothing {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         debug_assert!(false, "a redirector wants {effect:?}");
         warn!("a redirector wants something that a site does not have: {effect:?}");
     }

@@ -5,13 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use thorp_core::codec::PROTOCOL_VERSION;
-use thorp_core::door::Direction;
-use thorp_core::home::Doubts;
-use thorp_core::ids::{EdgeId, HomeId, MemberId, NodeKind, Position};
-use thorp_core::note::Note;
+use thorp_model::codec::PROTOCOL_VERSION;
+use thorp_model::{Direction, EdgeId, HomeId, MemberId, NodeKind, Note, Position};
 use thorp_net::Traffic;
 use thorp_net::driver::{EdgeStatus, Handle, ParentState, ParentStatus, now};
+use thorp_protocol::Doubts;
 
 /// How a node is.
 #[derive(Clone, Debug, Serialize)]

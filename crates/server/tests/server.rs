@@ -9,7 +9,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Village, create, get, holds, is_committed};
-use thorp_core::message::{Outcome, Refusal, Request, Response};
+use thorp_model::{CallRequest, CallResponse, Outcome, Refusal};
 use thorp_server::{Bytes, HomeConfigFile, HomeServer, ServerError, SiteServer};
 use thorp_store::OpenError;
 
@@ -32,14 +32,14 @@ async fn a_home_restarts_as_itself_and_remembers_outcomes() {
     assert_eq!(second.home, home);
     // The member comes back by itself, and asks again.
     anna.until(|state| state.streams == 2).await;
-    let Ok(Response::Registered(registration)) = anna.call(Request::Register).await else {
+    let Ok(CallResponse::Registered(registration)) = anna.call(CallRequest::Register).await else {
         panic!("not registered any more");
     };
-    let request = Request::Outcome {
+    let request = CallRequest::Outcome {
         commit: id,
         registration,
     };
-    assert_eq!(anna.call(request).await, Ok(Response::Outcome(outcome)));
+    assert_eq!(anna.call(request).await, Ok(CallResponse::Outcome(outcome)));
     let bert = village.member(&address, home, 2).await;
     assert!(holds(&bert.fetch(page).await, 0, b"dear bert"));
     second.stop().await;
@@ -198,8 +198,8 @@ async fn a_large_commit_that_does_not_fit_is_refused_alone() {
     let page = anna.fresh_page(segment).await;
     let (_, outcome) = anna.commit(page, 0, create(b"small")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
-    let second = thorp_core::ids::PageId::new(page.segment.0, page.page.0 + 1);
-    let slots = (0..6).map(|slot| (thorp_core::ids::Slot(slot), create(&[1; 8000])));
+    let second = thorp_model::PageId::new(page.segment.0, page.page.0 + 1);
+    let slots = (0..6).map(|slot| (thorp_model::Slot(slot), create(&[1; 8000])));
     let (_, outcome) = anna.commit_all(second, slots.collect()).await;
     assert_eq!(outcome, Outcome::Refused(Refusal::Full));
     let (_, outcome) = anna.commit(page, 1, create(b"again")).await;
@@ -225,9 +225,9 @@ async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed(
     // A large commit does not fit any more, and the home has not heard of it.
     home.control.set_limit(Some(40 << 10));
     let fat = anna.clone();
-    let second = thorp_core::ids::PageId::new(page.segment.0, page.page.0 + 1);
+    let second = thorp_model::PageId::new(page.segment.0, page.page.0 + 1);
     let large = tokio::spawn(async move {
-        let slots = (0..6).map(|slot| (thorp_core::ids::Slot(slot), create(&[1; 8000])));
+        let slots = (0..6).map(|slot| (thorp_model::Slot(slot), create(&[1; 8000])));
         fat.commit_all(second, slots.collect()).await
     });
     anna.until(|state| state.streams == 2).await;

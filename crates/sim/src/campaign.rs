@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::panic;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use thorp_core::planted::{self, Bug};
+use thorp_model::planted;
+use thorp_model::planted::Bug;
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };

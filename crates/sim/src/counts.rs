@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use thorp_core::message::{FetchRefusal, InvalidCommit, Refusal};
-use thorp_core::note::Note;
+use thorp_model::{FetchRefusal, InvalidCommit, Note, Refusal};
 
 /// How often each of several things was seen, by its name.
 pub type Tally = BTreeMap<Cow<'static, str>, u64>;

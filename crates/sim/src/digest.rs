@@ -5,11 +5,10 @@
 
 use crate::time::{At, NodeNo};
 use serde::Serialize;
-use thorp_core::change::SlotSet;
-use thorp_core::door::{Answer, Direction, Effect, Input, LoadResult, Own, Publish};
-use thorp_core::ids::{CommitId, PageId};
-use thorp_core::image::Image;
-use thorp_core::storage::{Batch, Op};
+use thorp_model::{
+    Action, Batch, CommitId, Direction, Event, Image, LoadResult, Op, OverlayUpdate, PageId,
+    Publish, Response, SlotSet,
+};
 
 /// Something of the village that no state machine does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,41 +54,41 @@ impl Digest {
     }
 
     /// A node's machine takes an input. What a message carries was hashed when it was sent.
-    pub fn input(&mut self, at: At, no: NodeNo, input: &Input) {
+    pub fn input(&mut self, at: At, no: NodeNo, input: &Event) {
         self.value(&(at.0, no.0));
         match input {
-            Input::Connected {
+            Event::Connected {
                 edge, direction, ..
             } => self.value(&(10u8, edge, *direction == Direction::Up)),
-            Input::Disconnected { edge } => self.value(&(11u8, edge)),
-            Input::Received { edge, .. } => self.value(&(12u8, edge)),
-            Input::Tick => self.value(&13u8),
-            Input::Durable(mark) => self.value(&(14u8, mark.0)),
-            Input::Loaded { page, result } => {
+            Event::Disconnected { edge } => self.value(&(11u8, edge)),
+            Event::Received { edge, .. } => self.value(&(12u8, edge)),
+            Event::Tick => self.value(&13u8),
+            Event::Durable(mark) => self.value(&(14u8, mark.0)),
+            Event::Loaded { page, result } => {
                 self.value(&(15u8, page, *result == LoadResult::Damaged));
             }
-            Input::Room(room) => self.value(&(16u8, room)),
-            Input::Left { free, as_of } => self.value(&(17u8, free, as_of.0)),
-            Input::Asked { ticket, .. } => self.value(&(18u8, ticket)),
-            Input::Evict(places) => self.value(&(19u8, places)),
+            Event::Room(room) => self.value(&(16u8, room)),
+            Event::Left { free, as_of } => self.value(&(17u8, free, as_of.0)),
+            Event::Asked { ticket, .. } => self.value(&(18u8, ticket)),
+            Event::Evict(places) => self.value(&(19u8, places)),
         }
     }
 
     /// What a machine wants done.
-    pub fn effect(&mut self, effect: &Effect) {
+    pub fn effect(&mut self, effect: &Action) {
         match effect {
-            Effect::Send(edge, message) => self.value(&(30u8, edge, message)),
-            Effect::Close(edge, _) => self.value(&(31u8, edge)),
-            Effect::Append(batch) => self.batch(batch),
-            Effect::Load(page) => self.value(&(33u8, page)),
-            Effect::Publish(publish) => self.publish(publish),
-            Effect::Answer(ticket, answer) => {
+            Action::Send(edge, message) => self.value(&(30u8, edge, message)),
+            Action::Close(edge, _) => self.value(&(31u8, edge)),
+            Action::Append(batch) => self.batch(batch),
+            Action::Load(page) => self.value(&(33u8, page)),
+            Action::Publish(publish) => self.publish(publish),
+            Action::Respond(ticket, answer) => {
                 self.value(&(35u8, ticket));
                 self.answer(answer);
             }
-            Effect::Hint(likely) => self.value(&(36u8, likely)),
-            Effect::Joined(place) => self.value(&(37u8, place)),
-            Effect::Note(note) => self.value(&(38u8, *note as u32)),
+            Action::Hint(likely) => self.value(&(36u8, likely)),
+            Action::Joined(place) => self.value(&(37u8, place)),
+            Action::Note(note) => self.value(&(38u8, *note as u32)),
         }
     }
 
@@ -124,7 +123,7 @@ impl Digest {
         }
     }
 
-    fn own(&mut self, own: &Own) {
+    fn own(&mut self, own: &OverlayUpdate) {
         self.slots(&own.shown);
         self.slots(&own.delivered);
         let values = own.values.iter().map(|(p, s, id)| (*p, s.words(), *id));
@@ -136,15 +135,15 @@ impl Digest {
         self.value(&words.collect::<Vec<(PageId, [u64; 4])>>());
     }
 
-    fn answer(&mut self, answer: &Answer) {
+    fn answer(&mut self, answer: &Response) {
         match answer {
-            Answer::Fetched => self.value(&1u8),
-            Answer::NotFetched(refusal) => self.value(&(2u8, refusal)),
-            Answer::Outcome(id, outcome, home) => self.value(&(3u8, id, outcome, home)),
-            Answer::Shown(id) => self.value(&(4u8, id)),
-            Answer::Called(result) => self.value(&(5u8, result)),
-            Answer::Busy => self.value(&6u8),
-            Answer::Unwatched { home, segment } => self.value(&(7u8, home, segment)),
+            Response::Fetched => self.value(&1u8),
+            Response::NotFetched(refusal) => self.value(&(2u8, refusal)),
+            Response::Outcome(id, outcome, home) => self.value(&(3u8, id, outcome, home)),
+            Response::Shown(id) => self.value(&(4u8, id)),
+            Response::Called(result) => self.value(&(5u8, result)),
+            Response::Busy => self.value(&6u8),
+            Response::Unwatched { home, segment } => self.value(&(7u8, home, segment)),
         }
     }
 
@@ -163,15 +162,15 @@ mod tests {
 
     #[test]
     fn what_differs_has_another_hash() {
-        let input = |input: Input| {
+        let input = |input: Event| {
             let mut digest = Digest::default();
             digest.input(At(7), NodeNo(1), &input);
             digest.hash()
         };
-        let tick = input(Input::Tick);
-        assert_eq!(tick, input(Input::Tick));
-        assert_ne!(tick, input(Input::Room(true)));
-        assert_ne!(input(Input::Room(false)), input(Input::Room(true)));
+        let tick = input(Event::Tick);
+        assert_eq!(tick, input(Event::Tick));
+        assert_ne!(tick, input(Event::Room(true)));
+        assert_ne!(input(Event::Room(false)), input(Event::Room(true)));
         assert_ne!(tick, Digest::default().hash());
     }
 }

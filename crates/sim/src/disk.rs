@@ -3,9 +3,8 @@
 use crate::prng::Prng;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use thorp_core::home::page_key;
-use thorp_core::ids::PageId;
-use thorp_core::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
+use thorp_model::records::page_key;
+use thorp_model::{Batch, Mark, Op, PageId, Reader, Scan, StorageError, Table};
 
 type Key = (Table, Vec<u8>);
 

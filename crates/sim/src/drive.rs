@@ -5,20 +5,19 @@ use crate::checks;
 use crate::digest::Turn;
 use crate::disk::Disk;
 use crate::failure::{Checked, Failure, demand};
-use crate::time::{At, Event, Local, NodeNo};
+use crate::time::{At, Local, NodeNo, Planned};
 use crate::world::World;
-use thorp_core::door::{Answer, Effect, Input, LoadResult, Out};
-use thorp_core::home::{decode_page, page_key};
-use thorp_core::ids::{HomeId, NodeKind, PageId};
-use thorp_core::note::Note;
-use thorp_core::storage::{Batch, Mark, Table};
+use thorp_model::records::{decode_page, page_key};
+use thorp_model::{
+    Action, Batch, Event, HomeId, LoadResult, Mark, NodeKind, Note, Outbox, PageId, Response, Table,
+};
 
 /// Milliseconds until a home that lost its disk is tried again.
 const REOPEN_MS_MAX: u64 = 600;
 
 impl World {
     /// Hands an input to a node's core, does what follows, and looks at the node.
-    pub fn handle(&mut self, no: NodeNo, input: Input) -> Checked {
+    pub fn handle(&mut self, no: NodeNo, input: Event) -> Checked {
         let now = self.now;
         let node = &self.nodes[no.0];
         let clocks = node.now(now);
@@ -26,7 +25,7 @@ impl World {
             .line(|| format!("{now:?} {} <- {input:?}", node.name));
         self.trace.digest(|digest| digest.input(now, no, &input));
         checks::silence::heard(self, no, &input);
-        let mut out = Out::new();
+        let mut out = Outbox::new();
         let node = self.node(no);
         let Some(machine) = &mut node.machine else {
             return Ok(());
@@ -40,28 +39,28 @@ impl World {
     }
 
     /// Does what lies on a tray.
-    pub fn process(&mut self, no: NodeNo, out: Out) -> Checked {
+    pub fn process(&mut self, no: NodeNo, out: Outbox) -> Checked {
         for effect in out.effects {
             if !self.nodes[no.0].is_up() {
                 break; // Its disk failed it in the middle of the tray.
             }
             self.trace.digest(|digest| digest.effect(&effect));
             match effect {
-                Effect::Send(edge, message) => self.send(no, edge, message)?,
-                Effect::Close(edge, why) => {
+                Action::Send(edge, message) => self.send(no, edge, message)?,
+                Action::Close(edge, why) => {
                     self.news_turned_away();
                     self.close(no, edge, why);
                 }
-                Effect::Append(batch) => self.append(no, batch)?,
-                Effect::Load(page) => {
+                Action::Append(batch) => self.append(no, batch)?,
+                Action::Load(page) => {
                     let at = self.now.plus_us(self.prng.below(5_000));
                     self.plan_local(no, at, Local::Read(page));
                 }
-                Effect::Publish(publish) => checks::cache::publish(self, no, &publish)?,
-                Effect::Answer(ticket, answer) => {
+                Action::Publish(publish) => checks::cache::publish(self, no, &publish)?,
+                Action::Respond(ticket, answer) => {
                     checks::told::answered(self, no, &answer)?;
                     if let Some(resident) = &mut self.node(no).resident {
-                        if let Answer::Unwatched { home, segment } = answer {
+                        if let Response::Unwatched { home, segment } = answer {
                             resident.watches.end(home, segment);
                         }
                         checks::chains::answered(resident, &answer)?;
@@ -69,14 +68,14 @@ impl World {
                     }
                     self.plan_local(no, self.now, Local::Answered { ticket });
                 }
-                Effect::Hint(likely) => {
+                Action::Hint(likely) => {
                     for place in likely {
                         self.plan_local(no, self.now, Local::Hinted { place });
                     }
                 }
                 // What a program asks for instead comes like what it asks for when it is told what is likely.
-                Effect::Joined(_) => {}
-                Effect::Note(note) => {
+                Action::Joined(_) => {}
+                Action::Note(note) => {
                     let turned_away = [Note::OtherEpochDropped, Note::SecondParentUnheard];
                     if turned_away.contains(&note) {
                         self.news_turned_away();
@@ -138,7 +137,7 @@ impl World {
         node.tick_planned = None;
         let due = node.machine.as_ref().and_then(|m| m.deadline());
         if due.is_some_and(|due| node.at(due) <= now) {
-            return self.handle(no, Input::Tick);
+            return self.handle(no, Event::Tick);
         }
         self.plan_tick(no);
         Ok(())
@@ -168,7 +167,7 @@ impl World {
                 .line(|| format!("{now:?} batch {mark:?} finds no room"));
             self.kill(no)?;
             let at = self.now.plus_ms(self.prng.range(50, REOPEN_MS_MAX));
-            self.agenda.plan(at, Event::Restart(no));
+            self.agenda.plan(at, Planned::Restart(no));
             return Ok(());
         }
         if !disk.syncing {
@@ -212,7 +211,7 @@ impl World {
     }
 
     fn sync_told(&mut self, no: NodeNo, mark: Mark) -> Checked {
-        self.handle(no, Input::Durable(mark))?;
+        self.handle(no, Event::Durable(mark))?;
         self.tell_left(no)?;
         if let Some((home, _)) = self.disk(no) {
             let end = match &self.nodes[no.0].machine {
@@ -234,7 +233,7 @@ impl World {
             return Ok(());
         };
         let (free, as_of) = disk.left();
-        self.handle(no, Input::Left { free, as_of })
+        self.handle(no, Event::Left { free, as_of })
     }
 
     fn read(&mut self, no: NodeNo, page: PageId) -> Checked {
@@ -251,7 +250,7 @@ impl World {
             }
             Err(_) => LoadResult::Damaged,
         };
-        self.handle(no, Input::Loaded { page, result })
+        self.handle(no, Event::Loaded { page, result })
     }
 
     // --- Life and death ---
@@ -286,6 +285,6 @@ impl World {
     /// When a node that dies now is to come back.
     pub fn plan_restart(&mut self, no: NodeNo, ms_max: u64) {
         let at: At = self.now.plus_ms(self.fault_prng.range(1, ms_max));
-        self.agenda.plan(at, Event::Restart(no));
+        self.agenda.plan(at, Planned::Restart(no));
     }
 }

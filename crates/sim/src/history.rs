@@ -5,8 +5,10 @@ use crate::truth::Object;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use thorp_core::ids::{CommitId, HomeId, MemberId, ObjectId, PageNo, Position, SegmentId, Stamp};
-use thorp_core::message::{CallId, CommitRequest, Outcome, Part, Participant};
+use thorp_model::{
+    CallId, CommitId, CommitRequest, HomeId, MemberId, ObjectId, Outcome, PageNo, Part,
+    Participant, Position, SegmentId, Stamp,
+};
 
 /// What a transaction saw: the value of each object at its first reading.
 pub type Seen = BTreeMap<(HomeId, ObjectId), Object>;

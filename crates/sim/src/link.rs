@@ -3,7 +3,7 @@
 use crate::news::Sent;
 use crate::time::{At, End, NodeNo};
 use std::collections::{BTreeMap, VecDeque};
-use thorp_core::message::Message;
+use thorp_model::Message;
 
 /// What travels in one direction of a connection.
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! `thorp-sim`: campaigns of simulated villages.
 
 use clap::{Parser, Subcommand};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
-use thorp_core::planted::{self, Bug};
+use std::{fs, io};
+use thorp_model::planted;
+use thorp_model::planted::Bug;
 use thorp_sim::campaign::{self, Catch};
 use thorp_sim::counts::Counts;
 use thorp_sim::kept::Kept;

@@ -3,14 +3,11 @@
 use crate::checks;
 use crate::failure::{Checked, Failure, demand};
 use crate::link::{Edge, Item, Lane};
-use crate::time::{At, End, Event, Local, NodeNo};
+use crate::time::{At, End, Local, NodeNo, Planned};
 use crate::village::Delay;
 use crate::world::World;
 use std::collections::BTreeMap;
-use thorp_core::codec;
-use thorp_core::door::{Direction, Input};
-use thorp_core::ids::{EdgeId, NodeKind};
-use thorp_core::message::{Down, Message};
+use thorp_model::{Direction, Down, EdgeId, Event, Message, NodeKind, codec};
 
 impl World {
     /// A child tries to connect to a parent.
@@ -73,7 +70,7 @@ impl World {
 
     fn plan_arrival(&mut self, edge: EdgeId, end: End, at: Option<At>) {
         if let Some(at) = at {
-            self.agenda.plan(at, Event::Arrive { edge, end });
+            self.agenda.plan(at, Planned::Arrive { edge, end });
         }
     }
 
@@ -155,7 +152,7 @@ impl World {
         let number = edge.beside_sent;
         edge.beside.insert(number, (at, message));
         self.agenda
-            .plan(at, Event::ArriveBeside { edge: id, number });
+            .plan(at, Planned::ArriveBeside { edge: id, number });
     }
 
     /// An image arrives beside the stream.
@@ -170,7 +167,7 @@ impl World {
         if edge.down.closed || !edge.down.opened {
             return Ok(());
         }
-        self.handle(child, Input::Received { edge: id, message })
+        self.handle(child, Event::Received { edge: id, message })
     }
 
     /// The next thing on its way to one end arrives, if that end reads.
@@ -207,7 +204,7 @@ impl World {
             Item::Open => self.connected(id, end),
             Item::Message(message, news) => {
                 self.news_arrive(news);
-                self.handle(no, Input::Received { edge: id, message })?;
+                self.handle(no, Event::Received { edge: id, message })?;
                 self.news_taken(no);
                 checks::directory::check_edge(self, id)
             }
@@ -240,7 +237,7 @@ impl World {
         let edge = id;
         self.handle(
             no,
-            Input::Connected {
+            Event::Connected {
                 edge,
                 direction,
                 peer,
@@ -263,7 +260,7 @@ impl World {
             }
         }
         if opened {
-            self.handle(no, Input::Disconnected { edge: id })?;
+            self.handle(no, Event::Disconnected { edge: id })?;
         }
         if end == End::Child && self.nodes[no.0].is_up() {
             self.turn(no, lost)?;

@@ -4,8 +4,7 @@
 use crate::time::{At, NodeNo};
 use crate::world::World;
 use std::collections::BTreeMap;
-use thorp_core::ids::{HomeId, NodeKind};
-use thorp_core::message::{Down, Message};
+use thorp_model::{Down, HomeId, Message, NodeKind};
 
 /// That a home was heard of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

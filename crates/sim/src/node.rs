@@ -8,15 +8,11 @@ use crate::rogue::Rogue;
 use crate::time::{At, NodeNo};
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::Cache;
-use thorp_core::door::{Answer, Core, Input, Out};
-use thorp_core::home::Home;
-use thorp_core::ids::{
-    CommitId, EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Place, Position,
-    Ticket,
+use thorp_model::{
+    CommitId, EdgeId, Event, HomeId, Image, MemberId, Millis, NodeKind, Now, Outbox, PageId, Peer,
+    Place, Position, RequestId, Response, StateMachine,
 };
-use thorp_core::image::Image;
-use thorp_core::member::Member;
-use thorp_core::redirector::Redirector;
+use thorp_protocol::{Home, Member, Redirector};
 
 /// The core of a node.
 pub enum Machine {
@@ -32,7 +28,7 @@ pub enum Machine {
 
 impl Machine {
     /// Hands an input to the core.
-    pub fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+    pub fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
         match self {
             Machine::Home(home) => home.handle(now, input, out),
             Machine::Site(site) => site.handle(now, input, out),
@@ -151,17 +147,17 @@ pub struct Resident {
     /// The sessions.
     pub sessions: Vec<Session>,
     /// Who waits for which answer, and for which of its waits.
-    pub tickets: BTreeMap<Ticket, (usize, u64)>,
+    pub tickets: BTreeMap<RequestId, (usize, u64)>,
     /// Commits whose sessions went on before they were answered, and which session.
-    pub early: BTreeMap<Ticket, (usize, Box<Waiting>)>,
+    pub early: BTreeMap<RequestId, (usize, Box<Waiting>)>,
     /// The commits whose values are shown before they are delivered, on each page.
     pub own: BTreeMap<Place, BTreeSet<CommitId>>,
     /// Answers on their way to the program.
-    pub answers: BTreeMap<Ticket, Answer>,
+    pub answers: BTreeMap<RequestId, Response>,
     /// What the program watches.
     pub watches: Watches,
     /// The last ticket given.
-    pub last_ticket: Ticket,
+    pub last_ticket: RequestId,
     /// Whether a squeeze of the cache is planned.
     pub squeezing: bool,
 }

@@ -8,10 +8,11 @@ use crate::program::{Context, Session, Transaction, Waiting, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
 use std::rc::Rc;
-use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, Place, Position, SegmentId, Stamp, Ticket};
-use thorp_core::message::{CommitRequest, Outcome, Request};
-use thorp_core::snapshot::{self, Sight};
+use thorp_model::snapshot::ReadPoint;
+use thorp_model::{
+    CallRequest, CommitId, CommitRequest, Event, HomeId, Outcome, Place, Position, Request,
+    RequestId, Response, SegmentId, Stamp, snapshot,
+};
 
 impl World {
     /// A session goes on, unless it went on otherwise.
@@ -32,30 +33,31 @@ impl World {
     }
 
     /// An answer reaches its session, if that still waits for it.
-    pub fn answered(&mut self, no: NodeNo, ticket: Ticket) -> Checked {
+    pub fn answered(&mut self, no: NodeNo, ticket: RequestId) -> Checked {
         let Some(resident) = &mut self.node(no).resident else {
             return Ok(());
         };
         let answer = resident.answers.remove(&ticket);
         let who = resident.tickets.remove(&ticket);
         // Of what floods asked for, nobody waits.
-        if let (Some(Answer::NotFetched(why)), None) = (&answer, who) {
+        if let (Some(Response::NotFetched(why)), None) = (&answer, who) {
             self.counts.refused(kind_of_fetch(*why));
         }
         let early = self.late(no, ticket);
-        if let (Some(Answer::Outcome(id, outcome, _)), Some((session, waiting))) = (&answer, early)
+        if let (Some(Response::Outcome(id, outcome, _)), Some((session, waiting))) =
+            (&answer, early)
         {
             return self.answered_late(no, session, &waiting, (*id, outcome));
         }
         let (Some(answer), Some((session, wait))) = (answer, who) else {
             return Ok(());
         };
-        if let Answer::Shown(id) = answer {
+        if let Response::Shown(id) = answer {
             return self.go_ahead(no, (session, wait), ticket, id);
         }
         match &answer {
-            Answer::Busy => self.counts.answered("busy"),
-            Answer::NotFetched(why) => self.counts.refused(kind_of_fetch(*why)),
+            Response::Busy => self.counts.answered("busy"),
+            Response::NotFetched(why) => self.counts.refused(kind_of_fetch(*why)),
             _ => {}
         }
         let mut joined = None;
@@ -63,15 +65,16 @@ impl World {
             if session.wait != wait {
                 return Ok(None);
             }
-            if let (Answer::Outcome(id, outcome, _), Some(waiting)) = (&answer, session.waiting()) {
+            if let (Response::Outcome(id, outcome, _), Some(waiting)) = (&answer, session.waiting())
+            {
                 let asked = Rc::clone(&waiting.asked);
                 checks::commits::told(world, *id, &asked, outcome)?;
                 check_place(waiting, &world.outcome_at(session.home, &answer))?;
             }
-            if let (Some((segment, number)), Answer::Called(_)) = (session.fencing(), &answer) {
+            if let (Some((segment, number)), Response::Called(_)) = (session.fencing(), &answer) {
                 world.fence(no, (session.home, segment), number);
             }
-            if let Answer::Outcome(..) = answer {
+            if let Response::Outcome(..) = answer {
                 joined = session.committing().cloned();
             }
             let here = world.outcome_at(session.home, &answer);
@@ -85,7 +88,7 @@ impl World {
     }
 
     /// A commit whose session went on without its answer.
-    fn late(&mut self, no: NodeNo, ticket: Ticket) -> Option<(usize, Box<Waiting>)> {
+    fn late(&mut self, no: NodeNo, ticket: RequestId) -> Option<(usize, Box<Waiting>)> {
         let resident = self.node(no).resident.as_mut()?;
         resident.early.remove(&ticket)
     }
@@ -95,7 +98,7 @@ impl World {
         &mut self,
         no: NodeNo,
         (session, wait): (usize, u64),
-        ticket: Ticket,
+        ticket: RequestId,
         id: CommitId,
     ) -> Checked {
         let index = session;
@@ -124,7 +127,7 @@ impl World {
         (id, outcome): (CommitId, &Outcome),
     ) -> Checked {
         checks::commits::told(self, id, &waiting.asked, outcome)?;
-        check_place(waiting, &Answer::Outcome(id, outcome.clone(), None))?;
+        check_place(waiting, &Response::Outcome(id, outcome.clone(), None))?;
         self.with_session(no, session, |session, _| {
             session.outcome(waiting, outcome);
             Ok(None)
@@ -132,21 +135,21 @@ impl World {
     }
 
     /// An outcome as it is at one of its homes.
-    fn outcome_at(&self, home: HomeId, answer: &Answer) -> Answer {
-        if let Answer::Outcome(id, Outcome::Committed { position, stamp }, by) = answer {
+    fn outcome_at(&self, home: HomeId, answer: &Response) -> Response {
+        if let Response::Outcome(id, Outcome::Committed { position, stamp }, by) = answer {
             let at = self
                 .truths
                 .get(&home)
                 .and_then(|truth| truth.commits.get(id));
             let position = at.map_or(*position, |(position, _)| *position);
             let stamp = *stamp;
-            return Answer::Outcome(*id, Outcome::Committed { position, stamp }, *by);
+            return Response::Outcome(*id, Outcome::Committed { position, stamp }, *by);
         }
         answer.clone()
     }
 
     /// The neighbour whose transaction was one with the answered one hears of it, too.
-    fn tell_joined(&mut self, no: NodeNo, asked: &Rc<Asked>, answer: &Answer) -> Checked {
+    fn tell_joined(&mut self, no: NodeNo, asked: &Rc<Asked>, answer: &Response) -> Checked {
         if asked.parts.len() < 2 {
             return Ok(());
         }
@@ -252,18 +255,18 @@ impl World {
                 self.history.stage(session);
                 match self.join(no, session)? {
                     Some(joint) => {
-                        let ask = Ask::Commit {
+                        let ask = Request::Commit {
                             parts: joint.parts.clone(),
                             builds_on: joint.builds_on.clone(),
                             after: joint.after,
                             early: false,
                         };
                         self.history.ask(joint);
-                        Wish::Ask(ask, None)
+                        Wish::Request(ask, None)
                     }
                     None => {
                         self.history.ask(asked);
-                        Wish::Ask(ask, patience)
+                        Wish::Request(ask, patience)
                     }
                 }
             }
@@ -278,7 +281,7 @@ impl World {
         no: NodeNo,
         session: &mut Session,
         transaction: Box<Transaction>,
-        sight: Sight,
+        sight: ReadPoint,
     ) -> Checked<Option<Wish>> {
         if rests_on_open(&self.history, &transaction) {
             return Ok(Some(session.wait_for_own(transaction)));
@@ -293,8 +296,8 @@ impl World {
             Some((index, other.reader(&resident.cache)?, other.stamp_floor))
         });
         let floor = other.map_or(session.stamp_floor, |(_, _, f)| f.max(session.stamp_floor));
-        let sights: Vec<Sight> = std::iter::once(sight).chain(other.map(|o| o.1)).collect();
-        let stamp = match snapshot::stand(&sights, floor) {
+        let sights: Vec<ReadPoint> = std::iter::once(sight).chain(other.map(|o| o.1)).collect();
+        let stamp = match snapshot::place(&sights, floor) {
             Ok(stamp) => stamp,
             Err(lagging) => {
                 self.counts.answered("transactions that lagged");
@@ -421,7 +424,7 @@ impl World {
                 let at = self.now.plus_us(us);
                 self.plan_local(no, at, Local::Step { session, wait });
             }
-            Wish::Ask(ask, patience) => {
+            Wish::Request(ask, patience) => {
                 if let Some(ms) = patience {
                     let at = self.now.plus_ms(ms);
                     self.plan_local(no, at, Local::Step { session, wait });
@@ -448,9 +451,9 @@ impl World {
         Ok(())
     }
 
-    fn ticket(&mut self, no: NodeNo, who: Option<(usize, u64)>) -> Ticket {
+    fn ticket(&mut self, no: NodeNo, who: Option<(usize, u64)>) -> RequestId {
         let Some(resident) = &mut self.node(no).resident else {
-            return Ticket(0);
+            return RequestId(0);
         };
         resident.last_ticket = resident.last_ticket.next();
         if let Some(who) = who {
@@ -460,23 +463,23 @@ impl World {
     }
 
     /// A program asks its member.
-    pub fn ask(&mut self, no: NodeNo, ticket: Ticket, ask: Ask) -> Checked {
+    pub fn ask(&mut self, no: NodeNo, ticket: RequestId, ask: Request) -> Checked {
         if !self.nodes[no.0].is_up() {
             return Ok(());
         }
-        if let Ask::Call {
+        if let Request::Call {
             home,
-            request: Request::Remove { segment },
+            request: CallRequest::Remove { segment },
         } = &ask
         {
             self.history.removals.insert((*home, *segment));
         }
-        if let (Ask::Watch { home, segment, on }, Some(resident)) =
+        if let (Request::Watch { home, segment, on }, Some(resident)) =
             (&ask, &mut self.node(no).resident)
         {
             resident.watches.ask(&resident.cache, *home, *segment, *on);
         }
-        self.handle(no, Input::Asked { ticket, ask })
+        self.handle(no, Event::Asked { ticket, ask })
     }
 
     /// A program hears what it is likely to read next, and fetches it, or does not.
@@ -485,15 +488,15 @@ impl World {
             return Ok(());
         }
         let ticket = self.ticket(no, None);
-        self.ask(no, ticket, Ask::Prefetch(place))
+        self.ask(no, ticket, Request::Prefetch(place))
     }
 
     fn forget(&mut self, no: NodeNo, session: usize) -> Checked {
         let Some(resident) = &mut self.node(no).resident else {
             return Ok(());
         };
-        let of = |(_, (who, _)): &(&Ticket, &(usize, u64))| *who == session;
-        let tickets: Vec<Ticket> = resident
+        let of = |(_, (who, _)): &(&RequestId, &(usize, u64))| *who == session;
+        let tickets: Vec<RequestId> = resident
             .tickets
             .iter()
             .filter(of)
@@ -506,7 +509,7 @@ impl World {
         self.counts.answered("out of patience");
         for ticket in tickets {
             let forget = self.ticket(no, None);
-            self.ask(no, forget, Ask::Forget(ticket))?;
+            self.ask(no, forget, Request::Forget(ticket))?;
         }
         Ok(())
     }
@@ -523,7 +526,7 @@ impl World {
         if places.is_empty() {
             return Ok(());
         }
-        self.handle(no, Input::Evict(places))
+        self.handle(no, Event::Evict(places))
     }
 
     /// A commit request was seen on its way from its member.
@@ -533,9 +536,9 @@ impl World {
 }
 
 /// What a session commits comes after all that it had seen when it asked.
-fn check_place(waiting: &Waiting, answer: &Answer) -> Checked {
+fn check_place(waiting: &Waiting, answer: &Response) -> Checked {
     match answer {
-        Answer::Outcome(_, Outcome::Committed { position, .. }, _) if *position > Position(0) => {
+        Response::Outcome(_, Outcome::Committed { position, .. }, _) if *position > Position(0) => {
             checks::reads::session(waiting.floor, *position, "was told to have committed at")
         }
         _ => Ok(()),

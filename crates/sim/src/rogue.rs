@@ -3,14 +3,11 @@
 
 use crate::node::WALL_MS_FIRST;
 use crate::prng::Prng;
-use thorp_core::door::{Input, Out};
-use thorp_core::ids::{
-    Attempt, CommitId, EdgeId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration,
-    SegmentId, Stamp,
-};
-use thorp_core::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
-use thorp_core::message::{
-    CallId, CommitRequest, Decision, Down, Message, Part, Participant, Request, Response, Up,
+use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
+use thorp_model::{
+    Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
+    EntryNo, Epoch, Event, HomeId, MemberId, Message, Outbox, PageId, Part, Participant, Position,
+    Registration, SegmentId, Stamp, Up,
 };
 
 /// The rogue.
@@ -43,8 +40,8 @@ impl Rogue {
 
     /// When a stream begins it does its worst; else it is silent, also where
     /// its help is wanted.
-    pub fn handle(&mut self, input: &Input, out: &mut Out) {
-        let Input::Received {
+    pub fn handle(&mut self, input: &Event, out: &mut Outbox) {
+        let Event::Received {
             edge,
             message: Message::Down(message),
         } = input
@@ -53,7 +50,7 @@ impl Rogue {
         };
         if let Down::Answer {
             home,
-            result: Ok(Response::Registered(registration)),
+            result: Ok(CallResponse::Registered(registration)),
             ..
         } = message
         {
@@ -81,7 +78,7 @@ impl Rogue {
         }
     }
 
-    fn fetch_all(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Out) {
+    fn fetch_all(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Outbox) {
         let most = (self.neighbours + 1) * FETCHES_PER_CHILD_MAX;
         for number in 1..=most as u32 {
             out.up(
@@ -99,14 +96,14 @@ impl Rogue {
         }
     }
 
-    fn call_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+    fn call_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
         let most = (self.neighbours + 1) * CALLS_PER_CHILD_MAX;
         for number in 1..=most as u64 {
             let call = CallId {
                 member: self.member,
                 number,
             };
-            let request = Request::List {
+            let request = CallRequest::List {
                 prefix: String::new(),
                 after: String::new(),
             };
@@ -122,12 +119,12 @@ impl Rogue {
     }
 
     /// It goes on when it is registered.
-    fn register(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+    fn register(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
         let call = CallId {
             member: self.member,
             number: 0,
         };
-        let request = Request::Register;
+        let request = CallRequest::Register;
         out.up(
             edge,
             Up::Call {
@@ -145,7 +142,7 @@ impl Rogue {
         edge: EdgeId,
         home: HomeId,
         registration: Registration,
-        out: &mut Out,
+        out: &mut Outbox,
     ) {
         let Some(other) = self.homes.iter().copied().find(|other| *other != home) else {
             return;
@@ -200,7 +197,7 @@ impl Rogue {
     }
 
     /// Ends what another member has begun, or may begin.
-    fn speak_for_another(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+    fn speak_for_another(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
         let registration = Registration(self.prng.below(5));
         for sequence in 1..=20 {
             let commit = CommitId {
@@ -222,7 +219,7 @@ impl Rogue {
                     1 => Up::Call {
                         call,
                         home,
-                        request: Request::Outcome {
+                        request: CallRequest::Outcome {
                             commit,
                             registration,
                         },
@@ -239,7 +236,7 @@ impl Rogue {
     }
 
     /// Commits under registrations that are not its own.
-    fn commit_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Out) {
+    fn commit_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
         let most = (self.neighbours + 1) * COMMITS_IN_FLIGHT_MAX;
         for sequence in 1..=most as u64 {
             let id = CommitId {
@@ -251,7 +248,7 @@ impl Rogue {
         }
     }
 
-    fn talk_nonsense(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Out) {
+    fn talk_nonsense(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Outbox) {
         for number in 0..50 {
             let page = PageId::new(1, number);
             let epoch = Epoch(epoch.0 + self.prng.below(2));
@@ -294,7 +291,7 @@ fn nothing(id: CommitId, registration: Registration, home: HomeId) -> CommitRequ
     }
 }
 
-fn watch_all(edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Out) {
+fn watch_all(edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Outbox) {
     for segment in (1..400).map(SegmentId) {
         let on = true;
         out.up(

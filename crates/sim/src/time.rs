@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
-use thorp_core::ids::{EdgeId, PageId, Place, Ticket};
-use thorp_core::storage::Mark;
+use thorp_model::{EdgeId, Mark, PageId, Place, RequestId};
 
 /// A simulated time in microseconds since the village began.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -95,7 +94,7 @@ pub enum Local {
     /// A member's answer reaches the program.
     Answered {
         /// The answer's ticket.
-        ticket: Ticket,
+        ticket: RequestId,
     },
     /// A member gives up some pages of its cache.
     Squeeze,
@@ -103,7 +102,7 @@ pub enum Local {
 
 /// What is going to happen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
+pub enum Planned {
     /// Something may have arrived at an end of an edge.
     Arrive {
         /// The edge.
@@ -145,14 +144,14 @@ struct Key {
 #[derive(Default)]
 pub struct Agenda {
     heap: BinaryHeap<Reverse<(Key, usize)>>,
-    events: Vec<Option<Event>>,
+    events: Vec<Option<Planned>>,
     free: Vec<usize>,
     number: u64,
 }
 
 impl Agenda {
     /// Plans an event.
-    pub fn plan(&mut self, at: At, event: Event) {
+    pub fn plan(&mut self, at: At, event: Planned) {
         self.number += 1;
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -169,7 +168,7 @@ impl Agenda {
     }
 
     /// The next event.
-    pub fn pop(&mut self) -> Option<(At, Event)> {
+    pub fn pop(&mut self) -> Option<(At, Planned)> {
         let Reverse((key, slot)) = self.heap.pop()?;
         self.free.push(slot);
         let event = self.events[slot].take();

@@ -8,15 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
-use thorp_core::change::{self, PageChange, PageSlots, SlotSet};
-use thorp_core::home::records::{self, LogRecord, MemberRecord, OutcomeRecord, SegmentRecord};
-use thorp_core::ids::{
-    CommitId, Generation, MemberId, ObjectId, PageId, PageNo, Position, Registration, SegmentId,
-    Slot, Stamp,
+use thorp_model::records;
+use thorp_model::records::{LogRecord, MemberRecord, OutcomeRecord, SegmentRecord};
+use thorp_model::{
+    Batch, CommitId, Content, Generation, Image, MemberId, ObjectId, Op, Outcome, Overflow,
+    PageChange, PageId, PageNo, PageSlots, Position, Refusal, Registration, SegmentId, Slot,
+    SlotSet, Stamp, Table, change,
 };
-use thorp_core::image::{Content, Image, Overflow};
-use thorp_core::message::{Outcome, Refusal};
-use thorp_core::storage::{Batch, Op, Table};
 
 /// What a program sees in a slot.
 #[derive(Clone, PartialEq, Eq, Default)]

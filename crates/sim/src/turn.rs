@@ -4,8 +4,9 @@
 use crate::failure::Checked;
 use crate::time::{Local, NodeNo};
 use crate::world::World;
-use thorp_core::ids::NodeKind;
-use thorp_core::takeover::{self, Next};
+use thorp_model::NodeKind;
+use thorp_protocol::takeover;
+use thorp_protocol::takeover::Next;
 
 impl World {
     /// A member has lost a site, or cannot reach it: whom it dials now.

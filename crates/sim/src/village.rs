@@ -3,11 +3,11 @@
 
 use crate::faults::Kind;
 use crate::prng::Prng;
-use thorp_core::alive::AliveLimits;
-use thorp_core::ids::EntryNo;
-use thorp_core::limits::{
+use thorp_model::EntryNo;
+use thorp_model::limits::{
     ENTERINGS_MAX, FETCH_RETRY_MS, HISTORY_PAGES_MAX, INLINE_VALUE_BYTES_MAX, REPORT_PAGES_MAX,
 };
+use thorp_protocol::AliveLimits;
 
 /// Everything that a seed decides before time begins.
 #[derive(Clone, Debug)]

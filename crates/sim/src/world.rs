@@ -15,19 +15,19 @@ use crate::options::Options;
 use crate::prng::Prng;
 use crate::program::{PROGRESS_MIN, Session};
 use crate::strike::Relief;
-use crate::time::{Agenda, At, Event, Local, NodeNo};
+use crate::time::{Agenda, At, Local, NodeNo, Planned};
 use crate::trace::Trace;
 use crate::truth::Truth;
 use crate::village::Village;
 use std::collections::BTreeMap;
 use thorp_cache::Cache;
-use thorp_core::children::ChildLimits;
-use thorp_core::door::Out;
-use thorp_core::home::{Home, HomeConfig};
-use thorp_core::ids::{EdgeId, EntryNo, HomeId, MemberId, NodeKind, Position, Stamp, Ticket};
-use thorp_core::limits::{ENTERINGS_MAX, SWEPT_PAGES_MAX};
-use thorp_core::member::{Member, MemberConfig};
-use thorp_core::redirector::{Redirector, RedirectorConfig};
+use thorp_model::limits::{ENTERINGS_MAX, SWEPT_PAGES_MAX};
+use thorp_model::{
+    EdgeId, EntryNo, HomeId, MemberId, NodeKind, Outbox, Position, RequestId, Stamp,
+};
+use thorp_protocol::{
+    ChildLimits, Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
+};
 
 /// A village in simulated time.
 pub struct World {
@@ -175,7 +175,7 @@ impl World {
         for index in 0..self.nodes.len() {
             self.start(NodeNo(index))?;
         }
-        self.agenda.plan(At(0).plus_ms(500), Event::Strike);
+        self.agenda.plan(At(0).plus_ms(500), Planned::Strike);
         Ok(())
     }
 
@@ -295,7 +295,7 @@ impl World {
             alive: Some(self.village.alive),
             ..HomeConfig::new(*home, node.name.clone(), node.id)
         };
-        let (home, mut out) = (*home, Out::new());
+        let (home, mut out) = (*home, Outbox::new());
         let opened = Home::open(config, disk, now, &mut out);
         let machine = opened.map_err(|error| {
             crate::failure::Failure::new("recovery", format!("a home does not open: {error}"))
@@ -311,7 +311,7 @@ impl World {
         self.node(no).machine = Some(Machine::Home(Box::new(machine)));
         self.process(no, out)?;
         if !room && self.nodes[no.0].is_up() {
-            self.handle(no, thorp_core::door::Input::Room(false))?;
+            self.handle(no, thorp_model::Event::Room(false))?;
         }
         Ok(())
     }
@@ -378,7 +378,7 @@ impl World {
             own: BTreeMap::new(),
             answers: BTreeMap::new(),
             watches: Watches::default(),
-            last_ticket: Ticket(0),
+            last_ticket: RequestId(0),
             squeezing: false,
         });
         for session in 0..count {
@@ -391,7 +391,7 @@ impl World {
     /// Plans something at a node, for as long as it lives.
     pub fn plan_local(&mut self, node: NodeNo, at: At, local: Local) {
         let life = self.nodes[node.0].life;
-        self.agenda.plan(at, Event::At { node, life, local });
+        self.agenda.plan(at, Planned::At { node, life, local });
     }
 
     // --- The run ---
@@ -527,22 +527,22 @@ impl World {
             "{EVENTS_MAX} events and no end"
         );
         match event {
-            Event::Arrive { edge, end } => self.arrive(edge, end),
-            Event::ArriveBeside { edge, number } => self.arrive_beside(edge, number),
-            Event::At { node, life, local } => {
+            Planned::Arrive { edge, end } => self.arrive(edge, end),
+            Planned::ArriveBeside { edge, number } => self.arrive_beside(edge, number),
+            Planned::At { node, life, local } => {
                 if self.nodes[node.0].life == life && self.nodes[node.0].is_up() {
                     self.happen(node, local)?;
                 }
                 Ok(())
             }
-            Event::Restart(node) => {
+            Planned::Restart(node) => {
                 if self.nodes[node.0].is_up() {
                     return Ok(());
                 }
                 self.start(node)
             }
-            Event::Strike => self.strike(),
-            Event::Relieve(which) => self.relieve(which),
+            Planned::Strike => self.strike(),
+            Planned::Relieve(which) => self.relieve(which),
         }
     }
 }

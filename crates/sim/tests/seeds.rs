@@ -1,6 +1,6 @@
 //! A modest campaign on every test run; `thorp-sim run` makes large ones.
 
-use thorp_core::planted::Bug;
+use thorp_model::planted::Bug;
 use thorp_sim::campaign::{self, catch, is_deterministic, run_seeds};
 use thorp_sim::sameness;
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use story::tell;
-use thorp_core::planted::{Bug, plant};
+use thorp_model::planted::{Bug, plant};
 
 /// Planted bugs are for the whole process: no two tests at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

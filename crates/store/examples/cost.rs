@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use thorp_core::storage::{Batch, Engine as _, Mark, Op, Reader as _, Table};
+use thorp_model::{Batch, Engine as _, Mark, Op, Reader as _, Table};
 use thorp_store::{Options, Store};
 
 const COMMITS: u64 = 2000;

@@ -7,12 +7,11 @@ use crate::journal::{self, Verdict};
 use crate::store::{ask_complete, read_usage, value_of};
 use crate::usage::{TableUsage, Usage};
 use crate::{manifest, marker, note, record};
-use std::fmt;
-use std::fs;
-use std::io;
 use std::path::Path;
-use thorp_core::home::records::{self, AsideRecord};
-use thorp_core::storage::{StorageError, Table};
+use std::{fmt, fs, io};
+use thorp_model::records;
+use thorp_model::records::QuarantineRecord;
+use thorp_model::{StorageError, Table};
 
 /// What a check found.
 #[derive(Clone, Debug)]
@@ -223,7 +222,7 @@ fn walk_tables(opened: &Opened, usage: Option<Usage>, report: &mut Report) {
 
 /// Tells of the changes that a home keeps beside damaged pages.
 fn list_aside(opened: &Opened, report: &mut Report) {
-    let (from, to) = records::aside_range();
+    let (from, to) = records::quarantine_range();
     let found = engine::unpanicked(|| {
         let found = opened.table(Table::Meta).range::<Vec<u8>, _>(from..to);
         // What cannot be read was reported with its table.
@@ -242,8 +241,8 @@ fn list_aside(opened: &Opened, report: &mut Report) {
 
 fn aside_remark(key: &[u8], stored: &[u8]) -> Result<String, StorageError> {
     let value = value_of(Table::Meta, key, stored)?;
-    let record: AsideRecord = records::decode(Table::Meta, key, value)?;
-    let Some(page) = records::aside_of(key) else {
+    let record: QuarantineRecord = records::decode(Table::Meta, key, value)?;
+    let Some(page) = records::quarantine_of(key) else {
         return Err(records::damaged(Table::Meta, key, "no page has this key"));
     };
     let last = record.changes.last();

@@ -3,13 +3,12 @@
 
 use crate::engine::unpanicked;
 use std::collections::VecDeque;
-use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use thorp_core::storage::{Batch, Engine, Mark, StorageError};
+use std::{fmt, io};
+use thorp_model::{Batch, Engine, Mark, StorageError};
 
 /// Bounds of a committer. A single batch is taken by an empty queue whatever
 /// its size.

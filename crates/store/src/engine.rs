@@ -9,7 +9,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use thorp_core::storage::{StorageError, Table};
+use thorp_model::{StorageError, Table};
 
 /// The engine with the keyspaces of all tables.
 pub(crate) struct Opened {

@@ -3,7 +3,7 @@
 //! The engine has checksums for its blocks. This one also catches what goes
 //! wrong above them, a value under a wrong key for one, and names the record.
 
-use thorp_core::storage::Table;
+use thorp_model::Table;
 
 /// Bytes of the checksum before each stored value.
 pub(crate) const CHECKSUM_BYTES: usize = 4;

@@ -5,8 +5,9 @@
 use crate::options::{DISK_RESERVE_BYTES_MAX, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_core::home::records::{self, LogRecord};
-use thorp_core::storage::{Batch, Op, StorageError, Table};
+use thorp_model::records;
+use thorp_model::records::LogRecord;
+use thorp_model::{Batch, Op, StorageError, Table};
 
 /// What a group is for, from most to least refusable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -183,9 +184,9 @@ fn full(detail: String) -> StorageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::change::{PageChange, PageSlots};
-    use thorp_core::ids::{CommitId, HomeId, MemberId, PageId, Position, Stamp};
-    use thorp_core::storage::Mark;
+    use thorp_model::{
+        CommitId, HomeId, Mark, MemberId, PageChange, PageId, PageSlots, Position, Stamp,
+    };
 
     fn room(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Room {
         let options = Options {

@@ -4,19 +4,18 @@ use crate::dir::Locked;
 use crate::engine::{self, Opened};
 use crate::error::OpenError;
 use crate::journal::{self, Verdict};
-use crate::manifest;
 use crate::note::{self, Note};
 use crate::options::Options;
-use crate::record;
 use crate::room::{Demand, Purpose, Room};
 use crate::usage::{self, Usage};
+use crate::{manifest, record};
 use fjall::{OwnedWriteBatch, PersistMode, Readable as _};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use thorp_core::limits::KEY_BYTES_MAX;
-use thorp_core::storage::{Batch, Engine, Op, Reader, Scan, StorageError, Table};
+use thorp_model::limits::KEY_BYTES_MAX;
+use thorp_model::{Batch, Engine, Op, Reader, Scan, StorageError, Table};
 
 /// The durable tables of one home, in a directory that this process alone uses.
 ///
@@ -375,7 +374,7 @@ fn damaged(table: Table, key: &[u8], detail: String) -> StorageError {
 mod tests {
     use super::*;
     use crate::check::{Damage, check};
-    use thorp_core::storage::Mark;
+    use thorp_model::Mark;
 
     fn put(key: &[u8], value: &[u8]) -> Batch {
         let op = Op::Put {

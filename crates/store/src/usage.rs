@@ -3,7 +3,7 @@
 //! says how far the store has come.
 
 use crate::record;
-use thorp_core::storage::Table;
+use thorp_model::Table;
 
 /// What one table holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -7,7 +7,7 @@ mod common;
 use common::{batch, open, put};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use thorp_core::storage::{Batch, Engine, Mark, Reader, Scan, StorageError, Table};
+use thorp_model::{Batch, Engine, Mark, Reader, Scan, StorageError, Table};
 use thorp_store::{Committer, CommitterLimits, Why};
 
 /// An engine whose every commit waits for the test, and does what it says.

@@ -9,10 +9,12 @@ use common::{batch, delete, open, put};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thorp_core::change::{PageChange, PageSlots};
-use thorp_core::home::records::{self, AsideRecord, Modified};
-use thorp_core::ids::{PageId, Position, Stamp};
-use thorp_core::storage::{Engine as _, Op, Reader as _, Scan, StorageError, Table};
+use thorp_model::records;
+use thorp_model::records::{Modified, QuarantineRecord};
+use thorp_model::{
+    Engine as _, Op, PageChange, PageId, PageSlots, Position, Reader as _, Scan, Stamp,
+    StorageError, Table,
+};
 use thorp_store::{OpenError, Options, Store, check};
 
 const BATCHES: u64 = 40;
@@ -61,8 +63,8 @@ fn a_check_tells_of_changes_kept_beside_a_damaged_page() {
         },
     });
     let changes = changes.to_vec();
-    let key = records::aside_key(page);
-    let op = records::put(Table::Meta, key.clone(), &AsideRecord { changes });
+    let key = records::quarantine_key(page);
+    let op = records::put(Table::Meta, key.clone(), &QuarantineRecord { changes });
     open(dir.path()).commit(&[batch(1, vec![op])]).unwrap();
     let report = check(dir.path()).unwrap();
     assert!(report.is_good() && report.remarks.len() == 1, "{report}");
@@ -206,7 +208,7 @@ fn fill(dir: &Path) {
     }
 }
 
-fn numbered(number: u64) -> thorp_core::storage::Batch {
+fn numbered(number: u64) -> thorp_model::Batch {
     let key = format!("{number:06}");
     let page = format!("{number:08}").repeat(1024);
     let ops = vec![

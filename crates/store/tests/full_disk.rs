@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use thorp_core::storage::{Engine as _, StorageError, Table};
+use thorp_model::{Engine as _, StorageError, Table};
 use thorp_store::{Options, Store, check};
 
 /// So many records of 5 kB are more than the 16 MiB that the engine keeps of a

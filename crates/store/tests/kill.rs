@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use thorp_core::storage::{Batch, Reader as _, Scan, Table};
+use thorp_model::{Batch, Reader as _, Scan, Table};
 use thorp_store::{Committer, Store, check};
 
 const DIR: &str = "THORP_STORE_KILL_DIR";
@@ -61,7 +61,7 @@ fn commits_until_killed() {
     };
     let store = Arc::new(open(Path::new(&dir)));
     let from = highest_whole(&store) + 1;
-    let tell = |result: Result<thorp_core::storage::Mark, _>| {
+    let tell = |result: Result<thorp_model::Mark, _>| {
         let line = format!("durable {}\n", result.unwrap().0);
         std::io::stdout().write_all(line.as_bytes()).unwrap();
     };

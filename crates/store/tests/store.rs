@@ -7,7 +7,7 @@ mod common;
 
 use common::{batch, delete, get, open, put, scan};
 use std::fs;
-use thorp_core::storage::{Batch, Engine, Mark, Op, Reader as _, Scan, StorageError, Table};
+use thorp_model::{Batch, Engine, Mark, Op, Reader as _, Scan, StorageError, Table};
 use thorp_store::{OpenError, Options, Store, check};
 
 #[test]

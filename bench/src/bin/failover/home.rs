@@ -5,7 +5,7 @@ use std::time::Instant;
 use thorp_bench::Result;
 use thorp_bench::figure::{Figure, median};
 use thorp_bench::village::{HOME, Village};
-use thorp_core::limits::{ALIVE_MISSED_MAX, ALIVE_MS};
+use thorp_model::limits::{ALIVE_MISSED_MAX, ALIVE_MS};
 
 const LENGTHS: [usize; 4] = [0, 2_000, 10_000, 40_000];
 const WRITERS: usize = 16;

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thorp_bench::village::identity;
 use thorp_bench::{Result, process};
 use thorp_client::{ErrorKind, JoinConfig, Member, Outcome, Reference, Segment, Stats};
-use thorp_core::ids::Slot;
+use thorp_model::Slot;
 
 pub(crate) const ROLE: &str = "worker";
 /// Between two transactions.

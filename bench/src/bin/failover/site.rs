@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 use thorp_bench::Result;
 use thorp_bench::figure::{Figure, median, percentile};
-use thorp_core::limits::PAGE_BYTES;
+use thorp_model::limits::PAGE_BYTES;
 
 /// Pages that really change while the site is gone.
 const CHANGED: usize = 20;

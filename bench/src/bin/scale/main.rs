@@ -11,7 +11,7 @@ use still_village::{Size, Spent, StillVillage};
 use thorp_bench::Result;
 use thorp_bench::counting::{Counting, bytes};
 use thorp_bench::figure::Figure;
-use thorp_core::ids::NodeKind;
+use thorp_model::NodeKind;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -5,17 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thorp_bench::Result;
-use thorp_core::change::{NewValue, WriteOp};
-use thorp_core::door::{Answer, Ask, Core, Direction, Effect, Input, LoadResult, Out};
-use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
-use thorp_core::ids::{
-    EdgeId, Generation, HomeId, MemberId, Millis, NodeKind, Now, PageId, PageNo, Peer, Place,
-    Position, SegmentId, Slot, Stamp, Ticket,
+use thorp_model::records::{decode_page, page_key};
+use thorp_model::{
+    Action, CallRequest, CallResponse, Direction, EdgeId, Engine, Event, Generation, HomeId,
+    LoadResult, MemberId, Millis, NewValue, NodeKind, Now, Outbox, Outcome, PageId, PageNo,
+    PageWrites, Part, Peer, Place, Position, Reader, Request, RequestId, Response, SegmentId, Slot,
+    Stamp, StateMachine, Table, WriteOp,
 };
-use thorp_core::member::{Member, MemberConfig};
-use thorp_core::message::{Outcome, PageWrites, Part, Request, Response};
-use thorp_core::redirector::{Redirector, RedirectorConfig};
-use thorp_core::storage::{Engine, Reader, Table};
+use thorp_protocol::{Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig};
 use thorp_store::{Options, Store};
 
 const HOME: HomeId = HomeId(1);
@@ -47,7 +44,7 @@ enum Machine {
 }
 
 impl Machine {
-    fn core(&mut self) -> Option<&mut dyn Core> {
+    fn core(&mut self) -> Option<&mut dyn StateMachine> {
         match self {
             Machine::Home(home) => Some(home.as_mut()),
             Machine::Site(site) => Some(site.as_mut()),
@@ -75,8 +72,8 @@ pub(crate) struct StillVillage {
     nodes: Vec<Node>,
     /// Parent and child of each edge.
     edges: BTreeMap<EdgeId, (No, No)>,
-    inputs: VecDeque<(No, Input)>,
-    answers: BTreeMap<(No, Ticket), Answer>,
+    inputs: VecDeque<(No, Event)>,
+    answers: BTreeMap<(No, RequestId), Response>,
     store: Store,
     ms: u64,
     tickets: u64,
@@ -113,12 +110,12 @@ impl StillVillage {
             }
         }
         village.settle()?;
-        let request = Request::Open {
+        let request = CallRequest::Open {
             path: "plans".into(),
             create: true,
         };
         match village.call(village.ends().0, request)? {
-            Response::Segment(info) => village.segment = info.id,
+            CallResponse::Segment(info) => village.segment = info.id,
             other => return Err(format!("opening answered {other:?}").into()),
         }
         Ok(village)
@@ -129,7 +126,7 @@ impl StillVillage {
             alive: None,
             ..HomeConfig::new(HOME, "home".into(), MemberId(1))
         };
-        let mut out = Out::new();
+        let mut out = Outbox::new();
         let home = Home::open(config, &self.store, self.now(), &mut out)?;
         self.add(NodeKind::Home, Machine::Home(Box::new(home)));
         self.do_all(0, out)
@@ -193,7 +190,7 @@ impl StillVillage {
                 node: MemberId(peer as u128 + 1),
                 name: String::new(),
             };
-            let connected = Input::Connected {
+            let connected = Event::Connected {
                 edge,
                 direction,
                 peer,
@@ -218,8 +215,8 @@ impl StillVillage {
         Ok(())
     }
 
-    fn handle(&mut self, no: No, input: Input) -> Result<()> {
-        let (now, mut out) = (self.now(), Out::new());
+    fn handle(&mut self, no: No, input: Event) -> Result<()> {
+        let (now, mut out) = (self.now(), Outbox::new());
         let node = &mut self.nodes[no];
         let Some(core) = node.machine.core() else {
             return Ok(());
@@ -230,33 +227,33 @@ impl StillVillage {
         self.do_all(no, out)
     }
 
-    fn do_all(&mut self, no: No, out: Out) -> Result<()> {
+    fn do_all(&mut self, no: No, out: Outbox) -> Result<()> {
         for effect in out.effects {
             match effect {
-                Effect::Send(edge, message) => {
+                Action::Send(edge, message) => {
                     let (parent, child) = self.edges[&edge];
                     let to = if no == parent { child } else { parent };
                     self.inputs
-                        .push_back((to, Input::Received { edge, message }));
+                        .push_back((to, Event::Received { edge, message }));
                 }
-                Effect::Append(batch) => {
+                Action::Append(batch) => {
                     let mark = batch.mark;
                     self.store.commit(&[batch])?;
-                    self.inputs.push_back((no, Input::Durable(mark)));
+                    self.inputs.push_back((no, Event::Durable(mark)));
                 }
-                Effect::Load(page) => {
+                Action::Load(page) => {
                     let result = self.load(page)?;
-                    self.inputs.push_back((no, Input::Loaded { page, result }));
+                    self.inputs.push_back((no, Event::Loaded { page, result }));
                 }
-                Effect::Answer(ticket, answer) => {
+                Action::Respond(ticket, answer) => {
                     self.answers.insert((no, ticket), answer);
                 }
                 // Nothing goes wrong here, and the members' page caches are not what is measured.
-                Effect::Close(..)
-                | Effect::Publish(_)
-                | Effect::Hint(_)
-                | Effect::Joined(_)
-                | Effect::Note(_) => {}
+                Action::Close(..)
+                | Action::Publish(_)
+                | Action::Hint(_)
+                | Action::Joined(_)
+                | Action::Note(_) => {}
             }
         }
         Ok(())
@@ -276,30 +273,30 @@ impl StillVillage {
         for (no, node) in self.nodes.iter_mut().enumerate() {
             let deadline = node.machine.core().and_then(|core| core.deadline());
             if deadline.is_some_and(|deadline| deadline <= due) {
-                self.inputs.push_back((no, Input::Tick));
+                self.inputs.push_back((no, Event::Tick));
             }
         }
         self.settle()
     }
 
-    fn ask(&mut self, no: No, ask: Ask) -> Result<Answer> {
+    fn ask(&mut self, no: No, ask: Request) -> Result<Response> {
         self.tickets += 1;
-        let ticket = Ticket(self.tickets);
-        self.inputs.push_back((no, Input::Asked { ticket, ask }));
+        let ticket = RequestId(self.tickets);
+        self.inputs.push_back((no, Event::Asked { ticket, ask }));
         self.settle()?;
         let answer = self.answers.remove(&(no, ticket));
         answer.ok_or_else(|| "a member does not answer".into())
     }
 
-    fn call(&mut self, no: No, request: Request) -> Result<Response> {
+    fn call(&mut self, no: No, request: CallRequest) -> Result<CallResponse> {
         match self.ask(
             no,
-            Ask::Call {
+            Request::Call {
                 home: HOME,
                 request,
             },
         )? {
-            Answer::Called(Ok(response)) => Ok(response),
+            Response::Called(Ok(response)) => Ok(response),
             other => Err(format!("a call was answered {other:?}").into()),
         }
     }
@@ -308,8 +305,8 @@ impl StillVillage {
     pub(crate) fn fresh(&mut self) -> Result<PageId> {
         if self.given.is_empty() {
             let segment = self.segment;
-            match self.call(self.ends().0, Request::Reserve { segment })? {
-                Response::Extent { first, pages } => {
+            match self.call(self.ends().0, CallRequest::Reserve { segment })? {
+                CallResponse::Extent { first, pages } => {
                     self.given.extend(first.0..first.0 + pages);
                 }
                 other => return Err(format!("reserving was answered {other:?}").into()),
@@ -324,8 +321,8 @@ impl StillVillage {
 
     /// A member gets a page.
     pub(crate) fn fetch(&mut self, no: No, page: PageId) -> Result<()> {
-        match self.ask(no, Ask::Fetch(Place { home: HOME, page }))? {
-            Answer::Fetched => Ok(()),
+        match self.ask(no, Request::Fetch(Place { home: HOME, page }))? {
+            Response::Fetched => Ok(()),
             other => Err(format!("a fetch was answered {other:?}").into()),
         }
     }
@@ -359,14 +356,14 @@ impl StillVillage {
                 slots: vec![(Slot(0), op)],
             }],
         }];
-        let ask = Ask::Commit {
+        let ask = Request::Commit {
             parts,
             builds_on: Vec::new(),
             after: Stamp::default(),
             early: false,
         };
         match self.ask(no, ask)? {
-            Answer::Outcome(_, Outcome::Committed { .. }, _) => Ok(()),
+            Response::Outcome(_, Outcome::Committed { .. }, _) => Ok(()),
             other => Err(format!("a commit was answered {other:?}").into()),
         }
     }

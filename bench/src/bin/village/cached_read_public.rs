@@ -11,7 +11,7 @@ use thorp_bench::reading::{
 };
 use thorp_bench::village::{HOME, OBJECT_BYTES, OBJECTS_PER_PAGE, Village, fill};
 use thorp_client::{Member, Reference, Session};
-use thorp_core::ids::Slot;
+use thorp_model::Slot;
 
 const PAGES: u32 = 20_000;
 

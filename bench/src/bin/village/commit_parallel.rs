@@ -12,14 +12,13 @@ use thorp_bench::Result;
 use thorp_bench::figure::{Figure, median};
 use thorp_bench::village::{HOME, Village};
 use thorp_client::{Member, Reference};
-use thorp_core::change::{PageChange, PageSlots, SlotChange};
-use thorp_core::home::records::{self, LogRecord, OutcomeRecord};
-use thorp_core::ids::{
-    CommitId, Generation, MemberId, PageId, Position, Registration, Slot, Stamp,
+use thorp_model::limits::OUTCOMES_PER_MEMBER;
+use thorp_model::records;
+use thorp_model::records::{LogRecord, OutcomeRecord};
+use thorp_model::{
+    Batch, CommitId, Generation, Mark, MemberId, Op, Outcome, PageChange, PageId, PageSlots,
+    Position, Registration, Slot, SlotChange, Stamp, Table,
 };
-use thorp_core::limits::OUTCOMES_PER_MEMBER;
-use thorp_core::message::Outcome;
-use thorp_core::storage::{Batch, Mark, Op, Table};
 use thorp_store::{Committer, Options, Store};
 
 const MEMBERS: u64 = 16;

@@ -2,10 +2,10 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
-use thorp_core::change::SlotSet;
-use thorp_core::door::Publish;
-use thorp_core::ids::{Generation, HomeId, Millis, PageId, Place, Position, Slot, Stamp};
-use thorp_core::image::{Content, Draft, Image, ImageEdit};
+use thorp_model::{
+    Content, Draft, Generation, HomeId, Image, ImageEdit, Millis, PageId, Place, Position, Publish,
+    Slot, SlotSet, Stamp,
+};
 
 pub(crate) const HOME: HomeId = HomeId(1);
 
@@ -45,7 +45,7 @@ pub(crate) fn slots(slots: &[u16]) -> SlotSet {
 pub(crate) fn at(position: u64) -> Publish {
     Publish {
         home: HOME,
-        own: thorp_core::door::Own::default(),
+        own: thorp_model::OverlayUpdate::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: Vec::new(),

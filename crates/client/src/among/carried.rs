@@ -2,9 +2,8 @@
 
 use crate::limits::CARRIER_REST_MS;
 use std::collections::BTreeSet;
-use thorp_core::door::{Core, Direction, Input, Out};
-use thorp_core::ids::{EdgeId, Millis, Now};
-use thorp_core::redirector::{Redirector, RedirectorConfig};
+use thorp_model::{Direction, EdgeId, Event, Millis, Now, Outbox, StateMachine};
+use thorp_protocol::{Redirector, RedirectorConfig};
 
 pub(crate) struct Carried {
     core: Redirector,
@@ -36,9 +35,9 @@ impl Carried {
         }
     }
 
-    fn hear(&mut self, input: &Input) {
+    fn hear(&mut self, input: &Event) {
         match input {
-            Input::Connected {
+            Event::Connected {
                 edge, direction, ..
             } => {
                 match direction {
@@ -46,7 +45,7 @@ impl Carried {
                     Direction::Down => self.below.insert(*edge),
                 };
             }
-            Input::Disconnected { edge } => {
+            Event::Disconnected { edge } => {
                 self.above.remove(edge);
                 self.below.remove(edge);
             }
@@ -55,7 +54,7 @@ impl Carried {
     }
 
     /// While somebody is below, the homes are wanted; when nobody has been for a while, they are let go.
-    fn follow_demand(&mut self, now: Millis, out: &mut Out) {
+    fn follow_demand(&mut self, now: Millis, out: &mut Outbox) {
         if !self.below.is_empty() {
             self.idle = None;
             if self.above.len() < self.homes {
@@ -80,14 +79,14 @@ impl Carried {
     }
 }
 
-impl Core for Carried {
-    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+impl StateMachine for Carried {
+    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
         let comes_or_goes = matches!(
             input,
-            Input::Connected { .. } | Input::Disconnected { .. } | Input::Tick
+            Event::Connected { .. } | Event::Disconnected { .. } | Event::Tick
         );
         self.hear(&input);
-        let was_last = matches!(input, Input::Disconnected { .. }) && self.is_alone();
+        let was_last = matches!(input, Event::Disconnected { .. }) && self.is_alone();
         self.core.handle(now, input, out);
         if was_last {
             // Nothing of it is of use to whoever comes next, and its tables are swept only while it works.
@@ -109,8 +108,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use thorp_core::door::Effect;
-    use thorp_core::ids::{MemberId, NodeKind, Peer};
+    use thorp_model::{Action, MemberId, NodeKind, Peer};
 
     const HOME: EdgeId = EdgeId(1);
     const CHILD: EdgeId = EdgeId(2);
@@ -135,9 +133,9 @@ mod tests {
         }
     }
 
-    fn comes(edge: EdgeId, direction: Direction, kind: NodeKind) -> Input {
+    fn comes(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event {
         let (node, name) = (MemberId(u128::from(edge.0)), String::new());
-        Input::Connected {
+        Event::Connected {
             edge,
             direction,
             peer: Peer { kind, node, name },
@@ -146,15 +144,15 @@ mod tests {
 
     impl Scene {
         /// Which edges it closes.
-        fn hear(&mut self, input: Input) -> Vec<EdgeId> {
+        fn hear(&mut self, input: Event) -> Vec<EdgeId> {
             let now = Now {
                 mono: self.now,
                 wall: self.now,
             };
-            let mut out = Out::new();
+            let mut out = Outbox::new();
             self.carried.handle(now, input, &mut out);
             let closed = out.effects.into_iter().filter_map(|effect| match effect {
-                Effect::Close(edge, _) => Some(edge),
+                Action::Close(edge, _) => Some(edge),
                 _ => None,
             });
             closed.collect()
@@ -173,12 +171,12 @@ mod tests {
         assert_eq!(scene.wanted(), 1);
         // Out of reach, they are wanted again.
         assert!(scene.carried.deadline().is_some());
-        scene.hear(Input::Tick);
+        scene.hear(Event::Tick);
         assert_eq!(scene.wanted(), 1);
         scene.hear(comes(HOME, Direction::Up, NodeKind::Home));
-        scene.hear(Input::Tick);
+        scene.hear(Event::Tick);
         assert_eq!(scene.wanted(), 0);
-        scene.hear(Input::Disconnected { edge: HOME });
+        scene.hear(Event::Disconnected { edge: HOME });
         assert_eq!(scene.wanted(), 1);
     }
 
@@ -187,17 +185,17 @@ mod tests {
         let mut scene = scene();
         scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
         scene.hear(comes(HOME, Direction::Up, NodeKind::Home));
-        scene.hear(Input::Disconnected { edge: CHILD });
+        scene.hear(Event::Disconnected { edge: CHILD });
         scene.now = scene.now.plus(CARRIER_REST_MS - 1);
-        assert_eq!(scene.hear(Input::Tick), []);
+        assert_eq!(scene.hear(Event::Tick), []);
         // One that comes back in time finds everything as it was.
         scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
-        scene.hear(Input::Disconnected { edge: CHILD });
+        scene.hear(Event::Disconnected { edge: CHILD });
         scene.now = scene.now.plus(CARRIER_REST_MS - 1);
-        assert_eq!(scene.hear(Input::Tick), []);
+        assert_eq!(scene.hear(Event::Tick), []);
         scene.now = scene.now.plus(1);
-        assert_eq!(scene.hear(Input::Tick), [HOME]);
-        scene.hear(Input::Disconnected { edge: HOME });
+        assert_eq!(scene.hear(Event::Tick), [HOME]);
+        scene.hear(Event::Disconnected { edge: HOME });
         assert_eq!((scene.carried.deadline(), scene.wanted()), (None, 1));
     }
 }

@@ -7,13 +7,10 @@ use crate::limits::CARRIER_CACHE_BYTES;
 use crate::link::{Life, random_id};
 use crate::{JoinError, OutOfReach, SiteStatus};
 use std::time::Duration;
-use thorp_core::alive::AliveLimits;
-use thorp_core::door::{Direction, Effect, Out};
-use thorp_core::ids::{NodeKind, Peer};
-use thorp_core::note::Note;
-use thorp_core::redirector::RedirectorConfig;
+use thorp_model::{Action, Direction, NodeKind, Note, Outbox, Peer};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
 use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
+use thorp_protocol::{AliveLimits, RedirectorConfig};
 use tokio::sync::oneshot;
 
 /// How the edges of a member, and of the redirector beside it, behave.
@@ -58,7 +55,7 @@ impl Carrier {
             };
             let _ = tell.send(Ok((handle, door)));
             driver
-                .run(&mut core, &mut Nothing, Out::new(), stopped)
+                .run(&mut core, &mut Nothing, Outbox::new(), stopped)
                 .await;
         });
         let life = life.map_err(JoinError::System)?;
@@ -165,7 +162,7 @@ async fn listen(
 struct Nothing;
 
 impl World for Nothing {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         debug_assert!(false, "a redirector wants {effect:?}");
     }
 }

@@ -6,7 +6,7 @@ use crate::link::block_on;
 use crate::{ErrorKind, HomeId, ObjectId, PageId, Reference, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
-use thorp_core::ids::{Generation, Slot};
+use thorp_model::{Generation, Slot};
 
 /// Objects in memory, and which of them were read and written.
 #[derive(Default)]
@@ -329,7 +329,7 @@ fn keys_and_values_have_limits_and_may_be_of_any_length_below() {
     // Nothing has to be staged as a large object.
     let largest = memory.objects.values().map(Vec::len).max().unwrap();
     assert!(
-        largest <= thorp_core::limits::INLINE_VALUE_BYTES_MAX,
+        largest <= thorp_model::limits::INLINE_VALUE_BYTES_MAX,
         "{largest}"
     );
     let all: Vec<_> = model.clone().into_iter().collect();

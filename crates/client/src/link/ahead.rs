@@ -19,8 +19,8 @@ use open::Open;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
-use thorp_core::limits::FETCH_RETRY_MS;
+use thorp_model::limits::FETCH_RETRY_MS;
+use thorp_model::{HomeId, PageId, PageNo, Place, SegmentId};
 
 /// Which pages to fetch ahead.
 #[derive(Debug)]

@@ -6,8 +6,7 @@ use crate::limits::EARLY_PER_HOME_MAX;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use thorp_core::ids::{CommitId, HomeId};
-use thorp_core::message::{Outcome, Refusal};
+use thorp_model::{CommitId, HomeId, Outcome, Refusal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// One such commit: with its place among those of its home.

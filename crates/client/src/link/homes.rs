@@ -2,7 +2,7 @@
 
 use super::lock;
 use std::sync::Mutex;
-use thorp_core::ids::{EdgeId, HomeId};
+use thorp_model::{EdgeId, HomeId};
 use tokio::sync::watch;
 
 #[derive(Debug)]

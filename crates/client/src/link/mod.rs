@@ -38,11 +38,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
-use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{CommitId, HomeId, PageId, PageNo, Place, Reference, Stamp, Ticket};
-use thorp_core::image::Content;
-use thorp_core::limits::PAGE_BYTES;
-use thorp_core::message::{CallError, FetchRefusal, Outcome, Part, Request, Response};
+use thorp_model::limits::PAGE_BYTES;
+use thorp_model::{
+    CallError, CallRequest, CallResponse, CommitId, Content, Event, FetchRefusal, HomeId, Outcome,
+    PageId, PageNo, Part, Place, Reference, Request, RequestId, Response, Stamp,
+};
 use thorp_net::driver::{Handle, NotTaken};
 use tokio::sync::{oneshot, watch};
 use waits::Waits;
@@ -77,7 +77,7 @@ struct Begins {
 /// An ask under way. Dropped, it is given up; a commit goes on.
 pub(crate) struct Wait {
     link: Arc<Link>,
-    ticket: Ticket,
+    ticket: RequestId,
     told: oneshot::Receiver<Told>,
     ended: bool,
 }
@@ -113,11 +113,11 @@ impl Link {
     // --- Asking ---
 
     /// Asks the member. The answer is waited for until `due`.
-    pub(crate) fn ask(self: &Arc<Self>, kind: Kind, due: Instant, ask: Ask) -> Result<Wait> {
+    pub(crate) fn ask(self: &Arc<Self>, kind: Kind, due: Instant, ask: Request) -> Result<Wait> {
         self.put(self.wait(kind, due), ask)
     }
 
-    fn put(&self, mut wait: Wait, ask: Ask) -> Result<Wait> {
+    fn put(&self, mut wait: Wait, ask: Request) -> Result<Wait> {
         self.input(wait.ticket, ask).map_err(|not_taken| {
             // The core never heard of it: there is nothing to give up there.
             wait.ended = true;
@@ -137,19 +137,19 @@ impl Link {
         }
     }
 
-    fn input(&self, ticket: Ticket, ask: Ask) -> Result<(), NotTaken> {
+    fn input(&self, ticket: RequestId, ask: Request) -> Result<(), NotTaken> {
         let handle = self.handle.get().ok_or(NotTaken::Gone)?;
-        handle.input(Input::Asked { ticket, ask })
+        handle.input(Event::Asked { ticket, ask })
     }
 
     /// Asks something that is not answered, and must not be left out.
-    pub(crate) fn order(&self, ask: Ask) -> Result<()> {
+    pub(crate) fn order(&self, ask: Request) -> Result<()> {
         let told = self.input(self.waits.ticket(), ask);
         told.map_err(not_taken_error)
     }
 
     /// Asks something to which there is no answer, or none is wanted.
-    pub(crate) fn tell(&self, ask: Ask) {
+    pub(crate) fn tell(&self, ask: Request) {
         // If too much is asked, this is what to leave out; what may not be left out is always taken.
         let _ = self.order(ask);
     }
@@ -157,7 +157,7 @@ impl Link {
     /// Asks for a page that nobody waits for, unless it is there.
     pub(crate) fn prefetch(&self, place: Place) {
         if !self.is_here(place) {
-            self.tell(Ask::Prefetch(place));
+            self.tell(Request::Prefetch(place));
         }
     }
 
@@ -165,7 +165,7 @@ impl Link {
     pub(crate) fn prefetch_named(&self, place: Place) {
         if self.ahead.is_on() && !self.is_here(place) && self.homes.name(place.home).is_some() {
             self.ahead.named(place);
-            self.tell(Ask::Prefetch(place));
+            self.tell(Request::Prefetch(place));
         }
     }
 
@@ -178,28 +178,28 @@ impl Link {
         let known = |place: &Place| self.homes.name(place.home).is_some();
         let here = |place| self.is_here(place);
         for place in self.ahead.referred(places, here).into_iter().filter(known) {
-            self.tell(Ask::Prefetch(place));
+            self.tell(Request::Prefetch(place));
         }
     }
 
     /// The site says what is likely to be read next.
     fn hinted(&self, likely: &[Place]) {
         for place in self.ahead.hinted(likely, |place| self.is_here(place)) {
-            self.tell(Ask::Prefetch(place));
+            self.tell(Request::Prefetch(place));
         }
     }
 
     /// A page that was asked for ahead is fetched for a neighbour, too.
     fn joined(&self, place: Place) {
         for place in self.ahead.joined(place, |place| self.is_here(place)) {
-            self.tell(Ask::Prefetch(place));
+            self.tell(Request::Prefetch(place));
         }
     }
 
     /// A page that was asked for has come.
     fn arrived(&self, place: Place) {
         for place in self.ahead.arrived(place, |place| self.is_here(place)) {
-            self.tell(Ask::Prefetch(place));
+            self.tell(Request::Prefetch(place));
         }
     }
 
@@ -212,7 +212,7 @@ impl Link {
         let extent = self.extent(place);
         let is_here = |place| self.is_here(place);
         for place in self.ahead.missed(place, extent, is_read, is_here) {
-            self.tell(Ask::Prefetch(place));
+            self.tell(Request::Prefetch(place));
         }
     }
 
@@ -239,7 +239,7 @@ impl Link {
 
     /// Asks for a page.
     pub(crate) fn ask_page(self: &Arc<Self>, place: Place, due: Instant) -> Result<Wait> {
-        self.ask(Kind::Answer, due, Ask::Fetch(place))
+        self.ask(Kind::Response, due, Request::Fetch(place))
     }
 
     /// Has a page that was asked for in the cache, without holes; asks again for what is busy.
@@ -271,9 +271,9 @@ impl Link {
     pub(crate) async fn call(
         self: &Arc<Self>,
         home: HomeId,
-        request: Request,
+        request: CallRequest,
         due: Instant,
-    ) -> Result<Response> {
+    ) -> Result<CallResponse> {
         loop {
             let wait = self.ask_call(home, request.clone(), due)?;
             match called(wait.await)? {
@@ -287,10 +287,10 @@ impl Link {
     pub(crate) fn ask_call(
         self: &Arc<Self>,
         home: HomeId,
-        request: Request,
+        request: CallRequest,
         due: Instant,
     ) -> Result<Wait> {
-        self.ask(Kind::Answer, due, Ask::Call { home, request })
+        self.ask(Kind::Response, due, Request::Call { home, request })
     }
 
     /// Sends a commit. What it names is kept for as long as it may happen, whoever waits.
@@ -301,7 +301,7 @@ impl Link {
         (builds_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<Wait> {
-        let ask = Ask::Commit {
+        let ask = Request::Commit {
             parts,
             builds_on,
             after,
@@ -320,7 +320,7 @@ impl Link {
         (builds_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<Wait> {
-        let ask = Ask::Commit {
+        let ask = Request::Commit {
             parts: vec![part],
             builds_on,
             after,
@@ -414,10 +414,10 @@ impl Link {
 /// How a fetch ended; none: ask again a little later.
 pub(crate) fn fetched(told: Told, page: PageId) -> Result<Option<Source>> {
     match told {
-        Told::Answer(Answer::Fetched, source) => Ok(Some(source)),
-        Told::Answer(Answer::NotFetched(FetchRefusal::Busy) | Answer::Busy, _) => Ok(None),
-        Told::Answer(Answer::NotFetched(refusal), _) => Err(refusal.into()),
-        Told::Answer(..) => Err(Error::invalid("the member answered something else")),
+        Told::Response(Response::Fetched, source) => Ok(Some(source)),
+        Told::Response(Response::NotFetched(FetchRefusal::Busy) | Response::Busy, _) => Ok(None),
+        Told::Response(Response::NotFetched(refusal), _) => Err(refusal.into()),
+        Told::Response(..) => Err(Error::invalid("the member answered something else")),
         Told::TimedOut(_) => Err(Error::unreachable(format!(
             "page {page} did not come in time"
         ))),
@@ -426,12 +426,12 @@ pub(crate) fn fetched(told: Told, page: PageId) -> Result<Option<Source>> {
 }
 
 /// How a call ended; none: ask again a little later.
-pub(crate) fn called(told: Told) -> Result<Option<Response>> {
+pub(crate) fn called(told: Told) -> Result<Option<CallResponse>> {
     match told {
-        Told::Answer(Answer::Called(Ok(response)), _) => Ok(Some(response)),
-        Told::Answer(Answer::Called(Err(CallError::Busy)) | Answer::Busy, _) => Ok(None),
-        Told::Answer(Answer::Called(Err(error)), _) => Err(error.into()),
-        Told::Answer(..) => Err(Error::invalid("the member answered something else")),
+        Told::Response(Response::Called(Ok(response)), _) => Ok(Some(response)),
+        Told::Response(Response::Called(Err(CallError::Busy)) | Response::Busy, _) => Ok(None),
+        Told::Response(Response::Called(Err(error)), _) => Err(error.into()),
+        Told::Response(..) => Err(Error::invalid("the member answered something else")),
         Told::TimedOut(_) => Err(late()),
         Told::Closed => Err(Error::closed()),
     }
@@ -440,8 +440,8 @@ pub(crate) fn called(told: Told) -> Result<Option<Response>> {
 /// How a commit ended, and whose word that is.
 pub(crate) fn committed(told: Told) -> Result<(CommitId, Outcome, Option<HomeId>)> {
     match told {
-        Told::Answer(Answer::Outcome(id, outcome, by), _) => Ok((id, outcome, by)),
-        Told::Answer(..) => Err(Error::busy(PAUSE)),
+        Told::Response(Response::Outcome(id, outcome, by), _) => Ok((id, outcome, by)),
+        Told::Response(..) => Err(Error::busy(PAUSE)),
         Told::TimedOut(Some(id)) => Err(unknown(id)),
         // A commit times out only after it was given its id.
         Told::TimedOut(None) | Told::Closed => Err(Error::closed()),
@@ -488,7 +488,7 @@ impl Drop for Wait {
             return self.link.waits.keep(told);
         }
         if self.link.waits.forget(self.ticket) {
-            self.link.tell(Ask::Forget(self.ticket));
+            self.link.tell(Request::Forget(self.ticket));
         }
     }
 }
@@ -505,14 +505,14 @@ mod tests {
         // Its loop takes nothing.
         let link = Arc::new(Link::new(1 << 20, 0));
         let (parts, builds_on) = (Vec::new(), Vec::new());
-        let after = thorp_core::ids::Stamp::default();
-        let ask = Ask::Commit {
+        let after = thorp_model::Stamp::default();
+        let ask = Request::Commit {
             parts,
             builds_on,
             after,
             early: false,
         };
-        for kind in [Kind::Commit(None), Kind::Answer] {
+        for kind in [Kind::Commit(None), Kind::Response] {
             assert!(link.ask(kind, Instant::now(), ask.clone()).is_err());
             assert_eq!(link.waits.waiting(), 0);
         }

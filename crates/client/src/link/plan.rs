@@ -5,9 +5,9 @@ use crate::trace::Recorder;
 use crate::{JoinConfig, JoinError};
 use std::path::Path;
 use std::time::Duration;
-use thorp_core::alive::{AliveLimits, Wrong};
 use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
 use thorp_net::{ADDRESSES_MAX, Address, Identity, Limits, LinkDelay};
+use thorp_protocol::{AliveLimits, Wrong};
 
 /// Who writes down what is used, if anybody asked for it.
 pub(super) fn recorder(config: &JoinConfig) -> Result<Option<Recorder>, JoinError> {

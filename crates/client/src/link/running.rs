@@ -11,10 +11,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use thorp_core::door::{Answer, Ask, Effect, Input, Out};
-use thorp_core::ids::{MemberId, NodeKind, Peer, Place};
-use thorp_core::member::{Member, MemberConfig};
+use thorp_model::{Action, Event, MemberId, NodeKind, Outbox, Peer, Place, Request, Response};
 use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, ParentState, ParentStatus, World};
+use thorp_protocol::{Member, MemberConfig};
 use tokio::task::JoinSet;
 
 /// A member that runs; dropped, it leaves.
@@ -181,27 +180,27 @@ struct Inside {
 }
 
 impl World for Inside {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         match effect {
-            Effect::Publish(publish) => {
+            Action::Publish(publish) => {
                 self.link.cache.publish(&publish);
                 if publish.missed.is_some() || !publish.touched.is_empty() {
                     self.link.changes.send_modify(|count| *count += 1);
                 }
             }
             // A watch waits for changes, not for an answer.
-            Effect::Answer(_, Answer::Unwatched { home, segment }) => {
+            Action::Respond(_, Response::Unwatched { home, segment }) => {
                 self.link.grounds.unwatched(home, segment);
                 self.link.changes.send_modify(|count| *count += 1);
             }
-            Effect::Answer(ticket, answer) => {
-                if let Answer::Outcome(id, outcome, _) = &answer {
+            Action::Respond(ticket, answer) => {
+                if let Response::Outcome(id, outcome, _) = &answer {
                     self.link.hear_outcome(*id, outcome);
                 }
                 self.link.waits.answer(ticket, answer);
             }
-            Effect::Hint(likely) => self.link.hinted(&likely),
-            Effect::Joined(place) => self.link.joined(place),
+            Action::Hint(likely) => self.link.hinted(&likely),
+            Action::Joined(place) => self.link.joined(place),
             // A member has no disk, and the loop does the rest.
             _ => debug_assert!(false, "not for a member's world: {effect:?}"),
         }
@@ -214,7 +213,7 @@ impl World for Inside {
             && !victims.is_empty()
         {
             // A loop that is gone holds no pages.
-            let _ = handle.input(Input::Evict(victims));
+            let _ = handle.input(Event::Evict(victims));
         }
     }
 }
@@ -271,10 +270,12 @@ async fn live(
     // Ends with the member, however that ends.
     let mut clock = JoinSet::new();
     clock.spawn(async move {
-        let forget = |ticket| link.tell(Ask::Forget(ticket));
+        let forget = |ticket| link.tell(Request::Forget(ticket));
         link.waits.watch_the_clock(forget).await;
     });
-    driver.run(&mut tap, &mut inside, Out::new(), leaving).await;
+    driver
+        .run(&mut tap, &mut inside, Outbox::new(), leaving)
+        .await;
 }
 
 /// Ready when the member is to end: nobody is left, and what it decided is known to its homes (rule 10), and what its program
@@ -310,9 +311,7 @@ const SPARED_PART: usize = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::door::{Core, Publish};
-    use thorp_core::ids::{HomeId, Millis, PageId, Position, Stamp};
-    use thorp_core::image::Image;
+    use thorp_model::{HomeId, Image, Millis, PageId, Position, Publish, Stamp, StateMachine};
 
     const HOME: HomeId = HomeId(7);
 
@@ -330,7 +329,7 @@ mod tests {
     fn publish(images: Vec<(PageId, Option<Image>)>) -> Publish {
         Publish {
             home: HOME,
-            own: thorp_core::door::Own::default(),
+            own: thorp_model::OverlayUpdate::default(),
             touched: Vec::new(),
             evicted: Vec::new(),
             images,
@@ -350,7 +349,7 @@ mod tests {
         };
         let charge = {
             let one = vec![(PageId::new(3, 0), Some(Image::empty()))];
-            inside.effect(Effect::Publish(publish(one)));
+            inside.effect(Action::Publish(publish(one)));
             link.cache.bytes()
         };
         let fits = (10_000 / charge) as u32;
@@ -358,7 +357,7 @@ mod tests {
         let images: Vec<Image> = (0..=fits).map(|_| fresh()).collect();
         let pages = images.iter().zip(1..);
         let pages = pages.map(|(image, n)| (PageId::new(3, n), Some(image.clone())));
-        inside.effect(Effect::Publish(publish(pages.collect())));
+        inside.effect(Action::Publish(publish(pages.collect())));
         let read = |part: u32| -> Vec<Image> {
             let images = images.iter().take((fits / part) as usize);
             images.cloned().collect()
@@ -382,7 +381,7 @@ mod tests {
     }
 
     fn fresh() -> Image {
-        thorp_core::image::ImageEdit::default().finish(Position(1), Stamp::default())
+        thorp_model::ImageEdit::default().finish(Position(1), Stamp::default())
     }
 
     #[test]
@@ -393,7 +392,7 @@ mod tests {
             quiet_until: None,
         };
         let pages = (1..=40).map(|n| (PageId::new(3, n), Some(Image::empty())));
-        inside.effect(Effect::Publish(publish(pages.collect())));
+        inside.effect(Action::Publish(publish(pages.collect())));
         let over = link.cache.excess();
         let victims = inside.victims();
         assert!(over > 0 && !victims.is_empty() && victims.len() < 40);
@@ -402,12 +401,12 @@ mod tests {
         let config = MemberConfig::new(MemberId(1), "anna".to_owned());
         let mut tap = Tap::new(Member::new(config), Arc::clone(&link));
         let now = thorp_net::driver::now();
-        tap.handle(now, Input::Evict(victims.clone()), &mut Out::new());
+        tap.handle(now, Event::Evict(victims.clone()), &mut Outbox::new());
         let gone = victims.into_iter().map(|place| (place.page, None));
-        inside.effect(Effect::Publish(publish(gone.collect())));
+        inside.effect(Action::Publish(publish(gone.collect())));
         assert_eq!((link.cache.excess(), inside.victims()), (0, Vec::new()));
         let more = (41..=50).map(|n| (PageId::new(3, n), Some(Image::empty())));
-        inside.effect(Effect::Publish(publish(more.collect())));
+        inside.effect(Action::Publish(publish(more.collect())));
         assert!(!inside.victims().is_empty());
     }
 }

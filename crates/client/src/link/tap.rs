@@ -5,23 +5,24 @@ use super::{Link, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use thorp_core::door::{Answer, Ask, Core, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, Millis, NodeKind, Now, Place, Ticket};
-use thorp_core::member::Member;
-use thorp_core::message::{CallError, Down, FetchAnswer, Message, Request};
+use thorp_model::{
+    Action, CallError, CallRequest, Down, EdgeId, Event, FetchResult, Message, Millis, NodeKind,
+    Now, Outbox, Place, Request, RequestId, Response, StateMachine,
+};
+use thorp_protocol::Member;
 
 pub(crate) struct Tap {
     core: Member,
     link: Arc<Link>,
     parents: HashMap<EdgeId, NodeKind>,
     /// Tickets that wait for pages. As many as the core lets wait.
-    asked: HashMap<Ticket, Place>,
+    asked: HashMap<RequestId, Place>,
     /// Where the images that came last came from, of pages that are on their way. As many as the core lets be.
     came: HashMap<Place, Source>,
     /// What is asked until it is answered, whoever waits: staged values are given up.
-    giving_up: HashMap<Ticket, Ask>,
+    giving_up: HashMap<RequestId, Request>,
     /// Of these, what a busy home did not take: asked again with the next tick.
-    again: Vec<(Ticket, Ask)>,
+    again: Vec<(RequestId, Request)>,
 }
 
 impl Tap {
@@ -42,32 +43,35 @@ impl Tap {
         self.core.untold()
     }
 
-    fn hear(&mut self, input: &Input) {
+    fn hear(&mut self, input: &Event) {
         match input {
-            Input::Connected { edge, peer, .. } => {
+            Event::Connected { edge, peer, .. } => {
                 self.parents.insert(*edge, peer.kind);
             }
-            Input::Disconnected { edge } => {
+            Event::Disconnected { edge } => {
                 self.parents.remove(edge);
             }
-            Input::Received {
+            Event::Received {
                 edge,
                 message: Message::Down(message),
             } => self.hear_down(*edge, message),
-            Input::Asked { ticket, ask } => match ask {
-                Ask::Fetch(place) => {
+            Event::Asked { ticket, ask } => match ask {
+                Request::Fetch(place) => {
                     self.asked.insert(*ticket, *place);
                 }
-                Ask::Forget(forgotten) => {
+                Request::Forget(forgotten) => {
                     self.asked.remove(forgotten);
                 }
-                Ask::Call {
-                    request: Request::Unstage { .. },
+                Request::Call {
+                    request: CallRequest::Unstage { .. },
                     ..
                 } => {
                     self.giving_up.insert(*ticket, ask.clone());
                 }
-                Ask::Prefetch(_) | Ask::Commit { .. } | Ask::Call { .. } | Ask::Watch { .. } => {}
+                Request::Prefetch(_)
+                | Request::Commit { .. }
+                | Request::Call { .. }
+                | Request::Watch { .. } => {}
             },
             _ => {}
         }
@@ -80,7 +84,7 @@ impl Tap {
             Down::Image {
                 home,
                 page,
-                answer: FetchAnswer::Image(_),
+                answer: FetchResult::Image(_),
                 ..
             } => {
                 let (home, page) = (*home, *page);
@@ -111,13 +115,13 @@ impl Tap {
     }
 
     /// Hears what the core answers.
-    fn hear_out(&mut self, effects: &[Effect]) {
+    fn hear_out(&mut self, effects: &[Action]) {
         for effect in effects {
-            let Effect::Answer(ticket, answer) = effect else {
+            let Action::Respond(ticket, answer) = effect else {
                 continue;
             };
             // Before the page cache shows it.
-            if let Answer::Shown(id) = answer {
+            if let Response::Shown(id) = answer {
                 self.link.waits.open(*id);
             }
             if let Some(ask) = self.giving_up.remove(ticket)
@@ -128,7 +132,7 @@ impl Tap {
             let Some(place) = self.asked.remove(ticket) else {
                 continue;
             };
-            if let (Answer::Fetched, Some(source)) = (answer, self.came.get(&place)) {
+            if let (Response::Fetched, Some(source)) = (answer, self.came.get(&place)) {
                 self.link.waits.came_from(*ticket, *source);
             }
         }
@@ -144,19 +148,19 @@ impl Tap {
         });
     }
 
-    fn handle_one(&mut self, now: Now, input: Input, out: &mut Out) {
+    fn handle_one(&mut self, now: Now, input: Event, out: &mut Outbox) {
         self.hear(&input);
         let commit = match &input {
-            Input::Asked {
+            Event::Asked {
                 ticket,
-                ask: Ask::Commit { .. },
+                ask: Request::Commit { .. },
             } => Some(*ticket),
             _ => None,
         };
         let may_move_streams = matches!(
             &input,
-            Input::Disconnected { .. }
-                | Input::Received {
+            Event::Disconnected { .. }
+                | Event::Received {
                     message: Message::Down(Down::Begin { .. } | Down::End { .. }),
                     ..
                 }
@@ -176,17 +180,17 @@ impl Tap {
     }
 }
 
-impl Core for Tap {
-    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
-        let is_tick = matches!(input, Input::Tick);
-        if matches!(input, Input::Evict(_)) {
+impl StateMachine for Tap {
+    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+        let is_tick = matches!(input, Event::Tick);
+        if matches!(input, Event::Evict(_)) {
             // They go with this tray, before anybody looks again what is over the limit.
             self.link.is_evicting.store(false, Ordering::Relaxed);
         }
         self.handle_one(now, input, out);
         if is_tick {
             for (ticket, ask) in std::mem::take(&mut self.again) {
-                self.handle_one(now, Input::Asked { ticket, ask }, out);
+                self.handle_one(now, Event::Asked { ticket, ask }, out);
             }
         }
     }
@@ -196,18 +200,22 @@ impl Core for Tap {
     }
 }
 
-fn is_busy(answer: &Answer) -> bool {
-    matches!(answer, Answer::Busy | Answer::Called(Err(CallError::Busy)))
+fn is_busy(answer: &Response) -> bool {
+    matches!(
+        answer,
+        Response::Busy | Response::Called(Err(CallError::Busy))
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::door::Direction;
-    use thorp_core::ids::{Epoch, HomeId, MemberId, PageId, Peer, Position, Registration, Stamp};
-    use thorp_core::limits::WAITING_PER_PAGE_MAX;
-    use thorp_core::member::MemberConfig;
-    use thorp_core::message::{CallId, Response, Up};
+    use thorp_model::limits::WAITING_PER_PAGE_MAX;
+    use thorp_model::{
+        CallId, CallResponse, Direction, Epoch, HomeId, MemberId, PageId, Peer, Position,
+        Registration, Stamp, Up,
+    };
+    use thorp_protocol::MemberConfig;
 
     const HOME: HomeId = HomeId(7);
 
@@ -216,7 +224,7 @@ mod tests {
         Tap::new(Member::new(config), Arc::new(Link::new(1 << 20, 0)))
     }
 
-    fn connect(tap: &mut Tap, edge: u64) -> Vec<Effect> {
+    fn connect(tap: &mut Tap, edge: u64) -> Vec<Action> {
         let peer = Peer {
             kind: NodeKind::Redirector,
             node: MemberId(2),
@@ -224,7 +232,7 @@ mod tests {
         };
         handle(
             tap,
-            Input::Connected {
+            Event::Connected {
                 edge: EdgeId(edge),
                 direction: Direction::Up,
                 peer,
@@ -242,21 +250,21 @@ mod tests {
         receive(tap, edge, begin)
     }
 
-    fn receive(tap: &mut Tap, edge: u64, message: Down) -> Vec<Effect> {
+    fn receive(tap: &mut Tap, edge: u64, message: Down) -> Vec<Action> {
         let edge = EdgeId(edge);
         let message = Message::Down(message);
-        handle(tap, Input::Received { edge, message })
+        handle(tap, Event::Received { edge, message })
     }
 
-    fn handle(tap: &mut Tap, input: Input) -> Vec<Effect> {
-        let mut out = Out::new();
+    fn handle(tap: &mut Tap, input: Event) -> Vec<Action> {
+        let mut out = Outbox::new();
         tap.handle(thorp_net::driver::now(), input, &mut out);
         out.effects
     }
 
-    fn ask(tap: &mut Tap, ticket: u64, ask: Ask) -> Vec<Effect> {
-        let ticket = Ticket(ticket);
-        handle(tap, Input::Asked { ticket, ask })
+    fn ask(tap: &mut Tap, ticket: u64, ask: Request) -> Vec<Action> {
+        let ticket = RequestId(ticket);
+        handle(tap, Event::Asked { ticket, ask })
     }
 
     fn waiting(tap: &Tap) -> usize {
@@ -275,18 +283,18 @@ mod tests {
             home: HOME,
             page: PageId::new(3, 1),
         };
-        let sends = |effects: &[Effect]| effects.iter().any(|e| matches!(e, Effect::Send(..)));
-        assert!(sends(&ask(&mut tap, 0, Ask::Prefetch(place))));
+        let sends = |effects: &[Action]| effects.iter().any(|e| matches!(e, Action::Send(..)));
+        assert!(sends(&ask(&mut tap, 0, Request::Prefetch(place))));
         for ticket in 1..1000 {
-            assert_eq!(ask(&mut tap, ticket, Ask::Prefetch(place)), []);
+            assert_eq!(ask(&mut tap, ticket, Request::Prefetch(place)), []);
         }
         assert_eq!(waiting(&tap), 0);
         let max = WAITING_PER_PAGE_MAX as u64;
         for ticket in 0..max {
-            assert!(!sends(&ask(&mut tap, ticket, Ask::Fetch(place))));
+            assert!(!sends(&ask(&mut tap, ticket, Request::Fetch(place))));
         }
-        let busy = Effect::Answer(Ticket(max), Answer::Busy);
-        assert_eq!(ask(&mut tap, max, Ask::Fetch(place)), [busy]);
+        let busy = Action::Respond(RequestId(max), Response::Busy);
+        assert_eq!(ask(&mut tap, max, Request::Fetch(place)), [busy]);
         assert_eq!(
             (waiting(&tap), tap.asked.len()),
             (max as usize, max as usize)
@@ -296,9 +304,9 @@ mod tests {
     #[test]
     fn what_a_busy_home_does_not_forget_it_is_told_again() {
         let mut tap = tap();
-        let calls = |effects: Vec<Effect>| -> Vec<(CallId, Request)> {
+        let calls = |effects: Vec<Action>| -> Vec<(CallId, CallRequest)> {
             let call = |effect| match effect {
-                Effect::Send(_, Message::Up(Up::Call { call, request, .. })) => {
+                Action::Send(_, Message::Up(Up::Call { call, request, .. })) => {
                     Some((call, request))
                 }
                 _ => None,
@@ -310,19 +318,19 @@ mod tests {
             receive(tap, 1, Down::Answer { home, call, result })
         };
         let registering = calls(connect(&mut tap, 1))[0].0;
-        let registered = Response::Registered(Registration(4));
+        let registered = CallResponse::Registered(Registration(4));
         answer(&mut tap, registering, Ok(registered));
-        let request = Request::Unstage {
+        let request = CallRequest::Unstage {
             registration: Registration(0),
             token: 5,
         };
         let home = HOME;
-        let asked = calls(ask(&mut tap, 1, Ask::Call { home, request }));
+        let asked = calls(ask(&mut tap, 1, Request::Call { home, request }));
         answer(&mut tap, asked[0].0, Err(CallError::Busy));
-        let again = calls(handle(&mut tap, Input::Tick));
+        let again = calls(handle(&mut tap, Event::Tick));
         assert_eq!(again[0].1, asked[0].1);
-        answer(&mut tap, again[0].0, Ok(Response::Unstaged));
-        assert_eq!(calls(handle(&mut tap, Input::Tick)), []);
+        answer(&mut tap, again[0].0, Ok(CallResponse::Unstaged));
+        assert_eq!(calls(handle(&mut tap, Event::Tick)), []);
         assert!(tap.giving_up.is_empty() && tap.again.is_empty());
     }
 
@@ -335,9 +343,9 @@ mod tests {
         receive(&mut tap, 2, Down::End { home: HOME });
         assert!(tap.link.homes.is_live(HOME));
         connect(&mut tap, 3);
-        handle(&mut tap, Input::Disconnected { edge: EdgeId(3) });
+        handle(&mut tap, Event::Disconnected { edge: EdgeId(3) });
         assert!(tap.link.homes.is_live(HOME));
-        handle(&mut tap, Input::Disconnected { edge: EdgeId(1) });
+        handle(&mut tap, Event::Disconnected { edge: EdgeId(1) });
         assert!(!tap.link.homes.is_live(HOME));
     }
 }

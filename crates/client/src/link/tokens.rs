@@ -3,9 +3,7 @@
 use super::{Link, lock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Weak};
-use thorp_core::door::Ask;
-use thorp_core::ids::{HomeId, Registration};
-use thorp_core::message::{Outcome, Refusal, Request};
+use thorp_model::{CallRequest, HomeId, Outcome, Refusal, Registration, Request};
 
 /// The tokens of values staged at a home. The transaction holds this, and so does whatever waits for the outcome of the
 /// commit that names them, whether anybody still waits for that or not. When nobody holds it any more the home is told to
@@ -56,12 +54,12 @@ impl Drop for Tokens {
         for token in lock(&self.tokens).drain(..) {
             // The state machine puts in the registration under which the home knows this member.
             let registration = Registration::default();
-            let request = Request::Unstage {
+            let request = CallRequest::Unstage {
                 registration,
                 token,
             };
             let home = self.home;
-            link.tell(Ask::Call { home, request });
+            link.tell(Request::Call { home, request });
         }
     }
 }

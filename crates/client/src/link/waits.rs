@@ -7,9 +7,7 @@ use crate::limits::OUTCOMES_KEPT_MAX;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use thorp_core::door::Answer;
-use thorp_core::ids::{CommitId, HomeId, Ticket};
-use thorp_core::message::Outcome;
+use thorp_model::{CommitId, HomeId, Outcome, RequestId, Response};
 use tokio::sync::{Notify, oneshot, watch};
 
 /// Where a page came from.
@@ -29,7 +27,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) enum Told {
     /// The member answered.
-    Answer(Answer, Source),
+    Response(Response, Source),
     /// It did not in time. A commit goes on: its id.
     TimedOut(Option<CommitId>),
     /// The member is closed.
@@ -42,7 +40,7 @@ pub(crate) enum Kind {
     /// Only for the time.
     Time,
     /// A page or a call: given up when nobody waits any more.
-    Answer,
+    Response,
     /// A commit: goes on whoever waits.
     Commit(Option<CommitId>),
 }
@@ -67,8 +65,8 @@ pub(crate) struct Waits {
 #[derive(Default)]
 struct Table {
     tickets: u64,
-    entries: HashMap<Ticket, Entry>,
-    alarms: BTreeSet<(Instant, Ticket)>,
+    entries: HashMap<RequestId, Entry>,
+    alarms: BTreeSet<(Instant, RequestId)>,
     alarm: Option<Instant>,
     late: HashMap<CommitId, Option<(Outcome, Option<HomeId>)>>,
     /// Commits that are shown and not answered (rule 14).
@@ -100,12 +98,12 @@ impl Waits {
     }
 
     /// A ticket for which nobody waits.
-    pub(crate) fn ticket(&self) -> Ticket {
+    pub(crate) fn ticket(&self) -> RequestId {
         lock(&self.table).ticket()
     }
 
     /// A ticket and what tells how it ended. Closed: told at once.
-    pub(crate) fn begin(&self, kind: Kind, due: Instant) -> (Ticket, oneshot::Receiver<Told>) {
+    pub(crate) fn begin(&self, kind: Kind, due: Instant) -> (RequestId, oneshot::Receiver<Told>) {
         let (tell, told) = oneshot::channel();
         let mut table = lock(&self.table);
         let ticket = table.ticket();
@@ -133,14 +131,14 @@ impl Waits {
     }
 
     /// What a commit names is kept until it is answered.
-    pub(crate) fn hold(&self, ticket: Ticket, staged: Vec<Arc<Tokens>>) {
+    pub(crate) fn hold(&self, ticket: RequestId, staged: Vec<Arc<Tokens>>) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.staged = staged;
         }
     }
 
     /// What is kept of a commit whose program is to go on.
-    pub(crate) fn hold_early(&self, ticket: Ticket, early: Early) {
+    pub(crate) fn hold_early(&self, ticket: RequestId, early: Early) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.early = Some(early);
         }
@@ -162,7 +160,7 @@ impl Waits {
     }
 
     /// A commit is shown: its program goes on.
-    fn show(&self, ticket: Ticket, id: CommitId) {
+    fn show(&self, ticket: RequestId, id: CommitId) {
         let mut table = lock(&self.table);
         let entry = table.entries.get_mut(&ticket);
         if let Some(early) = entry.and_then(|entry| entry.early.as_mut()) {
@@ -171,33 +169,33 @@ impl Waits {
     }
 
     /// The core has given a commit its id.
-    pub(crate) fn named(&self, ticket: Ticket, id: CommitId) {
+    pub(crate) fn named(&self, ticket: RequestId, id: CommitId) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.kind = Kind::Commit(Some(id));
         }
     }
 
     /// Where the page that a ticket waits for came from.
-    pub(crate) fn came_from(&self, ticket: Ticket, source: Source) {
+    pub(crate) fn came_from(&self, ticket: RequestId, source: Source) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.source = source;
         }
     }
 
     /// The member answered.
-    pub(crate) fn answer(&self, ticket: Ticket, answer: Answer) {
-        if let Answer::Shown(id) = answer {
+    pub(crate) fn answer(&self, ticket: RequestId, answer: Response) {
+        if let Response::Shown(id) = answer {
             return self.show(ticket, id);
         }
         let Some(entry) = lock(&self.table).take(ticket) else {
             return;
         };
         // Nothing more under the lock: whoever is woken asks for a ticket next, and so does who lets go of staged values last.
-        if let Answer::Outcome(_, outcome, _) = &answer {
+        if let Response::Outcome(_, outcome, _) = &answer {
             entry.staged.iter().for_each(|staged| staged.ended(outcome));
         }
         self.close_open(&answer);
-        let told = Told::Answer(answer, entry.source);
+        let told = Told::Response(answer, entry.source);
         let unheard = match entry.tell {
             Some(tell) => tell.send(told).err(),
             None => Some(told),
@@ -207,14 +205,14 @@ impl Waits {
 
     /// An outcome that nobody took is kept, for who asks.
     pub(crate) fn keep(&self, told: Told) {
-        if let Told::Answer(Answer::Outcome(id, outcome, by), _) = told {
+        if let Told::Response(Response::Outcome(id, outcome, by), _) = told {
             lock(&self.table).end_late(id, (outcome, by));
             self.outcomes.send_modify(|count| *count += 1);
         }
     }
 
-    fn close_open(&self, answer: &Answer) {
-        if let Answer::Outcome(id, ..) = answer
+    fn close_open(&self, answer: &Response) {
+        if let Response::Outcome(id, ..) = answer
             && lock(&self.table).open.remove(id)
         {
             self.outcomes.send_modify(|count| *count += 1);
@@ -222,14 +220,14 @@ impl Waits {
     }
 
     /// What was to be waited for was never asked.
-    pub(crate) fn cancel(&self, ticket: Ticket) {
+    pub(crate) fn cancel(&self, ticket: RequestId) {
         let entry = lock(&self.table).take(ticket);
         // Not under the lock: who lets go of staged values last asks for a ticket.
         drop(entry);
     }
 
     /// Nobody waits any more. True if the core should be told.
-    pub(crate) fn forget(&self, ticket: Ticket) -> bool {
+    pub(crate) fn forget(&self, ticket: RequestId) -> bool {
         let mut table = lock(&self.table);
         let Some(entry) = table.entries.get_mut(&ticket) else {
             return false;
@@ -244,9 +242,9 @@ impl Waits {
                 }
                 false
             }
-            Kind::Time | Kind::Answer => {
+            Kind::Time | Kind::Response => {
                 let kind = table.take(ticket).map(|entry| entry.kind);
-                kind == Some(Kind::Answer)
+                kind == Some(Kind::Response)
             }
         }
     }
@@ -288,7 +286,7 @@ impl Waits {
     }
 
     /// Ends the waits whose time has come, for ever. `forget` tells the core of each.
-    pub(crate) async fn watch_the_clock(&self, mut forget: impl FnMut(Ticket)) {
+    pub(crate) async fn watch_the_clock(&self, mut forget: impl FnMut(RequestId)) {
         loop {
             let (next, forgotten) = lock(&self.table).fire(Instant::now());
             forgotten.into_iter().for_each(&mut forget);
@@ -305,12 +303,12 @@ impl Waits {
 }
 
 impl Table {
-    fn ticket(&mut self) -> Ticket {
+    fn ticket(&mut self) -> RequestId {
         self.tickets += 1;
-        Ticket(self.tickets)
+        RequestId(self.tickets)
     }
 
-    fn take(&mut self, ticket: Ticket) -> Option<Entry> {
+    fn take(&mut self, ticket: RequestId) -> Option<Entry> {
         let entry = self.entries.remove(&ticket)?;
         self.alarms.remove(&(entry.due, ticket));
         Some(entry)
@@ -327,7 +325,7 @@ impl Table {
     }
 
     /// Ends what is due. The next alarm, and what the core may forget.
-    fn fire(&mut self, now: Instant) -> (Option<Instant>, Vec<Ticket>) {
+    fn fire(&mut self, now: Instant) -> (Option<Instant>, Vec<RequestId>) {
         let mut forgotten = Vec::new();
         while let Some((due, ticket)) = self.alarms.first().copied().filter(|(due, _)| *due <= now)
         {
@@ -338,7 +336,7 @@ impl Table {
         (self.alarm, forgotten)
     }
 
-    fn expire(&mut self, now: Instant, ticket: Ticket, forgotten: &mut Vec<Ticket>) {
+    fn expire(&mut self, now: Instant, ticket: RequestId, forgotten: &mut Vec<RequestId>) {
         let Some(entry) = self.entries.get_mut(&ticket) else {
             return;
         };
@@ -355,7 +353,7 @@ impl Table {
             kind => {
                 let entry = self.entries.remove(&ticket);
                 tell(entry.and_then(|e| e.tell), Told::TimedOut(None));
-                if kind == Kind::Answer {
+                if kind == Kind::Response {
                     forgotten.push(ticket);
                 }
             }
@@ -375,8 +373,7 @@ const ID_PATIENCE: Duration = Duration::from_millis(100);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::ids::MemberId;
-    use thorp_core::message::Refusal;
+    use thorp_model::{MemberId, Refusal};
 
     fn id(sequence: u64) -> CommitId {
         CommitId {
@@ -385,23 +382,23 @@ mod tests {
         }
     }
 
-    fn outcome(id: CommitId) -> Answer {
-        Answer::Outcome(id, Outcome::Refused(Refusal::Full), None)
+    fn outcome(id: CommitId) -> Response {
+        Response::Outcome(id, Outcome::Refused(Refusal::Full), None)
     }
 
     #[tokio::test]
     async fn patience_ends_and_the_core_is_told() {
         let waits = Waits::new();
         let soon = Instant::now() + Duration::from_millis(5);
-        let (ticket, told) = waits.begin(Kind::Answer, soon);
-        let (late, _later) = waits.begin(Kind::Answer, soon + Duration::from_secs(60));
+        let (ticket, told) = waits.begin(Kind::Response, soon);
+        let (late, _later) = waits.begin(Kind::Response, soon + Duration::from_secs(60));
         let mut forgotten = Vec::new();
         tokio::select! {
             () = waits.watch_the_clock(|ticket| forgotten.push(ticket)) => {}
             told = told => assert!(matches!(told, Ok(Told::TimedOut(None)))),
         }
         assert_eq!(forgotten, [ticket]);
-        waits.answer(ticket, Answer::Fetched);
+        waits.answer(ticket, Response::Fetched);
         assert!(waits.forget(late) && !waits.forget(late));
     }
 
@@ -433,7 +430,7 @@ mod tests {
     #[test]
     fn closing_ends_every_wait_now_and_later() {
         let waits = Waits::new();
-        let (_, mut before) = waits.begin(Kind::Answer, Instant::now());
+        let (_, mut before) = waits.begin(Kind::Response, Instant::now());
         waits.close();
         let (_, mut after) = waits.begin(Kind::Time, Instant::now());
         assert!(matches!(before.try_recv(), Ok(Told::Closed)));

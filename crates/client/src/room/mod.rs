@@ -12,8 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
-use thorp_core::ids::{HomeId, PageId, PageNo, Place, SegmentId};
-use thorp_core::message::{Request, Response};
+use thorp_model::{CallRequest, CallResponse, HomeId, PageId, PageNo, Place, SegmentId};
 
 /// The segments that this member has to do with.
 #[derive(Default)]
@@ -165,7 +164,7 @@ impl Ground {
             let told = called(wait.await);
             next.pop_front();
             match told {
-                Ok(Some(Response::Extent { first, pages })) => {
+                Ok(Some(CallResponse::Extent { first, pages })) => {
                     lock(&self.pages).grant(first, pages);
                     return Ok(());
                 }
@@ -185,7 +184,7 @@ impl Ground {
 
     fn ask(&self, link: &Arc<Link>, due: Instant) -> Result<Wait> {
         let segment = self.segment;
-        link.ask_call(self.home, Request::Reserve { segment }, due)
+        link.ask_call(self.home, CallRequest::Reserve { segment }, due)
     }
 
     fn ask_ahead(&self, link: &Arc<Link>, extents: usize, due: Instant) {

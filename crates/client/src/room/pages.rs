@@ -3,10 +3,10 @@
 use crate::limits::{EXTENTS_AHEAD_MAX, NEAR_MAX, OPEN_PAGES_MAX};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use thorp_core::ids::{PageNo, Slot};
-use thorp_core::limits::{
+use thorp_model::limits::{
     EXTENT_PAGES, IMAGE_HEADER_BYTES, PAGE_BYTES, SLOT_CHARGE_MIN, SLOT_ENTRY_BYTES, SLOTS_MAX,
 };
+use thorp_model::{PageNo, Slot};
 
 /// A creator's pages in one segment.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use super::Transaction;
 use super::stand::Standing;
 use crate::link::{Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
-use thorp_core::ids::{HomeId, Position};
+use thorp_model::{HomeId, Position};
 use thorp_net::driver::now;
 
 impl Transaction {

@@ -6,7 +6,7 @@ use super::send::{Answered, answered};
 use crate::link::{Early, Ending, Wait, block_on};
 use crate::{CommitId, Error, ErrorKind, Pending, Result};
 use std::time::{Duration, Instant};
-use thorp_core::ids::HomeId;
+use thorp_model::HomeId;
 use tokio::sync::oneshot;
 
 /// What came of a commit that was asked for.

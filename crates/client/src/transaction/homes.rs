@@ -1,7 +1,7 @@
 //! The homes of a transaction.
 
-use thorp_core::ids::HomeId;
-use thorp_core::limits::PARTICIPANTS_MAX;
+use thorp_model::HomeId;
+use thorp_model::limits::PARTICIPANTS_MAX;
 
 /// The homes of which a transaction reads or writes something, ascending.
 #[derive(Debug, Default)]

@@ -12,12 +12,11 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thorp_core::change::Blob;
-use thorp_core::door::Answer;
-use thorp_core::ids::{HomeId, ObjectId, PageId, PageNo, Place, Registration, SegmentId, Slot};
-use thorp_core::image::{Content, Image, Overflow};
-use thorp_core::limits::{OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
-use thorp_core::message::{CallError, Request, Response};
+use thorp_model::limits::{OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
+use thorp_model::{
+    Blob, CallError, CallRequest, CallResponse, Content, HomeId, Image, ObjectId, Overflow, PageId,
+    PageNo, Place, Registration, Response, SegmentId, Slot,
+};
 
 impl Transaction {
     /// A large object's bytes.
@@ -173,8 +172,12 @@ impl Staged {
 
     /// Asks the home under which registration it knows this member.
     pub(super) async fn register(&mut self, due: Instant) -> Result<()> {
-        match self.link.call(self.home, Request::Register, due).await? {
-            Response::Registered(registration) => self.registration = registration,
+        match self
+            .link
+            .call(self.home, CallRequest::Register, due)
+            .await?
+        {
+            CallResponse::Registered(registration) => self.registration = registration,
             _ => return Err(Error::invalid("the home answered something else")),
         }
         Ok(())
@@ -207,7 +210,7 @@ impl Staged {
                 return Err(Error::busy(STAGED_PAUSE));
             }
             match called(told)? {
-                Some(Response::Staged(overflow)) => {
+                Some(CallResponse::Staged(overflow)) => {
                     value = Some(overflow);
                     done += 1;
                 }
@@ -226,11 +229,11 @@ impl Staged {
         Ok(())
     }
 
-    fn piece(&self, segment: SegmentId, token: u64, bytes: &[u8], piece: usize) -> Request {
+    fn piece(&self, segment: SegmentId, token: u64, bytes: &[u8], piece: usize) -> CallRequest {
         let first = piece * STAGE_PAGES_MAX;
         let chunks = bytes.chunks(OVERFLOW_CHUNK_BYTES);
         let chunks = chunks.skip(first).take(STAGE_PAGES_MAX);
-        Request::Stage {
+        CallRequest::Stage {
             segment,
             registration: self.registration,
             token,
@@ -245,7 +248,7 @@ impl Staged {
 fn is_crowded(told: &Told) -> bool {
     matches!(
         told,
-        Told::Answer(Answer::Called(Err(CallError::TooMany)), _)
+        Told::Response(Response::Called(Err(CallError::TooMany)), _)
     )
 }
 
@@ -256,8 +259,7 @@ const STAGED_PAUSE: Duration = Duration::from_millis(50);
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use thorp_core::ids::{Generation, Position, Stamp};
-    use thorp_core::image::{Draft, ImageEdit};
+    use thorp_model::{Draft, Generation, ImageEdit, Position, Stamp};
 
     fn chunk_kind(image: &Image, bytes: u64) -> Result<usize, ErrorKind> {
         let object = ObjectId {

@@ -26,8 +26,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::{Doomed, ReadSet};
-use thorp_core::ids::{HomeId, ObjectId, Place, Stamp};
-use thorp_core::limits::PARTICIPANTS_MAX;
+use thorp_model::limits::PARTICIPANTS_MAX;
+use thorp_model::{HomeId, ObjectId, Place, Stamp};
 use writes::Writes;
 
 /// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over

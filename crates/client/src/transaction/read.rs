@@ -6,8 +6,7 @@ use crate::link::{Source, block_on};
 use crate::{Error, ErrorKind, Reference, Result};
 use std::time::Instant;
 use thorp_cache::ReadError;
-use thorp_core::ids::{PageId, Place, Slot};
-use thorp_core::image::{Content, Overflow};
+use thorp_model::{Content, Overflow, PageId, Place, Slot};
 
 /// Where an object's bytes are.
 #[derive(Clone, Copy, Debug)]

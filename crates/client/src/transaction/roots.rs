@@ -7,7 +7,7 @@ use crate::link::block_on;
 use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, Reference, Result, Segment};
 use std::collections::BTreeMap;
-use thorp_core::ids::{Generation, ObjectId};
+use thorp_model::{Generation, ObjectId};
 
 type Roots = BTreeMap<String, Reference>;
 

@@ -8,9 +8,8 @@ use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::{Error, Reference, Result, Segment};
 use std::sync::Arc;
 use thorp_cache::ReadError;
-use thorp_core::ids::{Generation, ObjectId, PageNo, Slot};
-use thorp_core::image::Content;
-use thorp_core::limits::SLOTS_MAX;
+use thorp_model::limits::SLOTS_MAX;
+use thorp_model::{Content, Generation, ObjectId, PageNo, Slot};
 
 impl Transaction {
     /// Visits every object of a segment, in the order of pages and slots, with this transaction's own writes. No other

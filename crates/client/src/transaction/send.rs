@@ -7,10 +7,8 @@ use crate::link::{Link, Told, committed};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thorp_core::door::Answer;
-use thorp_core::ids::{CommitId, HomeId, Stamp};
-use thorp_core::limits::STAGED_PER_MEMBER_MAX;
-use thorp_core::message::{Outcome, PageWrites, Part, Refusal};
+use thorp_model::limits::STAGED_PER_MEMBER_MAX;
+use thorp_model::{CommitId, HomeId, Outcome, PageWrites, Part, Refusal, Response, Stamp};
 
 impl Transaction {
     pub(super) async fn commit_at_homes(&mut self) -> Result<Committed> {
@@ -149,7 +147,7 @@ impl Transaction {
     /// What an answer means; an error says whose it is, if there are several homes.
     fn answered(&self, told: Told) -> Result<Answered> {
         let by = match &told {
-            Told::Answer(Answer::Outcome(_, _, by), _) => *by,
+            Told::Response(Response::Outcome(_, _, by), _) => *by,
             _ => None,
         };
         let several = self.homes.all().len() > 1;

@@ -6,10 +6,9 @@ use crate::link::Told;
 use crate::{Committed, Error, Result};
 use std::time::{Duration, Instant};
 use thorp_cache::Doomed;
-use thorp_core::ids::{Position, Stamp};
-use thorp_core::limits::WATERMARK_WAIT_MS;
-use thorp_core::message::Request;
-use thorp_core::snapshot::{self, Lagging, Sight};
+use thorp_model::limits::WATERMARK_WAIT_MS;
+use thorp_model::snapshot::{Lagging, ReadPoint};
+use thorp_model::{CallRequest, Position, Stamp, snapshot};
 
 /// What rule 5 says of what was read.
 pub(super) enum Standing {
@@ -55,13 +54,13 @@ impl Transaction {
         // No vector for the usual case.
         if let [home] = self.homes.all() {
             let sight = reads.sight(cache, *home)?;
-            let stamp = snapshot::stand(&[sight], self.floor);
+            let stamp = snapshot::place(&[sight], self.floor);
             return Ok((Some(sight.position), stamp));
         }
         let homes = self.homes.all().iter();
         let sights = homes.map(|home| reads.sight(cache, *home));
-        let sights = sights.collect::<Result<Vec<Sight>, Doomed>>()?;
-        Ok((None, snapshot::stand(&sights, self.floor)))
+        let sights = sights.collect::<Result<Vec<ReadPoint>, Doomed>>()?;
+        Ok((None, snapshot::place(&sights, self.floor)))
     }
 
     fn check_all_staleness(&self) -> Result<()> {
@@ -82,7 +81,7 @@ impl Transaction {
         let due = due.min(Instant::now() + WATERMARK_WAIT);
         let at_least = lagging.stamp;
         let asked = lagging.homes.into_iter().map(|home| {
-            let request = Request::Watermark { at_least };
+            let request = CallRequest::Watermark { at_least };
             self.link.ask_call(home, request, due)
         });
         let Ok(asked) = asked.collect::<Result<Vec<_>>>() else {

@@ -10,8 +10,8 @@ use crate::{Error, ErrorKind, Reference, Result, Segment};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use thorp_core::ids::{Generation, ObjectId, PageId, PageNo, SegmentId};
-use thorp_core::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
+use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
+use thorp_model::{Generation, ObjectId, PageId, PageNo, SegmentId};
 
 impl Transaction {
     /// Replaces an object's bytes; it need not be read before.

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
-use thorp_core::change::{Blob, NewValue, WriteOp};
-use thorp_core::ids::{Generation, HomeId, ObjectId, PageId, Slot};
-use thorp_core::image::Overflow;
-use thorp_core::limits::INLINE_VALUE_BYTES_MAX;
-use thorp_core::message::PageWrites;
+use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
+use thorp_model::{
+    Blob, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageWrites, Slot, WriteOp,
+};
 
 use super::ObjectAt;
 use crate::room::{Ground, Taken};

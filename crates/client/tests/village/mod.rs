@@ -21,15 +21,16 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use thorp_client::{Identity, JoinConfig, Member, Segment};
-use thorp_core::door::{Core, Effect, Input, LoadResult, Out};
-use thorp_core::home::{Home, HomeConfig, decode_page, page_key};
-use thorp_core::ids::{HomeId, MemberId, Millis, NodeKind, PageId, Peer, Stamp};
-use thorp_core::limits::REGISTRATIONS_MAX;
-use thorp_core::note::Note;
-use thorp_core::redirector::{Redirector, RedirectorConfig};
-use thorp_core::storage::{Batch, Op, Reader, Scan, StorageError, Table};
+use thorp_model::limits::REGISTRATIONS_MAX;
+use thorp_model::{
+    Action, Batch, Event, HomeId, LoadResult, MemberId, Millis, NodeKind, Note, Op, Outbox, PageId,
+    Peer, Reader, Scan, Stamp, StateMachine, StorageError, Table,
+};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config, now};
 use thorp_net::{Address, LinkDelay, Listener};
+use thorp_protocol::{Home, HomeConfig, Redirector, RedirectorConfig};
+
+use thorp_model::records::{decode_page, page_key};
 
 /// A village, gone with the test.
 pub(crate) struct Village {
@@ -50,7 +51,7 @@ struct Control {
     held: AtomicBool,
     /// Batches are held back and not even written: lost when the home stops.
     losing: AtomicBool,
-    waiting: Mutex<Vec<Input>>,
+    waiting: Mutex<Vec<Event>>,
     lives: AtomicU32,
 }
 
@@ -243,7 +244,7 @@ impl Village {
 
     /// Says that the home's store has room, or none.
     pub(crate) fn set_room(&self, room: bool) {
-        self.home.input(Input::Room(room)).unwrap();
+        self.home.input(Event::Room(room)).unwrap();
     }
 
     /// A site below the home; its address.
@@ -314,7 +315,7 @@ impl Keeper {
             handle,
         };
         loop {
-            let mut first = Out::new();
+            let mut first = Outbox::new();
             let mut config = HomeConfig::new(self.id, self.name.clone(), node);
             config.registrations_max = self.registrations_max;
             let mut home = Home::open(config, &self.memory, now(), &mut first).unwrap();
@@ -345,17 +346,17 @@ impl World for HomeWorld {
         }
     }
 
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         let input = match effect {
-            Effect::Append(batch) => {
-                let input = Input::Durable(batch.mark);
+            Action::Append(batch) => {
+                let input = Event::Durable(batch.mark);
                 if self.control.held.load(Ordering::SeqCst) {
                     return self.control.waiting.lock().unwrap().push(self.later(batch));
                 }
                 self.memory.apply(batch);
                 input
             }
-            Effect::Load(page) => self.memory.load(page),
+            Action::Load(page) => self.memory.load(page),
             other => panic!("{other:?}"),
         };
         self.handle.input(input).unwrap();
@@ -363,8 +364,8 @@ impl World for HomeWorld {
 }
 
 impl HomeWorld {
-    fn later(&self, batch: Batch) -> Input {
-        let input = Input::Durable(batch.mark);
+    fn later(&self, batch: Batch) -> Event {
+        let input = Event::Durable(batch.mark);
         if !self.control.losing.load(Ordering::SeqCst) {
             self.memory.apply(batch);
         }
@@ -392,7 +393,7 @@ async fn keep_site(
     let mut site = Redirector::new(config);
     tell.send(address.to_string()).unwrap();
     driver
-        .run(&mut site, &mut NoWorld, Out::new(), pending())
+        .run(&mut site, &mut NoWorld, Outbox::new(), pending())
         .await;
 }
 
@@ -400,7 +401,7 @@ async fn keep_site(
 struct NoWorld;
 
 impl World for NoWorld {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         panic!("{effect:?}");
     }
 }
@@ -430,12 +431,12 @@ impl Memory {
         }
     }
 
-    fn load(&self, page: PageId) -> Input {
+    fn load(&self, page: PageId) -> Event {
         let key = page_key(page);
         let stored = self.get(Table::Pages, &key).unwrap();
         let image = stored.map(|stored| decode_page(&key, &stored).unwrap());
         let result = LoadResult::Found(image);
-        Input::Loaded { page, result }
+        Event::Loaded { page, result }
     }
 }
 
@@ -463,4 +464,4 @@ impl Reader for Memory {
 }
 
 /// Only to say that a home is a core.
-const _: fn(&mut Home) -> &mut dyn Core = |home| home;
+const _: fn(&mut Home) -> &mut dyn StateMachine = |home| home;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use thorp_core::ids::Peer;
+use thorp_model::Peer;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use thorp_core::codec;
-use thorp_core::ids::{NodeKind, Peer};
-use thorp_core::limits::{CHILDREN_MAX, OTHER_HOMES_MAX};
+use thorp_model::limits::{CHILDREN_MAX, OTHER_HOMES_MAX};
+use thorp_model::{NodeKind, Peer, codec};
 
 use crate::{Address, Config, Identity, Limits, LinkDelay, Listener, Role};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use thorp_core::note::Note;
+use thorp_model::Note;
 
 const NOTES: usize = Note::ALL.len();
 

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use thorp_core::door::Direction;
-use thorp_core::ids::{EdgeId, Millis, Peer};
+use thorp_model::{Direction, EdgeId, Millis, Peer};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 

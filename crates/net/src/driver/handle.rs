@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use thorp_core::door::{Ask, Input};
-use thorp_core::ids::EdgeId;
-use thorp_core::message::Request;
+use thorp_model::{CallRequest, EdgeId, Event, Request};
 use tokio::sync::{mpsc, oneshot};
 
 use super::counts::NoteCounts;
@@ -39,7 +37,7 @@ pub struct Inspection<R>(oneshot::Receiver<R>);
 
 /// What the loop is told.
 pub(super) enum Command<C> {
-    Input(Input),
+    Event(Event),
     Inspect(Box<dyn FnOnce(&C) + Send>),
     Halt,
 }
@@ -67,12 +65,12 @@ impl<C> Handle<C> {
     /// # Errors
     ///
     /// [`NotTaken`].
-    pub fn input(&self, input: Input) -> Result<(), NotTaken> {
+    pub fn input(&self, input: Event) -> Result<(), NotTaken> {
         if is_counted(&input) && self.asks.fetch_add(1, Ordering::Relaxed) >= self.asks_max {
             self.asks.fetch_sub(1, Ordering::Relaxed);
             return Err(NotTaken::TooMany);
         }
-        let sent = self.inputs.send(Command::Input(input));
+        let sent = self.inputs.send(Command::Event(input));
         sent.map_err(|_| NotTaken::Gone)
     }
 
@@ -131,14 +129,14 @@ impl<C> Handle<C> {
 }
 
 /// Whether an input is one of the asks that are bounded.
-pub(super) fn is_counted(input: &Input) -> bool {
+pub(super) fn is_counted(input: &Event) -> bool {
     match input {
-        Input::Asked { ask, .. } => !matches!(
+        Event::Asked { ask, .. } => !matches!(
             ask,
-            Ask::Forget(_)
-                | Ask::Watch { on: false, .. }
-                | Ask::Call {
-                    request: Request::Unstage { .. },
+            Request::Forget(_)
+                | Request::Watch { on: false, .. }
+                | Request::Call {
+                    request: CallRequest::Unstage { .. },
                     ..
                 }
         ),

@@ -38,16 +38,14 @@ pub use handle::{Handle, Inspection, NotTaken};
 pub use run::{Driver, Ended};
 pub use time::{now, runtime, runtime_of};
 
-use thorp_core::door::Effect;
-use thorp_core::ids::Now;
-use thorp_core::note::Note;
+use thorp_model::{Action, Note, Now};
 
 /// What a node has beside its edges: a disk, a page cache, a program. Called by the loop alone, so nothing here may wait.
 pub trait World {
-    /// Does what is neither a message, nor the closing of an edge, nor a note: [`Effect::Append`], [`Effect::Load`],
-    /// [`Effect::Publish`], [`Effect::Answer`], [`Effect::Hint`]. In the order of the tray. What comes of it comes back through the
+    /// Does what is neither a message, nor the closing of an edge, nor a note: [`Action::Append`], [`Action::Load`],
+    /// [`Action::Publish`], [`Action::Respond`], [`Action::Hint`]. In the order of the tray. What comes of it comes back through the
     /// [`Handle`].
-    fn effect(&mut self, effect: Effect);
+    fn effect(&mut self, effect: Action);
 
     /// Hears of a note, after it was counted.
     fn note(&mut self, _note: Note) {}

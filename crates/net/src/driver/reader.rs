@@ -3,15 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use thorp_core::codec::{self, CodecError};
-use thorp_core::ids::EdgeId;
-use thorp_core::message::Message;
+use thorp_model::codec::CodecError;
+use thorp_model::{EdgeId, Message, codec};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::{Error, FrameReceiver};
 
 /// What the loop hears from an edge.
-pub(super) struct Event {
+pub(super) struct ReaderEvent {
     pub(super) edge: EdgeId,
     pub(super) what: What,
 }
@@ -34,7 +33,7 @@ pub(super) enum Gone {
 /// Where readers put what they read: bounded in frames by the channel and in bytes by the permits.
 #[derive(Clone)]
 pub(super) struct Inbox {
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) events: mpsc::Sender<ReaderEvent>,
     pub(super) room: Arc<Semaphore>,
     pub(super) bytes_max: u32,
 }
@@ -56,13 +55,13 @@ impl Inbox {
             // What waits for room in the inbox has to be in memory once only, but for a page.
             receiver.reuse(frame);
             let what = What::Message(message, permit);
-            if self.events.send(Event { edge, what }).await.is_err() {
+            if self.events.send(ReaderEvent { edge, what }).await.is_err() {
                 return;
             }
         };
         let what = What::Gone(gone);
         // Fails only if the driver is gone.
-        let _ = self.events.send(Event { edge, what }).await;
+        let _ = self.events.send(ReaderEvent { edge, what }).await;
     }
 
     async fn room_for(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {

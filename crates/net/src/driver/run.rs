@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use thorp_core::door::{Core, Out};
+use thorp_model::{Outbox, StateMachine};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
@@ -14,7 +14,7 @@ use super::arrivals::{self, Arrival, Dialer};
 use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
 use super::handle::{Command, Handle, is_counted};
-use super::reader::{Event, Inbox};
+use super::reader::{Inbox, ReaderEvent};
 use super::time::Alarm;
 use super::turn::Turn;
 use super::turning::Caller;
@@ -33,7 +33,7 @@ pub struct Driver<C> {
     _inputs: mpsc::UnboundedSender<Command<C>>,
     asks: Arc<AtomicUsize>,
     inbox: Inbox,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<ReaderEvent>,
     arrived: mpsc::Sender<Arrival>,
     arrivals: mpsc::Receiver<Arrival>,
     /// Listeners and dialers; ended with the driver.
@@ -49,7 +49,7 @@ pub enum Ended {
     Halted,
 }
 
-impl<C: Core> Driver<C> {
+impl<C: StateMachine> Driver<C> {
     /// A driver, and the way into it. Nothing happens before [`Driver::run`], but inputs are already taken.
     pub fn new(config: DriverConfig) -> (Self, Handle<C>) {
         let limits = &config.limits;
@@ -94,7 +94,7 @@ impl<C: Core> Driver<C> {
         &mut self,
         core: &mut C,
         world: &mut W,
-        first: Out,
+        first: Outbox,
         shutdown: impl Future<Output = ()>,
     ) -> Ended {
         self.bring();
@@ -126,7 +126,7 @@ impl<C: Core> Driver<C> {
     /// Drops every input that waits: it was meant for a core that is gone.
     pub fn forget_inputs(&mut self) {
         while let Ok(command) = self.commands.try_recv() {
-            if let Command::Input(input) = command
+            if let Command::Event(input) = command
                 && is_counted(&input)
             {
                 self.asks.fetch_sub(1, Ordering::Relaxed);
@@ -173,7 +173,7 @@ impl<C: Core> Driver<C> {
 struct Sources<'a, C> {
     commands: &'a mut mpsc::UnboundedReceiver<Command<C>>,
     asks: &'a AtomicUsize,
-    events: &'a mut mpsc::Receiver<Event>,
+    events: &'a mut mpsc::Receiver<ReaderEvent>,
     arrivals: &'a mut mpsc::Receiver<Arrival>,
 }
 
@@ -181,12 +181,12 @@ struct Sources<'a, C> {
 enum Woken<C> {
     Shutdown,
     Command(Option<Command<C>>),
-    Event(Option<Event>),
+    Reader(Option<ReaderEvent>),
     Arrival(Option<Arrival>),
     Deadline,
 }
 
-impl<C: Core> Sources<'_, C> {
+impl<C: StateMachine> Sources<'_, C> {
     async fn drive<W: World>(
         &mut self,
         turn: &mut Turn<'_, C, W>,
@@ -203,14 +203,14 @@ impl<C: Core> Sources<'_, C> {
                 biased;
                 () = &mut shutdown => Woken::Shutdown,
                 command = self.commands.recv() => Woken::Command(command),
-                event = self.events.recv() => Woken::Event(event),
+                event = self.events.recv() => Woken::Reader(event),
                 arrival = self.arrivals.recv() => Woken::Arrival(arrival),
                 () = alarm.wait(deadline, now) => Woken::Deadline,
             };
             let halted = match woken {
                 Woken::Shutdown => return Ended::Shutdown,
                 Woken::Command(Some(command)) => self.command(command, turn),
-                Woken::Event(Some(event)) => {
+                Woken::Reader(Some(event)) => {
                     turn.event(event);
                     false
                 }
@@ -221,7 +221,7 @@ impl<C: Core> Sources<'_, C> {
                 // None: of no channel, for the driver holds a sending end of each.
                 Woken::Deadline
                 | Woken::Command(None)
-                | Woken::Event(None)
+                | Woken::Reader(None)
                 | Woken::Arrival(None) => false,
             };
             if halted || self.round(turn) {
@@ -259,7 +259,7 @@ impl<C: Core> Sources<'_, C> {
     /// Does one command. Tells whether to halt.
     fn command<W: World>(&mut self, command: Command<C>, turn: &mut Turn<'_, C, W>) -> bool {
         match command {
-            Command::Input(input) => {
+            Command::Event(input) => {
                 if is_counted(&input) {
                     self.asks.fetch_sub(1, Ordering::Relaxed);
                 }
@@ -273,7 +273,7 @@ impl<C: Core> Sources<'_, C> {
 }
 
 /// Lets what is under way come to its end, for a bounded time.
-async fn flush<C: Core, W: World>(sources: &mut Sources<'_, C>, turn: &mut Turn<'_, C, W>) {
+async fn flush<C: StateMachine, W: World>(sources: &mut Sources<'_, C>, turn: &mut Turn<'_, C, W>) {
     let until = Instant::now() + turn.config.limits.flush_time_max;
     turn.world.flush();
     while turn.world.is_busy() && Instant::now() < until {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use thorp_core::ids::{Millis, Now};
+use thorp_model::{Millis, Now};
 use tokio::time::Sleep;
 
 /// The time as cores want it. The monotone part counts from the first call in this process, so all drivers and page caches

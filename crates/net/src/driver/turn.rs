@@ -3,18 +3,17 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use thorp_core::codec::{self, Encoded};
-use thorp_core::door::{Core, Direction, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, Peer};
-use thorp_core::message::{Down, Message};
-use thorp_core::note::Note;
+use thorp_model::codec::Encoded;
+use thorp_model::{
+    Action, Direction, Down, EdgeId, Event, Message, Note, Outbox, Peer, StateMachine, codec,
+};
 use tracing::{debug, info, warn};
 
 use super::World;
 use super::arrivals::Arrival;
 use super::config::DriverConfig;
 use super::edges::{Edges, End, Opening, ParentState, Shared};
-use super::reader::{Event, Gone, Inbox, What};
+use super::reader::{Gone, Inbox, ReaderEvent, What};
 use crate::{Connection, Frame, LinkDelay, SendError};
 
 /// The core, its world and its edges, while a driver runs.
@@ -26,18 +25,18 @@ pub(super) struct Turn<'a, C, W> {
     pub(super) config: &'a DriverConfig,
     pub(super) hello: &'a [u8],
     pub(super) inbox: &'a Inbox,
-    pub(super) out: Out,
+    pub(super) out: Outbox,
     /// Edges that ended while a tray was carried out: the core hears of them next.
     ended: VecDeque<EdgeId>,
 }
 
-impl<'a, C: Core, W: World> Turn<'a, C, W> {
+impl<'a, C: StateMachine, W: World> Turn<'a, C, W> {
     pub(super) fn new(
         (core, world): (&'a mut C, &'a mut W),
         edges: &'a mut Edges,
         (shared, config): (&'a Shared, &'a DriverConfig),
         (hello, inbox): (&'a [u8], &'a Inbox),
-        first: Out,
+        first: Outbox,
     ) -> Self {
         Self {
             core,
@@ -53,7 +52,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
     }
 
     /// Gives the core an input and does what follows.
-    pub(super) fn input(&mut self, input: Input) {
+    pub(super) fn input(&mut self, input: Event) {
         self.core.handle(self.world.now(), input, &mut self.out);
         self.carry_out();
     }
@@ -63,7 +62,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
         let now = self.world.now();
         if self.core.deadline().is_some_and(|due| due <= now.mono) {
             self.hear_long_frames();
-            self.input(Input::Tick);
+            self.input(Event::Tick);
         }
     }
 
@@ -73,7 +72,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
     fn hear_long_frames(&mut self) {
         for edge in self.edges.arriving() {
             let message = Message::Alive;
-            self.input(Input::Received { edge, message });
+            self.input(Event::Received { edge, message });
         }
     }
 
@@ -89,16 +88,16 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
             let Some(edge) = self.ended.pop_front() else {
                 return;
             };
-            let input = Input::Disconnected { edge };
+            let input = Event::Disconnected { edge };
             self.core.handle(self.world.now(), input, &mut self.out);
         }
     }
 
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         match effect {
-            Effect::Send(edge, message) => self.send(edge, &message),
-            Effect::Close(edge, why) => self.close(edge, why),
-            Effect::Note(note) => self.note(note),
+            Action::Send(edge, message) => self.send(edge, &message),
+            Action::Close(edge, why) => self.close(edge, why),
+            Action::Note(note) => self.note(note),
             other => self.world.effect(other),
         }
     }
@@ -155,8 +154,8 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
     }
 
     /// Takes what an edge brings. What comes from an edge that has ended is dropped.
-    pub(super) fn event(&mut self, event: Event) {
-        let Event { edge, what } = event;
+    pub(super) fn event(&mut self, event: ReaderEvent) {
+        let ReaderEvent { edge, what } = event;
         if self.edges.get(edge).is_none() {
             return;
         }
@@ -165,7 +164,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
                 if let Message::Down(Down::Begin { .. }) = message {
                     self.edges.begun(edge);
                 }
-                self.input(Input::Received { edge, message });
+                self.input(Event::Received { edge, message });
             }
             What::Gone(gone) => self.gone(edge, &gone),
         }
@@ -186,7 +185,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
         if !matches!(gone, Gone::NoMessage(_)) {
             edge.ended_by_peer();
         }
-        self.input(Input::Disconnected { edge: id });
+        self.input(Event::Disconnected { edge: id });
     }
 
     /// Takes a new connection.
@@ -268,7 +267,7 @@ impl<'a, C: Core, W: World> Turn<'a, C, W> {
             since: self.world.now().mono,
         };
         self.edges.insert(id, opening);
-        let input = Input::Connected {
+        let input = Event::Connected {
             edge: id,
             direction,
             peer,

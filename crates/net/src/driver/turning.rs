@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thorp_core::ids::{NodeKind, Peer};
+use thorp_model::{NodeKind, Peer};
 use tokio::task::JoinSet;
 use tokio::time::error::Elapsed;
 

@@ -3,11 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use thorp_core::codec;
-use thorp_core::door::{Direction, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, NodeKind};
-use thorp_core::message::{Message, Up};
-use thorp_core::note::Note;
+use thorp_model::{Action, Direction, EdgeId, Event, Message, NodeKind, Note, Outbox, Up, codec};
 use thorp_net::driver::{Handle, ParentState, net_config};
 use thorp_net::{BACKOFF_MIN, Config, LinkDelay, dial};
 
@@ -17,13 +13,13 @@ use crate::toy::{self, ack, begin_of, child, end_of, parent, parent_at, peer, si
 /// Answers every acknowledgement.
 fn echo() -> toy::Act {
     Box::new(|_, input, out| {
-        if let Input::Received {
+        if let Event::Received {
             edge,
             message: Message::Up(Up::Ack { position, .. }),
         } = input
         {
             let answer = end_of(position.0 as u32);
-            out.effects.push(Effect::Send(*edge, answer));
+            out.effects.push(Action::Send(*edge, answer));
         }
     })
 }
@@ -31,15 +27,15 @@ fn echo() -> toy::Act {
 /// Says hello up.
 fn greets() -> toy::Act {
     Box::new(|_, input, out| {
-        if let Input::Connected { edge, .. } = input {
-            out.effects.push(Effect::Send(*edge, ack(5)));
+        if let Event::Connected { edge, .. } = input {
+            out.effects.push(Action::Send(*edge, ack(5)));
         }
     })
 }
 
-fn connected(input: &Input) -> EdgeId {
+fn connected(input: &Event) -> EdgeId {
     match input {
-        Input::Connected { edge, .. } => *edge,
+        Event::Connected { edge, .. } => *edge,
         other => panic!("{other:?}"),
     }
 }
@@ -50,7 +46,7 @@ async fn both_ends_hear_who_is_there_and_messages_cross() {
     let (config, address) = parent(&village).await;
     let mut home = start(config, echo());
     let mut member = start(child(&village, &address), greets());
-    let Input::Connected {
+    let Event::Connected {
         edge,
         direction: Direction::Down,
         peer: who,
@@ -60,10 +56,10 @@ async fn both_ends_hear_who_is_there_and_messages_cross() {
     };
     assert_eq!(who, peer(NodeKind::Member, "anna"));
     let message = ack(5);
-    assert_eq!(home.next().await, Input::Received { edge, message });
+    assert_eq!(home.next().await, Event::Received { edge, message });
     let up = connected(&member.next().await);
     let message = end_of(5);
-    assert_eq!(member.next().await, Input::Received { edge: up, message });
+    assert_eq!(member.next().await, Event::Received { edge: up, message });
 
     let seen = &member.handle.edges()[0];
     assert_eq!(
@@ -87,7 +83,7 @@ async fn a_lost_parent_is_dialed_again_and_the_edge_is_a_new_one() {
     let mut member = start(child(&village, &address), silent());
     let first = connected(&member.next().await);
     home.task.abort();
-    assert_eq!(member.next().await, Input::Disconnected { edge: first });
+    assert_eq!(member.next().await, Event::Disconnected { edge: first });
     assert!(home.task.await.unwrap_err().is_cancelled());
     while !matches!(member.handle.parents()[0].state, ParentState::Lost { .. }) {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -118,7 +114,7 @@ async fn a_parent_on_demand_is_dialed_when_it_is_wanted_and_not_before() {
     assert_eq!(state(&member), ParentState::Connected(first));
 
     home.task.abort();
-    assert_eq!(member.next().await, Input::Disconnected { edge: first });
+    assert_eq!(member.next().await, Event::Disconnected { edge: first });
     assert!(home.task.await.unwrap_err().is_cancelled());
     // Wanted in vain, it is tried once for each time.
     while !matches!(state(&member), ParentState::Lost { .. }) {
@@ -136,8 +132,8 @@ async fn a_parent_that_is_wanted_because_it_is_lost_is_dialed_again() {
     let village = Village::new();
     let (config, address) = parent(&village).await;
     let hangs_up: toy::Act = Box::new(|_, input, out| {
-        if let Input::Connected { edge, .. } = input {
-            out.effects.push(Effect::Close(*edge, "not now"));
+        if let Event::Connected { edge, .. } = input {
+            out.effects.push(Action::Close(*edge, "not now"));
         }
     });
     let _home = start(config, hangs_up);
@@ -146,7 +142,7 @@ async fn a_parent_that_is_wanted_because_it_is_lost_is_dialed_again() {
     let handle = Arc::<OnceLock<Handle<toy::Toy>>>::default();
     let wanting = Arc::clone(&handle);
     let wants: toy::Act = Box::new(move |_, input, _| {
-        if let Input::Disconnected { .. } = input {
+        if let Event::Disconnected { .. } = input {
             wanting.get().unwrap().want_parents();
         }
     });
@@ -156,7 +152,7 @@ async fn a_parent_that_is_wanted_because_it_is_lost_is_dialed_again() {
     // Each time it is wanted once, in the moment in which it is lost.
     for _ in 0..3 {
         let edge = connected(&member.next().await);
-        assert_eq!(member.next().await, Input::Disconnected { edge });
+        assert_eq!(member.next().await, Event::Disconnected { edge });
     }
 }
 
@@ -178,7 +174,7 @@ async fn bytes_that_are_no_message_end_that_edge_and_nothing_else() {
     let (sender, mut receiver) = mallory.unwrap().split();
     let bad = connected(&home.next().await);
     sender.try_send(vec![0xff; 50]).unwrap();
-    assert_eq!(home.next().await, Input::Disconnected { edge: bad });
+    assert_eq!(home.next().await, Event::Disconnected { edge: bad });
     assert!(matches!(receiver.recv().await, Ok(None) | Err(_)));
     assert_eq!(home.handle.notes().get(Note::ChildCutOff), 1);
     assert_eq!(home.handle.edges()[0].edge, good);
@@ -231,14 +227,14 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
     let mut home = start(
         config,
         Box::new(|_, input, out| {
-            if let Input::Received {
+            if let Event::Received {
                 edge,
                 message: Message::Up(Up::Ack { position, .. }),
             } = input
             {
                 for number in 0..position.0 {
                     let answer = end_of(number as u32);
-                    out.effects.push(Effect::Send(*edge, answer));
+                    out.effects.push(Action::Send(*edge, answer));
                 }
             }
         }),
@@ -250,15 +246,15 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
     for _ in 0..5 {
         good.next().await;
     }
-    let greedy = Box::new(|_, input: &Input, out: &mut Out| {
-        if let Input::Connected { edge, .. } = input {
-            out.effects.push(Effect::Send(*edge, ack(1_000)));
+    let greedy = Box::new(|_, input: &Event, out: &mut Outbox| {
+        if let Event::Connected { edge, .. } = input {
+            out.effects.push(Action::Send(*edge, ack(1_000)));
         }
     });
     let _greedy = start(child(&village, &address), greedy);
     let second = connected(&home.next().await);
     home.next().await;
-    assert_eq!(home.next().await, Input::Disconnected { edge: second });
+    assert_eq!(home.next().await, Event::Disconnected { edge: second });
     assert!(home.handle.notes().get(Note::ChildCutOff) >= 1);
     assert!(home.handle.edges().iter().any(|edge| edge.edge == first));
 }
@@ -270,20 +266,20 @@ async fn what_a_core_closes_is_closed_after_what_it_said() {
     let mut home = start(
         config,
         Box::new(|_, input, out| {
-            if let Input::Connected { edge, .. } = input {
-                out.effects.push(Effect::Send(*edge, end_of(9)));
+            if let Event::Connected { edge, .. } = input {
+                out.effects.push(Action::Send(*edge, end_of(9)));
                 out.close(*edge, "a test");
-                out.effects.push(Effect::Send(*edge, end_of(10)));
+                out.effects.push(Action::Send(*edge, end_of(10)));
             }
         }),
     );
     let mut member = start(child(&village, &address), silent());
     let edge = connected(&home.next().await);
-    assert_eq!(home.next().await, Input::Disconnected { edge });
+    assert_eq!(home.next().await, Event::Disconnected { edge });
     let edge = connected(&member.next().await);
     let message = end_of(9);
-    assert_eq!(member.next().await, Input::Received { edge, message });
-    assert_eq!(member.next().await, Input::Disconnected { edge });
+    assert_eq!(member.next().await, Event::Received { edge, message });
+    assert_eq!(member.next().await, Event::Disconnected { edge });
 }
 
 #[tokio::test]
@@ -299,15 +295,15 @@ async fn a_wide_area_link_is_played_for_one_child_by_name() {
     let greeted = Arc::new(OnceLock::new());
     let mut greet = greets();
     let begin = Arc::clone(&greeted);
-    let greets_at = Box::new(move |now, input: &Input, out: &mut Out| {
-        if let Input::Connected { .. } = input {
+    let greets_at = Box::new(move |now, input: &Event, out: &mut Outbox| {
+        if let Event::Connected { .. } = input {
             begin.get_or_init(Instant::now);
         }
         greet(now, input, out);
     });
     let mut member = start(config, greets_at);
     connected(&member.next().await);
-    assert!(matches!(member.next().await, Input::Received { .. }));
+    assert!(matches!(member.next().await, Event::Received { .. }));
     let took = greeted.get().expect("greeted").elapsed();
     assert!(took >= 2 * delay.one_way, "{took:?}");
 }
@@ -315,9 +311,9 @@ async fn a_wide_area_link_is_played_for_one_child_by_name() {
 /// Hangs up on each child, after it has begun a stream or without that.
 fn hangs_up(begins: bool) -> toy::Act {
     Box::new(move |_, input, out| {
-        if let Input::Connected { edge, .. } = input {
+        if let Event::Connected { edge, .. } = input {
             if begins {
-                out.effects.push(Effect::Send(*edge, begin_of(1)));
+                out.effects.push(Action::Send(*edge, begin_of(1)));
             }
             out.close(*edge, "a test");
         }
@@ -352,7 +348,7 @@ async fn a_parent_that_had_begun_is_dialed_again_without_a_growing_wait() {
 #[tokio::test]
 async fn a_parent_that_hangs_up_or_is_turned_away_is_dialed_ever_more_rarely() {
     let turns_away: toy::Act = Box::new(|_, input, out| {
-        if let Input::Received { edge, .. } = input {
+        if let Event::Received { edge, .. } = input {
             out.close(*edge, "a test");
         }
     });

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use thorp_core::door::{Ask, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, HomeId, Registration, SegmentId, Ticket};
-use thorp_core::message::Request;
-use thorp_core::storage::Mark;
+use thorp_model::{
+    Action, CallRequest, EdgeId, Event, HomeId, Mark, Outbox, Registration, Request, RequestId,
+    SegmentId,
+};
 use thorp_net::driver::{Driver, Ended, NotTaken, World, now};
 use tokio::sync::oneshot;
 
@@ -22,13 +22,13 @@ async fn ticks_come_at_the_deadline_never_before() {
     let (mut driver, _handle) = Driver::new(config);
     let begin = now().mono;
     let (mut core, heard) = toy(Box::new(move |now, input, _| {
-        assert_eq!(*input, Input::Tick);
+        assert_eq!(*input, Event::Tick);
         assert!(now.mono >= begin.plus(10));
     }));
     core.deadline = Some(begin.plus(10));
     let shutdown = tokio::time::sleep(Duration::from_millis(205));
     let mut world = Nothing;
-    let ended = driver.run(&mut core, &mut world, Out::new(), shutdown);
+    let ended = driver.run(&mut core, &mut world, Outbox::new(), shutdown);
     assert_eq!(ended.await, Ended::Shutdown);
     let ticks = heard.try_iter().count();
     assert!((10..=20).contains(&ticks), "{ticks} ticks in 200 ms");
@@ -42,18 +42,18 @@ async fn inputs_of_a_handle_keep_their_order_and_inspections_see_what_came_befor
     let handle = node.handle.clone();
     let looked = std::thread::spawn(move || {
         for number in 1..=1000 {
-            handle.input(Input::Durable(Mark(number))).unwrap();
+            handle.input(Event::Durable(Mark(number))).unwrap();
         }
         handle.inspect(|toy| toy.deadline.is_none()).wait()
     });
     for number in 1..=1000 {
-        assert_eq!(node.next().await, Input::Durable(Mark(number)));
+        assert_eq!(node.next().await, Event::Durable(Mark(number)));
     }
     assert_eq!(looked.join().unwrap(), Some(true));
     node.task.abort();
     assert!(node.task.await.is_err());
     assert_eq!(node.handle.inspect(|_| ()).await, None);
-    assert_eq!(node.handle.input(Input::Tick), Err(NotTaken::Gone));
+    assert_eq!(node.handle.input(Event::Tick), Err(NotTaken::Gone));
 }
 
 #[tokio::test]
@@ -63,24 +63,24 @@ async fn asks_are_bounded() {
     config.limits.asks_waiting_max = 2;
     let (mut driver, handle) = Driver::<crate::toy::Toy>::new(config);
     let (home, segment) = (HomeId(1), SegmentId(1));
-    let input = |number, ask| Input::Asked {
-        ticket: Ticket(number),
+    let input = |number, ask| Event::Asked {
+        ticket: RequestId(number),
         ask,
     };
-    let watch = |on| Ask::Watch { home, segment, on };
+    let watch = |on| Request::Watch { home, segment, on };
     let ask = |number| input(number, watch(true));
     assert_eq!(handle.input(ask(1)), Ok(()));
     assert_eq!(handle.input(ask(2)), Ok(()));
     assert_eq!(handle.input(ask(3)), Err(NotTaken::TooMany));
     // What gives something up is taken all the same, and counts for nothing.
-    let request = Request::Unstage {
+    let request = CallRequest::Unstage {
         registration: Registration(1),
         token: 1,
     };
     let giving_up = [
-        Ask::Forget(Ticket(1)),
+        Request::Forget(RequestId(1)),
         watch(false),
-        Ask::Call { home, request },
+        Request::Call { home, request },
     ];
     for ask in giving_up {
         assert_eq!(handle.input(input(3, ask)), Ok(()));
@@ -88,7 +88,7 @@ async fn asks_are_bounded() {
     let (mut core, heard) = toy(silent());
     let shutdown = tokio::time::sleep(Duration::from_millis(20));
     driver
-        .run(&mut core, &mut Nothing, Out::new(), shutdown)
+        .run(&mut core, &mut Nothing, Outbox::new(), shutdown)
         .await;
     assert_eq!(heard.try_iter().count(), 5);
     assert_eq!(handle.input(ask(3)), Ok(()));
@@ -110,33 +110,35 @@ async fn a_halted_driver_runs_another_core_with_the_same_listener_and_handle() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         halter.halt();
-        let _ = halter.input(Input::Durable(Mark(1)));
+        let _ = halter.input(Event::Durable(Mark(1)));
     });
     let (mut core, _heard) = toy(silent());
     let mut world = Nothing;
-    let ended = driver.run(&mut core, &mut world, Out::new(), pending());
+    let ended = driver.run(&mut core, &mut world, Outbox::new(), pending());
     assert_eq!(ended.await, Ended::Halted);
     driver.forget_inputs();
     assert!(handle.edges().is_empty());
 
     let (mut core, heard) = toy(silent());
     let done = tokio::time::sleep(Duration::from_millis(500));
-    driver.run(&mut core, &mut Nothing, Out::new(), done).await;
-    let inputs: Vec<Input> = heard.try_iter().collect();
+    driver
+        .run(&mut core, &mut Nothing, Outbox::new(), done)
+        .await;
+    let inputs: Vec<Event> = heard.try_iter().collect();
     assert!(
-        matches!(&inputs[..], [Input::Connected { edge, .. }] if *edge > EdgeId(1)),
+        matches!(&inputs[..], [Event::Connected { edge, .. }] if *edge > EdgeId(1)),
         "{inputs:?}"
     );
-    assert!(matches!(member.next().await, Input::Connected { .. }));
-    assert!(matches!(member.next().await, Input::Disconnected { .. }));
-    assert!(matches!(member.next().await, Input::Connected { .. }));
+    assert!(matches!(member.next().await, Event::Connected { .. }));
+    assert!(matches!(member.next().await, Event::Disconnected { .. }));
+    assert!(matches!(member.next().await, Event::Connected { .. }));
 }
 
 /// Busy until somebody says otherwise; then it has something to say.
 struct Disk(Arc<AtomicBool>);
 
 impl World for Disk {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         panic!("{effect:?}");
     }
 
@@ -153,9 +155,9 @@ async fn a_shutdown_waits_for_the_disk_and_flushes_what_follows() {
     let mut member = start(child(&village, &address), silent());
     let busy = Arc::new(AtomicBool::new(true));
     let (mut core, _heard) = toy(Box::new(|_, input, out| {
-        if let Input::Durable(_) = input {
+        if let Event::Durable(_) = input {
             for number in 0..10_000 {
-                out.effects.push(Effect::Send(EdgeId(1), end_of(number)));
+                out.effects.push(Action::Send(EdgeId(1), end_of(number)));
             }
         }
     }));
@@ -167,22 +169,22 @@ async fn a_shutdown_waits_for_the_disk_and_flushes_what_follows() {
         }
         drop(shut);
         tokio::time::sleep(Duration::from_millis(50)).await;
-        handle.input(Input::Durable(Mark(1))).unwrap();
+        handle.input(Event::Durable(Mark(1))).unwrap();
         disk.store(false, Ordering::Relaxed);
     });
     let mut world = Disk(busy);
     let shutdown = async { drop(shutdown.await) };
-    let ended = driver.run(&mut core, &mut world, Out::new(), shutdown);
+    let ended = driver.run(&mut core, &mut world, Outbox::new(), shutdown);
     assert_eq!(ended.await, Ended::Shutdown);
     drop(driver);
     member.next().await;
     for number in 0..10_000 {
-        let Input::Received { message, .. } = member.next().await else {
+        let Event::Received { message, .. } = member.next().await else {
             panic!("message {number} is missing");
         };
         assert_eq!(message, end_of(number));
     }
-    assert!(matches!(member.next().await, Input::Disconnected { .. }));
+    assert!(matches!(member.next().await, Event::Disconnected { .. }));
 }
 
 #[tokio::test]
@@ -197,7 +199,7 @@ async fn a_disk_that_never_ends_does_not_hold_up_a_shutdown() {
     let begin = Instant::now();
     let shutdown = std::future::ready(());
     driver
-        .run(&mut core, &mut world, Out::new(), shutdown)
+        .run(&mut core, &mut world, Outbox::new(), shutdown)
         .await;
     // That it ends at all is what is tested; and it has waited for the disk.
     assert!(begin.elapsed() >= flush_time_max);

@@ -1,4 +1,4 @@
-//! The loop over real sockets: with a toy core, then with a home, a site and members.
+//! The loop over real sockets: with a toy machine.
 #![allow(
     clippy::unwrap_used,
     reason = "clippy knows tests by their attribute, not their helpers"
@@ -6,12 +6,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-mod copies;
 mod edges;
-mod latency;
 mod life;
-mod memory;
 mod toy;
 mod turning;
-mod village;
 mod ways;

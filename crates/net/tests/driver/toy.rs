@@ -4,9 +4,10 @@ use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use thorp_core::door::{Core, Effect, Input, Out};
-use thorp_core::ids::{Epoch, HomeId, MemberId, Millis, NodeKind, Now, Peer, Position, Stamp};
-use thorp_core::message::{Down, Message, Up};
+use thorp_model::{
+    Action, Down, Epoch, Event, HomeId, MemberId, Message, Millis, NodeKind, Now, Outbox, Peer,
+    Position, Stamp, StateMachine, Up,
+};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
 use thorp_net::{Address, Listener};
 use tokio::task::JoinHandle;
@@ -14,19 +15,19 @@ use tokio::task::JoinHandle;
 use crate::common::{Village, any};
 
 /// What a toy does with an input.
-pub(crate) type Act = Box<dyn FnMut(Now, &Input, &mut Out) + Send>;
+pub(crate) type Act = Box<dyn FnMut(Now, &Event, &mut Outbox) + Send>;
 
 /// Tells every input to the test.
 pub(crate) struct Toy {
-    pub(crate) heard: mpsc::Sender<Input>,
+    pub(crate) heard: mpsc::Sender<Event>,
     pub(crate) act: Act,
     pub(crate) deadline: Option<Millis>,
 }
 
-impl Core for Toy {
-    fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+impl StateMachine for Toy {
+    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
         (self.act)(now, &input, out);
-        if input == Input::Tick {
+        if input == Event::Tick {
             self.deadline = self.deadline.map(|deadline| deadline.plus(10));
         }
         // The test may have heard enough.
@@ -42,7 +43,7 @@ impl Core for Toy {
 pub(crate) struct Nothing;
 
 impl World for Nothing {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         panic!("a toy wants {effect:?}");
     }
 }
@@ -50,7 +51,7 @@ impl World for Nothing {
 /// A toy that runs.
 pub(crate) struct Running {
     pub(crate) handle: Handle<Toy>,
-    pub(crate) heard: mpsc::Receiver<Input>,
+    pub(crate) heard: mpsc::Receiver<Event>,
     pub(crate) task: JoinHandle<()>,
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn silent() -> Act {
     Box::new(|_, _, _| {})
 }
 
-pub(crate) fn toy(act: Act) -> (Toy, mpsc::Receiver<Input>) {
+pub(crate) fn toy(act: Act) -> (Toy, mpsc::Receiver<Event>) {
     let (heard, hearing) = mpsc::channel();
     let toy = Toy {
         heard,
@@ -81,7 +82,7 @@ pub(crate) fn start(config: DriverConfig, act: Act) -> Running {
     let (mut toy, heard) = toy(act);
     let task = tokio::spawn(async move {
         driver
-            .run(&mut toy, &mut Nothing, Out::new(), pending())
+            .run(&mut toy, &mut Nothing, Outbox::new(), pending())
             .await;
     });
     Running {
@@ -114,7 +115,7 @@ pub(crate) fn child(village: &Village, parent: &Address) -> DriverConfig {
 
 impl Running {
     /// The next input; other tasks go on meanwhile.
-    pub(crate) async fn next(&mut self) -> Input {
+    pub(crate) async fn next(&mut self) -> Event {
         for _ in 0..10_000 {
             if let Ok(input) = self.heard.try_recv() {
                 return input;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use thorp_core::door::{Effect, Input};
-use thorp_core::message::Message;
+use thorp_model::{Action, Event, Message};
 use thorp_net::driver::{DriverConfig, ParentState};
 use thorp_net::{ADDRESSES_MAX, Address, BACKOFF_MIN};
 
@@ -46,10 +45,10 @@ async fn parent_that(village: &Village, address: &Address, act: Act) -> toy::Run
 /// Says this to whoever comes, and hangs up.
 fn hangs_up(said: Option<Message>, why: &'static str) -> Act {
     Box::new(move |_, input, out| {
-        if let Input::Connected { edge, .. } = input {
-            let said = said.clone().map(|message| Effect::Send(*edge, message));
+        if let Event::Connected { edge, .. } = input {
+            let said = said.clone().map(|message| Action::Send(*edge, message));
             out.effects.extend(said);
-            out.effects.push(Effect::Close(*edge, why));
+            out.effects.push(Action::Close(*edge, why));
         }
     })
 }
@@ -60,15 +59,15 @@ async fn a_preferred_parent_is_turned_to_when_it_is_there_again() {
     let (site, neighbour) = (village.unix(), second(&village));
     let _carrier = parent(&village, &neighbour).await;
     let mut anna = prefers(&village, &[&site, &neighbour]);
-    let Input::Connected { edge: first, .. } = anna.next().await else {
+    let Event::Connected { edge: first, .. } = anna.next().await else {
         panic!("the neighbour is there");
     };
     assert_eq!(at(&anna), neighbour.to_string());
 
     let dedicated = parent(&village, &site).await;
     // Never two at a time.
-    assert_eq!(anna.next().await, Input::Disconnected { edge: first });
-    let Input::Connected { edge: second, .. } = anna.next().await else {
+    assert_eq!(anna.next().await, Event::Disconnected { edge: first });
+    let Event::Connected { edge: second, .. } = anna.next().await else {
         panic!("the site is there");
     };
     assert_eq!(at(&anna), site.to_string());
@@ -76,8 +75,8 @@ async fn a_preferred_parent_is_turned_to_when_it_is_there_again() {
     assert_eq!(state, ParentState::Connected(second));
 
     dedicated.task.abort();
-    assert_eq!(anna.next().await, Input::Disconnected { edge: second });
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert_eq!(anna.next().await, Event::Disconnected { edge: second });
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
     assert_eq!(at(&anna), neighbour.to_string());
 }
 
@@ -90,7 +89,7 @@ async fn the_first_of_all_is_left_for_nobody() {
         parent(&village, &neighbour).await,
     );
     let mut anna = prefers(&village, &[&site, &neighbour]);
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
     tokio::time::sleep(4 * BACKOFF_MIN).await;
     assert_eq!(at(&anna), site.to_string());
     assert!(anna.heard.try_recv().is_err());
@@ -108,7 +107,7 @@ async fn who_does_not_answer_is_not_waited_for_alone() {
     // Longer than this test waits: the handshake that nobody answers is not what it waits for.
     config.net_limits.handshake_timeout = Duration::from_secs(3600);
     let mut anna = start(config, silent());
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
     assert_eq!(at(&anna), neighbour.to_string());
 }
 
@@ -126,7 +125,7 @@ async fn many_that_do_not_answer_are_not_waited_for_one_by_one() {
     // A second for each would be more than this test waits.
     config.parents[0].called_within = Duration::from_millis(100);
     let mut anna = start(config, silent());
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
     assert_eq!(at(&anna), neighbour.to_string());
 }
 
@@ -158,19 +157,19 @@ async fn an_edge_that_the_core_closed_is_dialed_from_the_first_again() {
     let mut anna = start(
         config,
         Box::new(move |_, input, out| match input {
-            Input::Connected { edge, .. } => up = Some(*edge),
-            Input::Tick => out
+            Event::Connected { edge, .. } => up = Some(*edge),
+            Event::Tick => out
                 .effects
-                .extend(up.map(|up| Effect::Close(up, "it is silent"))),
+                .extend(up.map(|up| Action::Close(up, "it is silent"))),
             _ => {}
         }),
     );
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
     let _site = parent(&village, &site).await;
-    anna.handle.input(Input::Tick).unwrap();
-    assert_eq!(anna.next().await, Input::Tick);
-    assert!(matches!(anna.next().await, Input::Disconnected { .. }));
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    anna.handle.input(Event::Tick).unwrap();
+    assert_eq!(anna.next().await, Event::Tick);
+    assert!(matches!(anna.next().await, Event::Disconnected { .. }));
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
     assert_eq!(at(&anna), site.to_string());
 }
 
@@ -185,9 +184,9 @@ async fn a_preferred_parent_that_hangs_up_is_not_waited_for() {
     let mut config = preferring(&village, &[&site, &neighbour]);
     config.parents[0].heals_every = Some(Duration::from_secs(3600));
     let mut anna = start(config, silent());
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
-    assert!(matches!(anna.next().await, Input::Disconnected { .. }));
-    assert!(matches!(anna.next().await, Input::Connected { .. }));
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
+    assert!(matches!(anna.next().await, Event::Disconnected { .. }));
+    assert!(matches!(anna.next().await, Event::Connected { .. }));
     assert_eq!(at(&anna), neighbour.to_string());
 }
 
@@ -204,7 +203,7 @@ async fn a_preferred_parent_that_begins_and_hangs_up_again_is_not_all_that_is_tr
     let mut anna = start(config, silent());
     let mut edges = 0;
     while edges < 3 {
-        let Input::Connected { .. } = anna.next().await else {
+        let Event::Connected { .. } = anna.next().await else {
             continue;
         };
         // One that has ended already is no more among its edges.

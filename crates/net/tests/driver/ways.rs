@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thorp_core::door::{Input, Out};
-use thorp_core::ids::{EdgeId, Millis, NodeKind};
-use thorp_core::message::{Down, Message};
+use thorp_model::{Down, EdgeId, Event, Message, Millis, NodeKind, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, ParentState, now};
 use thorp_net::{Address, FRAME_SIGN_BYTES_MIN};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,18 +13,18 @@ use tokio::sync::Semaphore;
 use crate::common::{Village, greeting};
 use crate::toy::{self, begin_of, child, parent, silent, start};
 
-fn connected(input: &Input) -> EdgeId {
+fn connected(input: &Event) -> EdgeId {
     match input {
-        Input::Connected { edge, .. } => *edge,
+        Event::Connected { edge, .. } => *edge,
         other => panic!("{other:?}"),
     }
 }
 
 fn begins() -> toy::Act {
     Box::new(|_, input, out| {
-        if let Input::Connected { edge, .. } = input {
+        if let Event::Connected { edge, .. } = input {
             out.effects
-                .push(thorp_core::door::Effect::Send(*edge, begin_of(1)));
+                .push(thorp_model::Action::Send(*edge, begin_of(1)));
         }
     })
 }
@@ -54,22 +52,22 @@ async fn who_loses_a_parent_goes_to_the_other_and_stays_there() {
     let mut other = start(config, begins());
     let mut member = start(child_of_both(&village, &first, &second), silent());
     let edge = connected(&member.next().await);
-    assert!(matches!(member.next().await, Input::Received { .. }));
+    assert!(matches!(member.next().await, Event::Received { .. }));
     one.task.abort();
-    assert_eq!(member.next().await, Input::Disconnected { edge });
+    assert_eq!(member.next().await, Event::Disconnected { edge });
     let edge = connected(&member.next().await);
     connected(&other.next().await);
     // The first one is back.
     let (config, _) = crate::toy::parent_at(&village, &first).await;
     let mut one = start(config, begins());
-    assert!(matches!(member.next().await, Input::Received { .. }));
+    assert!(matches!(member.next().await, Event::Received { .. }));
     assert_eq!(
         member.handle.parents()[0].state,
         ParentState::Connected(edge)
     );
     // Nobody has called there: its first caller is the one that loses the second.
     other.task.abort();
-    assert_eq!(member.next().await, Input::Disconnected { edge });
+    assert_eq!(member.next().await, Event::Disconnected { edge });
     assert!(connected(&member.next().await) > edge);
     connected(&one.next().await);
     assert!(one.heard.try_recv().is_err());
@@ -129,8 +127,8 @@ const PIECE: usize = 64 << 10;
 async fn hears_before(member: &mut toy::Running, mut ticks: u32) -> bool {
     while ticks > 0 {
         match member.next().await {
-            Input::Tick => ticks -= 1,
-            Input::Received {
+            Event::Tick => ticks -= 1,
+            Event::Received {
                 message: Message::Alive,
                 ..
             } => return true,
@@ -148,7 +146,7 @@ fn start_ticking(config: DriverConfig) -> toy::Running {
     let task = tokio::spawn(async move {
         let ever = std::future::pending();
         let world = &mut crate::toy::Nothing;
-        driver.run(&mut core, world, Out::new(), ever).await;
+        driver.run(&mut core, world, Outbox::new(), ever).await;
     });
     toy::Running {
         handle,
@@ -161,13 +159,13 @@ fn start_ticking(config: DriverConfig) -> toy::Running {
 async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     let village = Village::new();
     let (config, address) = parent(&village).await;
-    let long = |_, input: &Input, out: &mut Out| {
-        if let Input::Connected { edge, .. } = input {
+    let long = |_, input: &Event, out: &mut Outbox| {
+        if let Event::Connected { edge, .. } = input {
             let mut begin = begin_of(1);
             if let Message::Down(Down::Begin { name, .. }) = &mut begin {
                 *name = "long".repeat(10 * PIECE);
             }
-            let sent = thorp_core::door::Effect::Send(*edge, begin);
+            let sent = thorp_model::Action::Send(*edge, begin);
             out.effects.push(sent);
         }
     };
@@ -176,7 +174,7 @@ async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     let pieces = Arc::new(Semaphore::new(1));
     let link = slow_link(&address, Arc::clone(&pieces)).await;
     let mut member = start_ticking(child(&village, &link));
-    while !matches!(member.next().await, Input::Connected { .. }) {}
+    while !matches!(member.next().await, Event::Connected { .. }) {}
     // What came with the handshake counts, too.
     while hears_before(&mut member, 20).await {}
     for _ in 0..5 {
@@ -188,11 +186,11 @@ async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     pieces.add_permits(1_000);
     loop {
         match member.next().await {
-            Input::Received {
+            Event::Received {
                 message: Message::Down(Down::Begin { .. }),
                 ..
             } => break,
-            Input::Tick | Input::Received { .. } => {}
+            Event::Tick | Event::Received { .. } => {}
             other => panic!("{other:?}"),
         }
     }
@@ -213,7 +211,7 @@ async fn a_frame_that_trickles_is_no_sign_of_life() {
         .await
         .unwrap();
     child.write_all(&hello).await.unwrap();
-    while !matches!(home.next().await, Input::Connected { .. }) {}
+    while !matches!(home.next().await, Event::Connected { .. }) {}
 
     let frame_bytes = 2 * FRAME_SIGN_BYTES_MIN;
     let prefix = u32::try_from(frame_bytes).unwrap().to_le_bytes();

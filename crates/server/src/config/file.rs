@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use thorp_core::alive::Wrong;
-use thorp_core::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
+use thorp_model::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
 use thorp_net::driver::PARENTS_MAX;
 use thorp_net::{ADDRESSES_MAX, Address, LANES_MAX};
+use thorp_protocol::Wrong;
 
 use super::error::ConfigError;
 use super::parts::{

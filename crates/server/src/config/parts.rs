@@ -1,10 +1,9 @@
 //! The tables of the configuration files.
 
 use serde::Deserialize;
-use thorp_core::alive::AliveLimits;
-use thorp_core::limits;
-use thorp_net::driver;
-use thorp_net::{Address, Congestion};
+use thorp_model::limits;
+use thorp_net::{Address, Congestion, driver};
+use thorp_protocol::AliveLimits;
 
 use super::values::{Bytes, text, texts};
 

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use thorp_core::door::Input;
-use thorp_core::storage::{Batch, Engine, Mark, Reader, Scan, StorageError, Table};
+use thorp_model::{Batch, Engine, Event, Mark, Reader, Scan, StorageError, Table};
 use thorp_store::{Options, Store};
 use tracing::{info, warn};
 
@@ -130,9 +129,9 @@ impl Disk {
     }
 
     /// How much fits in the store, which has all batches up to a mark.
-    pub(super) fn left(&self, as_of: Mark) -> Input {
+    pub(super) fn left(&self, as_of: Mark) -> Event {
         let free = self.store.room_left();
-        Input::Left { free, as_of }
+        Event::Left { free, as_of }
     }
 
     /// A new life begins: batches may wait again.

@@ -1,8 +1,8 @@
 //! Whose store it is.
 
-use thorp_core::home::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
-use thorp_core::ids::HomeId;
-use thorp_core::storage::{Reader, Table};
+use thorp_model::records;
+use thorp_model::records::{FORMAT_VERSION, HOME_KEY, HomeRecord};
+use thorp_model::{HomeId, Reader, Table};
 use thorp_store::Store;
 
 use crate::config::HomeConfigFile;

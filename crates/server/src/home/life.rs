@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use thorp_core::door::{Core, Input, Out};
-use thorp_core::home::{Home, HomeConfig};
-use thorp_core::ids::{HomeId, MemberId};
-use thorp_core::storage::{Mark, StorageError};
+use thorp_model::{Event, HomeId, Mark, MemberId, Outbox, StateMachine, StorageError};
 use thorp_net::driver::{Handle, now};
+use thorp_protocol::{Home, HomeConfig};
 
 use super::disk::Disk;
 use super::view::Shared;
@@ -18,7 +16,7 @@ use crate::error::ServerError;
 pub(super) struct Life {
     core: Home,
     world: HomeWorld,
-    first: Out,
+    first: Outbox,
 }
 
 /// What is left of a life.
@@ -40,7 +38,7 @@ impl Life {
         handle: &Handle<Home>,
         shared: &Arc<Shared>,
     ) -> Result<Self, ServerError> {
-        let mut first = Out::new();
+        let mut first = Outbox::new();
         let core_config = core_config(config, home, node)?;
         let dir = config.store_dir()?;
         if let Some(limit) = shared.limit() {
@@ -53,7 +51,7 @@ impl Life {
         // Its first batch is on its way, and small.
         core.handle(now(), disk.left(Mark::default()), &mut first);
         if !disk.has_room() {
-            core.handle(now(), Input::Room(false), &mut first);
+            core.handle(now(), Event::Room(false), &mut first);
         }
         let pending_bytes_max = config.limits.pending.size();
         let knows_others = !config.other_home.is_empty();
@@ -71,7 +69,7 @@ impl Life {
     }
 
     /// The tray with which it came; empty the second time.
-    pub(super) fn first(&mut self) -> Out {
+    pub(super) fn first(&mut self) -> Outbox {
         std::mem::take(&mut self.first)
     }
 

@@ -19,11 +19,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use thorp_core::home::Home;
-use thorp_core::ids::{HomeId, MemberId, NodeKind};
-use thorp_core::storage::StorageError;
+use thorp_model::{HomeId, MemberId, NodeKind, StorageError};
 use thorp_net::driver::{Driver, Ended, Handle, ParentConfig};
 use thorp_net::{Address, Backoff, Identity};
+use thorp_protocol::Home;
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 

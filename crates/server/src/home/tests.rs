@@ -1,8 +1,9 @@
 use std::future::pending;
 use std::sync::mpsc;
 
-use thorp_core::home::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
-use thorp_core::storage::{Batch, Engine, Mark, Op, Reader, Table};
+use thorp_model::records;
+use thorp_model::records::{FORMAT_VERSION, HOME_KEY, HomeRecord};
+use thorp_model::{Batch, Engine, Mark, Op, Reader, Table};
 
 use super::*;
 use crate::config::Bytes;

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use thorp_core::home::{Doubts, Home};
-use thorp_core::ids::{HomeId, Position};
-use thorp_core::storage::Table;
+use thorp_model::{HomeId, Position, Table};
 use thorp_net::driver::{Handle, now};
+use thorp_protocol::{Doubts, Home};
 
 use super::disk::Disk;
 use crate::config::Bytes;

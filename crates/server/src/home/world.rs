@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use thorp_core::door::{Effect, Input, LoadResult};
-use thorp_core::home::{Home, decode_page, page_key};
-use thorp_core::ids::PageId;
-use thorp_core::note::Note;
-use thorp_core::storage::{Batch, Mark, Reader, StorageError, Table};
+use thorp_model::{
+    Action, Batch, Event, LoadResult, Mark, Note, PageId, Reader, StorageError, Table,
+};
 use thorp_net::driver::{Handle, World};
+use thorp_protocol::Home;
+
+use thorp_model::records::{decode_page, page_key};
 use thorp_store::{Committer, CommitterLimits, Why};
 use tracing::{error, warn};
 
@@ -136,14 +137,14 @@ impl HomeWorld {
 }
 
 impl World for HomeWorld {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         match effect {
-            Effect::Append(batch) => {
+            Action::Append(batch) => {
                 self.last = batch.mark;
                 self.gathered.push_back(batch);
             }
             // Fails only if the reader panicked, which has been reported.
-            Effect::Load(page) => drop(self.loads.send(page)),
+            Action::Load(page) => drop(self.loads.send(page)),
             other => {
                 debug_assert!(false, "a home wants {other:?}");
                 warn!("a home wants something that it does not have: {other:?}");
@@ -194,8 +195,8 @@ impl Done {
                 // Before a commit is caught halfway, and before anybody hears that this one is done: whoever does finds the
                 // home with what it left, not with what there is a moment later.
                 tell(&self.handle, self.disk.left(mark));
-                self.disk.look(|room| tell(&self.handle, Input::Room(room)));
-                tell(&self.handle, Input::Durable(mark));
+                self.disk.look(|room| tell(&self.handle, Event::Room(room)));
+                tell(&self.handle, Event::Durable(mark));
                 self.durable.store(mark.0, Ordering::Release);
             }
             Err(error) => self.trouble.report(error),
@@ -220,14 +221,14 @@ impl Reading {
             let pause = look_at.saturating_duration_since(Instant::now());
             match asked.recv_timeout(pause) {
                 Ok(page) => match self.load(page) {
-                    Ok(result) => tell(&self.handle, Input::Loaded { page, result }),
+                    Ok(result) => tell(&self.handle, Event::Loaded { page, result }),
                     Err(error) => return self.trouble.report(error),
                 },
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if Instant::now() >= look_at {
-                self.disk.look(|room| tell(&self.handle, Input::Room(room)));
+                self.disk.look(|room| tell(&self.handle, Event::Room(room)));
                 // What is made durable meanwhile only makes it too low.
                 let as_of = Mark(self.durable.load(Ordering::Acquire));
                 tell(&self.handle, self.disk.left(as_of));
@@ -264,7 +265,7 @@ impl Trouble {
     }
 }
 
-fn tell(handle: &Handle<Home>, input: Input) {
+fn tell(handle: &Handle<Home>, input: Event) {
     // Fails only if the home has ended, and nobody wants to know.
     let _ = handle.input(input);
 }

@@ -14,18 +14,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use thorp_core::change::{Blob, NewValue, WriteOp};
-use thorp_core::door::{Answer, Ask, Effect, Input, Out, Publish};
-use thorp_core::ids::{
-    CommitId, Generation, HomeId, MemberId, NodeKind, PageId, Peer, Place, Position, SegmentId,
-    Slot, Ticket,
+use thorp_model::{
+    Action, Blob, CallError, CallRequest, CallResponse, CommitId, Content, Event, Generation,
+    HomeId, Image, MemberId, NewValue, NodeKind, Note, Outbox, Outcome, PageId, PageWrites, Part,
+    Peer, Place, Position, Publish, Request, RequestId, Response, SegmentId, Slot, WriteOp,
 };
-use thorp_core::image::{Content, Image};
-use thorp_core::member::{Member, MemberConfig};
-use thorp_core::message::{CallError, Outcome, PageWrites, Part, Request, Response};
-use thorp_core::note::Note;
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity, issue};
+use thorp_protocol::{Member, MemberConfig};
 use thorp_server::{HomeConfigFile, HomeServer, ServerError, SiteConfigFile, SiteServer};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
@@ -142,7 +138,7 @@ impl Village {
         let mut core = Member::new(MemberConfig::new(MemberId(id), name));
         let mut world = MemberWorld(Arc::clone(&seen));
         tokio::spawn(async move {
-            let first = Out::new();
+            let first = Outbox::new();
             driver.run(&mut core, &mut world, first, pending()).await
         });
         let program = Program { home, handle, seen };
@@ -168,7 +164,7 @@ struct Seen {
 #[derive(Default)]
 pub struct State {
     last: u64,
-    waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
+    waiting: HashMap<RequestId, oneshot::Sender<Response>>,
     pages: HashMap<PageId, Image>,
     pub streams: u64,
     position: u64,
@@ -177,18 +173,18 @@ pub struct State {
 struct MemberWorld(Arc<Seen>);
 
 impl World for MemberWorld {
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: Action) {
         let mut state = self.0.state.lock().unwrap();
         match effect {
             // A commit's id comes before its outcome.
-            Effect::Answer(ticket, answer) => {
+            Action::Respond(ticket, answer) => {
                 if let Some(waiting) = state.waiting.remove(&ticket) {
                     let _ = waiting.send(answer);
                 }
             }
-            Effect::Publish(publish) => state.publish(publish),
+            Action::Publish(publish) => state.publish(publish),
             // It asks for nothing ahead.
-            Effect::Hint(_) | Effect::Joined(_) => {}
+            Action::Hint(_) | Action::Joined(_) => {}
             other => panic!("{other:?}"),
         }
         self.0.changed.notify_waiters();
@@ -215,16 +211,16 @@ impl State {
 }
 
 impl Program {
-    pub async fn ask(&self, ask: Ask) -> Answer {
+    pub async fn ask(&self, ask: Request) -> Response {
         let (answered, answer) = oneshot::channel();
         let ticket = {
             let mut state = self.seen.state.lock().unwrap();
             state.last += 1;
-            let ticket = Ticket(state.last);
+            let ticket = RequestId(state.last);
             state.waiting.insert(ticket, answered);
             ticket
         };
-        self.handle.input(Input::Asked { ticket, ask }).unwrap();
+        self.handle.input(Event::Asked { ticket, ask }).unwrap();
         let answer = tokio::time::timeout(Duration::from_secs(20), answer);
         answer.await.expect("an answer in 20 s").unwrap()
     }
@@ -249,26 +245,26 @@ impl Program {
         self.seen.state.lock().unwrap().streams
     }
 
-    pub async fn call(&self, request: Request) -> Result<Response, CallError> {
+    pub async fn call(&self, request: CallRequest) -> Result<CallResponse, CallError> {
         let home = self.home;
-        match self.ask(Ask::Call { home, request }).await {
-            Answer::Called(result) => result,
+        match self.ask(Request::Call { home, request }).await {
+            Response::Called(result) => result,
             other => panic!("{other:?}"),
         }
     }
 
     pub async fn open(&self, path: &str) -> SegmentId {
         let path = path.to_owned();
-        let request = Request::Open { path, create: true };
+        let request = CallRequest::Open { path, create: true };
         match self.call(request).await {
-            Ok(Response::Segment(info)) => info.id,
+            Ok(CallResponse::Segment(info)) => info.id,
             other => panic!("{other:?}"),
         }
     }
 
     pub async fn fresh_page(&self, segment: SegmentId) -> PageId {
-        match self.call(Request::Reserve { segment }).await {
-            Ok(Response::Extent { first, .. }) => PageId {
+        match self.call(CallRequest::Reserve { segment }).await {
+            Ok(CallResponse::Extent { first, .. }) => PageId {
                 segment,
                 page: first,
             },
@@ -279,7 +275,7 @@ impl Program {
     pub async fn fetch(&self, page: PageId) -> Image {
         let home = self.home;
         let place = Place { home, page };
-        assert_eq!(self.ask(Ask::Fetch(place)).await, Answer::Fetched);
+        assert_eq!(self.ask(Request::Fetch(place)).await, Response::Fetched);
         self.cached(page).unwrap()
     }
 
@@ -300,14 +296,14 @@ impl Program {
             reads: vec![],
             writes: vec![writes],
         };
-        let ask = Ask::Commit {
+        let ask = Request::Commit {
             parts: vec![part],
             builds_on: vec![],
-            after: thorp_core::ids::Stamp::default(),
+            after: thorp_model::Stamp::default(),
             early: false,
         };
         match self.ask(ask).await {
-            Answer::Outcome(id, outcome, _) => (id, outcome),
+            Response::Outcome(id, outcome, _) => (id, outcome),
             other => panic!("{other:?}"),
         }
     }
@@ -328,7 +324,7 @@ impl Program {
     pub async fn evict(&self, page: PageId) {
         let home = self.home;
         let places = vec![Place { home, page }];
-        self.handle.input(Input::Evict(places)).unwrap();
+        self.handle.input(Event::Evict(places)).unwrap();
         self.until(|state| !state.pages.contains_key(&page)).await;
     }
 }

@@ -4,8 +4,8 @@ use crate::failure::{Checked, Failure, demand};
 use crate::node::Node;
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_core::ids::NodeKind;
-use thorp_core::limits::{
+use thorp_model::NodeKind;
+use thorp_model::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
     OVERTAKEN_MAX, REFETCHES_MAX, SEQUELS_UNDER_WAY_MAX, UNASKED_MAX, UPWARD_BYTES_MAX,
     WATCHES_PER_CHILD_MAX,

@@ -4,8 +4,7 @@
 use crate::failure::{Checked, demand};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
-use thorp_core::door::Publish;
-use thorp_core::ids::Place;
+use thorp_model::{Place, Publish};
 
 /// Takes a publication into the cache, and looks at what became of it.
 pub fn publish(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {

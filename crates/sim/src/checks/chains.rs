@@ -7,10 +7,8 @@ use crate::program::Transaction;
 use crate::truth::{Object, Truth};
 use crate::world::World;
 use std::collections::BTreeMap;
-use thorp_core::door::{Answer, Publish};
-use thorp_core::home::records::LogRecord;
-use thorp_core::ids::{CommitId, HomeId, ObjectId, Place, Position};
-use thorp_core::message::Outcome;
+use thorp_model::records::LogRecord;
+use thorp_model::{CommitId, HomeId, ObjectId, Outcome, Place, Position, Publish, Response};
 
 /// Notes whose values are shown.
 pub fn published(resident: &mut Resident, publish: &Publish) {
@@ -29,8 +27,8 @@ pub fn published(resident: &mut Resident, publish: &Publish) {
 }
 
 /// Nothing is shown any more of a commit that its program is told to be refused: it could read it, and believe that it stands.
-pub fn answered(resident: &Resident, answer: &Answer) -> Checked {
-    let Answer::Outcome(id, Outcome::Refused(refusal), _) = answer else {
+pub fn answered(resident: &Resident, answer: &Response) -> Checked {
+    let Response::Outcome(id, Outcome::Refused(refusal), _) = answer else {
         return Ok(());
     };
     let shown = resident.own.iter().find(|(_, own)| own.contains(id));

@@ -9,11 +9,12 @@ use crate::world::World;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use thorp_core::change::{NewValue, WriteOp, patch};
-use thorp_core::home::records::LogRecord;
-use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Slot, Stamp};
-use thorp_core::message::{Outcome, Part, Refusal};
-use thorp_core::storage::Batch;
+use thorp_model::change::patch;
+use thorp_model::records::LogRecord;
+use thorp_model::{
+    Batch, CommitId, HomeId, NewValue, ObjectId, Outcome, PageNo, Part, Position, Refusal,
+    SegmentId, Slot, Stamp, WriteOp,
+};
 
 type Staged = BTreeMap<(HomeId, SegmentId, PageNo), Arc<[u8]>>;
 

@@ -5,7 +5,7 @@ use crate::link::Edge;
 use crate::node::Machine;
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_core::ids::{EdgeId, HomeId, PageId};
+use thorp_model::{EdgeId, HomeId, PageId};
 
 /// Looks at an edge that has just delivered something: if nothing is on its
 /// way, its parent has to know what its child holds.

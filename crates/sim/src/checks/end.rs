@@ -6,10 +6,10 @@ use crate::failure::{Checked, demand};
 use crate::time::NodeNo;
 use crate::world::World;
 use std::collections::BTreeSet;
-use thorp_core::door::{Answer, Ask, Input};
-use thorp_core::ids::{EdgeId, HomeId, NodeKind, PageId, Place, Ticket};
-use thorp_core::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
-use thorp_core::message::Outcome;
+use thorp_model::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
+use thorp_model::{
+    EdgeId, Event, HomeId, NodeKind, Outcome, PageId, Place, Request, RequestId, Response,
+};
 
 /// Whoever has gone is struck from a few pages of a directory with each thing that its node hears; the last one to go may have
 /// held all pages there are, at a site that hears little (seed 34783).
@@ -122,7 +122,7 @@ fn nothing_leaks(world: &mut World) -> Checked {
     for no in (0..world.nodes.len()).map(NodeNo) {
         if world.nodes[no.0].kind == NodeKind::Member {
             let places = world.held_places(no);
-            world.handle(no, Input::Evict(places))?;
+            world.handle(no, Event::Evict(places))?;
         }
     }
     world.run_for(5_000 + 2 * world.round_trip_ms())?;
@@ -188,7 +188,7 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     let wears_out = world.village.edges_wear_out();
     for _ in 0..1 + u32::from(wears_out) {
         for (place, number) in places.iter().zip(1..) {
-            world.ask(no, Ticket(number), Ask::Fetch(*place))?;
+            world.ask(no, RequestId(number), Request::Fetch(*place))?;
         }
         world.run_for(8_000 + 2 * world.round_trip_ms())?;
     }
@@ -198,12 +198,12 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     };
     // Its answers wait under tickets that no session holds.
     for (place, number) in places.iter().zip(1..) {
-        let answer = resident.answers.get(&Ticket(number));
+        let answer = resident.answers.get(&RequestId(number));
         let held = machine.images(place.home);
         let held = held.iter().find(|(page, _)| *page == place.page);
         let complete = held.is_some_and(|(_, image)| image.is_complete());
         demand!(
-            answer.is_none_or(|answer| *answer == Answer::Fetched) && complete,
+            answer.is_none_or(|answer| *answer == Response::Fetched) && complete,
             "at the end",
             "a new member at {} does not get page {place:?}: {answer:?}",
             world.nodes[parent.0].name

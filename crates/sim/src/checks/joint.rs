@@ -4,8 +4,7 @@
 use crate::failure::{Checked, demand};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
-use thorp_core::ids::{CommitId, HomeId, ObjectId, Position};
-use thorp_core::message::Outcome;
+use thorp_model::{CommitId, HomeId, ObjectId, Outcome, Position};
 
 /// Looks at a village at rest: nothing is in doubt any more.
 pub fn check(world: &World) -> Checked {

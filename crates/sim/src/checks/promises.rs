@@ -4,11 +4,10 @@
 use crate::failure::{Checked, Failure, demand};
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_core::door::Publish;
-use thorp_core::home::records;
-use thorp_core::ids::{HomeId, Position, Stamp};
-use thorp_core::message::{Down, Message, Up};
-use thorp_core::storage::{Reader, StorageError, Table};
+use thorp_model::records;
+use thorp_model::{
+    Down, HomeId, Message, Position, Publish, Reader, Stamp, StorageError, Table, Up,
+};
 
 /// Looks at a message as it is sent.
 pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {

@@ -6,7 +6,7 @@ use crate::news::News;
 use crate::program::{Session, Transaction};
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_core::ids::{Position, Stamp};
+use thorp_model::{Position, Stamp};
 
 /// All that a transaction saw stood together at one position.
 pub fn opacity(world: &World, transaction: &Transaction) -> Checked {

@@ -4,16 +4,14 @@
 use crate::failure::{Checked, demand};
 use crate::time::{At, NodeNo};
 use crate::world::World;
-use thorp_core::door::Input;
-use thorp_core::ids::{HomeId, Millis, NodeKind};
-use thorp_core::message::{Down, Message};
+use thorp_model::{Down, Event, HomeId, Message, Millis, NodeKind};
 
 /// What the roundings of two clocks make at most, in microseconds.
 const ROUNDING_US: u64 = 2_000;
 
 /// Notes what a node hears of a home.
-pub fn heard(world: &mut World, no: NodeNo, input: &Input) {
-    let Input::Received {
+pub fn heard(world: &mut World, no: NodeNo, input: &Event) {
+    let Event::Received {
         message: Message::Down(message),
         ..
     } = input

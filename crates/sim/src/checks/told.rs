@@ -6,17 +6,16 @@ use crate::time::NodeNo;
 use crate::world::World;
 use std::collections::BTreeSet;
 use thorp_cache::Cache;
-use thorp_core::change::{self, PageChange, PageSlots};
-use thorp_core::door::Answer;
-use thorp_core::ids::{CommitId, HomeId, Place, Position, Stamp};
-use thorp_core::image::Image;
-use thorp_core::message::{Down, Outcome, PageWrites, Part, Refusal, Request, Response, Up};
+use thorp_model::{
+    CallRequest, CallResponse, CommitId, Down, HomeId, Image, Outcome, PageChange, PageSlots,
+    PageWrites, Part, Place, Position, Refusal, Response, Stamp, Up, change,
+};
 
 /// Notes whose outcome a call asks for: the answer names only the call.
 pub fn asked(world: &mut World, message: &Up) {
     if let Up::Call {
         call,
-        request: Request::Outcome { commit, .. },
+        request: CallRequest::Outcome { commit, .. },
         ..
     } = message
     {
@@ -57,7 +56,7 @@ fn told_by(world: &World, message: &Down) -> Option<(BTreeSet<CommitId>, Outcome
         } => (*commit, Outcome::Refused(refusal.clone())),
         Down::Answer {
             call,
-            result: Ok(Response::Outcome(outcome)),
+            result: Ok(CallResponse::Outcome(outcome)),
             ..
         } => {
             let asked = world.history.outcome_calls.get(call);
@@ -103,8 +102,8 @@ fn leaves_a_trace(world: &World, home: HomeId, id: CommitId) -> bool {
 
 /// Looks at what a program is told of its commit. All that was published before is in its cache,
 /// where it reads on: at one home as of the commit, and at several what it wrote is shown.
-pub fn answered(world: &World, no: NodeNo, answer: &Answer) -> Checked {
-    let Answer::Outcome(id, Outcome::Committed { position, .. }, _) = answer else {
+pub fn answered(world: &World, no: NodeNo, answer: &Response) -> Checked {
+    let Response::Outcome(id, Outcome::Committed { position, .. }, _) = answer else {
         return Ok(());
     };
     let resident = world.nodes[no.0].resident.as_ref();

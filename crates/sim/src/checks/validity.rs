@@ -5,8 +5,7 @@ use crate::failure::{Checked, demand};
 use crate::time::NodeNo;
 use crate::truth::Truth;
 use crate::world::World;
-use thorp_core::ids::{PageId, Position};
-use thorp_core::image::{Content, Image};
+use thorp_model::{Content, Image, PageId, Position};
 
 /// Holds what a node has cached against the truth.
 pub fn check(world: &World, no: NodeNo) -> Checked {
@@ -53,7 +52,7 @@ pub fn check_image(
         is.stamp()
     );
     let slots = image.slots().max(is.slots());
-    for slot in (0..slots).map(thorp_core::ids::Slot) {
+    for slot in (0..slots).map(thorp_model::Slot) {
         let held = image.slot(slot);
         demand!(
             held.1 == Content::Hole || held == is.slot(slot),

@@ -7,9 +7,8 @@ use crate::truth::Truth;
 use crate::world::World;
 use std::collections::BTreeMap;
 use thorp_cache::{Cache, Changes, Cursor};
-use thorp_core::change::SlotSet;
-use thorp_core::ids::{HomeId, PageId, Place, Position, SegmentId};
-use thorp_core::limits::WATCHES_PER_CHILD_MAX;
+use thorp_model::limits::WATCHES_PER_CHILD_MAX;
+use thorp_model::{HomeId, PageId, Place, Position, SegmentId, SlotSet};
 
 /// What a member's program watches.
 #[derive(Debug, Default)]

@@ -4,12 +4,11 @@ use super::session::Known;
 use crate::prng::Prng;
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
-use thorp_core::ids::{ObjectId, PageId, PageNo, SegmentId, Slot};
-use thorp_core::image::Overflow;
+use thorp_model::{ObjectId, Overflow, PageId, PageNo, SegmentId, Slot};
 
 /// One thing that a transaction does.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum Operation {
     /// Reads an object, or that there is none.
     Read(ObjectId),
     /// Reads an object and writes it; creates it if there is none.
@@ -75,17 +74,17 @@ pub fn draw(
     places: &Places,
     known: &BTreeMap<ObjectId, Known>,
     read_only: bool,
-) -> VecDeque<Action> {
+) -> VecDeque<Operation> {
     let mut actions = VecDeque::new();
     if let Some(bank) = places.bank
         && prng.percent(20)
     {
         actions.push_back(if read_only {
-            Action::Audit(bank)
+            Operation::Audit(bank)
         } else {
             let from = prng.below(u64::from(ACCOUNTS)) as u16;
             let step = prng.range(1, u64::from(ACCOUNTS) - 1) as u16;
-            Action::Transfer(bank, from, (from + step) % ACCOUNTS)
+            Operation::Transfer(bank, from, (from + step) % ACCOUNTS)
         });
         return actions;
     }
@@ -103,14 +102,14 @@ fn draw_one(
     places: &Places,
     known: &BTreeMap<ObjectId, Known>,
     read_only: bool,
-) -> Option<Action> {
+) -> Option<Operation> {
     let plaza = places.passing.or(places.plaza)?;
     let object = draw_object(prng, habits, places, plaza);
     if read_only {
         return Some(if prng.percent(8) {
-            Action::Scan(plaza)
+            Operation::Scan(plaza)
         } else {
-            Action::Read(object)
+            Operation::Read(object)
         });
     }
     if prng.percent(habits.blind)
@@ -119,11 +118,11 @@ fn draw_one(
         return Some(action);
     }
     Some(match prng.below(100) {
-        0..=29 => Action::Read(object),
-        30..=64 => Action::Upsert(object),
-        65..=84 => Action::Patch(object),
-        85..=96 => Action::Delete(object),
-        _ => Action::Scan(plaza),
+        0..=29 => Operation::Read(object),
+        30..=64 => Operation::Upsert(object),
+        65..=84 => Operation::Patch(object),
+        85..=96 => Operation::Delete(object),
+        _ => Operation::Scan(plaza),
     })
 }
 
@@ -166,17 +165,17 @@ fn draw_blind(
     prng: &mut Prng,
     known: &BTreeMap<ObjectId, Known>,
     segment: SegmentId,
-) -> Option<Action> {
+) -> Option<Operation> {
     let objects = known.iter().filter(|(id, _)| id.page.segment == segment);
     let objects: Vec<_> = objects.filter(|(id, _)| id.page.page.0 > 0).collect();
     let (object, known) = prng.pick(&objects)?;
     let object = **object;
     if known.length.is_none() {
-        return Some(Action::BlindCreate(object));
+        return Some(Operation::BlindCreate(object));
     }
     Some(match prng.below(10) {
-        0..=4 => Action::BlindWrite(object),
-        5..=8 => Action::BlindPatch(object),
-        _ => Action::BlindDelete(object),
+        0..=4 => Operation::BlindWrite(object),
+        5..=8 => Operation::BlindPatch(object),
+        _ => Operation::BlindDelete(object),
     })
 }

@@ -4,13 +4,12 @@ use super::session::{Context, Known, Phase, Session, Waiting, Wish};
 use super::transaction::Transaction;
 use crate::history::Asked;
 use std::rc::Rc;
-use thorp_core::change::{NewValue, WriteOp};
-use thorp_core::door::Ask;
-use thorp_core::ids::{CommitId, HomeId, ObjectId, PageNo, Position, SegmentId, Stamp};
-use thorp_core::image::Overflow;
-use thorp_core::limits::WATERMARK_WAIT_MS;
-use thorp_core::message::{InvalidCommit, Outcome, PageWrites, Part, Refusal, Request};
-use thorp_core::snapshot::Lagging;
+use thorp_model::limits::WATERMARK_WAIT_MS;
+use thorp_model::snapshot::Lagging;
+use thorp_model::{
+    CallRequest, CommitId, HomeId, InvalidCommit, NewValue, ObjectId, Outcome, Overflow, PageNo,
+    PageWrites, Part, Position, Refusal, Request, SegmentId, Stamp, WriteOp,
+};
 
 impl Session {
     /// It may not stand yet where it would: a home is asked to promise more, once; then it is
@@ -27,9 +26,9 @@ impl Session {
         }
         self.phase = Phase::Promising(transaction);
         let at_least = lagging.stamp;
-        let request = Request::Watermark { at_least };
+        let request = CallRequest::Watermark { at_least };
         let home = lagging.homes[0];
-        Wish::Ask(Ask::Call { home, request }, Some(WATERMARK_WAIT_MS))
+        Wish::Request(Request::Call { home, request }, Some(WATERMARK_WAIT_MS))
     }
 
     /// What it has read is its program's own, and not answered yet: it looks again a little later.
@@ -65,7 +64,7 @@ impl Session {
             builds_on: builds_on.clone(),
             after,
         });
-        let ask = Ask::Commit {
+        let ask = Request::Commit {
             parts: asked.parts.clone(),
             builds_on,
             after,

@@ -6,12 +6,10 @@ use crate::checks::watches::Watches;
 use super::session::{Context, Phase, Session, Wish};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thorp_core::change::Blob;
-use thorp_core::door::Ask;
-use thorp_core::ids::{PageId, PageNo, Place, SegmentId};
-use thorp_core::image::Overflow;
-use thorp_core::limits::OVERFLOW_CHUNK_BYTES;
-use thorp_core::message::{CallError, Request, Response};
+use thorp_model::limits::OVERFLOW_CHUNK_BYTES;
+use thorp_model::{
+    Blob, CallError, CallRequest, CallResponse, Overflow, PageId, PageNo, Place, Request, SegmentId,
+};
 
 /// Names of segments that come and go, sometimes two at once.
 const PASSING: [&str; 2] = ["passing", "fleeting"];
@@ -125,7 +123,7 @@ impl Session {
     }
 
     pub(super) fn set_out(&mut self, mut errand: Errand, context: &Context<'_>) -> Wish {
-        let open = |path: &str| Request::Open {
+        let open = |path: &str| CallRequest::Open {
             path: path.into(),
             create: true,
         };
@@ -133,15 +131,15 @@ impl Session {
             Errand::Plaza => open("plaza"),
             Errand::Bank => open("bank"),
             Errand::Passing => open(PASSING[self.prng.index(PASSING.len())]),
-            Errand::Remove(segment) => Request::Remove { segment: *segment },
-            Errand::Reserve(segment) => Request::Reserve { segment: *segment },
-            Errand::Register => Request::Register,
+            Errand::Remove(segment) => CallRequest::Remove { segment: *segment },
+            Errand::Reserve(segment) => CallRequest::Reserve { segment: *segment },
+            Errand::Register => CallRequest::Register,
             Errand::Stage => match self.next_piece() {
                 Some(request) => request,
                 None => return Wish::Rest(0),
             },
             Errand::Unstage => match (self.registration, self.large.take()) {
-                (Some(registration), Some(large)) => Request::Unstage {
+                (Some(registration), Some(large)) => CallRequest::Unstage {
                     registration,
                     token: large.token,
                 },
@@ -154,7 +152,7 @@ impl Session {
                 if on {
                     self.todo.push_front(Errand::Fence(segment, 0));
                 }
-                return Wish::Flood(vec![Ask::Watch { home, segment, on }]);
+                return Wish::Flood(vec![Request::Watch { home, segment, on }]);
             }
             // Any answer that comes down the stream does.
             Errand::Fence(segment, _) => {
@@ -164,7 +162,7 @@ impl Session {
                     return Wish::Rest(0);
                 };
                 errand = Errand::Fence(*segment, number);
-                Request::List {
+                CallRequest::List {
                     prefix: "nothing".into(),
                     after: String::new(),
                 }
@@ -173,20 +171,20 @@ impl Session {
         self.phase = Phase::Calling(errand);
         let patience = self.patience(context);
         let home = self.home;
-        Wish::Ask(Ask::Call { home, request }, patience)
+        Wish::Request(Request::Call { home, request }, patience)
     }
 
-    fn watch_all(&self) -> Vec<Ask> {
+    fn watch_all(&self) -> Vec<Request> {
         let (home, on) = (self.home, true);
         let segments = (1_000..1_300).map(SegmentId);
         segments
-            .map(|segment| Ask::Watch { home, segment, on })
+            .map(|segment| Request::Watch { home, segment, on })
             .collect()
     }
 
-    fn flood(&mut self) -> Vec<Ask> {
+    fn flood(&mut self) -> Vec<Request> {
         let home = self.home;
-        let list = Request::List {
+        let list = CallRequest::List {
             prefix: String::new(),
             after: String::new(),
         };
@@ -198,7 +196,7 @@ impl Session {
         if self.prng.percent(75) {
             let request = list;
             return (0..300)
-                .map(|_| Ask::Call {
+                .map(|_| Request::Call {
                     home,
                     request: request.clone(),
                 })
@@ -208,16 +206,16 @@ impl Session {
             home,
             page: page(1000 + n),
         });
-        places.map(Ask::Fetch).collect()
+        places.map(Request::Fetch).collect()
     }
 
-    fn next_piece(&mut self) -> Option<Request> {
+    fn next_piece(&mut self) -> Option<CallRequest> {
         let (large, registration, segment) =
             (self.large.as_ref()?, self.registration?, self.places.plaza?);
         let chunks = large.value.chunks(OVERFLOW_CHUNK_BYTES);
         let count = 1 + self.prng.below(2) as usize;
         let chunks = chunks.skip(large.have as usize).take(count);
-        Some(Request::Stage {
+        Some(CallRequest::Stage {
             segment,
             registration,
             token: large.token,
@@ -227,31 +225,35 @@ impl Session {
         })
     }
 
-    pub(super) fn called(&mut self, errand: Errand, result: Result<Response, CallError>) -> Wish {
+    pub(super) fn called(
+        &mut self,
+        errand: Errand,
+        result: Result<CallResponse, CallError>,
+    ) -> Wish {
         match (errand, result) {
-            (Errand::Plaza, Ok(Response::Segment(info))) => {
+            (Errand::Plaza, Ok(CallResponse::Segment(info))) => {
                 self.places.plaza = Some(info.id);
                 self.todo.push_back(Errand::Reserve(info.id));
                 self.todo.push_back(Errand::Bank);
             }
-            (Errand::Bank, Ok(Response::Segment(info))) => {
+            (Errand::Bank, Ok(CallResponse::Segment(info))) => {
                 self.places.bank = Some(info.id);
                 self.todo.push_back(Errand::Reserve(info.id));
             }
-            (Errand::Passing, Ok(Response::Segment(info))) => {
+            (Errand::Passing, Ok(CallResponse::Segment(info))) => {
                 self.places.passing = Some(info.id);
                 self.todo.push_back(Errand::Reserve(info.id));
             }
-            (Errand::Reserve(segment), Ok(Response::Extent { first, .. })) => {
+            (Errand::Reserve(segment), Ok(CallResponse::Extent { first, .. })) => {
                 if Some(segment) == self.places.plaza {
                     self.places.reserved = Some(first);
                 }
             }
-            (Errand::Register, Ok(Response::Registered(registration))) => {
+            (Errand::Register, Ok(CallResponse::Registered(registration))) => {
                 self.registration = Some(registration);
             }
-            (Errand::Stage, Ok(Response::Staged(overflow))) => self.staged(overflow),
-            (Errand::Remove(_), Ok(Response::Removed))
+            (Errand::Stage, Ok(CallResponse::Staged(overflow))) => self.staged(overflow),
+            (Errand::Remove(_), Ok(CallResponse::Removed))
             | (Errand::Unstage | Errand::Fence(..), Ok(_)) => {}
             (Errand::Reserve(segment), Err(CallError::NoSuchSegment)) => {
                 if Some(segment) == self.places.passing {

@@ -6,7 +6,7 @@ use crate::history::Asked;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use thorp_cache::Cache;
-use thorp_core::snapshot::Sight;
+use thorp_model::snapshot::ReadPoint;
 
 impl Session {
     /// Its transaction becomes one with another session's at another home of the same member, if
@@ -56,7 +56,7 @@ impl Session {
     }
 
     /// Its transaction that only read, if it waits for another one: with its sight.
-    pub fn reader(&mut self, cache: &Cache) -> Option<Sight> {
+    pub fn reader(&mut self, cache: &Cache) -> Option<ReadPoint> {
         let home = self.home;
         let Phase::Pairing(transaction) = &mut self.phase else {
             return None;

@@ -1,6 +1,6 @@
 //! A session: one transaction or errand after the other, each waiting for its answers.
 
-use super::action::{self, Action, Places};
+use super::action::{self, Operation, Places};
 use super::errand::{Errand, Large};
 use super::transaction::{Stop, Tools, Transaction};
 use super::value::Maker;
@@ -16,14 +16,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_cache::{Cache, ReadError};
-use thorp_core::door::{Answer, Ask};
-use thorp_core::ids::{
-    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
-    SegmentId, Stamp,
+use thorp_model::limits::EXTENT_PAGES;
+use thorp_model::snapshot::ReadPoint;
+use thorp_model::{
+    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, Outcome, PageNo, Position,
+    Registration, Request, Response, SegmentId, Stamp,
 };
-use thorp_core::limits::EXTENT_PAGES;
-use thorp_core::message::Outcome;
-use thorp_core::snapshot::Sight;
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
@@ -147,15 +145,15 @@ pub enum Wish {
     /// To go on after so many microseconds.
     Rest(u64),
     /// An answer to this; after so many milliseconds it has no patience left.
-    Ask(Ask, Option<u64>),
+    Request(Request, Option<u64>),
     /// The same for a transaction's commit.
-    Commit(Box<Transaction>, Rc<Asked>, Ask, Option<u64>),
+    Commit(Box<Transaction>, Rc<Asked>, Request, Option<u64>),
     /// To have committed a read-only transaction here.
-    ReadOnly(Box<Transaction>, Sight),
+    ReadOnly(Box<Transaction>, ReadPoint),
     /// To have ended a transaction without a commit.
     Ended(Box<Transaction>, &'static str),
     /// Many answers, none of which it waits for.
-    Flood(Vec<Ask>),
+    Flood(Vec<Request>),
     /// No longer the answer it waits for.
     Forget,
     /// Nothing.
@@ -242,12 +240,12 @@ impl Session {
         if let (Some(overflow), Some(segment)) = (overflow, self.places.plaza) {
             read_only = false;
             let object = self.draw_object(habits, segment);
-            actions.push_back(Action::Large(object, overflow));
+            actions.push_back(Operation::Large(object, overflow));
             self.large = None;
         }
         let over = self.draw_written_over(habits);
         match over {
-            Some(object) => actions.push_back(Action::BlindWrite(object)),
+            Some(object) => actions.push_back(Operation::BlindWrite(object)),
             None => actions.extend(action::draw(
                 &mut self.prng,
                 habits,
@@ -283,11 +281,11 @@ impl Session {
         let page = u64::from(self.places.left_behind) + self.prng.range(1, u64::from(habits.pages));
         let slot = self.prng.below(u64::from(habits.slots));
         ObjectId {
-            page: thorp_core::ids::PageId {
+            page: thorp_model::PageId {
                 segment,
                 page: PageNo(page as u32),
             },
-            slot: thorp_core::ids::Slot(slot as u16),
+            slot: thorp_model::Slot(slot as u16),
         }
     }
 
@@ -323,7 +321,7 @@ impl Session {
                     return Ok(Wish::Ended(transaction, "too many misses"));
                 }
                 self.phase = Phase::Fetching(transaction);
-                return Ok(Wish::Ask(Ask::Fetch(place), self.patience(context)));
+                return Ok(Wish::Request(Request::Fetch(place), self.patience(context)));
             }
         }
         transaction.actions.pop_front();
@@ -373,16 +371,16 @@ impl Session {
     }
 
     /// An answer has come.
-    pub fn answered(&mut self, answer: Answer, context: &Context<'_>) -> Wish {
+    pub fn answered(&mut self, answer: Response, context: &Context<'_>) -> Wish {
         let rest = self.prng.below(context.habits.think_ms_max * 1000);
         match (std::mem::replace(&mut self.phase, Phase::Resting), answer) {
-            (Phase::Fetching(transaction), Answer::Fetched) => {
+            (Phase::Fetching(transaction), Response::Fetched) => {
                 self.phase = Phase::Running(transaction);
                 // What was fetched may be gone again when the program looks.
                 Wish::Rest(self.prng.below(200))
             }
-            (Phase::Fetching(transaction), Answer::NotFetched(refusal)) => {
-                if refusal == thorp_core::message::FetchRefusal::NoSuchSegment {
+            (Phase::Fetching(transaction), Response::NotFetched(refusal)) => {
+                if refusal == thorp_model::FetchRefusal::NoSuchSegment {
                     self.leave_passing();
                 }
                 Wish::Ended(transaction, "no page")
@@ -392,13 +390,13 @@ impl Session {
                 self.phase = Phase::Running(transaction);
                 Wish::Rest(0)
             }
-            (Phase::Calling(errand), Answer::Called(result)) => self.called(errand, result),
+            (Phase::Calling(errand), Response::Called(result)) => self.called(errand, result),
             (Phase::Calling(errand), _) => {
                 self.todo.push_front(errand);
                 Wish::Rest(rest)
             }
             // What was shown is taken out before.
-            (Phase::Committing(waiting), Answer::Outcome(id, outcome, _)) => {
+            (Phase::Committing(waiting), Response::Outcome(id, outcome, _)) => {
                 // What is over several homes may not have its place yet: it is named by who has read it.
                 if waiting.asked.parts.len() == 1 {
                     self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));

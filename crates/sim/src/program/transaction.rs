@@ -1,6 +1,6 @@
 //! A running transaction: what it read, what it is about to write.
 
-use super::action::{ACCOUNTS, Action, BALANCE_FIRST, account};
+use super::action::{ACCOUNTS, BALANCE_FIRST, Operation, account};
 use super::session::Known;
 use super::value::{HEAD_BYTES, Maker, balance};
 use crate::failure::{Checked, Failure, demand};
@@ -13,18 +13,18 @@ use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thorp_cache::{Cache, ReadError, ReadSet};
-use thorp_core::change::{Blob, NewValue, WriteOp};
-use thorp_core::ids::{HomeId, ObjectId, PageId, PageNo, Place, Position, SegmentId, Slot};
-use thorp_core::image::{Content, Overflow};
-use thorp_core::limits::INLINE_VALUE_BYTES_MAX;
-use thorp_core::message::{PageWrites, Part};
+use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
+use thorp_model::{
+    Blob, Content, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, PageWrites, Part, Place,
+    Position, SegmentId, Slot, WriteOp,
+};
 
 /// A transaction of one home.
 pub struct Transaction {
     /// The home.
     pub home: HomeId,
     /// What it is still going to do.
-    pub actions: VecDeque<Action>,
+    pub actions: VecDeque<Operation>,
     /// What the cache knows it read.
     pub reads: ReadSet,
     /// What it saw, at the first reading.
@@ -98,7 +98,7 @@ pub struct Tools<'a> {
 
 impl Transaction {
     /// A transaction that is going to do this.
-    pub fn new(home: HomeId, actions: VecDeque<Action>, began: At) -> Self {
+    pub fn new(home: HomeId, actions: VecDeque<Operation>, began: At) -> Self {
         Transaction {
             home,
             actions,
@@ -122,20 +122,20 @@ impl Transaction {
     }
 
     /// Does an action, or stops in the middle of it with nothing written.
-    pub fn act(&mut self, action: &Action, tools: &mut Tools<'_>) -> Result<(), Stop> {
+    pub fn act(&mut self, action: &Operation, tools: &mut Tools<'_>) -> Result<(), Stop> {
         match *action {
-            Action::Read(object) => self.read(object, tools).map(|_| ()),
-            Action::Upsert(object) => self.upsert(object, tools),
-            Action::Patch(object) => self.patch(object, tools),
-            Action::Delete(object) => self.delete(object, tools),
-            Action::Scan(segment) => self.scan(segment, tools),
-            Action::Transfer(bank, from, to) => self.transfer(bank, from, to, tools),
-            Action::Audit(bank) => self.audit(bank, tools),
-            Action::Large(object, overflow) => self.large(object, overflow, tools),
-            Action::BlindWrite(object)
-            | Action::BlindPatch(object)
-            | Action::BlindDelete(object)
-            | Action::BlindCreate(object) => self.blind(action, object, tools),
+            Operation::Read(object) => self.read(object, tools).map(|_| ()),
+            Operation::Upsert(object) => self.upsert(object, tools),
+            Operation::Patch(object) => self.patch(object, tools),
+            Operation::Delete(object) => self.delete(object, tools),
+            Operation::Scan(segment) => self.scan(segment, tools),
+            Operation::Transfer(bank, from, to) => self.transfer(bank, from, to, tools),
+            Operation::Audit(bank) => self.audit(bank, tools),
+            Operation::Large(object, overflow) => self.large(object, overflow, tools),
+            Operation::BlindWrite(object)
+            | Operation::BlindPatch(object)
+            | Operation::BlindDelete(object)
+            | Operation::BlindCreate(object) => self.blind(action, object, tools),
         }
     }
 
@@ -420,7 +420,7 @@ impl Transaction {
     /// Writes what an earlier transaction saw, without looking again.
     fn blind(
         &mut self,
-        action: &Action,
+        action: &Operation,
         object: ObjectId,
         tools: &mut Tools<'_>,
     ) -> Result<(), Stop> {
@@ -437,16 +437,16 @@ impl Transaction {
             NewValue::Inline(bytes.into())
         };
         let op = match (action, known.length) {
-            (Action::BlindCreate(_), None) => WriteOp::Create {
+            (Operation::BlindCreate(_), None) => WriteOp::Create {
                 generation: generation.next(),
                 value: value(),
             },
-            (Action::BlindWrite(_), Some(_)) => WriteOp::Write {
+            (Operation::BlindWrite(_), Some(_)) => WriteOp::Write {
                 generation,
                 value: value(),
             },
-            (Action::BlindDelete(_), Some(_)) => WriteOp::Delete { generation },
-            (Action::BlindPatch(_), Some(length)) => match draw_patch(length, tools) {
+            (Operation::BlindDelete(_), Some(_)) => WriteOp::Delete { generation },
+            (Operation::BlindPatch(_), Some(length)) => match draw_patch(length, tools) {
                 Some((offset, bytes)) => WriteOp::Patch {
                     generation,
                     offset: offset as u32,

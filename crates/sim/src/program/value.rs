@@ -3,7 +3,7 @@
 use crate::prng::Prng;
 use crate::village::Habits;
 use std::sync::Arc;
-use thorp_core::ids::Slot;
+use thorp_model::Slot;
 
 /// Makes values that are unique in a village.
 #[derive(Clone, Debug)]

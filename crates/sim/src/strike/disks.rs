@@ -5,8 +5,7 @@ use crate::disk::Disk;
 use crate::failure::Checked;
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_core::door::Input;
-use thorp_core::ids::{HomeId, NodeKind, PageId};
+use thorp_model::{Event, HomeId, NodeKind, PageId};
 
 impl World {
     pub(super) fn fill_disk(&mut self, refuses: bool) -> Checked<bool> {
@@ -28,7 +27,7 @@ impl World {
             let soon = self.fault_prng.below(ms);
             self.relieve_in(soon, Relief::Refuse(no));
         }
-        self.handle(no, Input::Room(false))?;
+        self.handle(no, Event::Room(false))?;
         Ok(true)
     }
 

@@ -4,8 +4,8 @@ use super::{HUNG_MS_MAX, Relief};
 use crate::link::Edge;
 use crate::time::{End, Local, NodeNo};
 use crate::world::World;
-use thorp_core::ids::{EdgeId, NodeKind};
-use thorp_core::limits::IN_DOUBT_MS;
+use thorp_model::limits::IN_DOUBT_MS;
+use thorp_model::{EdgeId, NodeKind};
 
 impl World {
     pub(super) fn cut_one(&mut self, kind: NodeKind) -> bool {

@@ -7,10 +7,9 @@ mod nodes;
 use crate::digest::Turn;
 use crate::failure::Checked;
 use crate::faults::Kind;
-use crate::time::{Event, Local, NodeNo};
+use crate::time::{Local, NodeNo, Planned};
 use crate::world::World;
-use thorp_core::door::Input;
-use thorp_core::ids::{EdgeId, NodeKind};
+use thorp_model::{EdgeId, Event, NodeKind};
 
 /// A fault that lasts, to be taken back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +62,7 @@ impl World {
             }
         }
         let gap = self.fault_prng.range(20, self.village.strike_gap_ms_max);
-        self.agenda.plan(self.now.plus_ms(gap), Event::Strike);
+        self.agenda.plan(self.now.plus_ms(gap), Planned::Strike);
         Ok(())
     }
 
@@ -117,7 +116,8 @@ impl World {
     pub(super) fn relieve_in(&mut self, ms: u64, relief: Relief) {
         self.reliefs.push(Some(relief));
         let at = self.now.plus_ms(ms);
-        self.agenda.plan(at, Event::Relieve(self.reliefs.len() - 1));
+        self.agenda
+            .plan(at, Planned::Relieve(self.reliefs.len() - 1));
     }
 
     /// A fault is taken back.
@@ -156,7 +156,7 @@ impl World {
                 self.set_left(no, None);
                 self.node(no).room = true;
                 if self.nodes[no.0].is_up() {
-                    self.handle(no, Input::Room(true))?;
+                    self.handle(no, Event::Room(true))?;
                     self.tell_left(no)?;
                 }
             }
@@ -184,7 +184,7 @@ impl World {
                 let life = node.life;
                 let local = Local::Dial { parent };
                 let node = no;
-                self.agenda.plan(now, Event::At { node, life, local });
+                self.agenda.plan(now, Planned::At { node, life, local });
             }
         }
         Ok(())

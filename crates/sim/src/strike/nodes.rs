@@ -7,9 +7,7 @@ use crate::node::{Drift, Machine};
 use crate::rogue::Rogue;
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_core::door::Input;
-use thorp_core::ids::{MemberId, NodeKind, Place};
-use thorp_core::message::{CommitRequest, Message, Outcome, Up};
+use thorp_model::{CommitRequest, Event, MemberId, Message, NodeKind, Outcome, Place, Up};
 
 /// Milliseconds that a node may stop reading.
 const DEAF_MS_MAX: u64 = 3_000;
@@ -111,7 +109,7 @@ impl World {
         let places = self.held_places(no);
         let some = places.into_iter().filter(|_| self.fault_prng.percent(70));
         let places: Vec<Place> = some.collect();
-        self.handle(no, Input::Evict(places))?;
+        self.handle(no, Event::Evict(places))?;
         Ok(true)
     }
 

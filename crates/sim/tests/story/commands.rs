@@ -30,18 +30,15 @@
 
 use super::node::HOME;
 use super::program::{How, Waiting};
-use super::query;
 use super::village::Village;
-use super::{founding, names};
+use super::{founding, names, query};
 use std::collections::BTreeMap;
-use thorp_core::change::{NewValue, WriteOp};
-use thorp_core::door::{Ask, Input};
-use thorp_core::ids::{
-    Attempt, CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, SegmentId,
-    Stamp,
+use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
+use thorp_model::{
+    Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Event, Generation, HomeId,
+    Message, NewValue, ObjectId, PageId, Part, Position, Registration, Request, SegmentId, Stamp,
+    Up, WriteOp,
 };
-use thorp_core::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
-use thorp_core::message::{CallId, CommitRequest, Decision, Message, Part, Request, Up};
 
 /// A story on its way.
 #[derive(Default)]
@@ -169,7 +166,7 @@ impl Teller {
     fn room(&mut self, rest: &str) {
         let (home, room) = rest.split_once(' ').expect("NODE yes or no");
         let header = format!("{home}'s disk has room: {room}");
-        self.village.later(home, header, Input::Room(room == "yes"));
+        self.village.later(home, header, Event::Room(room == "yes"));
         self.village.work();
     }
 
@@ -180,7 +177,7 @@ impl Teller {
         let as_of = self.village.node(home).disk.synced();
         let header = format!("{home}'s disk could take {free} bytes");
         self.village
-            .later(home, header, Input::Left { free, as_of });
+            .later(home, header, Event::Left { free, as_of });
         self.village.work();
     }
 
@@ -233,7 +230,7 @@ impl Teller {
                 "calls" => Up::Call {
                     call,
                     home: HOME,
-                    request: Request::List {
+                    request: CallRequest::List {
                         prefix: String::new(),
                         after: String::new(),
                     },
@@ -298,12 +295,12 @@ impl Teller {
             "prefetches" => {
                 let place = self.village.node(name).homes.place(page(what));
                 let waiting = Waiting::Fetch(place.page);
-                self.village.ask(name, waiting, Ask::Prefetch(place));
+                self.village.ask(name, waiting, Request::Prefetch(place));
             }
             "evicts" => {
                 let homes = self.village.node(name).homes.clone();
                 let pages = what.split_whitespace().map(|name| homes.place(page(name)));
-                let input = Input::Evict(pages.collect());
+                let input = Event::Evict(pages.collect());
                 self.village.later(name, format!("{name} evicts"), input);
                 self.village.work();
             }
@@ -331,30 +328,30 @@ impl Teller {
     fn call(&mut self, name: &str, verb: &str, what: &str) {
         let path = String::from(what);
         let request = match verb {
-            "opens" => Request::Open { path, create: true },
-            "finds" => Request::Open {
+            "opens" => CallRequest::Open { path, create: true },
+            "finds" => CallRequest::Open {
                 path,
                 create: false,
             },
-            "removes" => Request::Remove {
+            "removes" => CallRequest::Remove {
                 segment: names::segment_id(what).expect("a segment"),
             },
-            "lists" => Request::List {
+            "lists" => CallRequest::List {
                 prefix: path,
                 after: String::new(),
             },
-            "reserves" => Request::Reserve {
+            "reserves" => CallRequest::Reserve {
                 segment: names::segment_id(what).expect("a segment"),
             },
             "stages" => return self.stage(name, what),
-            "unstages" => Request::Unstage {
+            "unstages" => CallRequest::Unstage {
                 registration: Default::default(),
                 token: number(what),
             },
             "watches" | "unwatches" => return self.watch(name, verb == "watches", what),
             other => panic!("nobody can do this: {other}"),
         };
-        let ask = Ask::Call {
+        let ask = Request::Call {
             home: HOME,
             request,
         };
@@ -366,7 +363,7 @@ impl Teller {
         let (first, last) = what.split_once("..").unwrap_or((what, what));
         let [first, last] = [first, last].map(|s| names::segment_id(s).expect("a segment").0);
         for segment in (first..=last).map(SegmentId) {
-            let ask = Ask::Watch {
+            let ask = Request::Watch {
                 home: HOME,
                 segment,
                 on,
@@ -381,7 +378,7 @@ impl Teller {
         let (token, bytes) = (number(token), names::bytes_of(value));
         let chunks: Vec<&[u8]> = bytes.chunks(OVERFLOW_CHUNK_BYTES).collect();
         for (piece, chunks) in chunks.chunks(STAGE_PAGES_MAX).enumerate() {
-            let request = Request::Stage {
+            let request = CallRequest::Stage {
                 segment: SegmentId(1),
                 registration: Default::default(),
                 token,
@@ -389,7 +386,7 @@ impl Teller {
                 index: (piece * STAGE_PAGES_MAX) as u32,
                 chunks: chunks.iter().map(|chunk| (*chunk).into()).collect(),
             };
-            let ask = Ask::Call {
+            let ask = Request::Call {
                 home: HOME,
                 request,
             };
@@ -432,7 +429,7 @@ fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
         },
         with: Vec::new(),
         builds_on: Vec::new(),
-        after: thorp_core::ids::Stamp::default(),
+        after: thorp_model::Stamp::default(),
     }
 }
 

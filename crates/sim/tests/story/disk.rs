@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use thorp_core::door::LoadResult;
-use thorp_core::home::{decode_page, page_key};
-use thorp_core::ids::PageId;
-use thorp_core::storage::{Batch, Mark, Op, Reader, Scan, StorageError, Table};
+use thorp_model::records::{decode_page, page_key};
+use thorp_model::{Batch, LoadResult, Mark, Op, PageId, Reader, Scan, StorageError, Table};
 
 /// One home's disk. It outlives the home's restarts.
 #[derive(Default)]

@@ -1,10 +1,8 @@
 //! Effects that are not messages, as a person reads them.
 
 use super::names;
-use thorp_core::home::records;
-use thorp_core::ids::PageId;
-use thorp_core::message::Outcome;
-use thorp_core::storage::{Batch, Op, Table};
+use thorp_model::records;
+use thorp_model::{Batch, Op, Outcome, PageId, Table};
 
 /// What a batch writes.
 pub(crate) fn batch(batch: &Batch) -> String {
@@ -26,7 +24,7 @@ fn record(table: Table, key: &[u8]) -> String {
         Table::Pages => format!("page {}", names::page(PageId::from_key(number()))),
         Table::Outcomes => pair("outcome", key),
         Table::Staged => pair("staged value", key),
-        Table::Meta if let Some(page) = records::aside_of(key) => {
+        Table::Meta if let Some(page) = records::quarantine_of(key) => {
             format!("what is aside of {}", names::page(page))
         }
         Table::Meta => match (records::segment_of(key), records::member_of(key)) {

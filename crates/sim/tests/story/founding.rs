@@ -7,14 +7,12 @@ use super::names::{self, Homes};
 use super::node::{Machine, Node, WALL_MS_FIRST};
 use super::village::Village;
 use std::collections::BTreeMap;
-use thorp_core::change::{NewValue, WriteOp};
-use thorp_core::door::{Core, Direction, Effect, Input, Out};
-use thorp_core::home::Home;
-use thorp_core::ids::{
-    CommitId, EdgeId, HomeId, MemberId, NodeKind, Now, PageId, Peer, Position, Registration,
-    SegmentId, Slot,
+use thorp_model::{
+    Action, CallId, CallRequest, CommitId, CommitRequest, Direction, EdgeId, Event, HomeId,
+    MemberId, Message, NewValue, NodeKind, Now, Outbox, PageId, PageWrites, Part, Peer, Position,
+    Registration, SegmentId, Slot, StateMachine, Up, WriteOp,
 };
-use thorp_core::message::{CallId, CommitRequest, Message, PageWrites, Part, Request, Up};
+use thorp_protocol::Home;
 
 /// The edge and the id of the member who made the first objects and left.
 const FOUNDER_EDGE: EdgeId = EdgeId(u64::MAX);
@@ -108,7 +106,7 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
         homes,
     };
     founder.sync();
-    founder.tell(Input::Connected {
+    founder.tell(Event::Connected {
         edge: FOUNDER_EDGE,
         direction: Direction::Down,
         peer: Peer {
@@ -117,20 +115,20 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
             name: String::from("founder"),
         },
     });
-    founder.call(Request::Register);
+    founder.call(CallRequest::Register);
     // Segments are counted at each home: this one's has the home's own number.
     for number in 1..=id.0 {
         let path = match number == id.0 {
             true => String::from("s"),
             false => format!("unused {number}"),
         };
-        founder.call(Request::Open { path, create: true });
+        founder.call(CallRequest::Open { path, create: true });
     }
-    founder.call(Request::Reserve {
+    founder.call(CallRequest::Reserve {
         segment: SegmentId(id.0),
     });
     founder.commit(objects);
-    founder.tell(Input::Disconnected { edge: FOUNDER_EDGE });
+    founder.tell(Event::Disconnected { edge: FOUNDER_EDGE });
 }
 
 struct Founder<'a> {
@@ -143,38 +141,38 @@ struct Founder<'a> {
 }
 
 impl Founder<'_> {
-    fn tell(&mut self, input: Input) {
-        let mut out = Out::new();
+    fn tell(&mut self, input: Event) {
+        let mut out = Outbox::new();
         self.home.handle(self.now, input, &mut out);
         let mut loads = Vec::new();
         for effect in out.effects {
             match effect {
-                Effect::Append(batch) => self.disk.append(batch),
-                Effect::Load(page) => loads.push(page),
+                Action::Append(batch) => self.disk.append(batch),
+                Action::Load(page) => loads.push(page),
                 _ => {}
             }
         }
         self.sync();
         for page in loads {
             let result = self.disk.load(page);
-            self.tell(Input::Loaded { page, result });
+            self.tell(Event::Loaded { page, result });
         }
     }
 
     fn sync(&mut self) {
         if let Some(mark) = self.disk.sync(usize::MAX) {
-            self.tell(Input::Durable(mark));
+            self.tell(Event::Durable(mark));
         }
     }
 
     fn send(&mut self, message: Up) {
-        self.tell(Input::Received {
+        self.tell(Event::Received {
             edge: FOUNDER_EDGE,
             message: Message::Up(message),
         });
     }
 
-    fn call(&mut self, request: Request) {
+    fn call(&mut self, request: CallRequest) {
         self.calls += 1;
         let call = CallId {
             member: FOUNDER,
@@ -221,7 +219,7 @@ impl Founder<'_> {
             part,
             with: Vec::new(),
             builds_on: Vec::new(),
-            after: thorp_core::ids::Stamp::default(),
+            after: thorp_model::Stamp::default(),
         }));
     }
 }

@@ -3,9 +3,7 @@
 //! its pages, H3 has s3: what H1 has, needs no such name.
 
 use std::collections::BTreeSet;
-use thorp_core::ids::{
-    Generation, HomeId, ObjectId, PageId, PageNo, Place, SegmentId, Slot, Stamp,
-};
+use thorp_model::{Generation, HomeId, ObjectId, PageId, PageNo, Place, SegmentId, Slot, Stamp};
 
 const PAGES: [&str; 4] = ["P", "Q", "S", "T"];
 const SLOTS: [&str; 6] = ["x", "y", "z", "u", "v", "w"];

@@ -4,13 +4,13 @@ use super::disk::Disk;
 use super::names::{self, Homes};
 use super::program::Program;
 use std::collections::BTreeMap;
-use thorp_core::alive::AliveLimits;
-use thorp_core::children::ChildLimits;
-use thorp_core::door::{Core, Input, Out};
-use thorp_core::home::{Home, HomeConfig};
-use thorp_core::ids::{EdgeId, EntryNo, HomeId, MemberId, Millis, NodeKind, Now, Place, Position};
-use thorp_core::member::{Member, MemberConfig};
-use thorp_core::redirector::{Redirector, RedirectorConfig};
+use thorp_model::{
+    EdgeId, EntryNo, Event, HomeId, MemberId, Millis, NodeKind, Now, Outbox, Place, Position,
+    StateMachine,
+};
+use thorp_protocol::{
+    AliveLimits, ChildLimits, Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
+};
 
 /// The first home of every story, and mostly the only one.
 pub(crate) const HOME: HomeId = HomeId(1);
@@ -43,7 +43,7 @@ pub(crate) struct Node {
 }
 
 impl Machine {
-    pub(crate) fn handle(&mut self, now: Now, input: Input, out: &mut Out) {
+    pub(crate) fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
         match self {
             Machine::Home(home) => home.handle(now, input, out),
             Machine::Site(site) => site.handle(now, input, out),
@@ -102,7 +102,7 @@ impl Node {
     }
 
     /// Starts it, under an id that no process had. What it does first lies on the tray.
-    pub(crate) fn start(&mut self, id: MemberId, now: Now, out: &mut Out) {
+    pub(crate) fn start(&mut self, id: MemberId, now: Now, out: &mut Outbox) {
         self.id = id;
         self.lives += 1;
         self.machine = Some(match self.kind {

@@ -5,20 +5,19 @@ use super::node::HOME;
 use super::text;
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
-use thorp_core::change::WriteOp;
-use thorp_core::door::{Ask, Publish};
-use thorp_core::ids::{CommitId, HomeId, ObjectId, PageId, Place, Slot, Stamp, Ticket};
-use thorp_core::image::{Content, Overflow};
-use thorp_core::message::{Outcome, PageWrites, Part};
-use thorp_core::snapshot::{self, Lagging, Sight};
+use thorp_model::snapshot::{Lagging, ReadPoint};
+use thorp_model::{
+    CommitId, Content, HomeId, ObjectId, Outcome, Overflow, PageId, PageWrites, Part, Place,
+    Publish, Request, RequestId, Slot, Stamp, WriteOp, snapshot,
+};
 
 /// The program of one member.
 pub(crate) struct Program {
     pub(crate) cache: Cache,
     pub(crate) homes: Homes,
     transactions: BTreeMap<String, Transaction>,
-    pub(crate) waiting: BTreeMap<Ticket, Waiting>,
-    last_ticket: Ticket,
+    pub(crate) waiting: BTreeMap<RequestId, Waiting>,
+    last_ticket: RequestId,
     /// How commits ended, in the order in which they were asked for.
     pub(crate) commits: Vec<Option<Outcome>>,
     /// Where large values were staged, by token.
@@ -83,7 +82,7 @@ pub(crate) enum Did {
     /// These homes have to promise so much first.
     Lags(Lagging),
     /// This has to be asked of the member.
-    Asks(Ask),
+    Asks(Request),
 }
 
 impl Program {
@@ -93,7 +92,7 @@ impl Program {
             cache: Cache::new(usize::MAX),
             transactions: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            last_ticket: Ticket(0),
+            last_ticket: RequestId(0),
             commits: Vec::new(),
             staged: BTreeMap::new(),
             called: String::new(),
@@ -105,7 +104,7 @@ impl Program {
     }
 
     /// Gives a ticket for something that is waited for.
-    pub(crate) fn ticket(&mut self, waiting: Waiting) -> Ticket {
+    pub(crate) fn ticket(&mut self, waiting: Waiting) -> RequestId {
         self.last_ticket = self.last_ticket.next();
         self.waiting.insert(self.last_ticket, waiting);
         self.last_ticket
@@ -252,7 +251,7 @@ impl Program {
             }
         }
         transaction.ended = Some(String::from("waits for its outcome"));
-        Did::Asks(Ask::Commit {
+        Did::Asks(Request::Commit {
             parts,
             builds_on: transaction.reads.built_on().to_vec(),
             after,
@@ -323,8 +322,8 @@ impl Transaction {
     ) -> Result<(String, Stamp), Result<Lagging, Doomed>> {
         let homes: Vec<HomeId> = self.reads.homes().collect();
         let sights = homes.iter().map(|home| self.reads.sight(cache, *home));
-        let sights: Vec<Sight> = sights.collect::<Result<_, _>>().map_err(Err)?;
-        let stamp = snapshot::stand(&sights, floor).map_err(Ok)?;
+        let sights: Vec<ReadPoint> = sights.collect::<Result<_, _>>().map_err(Err)?;
+        let stamp = snapshot::place(&sights, floor).map_err(Ok)?;
         let at = match &sights[..] {
             [] => cache.position(HOME).to_string(),
             [one] => one.position.to_string(),

@@ -30,9 +30,7 @@ use super::program::Program;
 use super::village::Village;
 use super::{effects, names, text};
 use std::collections::BTreeMap;
-use thorp_core::ids::{Epoch, HomeId, Now, PageId};
-use thorp_core::image::Image;
-use thorp_core::message::{Down, Message};
+use thorp_model::{Down, Epoch, HomeId, Image, Message, Now, PageId};
 
 /// The answer to a question.
 pub(crate) fn answer(village: &Village, question: &str) -> String {

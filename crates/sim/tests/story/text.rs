@@ -2,12 +2,11 @@
 
 use super::names;
 use std::collections::BTreeMap;
-use thorp_core::change::{NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
-use thorp_core::ids::{CommitId, MemberId, PageId, Position, Slot};
-use thorp_core::image::{Content, Image, Overflow};
-use thorp_core::message::{
-    CallId, CommitRequest, Decision, Down, FetchAnswer, InvalidCommit, Message, Outcome, PeerImage,
-    Refusal, Reported, Request, Response, SegmentInfo, Step, Up,
+use thorp_model::{
+    CallId, CallRequest, CallResponse, CommitId, CommitRequest, Content, Decision, Down,
+    FetchResult, Image, InvalidCommit, MemberId, Message, NewValue, Outcome, Overflow, PageChange,
+    PageId, PageSlots, PeerImage, Position, Refusal, Reported, SegmentInfo, Slot, SlotChange,
+    SlotSet, Step, Up, WriteOp,
 };
 
 /// Who is who.
@@ -126,11 +125,11 @@ impl Pen<'_> {
                 answer,
                 ..
             } => match answer {
-                FetchAnswer::Image(i) => {
+                FetchResult::Image(i) => {
                     let what = image(*page, i);
                     format!("image {what}, as of {position} (attempt {attempt}, entry {entry})")
                 }
-                FetchAnswer::Refused(why) => {
+                FetchResult::Refused(why) => {
                     format!(
                         "no image {}: {why:?} (attempt {attempt})",
                         names::page(*page)
@@ -233,10 +232,10 @@ impl Pen<'_> {
         )
     }
 
-    fn request(&self, request: &Request) -> String {
+    fn request(&self, request: &CallRequest) -> String {
         match request {
-            Request::Register => String::from("register"),
-            Request::Open { path, create } => {
+            CallRequest::Register => String::from("register"),
+            CallRequest::Open { path, create } => {
                 format!(
                     "open \"{path}\"{}",
                     if *create {
@@ -246,10 +245,10 @@ impl Pen<'_> {
                     }
                 )
             }
-            Request::List { prefix, after } => format!("list \"{prefix}\" after \"{after}\""),
-            Request::Remove { segment } => format!("remove segment {segment}"),
-            Request::Reserve { segment } => format!("reserve in {}", names::segment(*segment)),
-            Request::Stage {
+            CallRequest::List { prefix, after } => format!("list \"{prefix}\" after \"{after}\""),
+            CallRequest::Remove { segment } => format!("remove segment {segment}"),
+            CallRequest::Reserve { segment } => format!("reserve in {}", names::segment(*segment)),
+            CallRequest::Stage {
                 token,
                 bytes,
                 index,
@@ -259,20 +258,20 @@ impl Pen<'_> {
                 "stage value {token} of {bytes} bytes, chunks from {index}: {}",
                 chunks.len()
             ),
-            Request::Unstage { token, .. } => format!("unstage value {token}"),
-            Request::Watermark { at_least } => {
+            CallRequest::Unstage { token, .. } => format!("unstage value {token}"),
+            CallRequest::Watermark { at_least } => {
                 format!("promise {}", names::stamp(*at_least))
             }
-            Request::Outcome { commit, .. } => format!("outcome of {}", self.id(*commit)),
+            CallRequest::Outcome { commit, .. } => format!("outcome of {}", self.id(*commit)),
         }
     }
 
     /// A home's answer.
-    pub(crate) fn response(&self, response: &Response) -> String {
+    pub(crate) fn response(&self, response: &CallResponse) -> String {
         match response {
-            Response::Registered(registration) => format!("registered as {registration}"),
-            Response::Segment(info) => segment_info(info),
-            Response::Segments { segments, more } => {
+            CallResponse::Registered(registration) => format!("registered as {registration}"),
+            CallResponse::Segment(info) => segment_info(info),
+            CallResponse::Segments { segments, more } => {
                 let all: Vec<String> = segments.iter().map(segment_info).collect();
                 format!(
                     "[{}]{}",
@@ -280,13 +279,13 @@ impl Pen<'_> {
                     if *more { " and more" } else { "" }
                 )
             }
-            Response::Removed => String::from("removed"),
-            Response::Extent { first, pages } => format!("{pages} pages from {first}"),
-            Response::Staged(o) => format!("staged in {}", overflow(PageId::new(1, 0), *o)),
-            Response::Unstaged => String::from("unstaged"),
-            Response::Watermark(stamp) => format!("promised {}", names::stamp(*stamp)),
-            Response::Outcome(o) => outcome(o),
-            Response::Voted(stamp) => format!("voted at {}", names::stamp(*stamp)),
+            CallResponse::Removed => String::from("removed"),
+            CallResponse::Extent { first, pages } => format!("{pages} pages from {first}"),
+            CallResponse::Staged(o) => format!("staged in {}", overflow(PageId::new(1, 0), *o)),
+            CallResponse::Unstaged => String::from("unstaged"),
+            CallResponse::Watermark(stamp) => format!("promised {}", names::stamp(*stamp)),
+            CallResponse::Outcome(o) => outcome(o),
+            CallResponse::Voted(stamp) => format!("voted at {}", names::stamp(*stamp)),
         }
     }
 

@@ -7,10 +7,11 @@ use super::text::{self, Pen, People};
 use super::{effects, names};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
-use thorp_core::door::{Answer, Ask, Direction, Effect, Input, Out};
-use thorp_core::ids::{EdgeId, MemberId, Millis, NodeKind, Now, ObjectId, PageId, Peer, Ticket};
-use thorp_core::message::{Message, Request, Response};
-use thorp_core::snapshot::Lagging;
+use thorp_model::snapshot::Lagging;
+use thorp_model::{
+    Action, CallRequest, CallResponse, Direction, EdgeId, Event, MemberId, Message, Millis,
+    NodeKind, Now, ObjectId, Outbox, PageId, Peer, Request, RequestId, Response,
+};
 
 /// Messages that one command may deliver: more are a quarrel without end.
 const DELIVERIES_MAX: usize = 20_000;
@@ -34,7 +35,7 @@ pub(crate) struct Village {
     last_id: u128,
     ms: u64,
     /// What is to be done before the next command.
-    todo: VecDeque<(String, String, Input)>,
+    todo: VecDeque<(String, String, Event)>,
     /// What happened, for the story.
     pub(crate) said: String,
     /// Nothing is written down.
@@ -50,7 +51,7 @@ impl Village {
         self.last_id += 1;
         let id = MemberId(self.last_id);
         let node = self.node(name);
-        let mut out = Out::new();
+        let mut out = Outbox::new();
         node.start(id, node.now(ms), &mut out);
         let known_as = format!("{name}{}", "'".repeat(node.lives as usize - 1));
         self.people.insert(id, known_as);
@@ -99,7 +100,7 @@ impl Village {
         ];
         for (name, other, direction) in ends {
             let peer = self.peer(other);
-            let input = Input::Connected {
+            let input = Event::Connected {
                 edge,
                 direction,
                 peer,
@@ -138,7 +139,7 @@ impl Village {
         self.half_open.insert(edge);
         self.drop_letters(parent, child, edge);
         let header = format!("{child} loses {parent}");
-        self.later(child, header, Input::Disconnected { edge });
+        self.later(child, header, Event::Disconnected { edge });
         self.work();
     }
 
@@ -161,7 +162,7 @@ impl Village {
                 continue;
             }
             let header = format!("{to} loses {from}");
-            self.later(&to.clone(), header, Input::Disconnected { edge });
+            self.later(&to.clone(), header, Event::Disconnected { edge });
         }
     }
 
@@ -242,7 +243,7 @@ impl Village {
             .or_default()
             .push((edge, message.clone()));
         let header = format!("{to} gets from {from}: {kind}");
-        self.later(to, header, Input::Received { edge, message });
+        self.later(to, header, Event::Received { edge, message });
         self.work();
         true
     }
@@ -293,7 +294,7 @@ impl Village {
             return self.say("    nothing to sync");
         };
         let header = format!("{home}'s disk has batch {}", mark.0);
-        self.later(home, header, Input::Durable(mark));
+        self.later(home, header, Event::Durable(mark));
         self.work();
     }
 
@@ -308,7 +309,7 @@ impl Village {
     fn load(&mut self, home: &str, page: PageId) {
         let result = self.node(home).disk.load(page);
         let header = format!("{home} has loaded {}", names::page(page));
-        self.later(home, header, Input::Loaded { page, result });
+        self.later(home, header, Event::Loaded { page, result });
     }
 
     // --- Time ---
@@ -330,7 +331,7 @@ impl Village {
     fn tick(&mut self, name: &str) {
         let deadline = self.machine(name).and_then(Machine::deadline);
         if deadline.is_some_and(|deadline| deadline.since(Now::MONO_FIRST) <= self.ms) {
-            self.later(name, format!("{name} looks at the clock"), Input::Tick);
+            self.later(name, format!("{name} looks at the clock"), Event::Tick);
             self.work();
         }
     }
@@ -356,7 +357,7 @@ impl Village {
     /// A program asks for a page.
     pub(crate) fn fetch(&mut self, name: &str, page: PageId, waiting: Waiting) {
         let place = self.node(name).homes.place(page);
-        self.ask(name, waiting, Ask::Fetch(place));
+        self.ask(name, waiting, Request::Fetch(place));
     }
 
     /// A transaction commits.
@@ -376,9 +377,9 @@ impl Village {
                 let wanted = names::stamp(stamp);
                 self.say(&format!("    {name} wants {wanted} of {}", names.join(" ")));
                 for home in homes {
-                    let request = Request::Watermark { at_least: stamp };
+                    let request = CallRequest::Watermark { at_least: stamp };
                     let waiting = Waiting::Promise(String::from(transaction));
-                    self.ask(name, waiting, Ask::Call { home, request });
+                    self.ask(name, waiting, Request::Call { home, request });
                 }
             }
             Did::Said(said) => self.say(&format!("    {name} {said}")),
@@ -387,14 +388,14 @@ impl Village {
     }
 
     /// A program asks its member.
-    pub(crate) fn ask(&mut self, name: &str, waiting: Waiting, ask: Ask) {
+    pub(crate) fn ask(&mut self, name: &str, waiting: Waiting, ask: Request) {
         let node = self.node(name);
         let program = node.program.as_mut().expect("only members have programs");
         let ticket = program.ticket(waiting);
         self.later(
             name,
             format!("{name} is asked"),
-            Input::Asked { ticket, ask },
+            Event::Asked { ticket, ask },
         );
         self.work();
     }
@@ -402,7 +403,7 @@ impl Village {
     // --- What happens ---
 
     /// Plans an input for a node.
-    pub(crate) fn later(&mut self, name: &str, header: String, input: Input) {
+    pub(crate) fn later(&mut self, name: &str, header: String, input: Event) {
         self.todo.push_back((String::from(name), header, input));
     }
 
@@ -412,7 +413,7 @@ impl Village {
             let ms = self.ms;
             let node = self.node(&name);
             let now = node.now(ms);
-            let mut out = Out::new();
+            let mut out = Outbox::new();
             if let Some(machine) = node.machine.as_mut() {
                 machine.handle(now, input, &mut out);
                 self.perform(&name, &header, out);
@@ -420,9 +421,9 @@ impl Village {
         }
     }
 
-    fn perform(&mut self, name: &str, header: &str, out: Out) {
+    fn perform(&mut self, name: &str, header: &str, out: Outbox) {
         let notes = out.effects.iter().filter_map(|effect| match effect {
-            Effect::Note(note) => Some(note.name()),
+            Action::Note(note) => Some(note.name()),
             _ => None,
         });
         let notes: Vec<&str> = notes.collect();
@@ -436,14 +437,14 @@ impl Village {
         }
     }
 
-    fn effect(&mut self, name: &str, effect: Effect) {
+    fn effect(&mut self, name: &str, effect: Action) {
         match effect {
-            Effect::Send(edge, message) => self.send(name, edge, message),
-            Effect::Close(edge, why) => {
+            Action::Send(edge, message) => self.send(name, edge, message),
+            Action::Close(edge, why) => {
                 self.say(&format!("        {name} closes: {why}"));
                 self.cut(edge);
             }
-            Effect::Append(batch) => {
+            Action::Append(batch) => {
                 let what = effects::batch(&batch);
                 self.say(&format!(
                     "        {name} writes batch {}: {what}",
@@ -451,14 +452,14 @@ impl Village {
                 ));
                 self.node(name).disk.append(batch);
             }
-            Effect::Load(page) => {
+            Action::Load(page) => {
                 self.say(&format!("        {name} loads {}", names::page(page)));
                 match &mut self.node(name).disk.held {
                     Some(held) => held.push(page),
                     None => self.load(name, page),
                 }
             }
-            Effect::Publish(publish) => {
+            Action::Publish(publish) => {
                 let program = self.node(name).program.as_mut();
                 let said = program.map_or_else(String::new, |program| program.publish(&publish));
                 let of = match names::of_home(publish.home) {
@@ -467,22 +468,22 @@ impl Village {
                 };
                 self.say(&format!("        {name} shows{of}: {said}"));
             }
-            Effect::Answer(ticket, answer) => {
+            Action::Respond(ticket, answer) => {
                 let program = self.node(name).program.as_mut();
                 if let Some(waiting) = program.and_then(|p| p.waiting.remove(&ticket)) {
                     self.answered(name, (ticket, waiting), answer);
                 }
             }
-            Effect::Hint(likely) => {
+            Action::Hint(likely) => {
                 let likely: Vec<String> =
                     likely.iter().map(|place| names::page(place.page)).collect();
                 self.say(&format!("        {name} may want {}", likely.join(" ")));
             }
-            Effect::Joined(place) => {
+            Action::Joined(place) => {
                 let page = names::page(place.page);
                 self.say(&format!("        {name} shares {page}"));
             }
-            Effect::Note(_) => {}
+            Action::Note(_) => {}
         }
     }
 
@@ -497,9 +498,9 @@ impl Village {
         self.post(name, &to, (edge, message));
     }
 
-    fn answered(&mut self, name: &str, (ticket, waiting): (Ticket, Waiting), answer: Answer) {
+    fn answered(&mut self, name: &str, (ticket, waiting): (RequestId, Waiting), answer: Response) {
         match (waiting, answer) {
-            (Waiting::Commit(at, transaction), Answer::Shown(id)) => {
+            (Waiting::Commit(at, transaction), Response::Shown(id)) => {
                 let shown = Pen(&self.people).id(id);
                 self.say(&format!("        {name} goes on: {shown} is shown"));
                 if let Some(program) = self.node(name).program.as_mut() {
@@ -509,13 +510,13 @@ impl Village {
                         .insert(ticket, Waiting::Commit(at, transaction));
                 }
             }
-            (Waiting::Read(transaction, object), Answer::Fetched) => {
+            (Waiting::Read(transaction, object), Response::Fetched) => {
                 self.read(name, &transaction, object);
             }
-            (Waiting::Fetch(page), Answer::Fetched) => {
+            (Waiting::Fetch(page), Response::Fetched) => {
                 self.say(&format!("        {name} has {}", names::page(page)));
             }
-            (Waiting::Commit(at, transaction), Answer::Outcome(id, outcome, _)) => {
+            (Waiting::Commit(at, transaction), Response::Outcome(id, outcome, _)) => {
                 let of = Pen(&self.people).id(id);
                 let said = text::outcome(&outcome);
                 self.say(&format!("        {name} hears: {of} {said}"));
@@ -526,7 +527,7 @@ impl Village {
                     }
                 }
             }
-            (Waiting::Promise(transaction), Answer::Called(result)) => {
+            (Waiting::Promise(transaction), Response::Called(result)) => {
                 self.called(name, None, &result);
                 let node = self.node(name);
                 let program = node.program.as_ref();
@@ -538,10 +539,10 @@ impl Village {
                     self.commit(name, &transaction, How::Plainly);
                 }
             }
-            (Waiting::Call(token), Answer::Called(result)) => {
+            (Waiting::Call(token), Response::Called(result)) => {
                 self.called(name, token, &result);
             }
-            (Waiting::Call(_), Answer::Unwatched { segment, .. }) => {
+            (Waiting::Call(_), Response::Unwatched { segment, .. }) => {
                 let said = format!("not watched {}", names::segment(segment));
                 self.say(&format!("        {name} hears: {said}"));
                 if let Some(program) = self.node(name).program.as_mut() {
@@ -562,7 +563,7 @@ impl Village {
         &mut self,
         name: &str,
         token: Option<u64>,
-        result: &Result<Response, thorp_core::message::CallError>,
+        result: &Result<CallResponse, thorp_model::CallError>,
     ) {
         let said = match result {
             Ok(response) => Pen(&self.people).response(response),
@@ -573,7 +574,7 @@ impl Village {
             return;
         };
         program.called = said;
-        if let (Some(token), Ok(Response::Staged(overflow))) = (token, result) {
+        if let (Some(token), Ok(CallResponse::Staged(overflow))) = (token, result) {
             program.staged.insert(token, *overflow);
         }
     }

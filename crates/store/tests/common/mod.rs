@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 
 use std::path::Path;
-use thorp_core::storage::{Batch, Mark, Op, Reader as _, Scan, Table};
+use thorp_model::{Batch, Mark, Op, Reader as _, Scan, Table};
 use thorp_store::{Options, Store};
 
 pub fn open(dir: &Path) -> Store {

@@ -4,8 +4,8 @@ use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, HashMap};
 
 use thorp_client::{HomeId, ObjectId, PageId, Reference, Result};
-use thorp_core::ids::{Generation, Slot};
-use thorp_core::limits::{PAGE_BYTES, SLOT_ENTRY_BYTES, SLOTS_MAX};
+use thorp_model::limits::{PAGE_BYTES, SLOT_ENTRY_BYTES, SLOTS_MAX};
+use thorp_model::{Generation, Slot};
 
 use super::{Damaged, Objects, Store};
 

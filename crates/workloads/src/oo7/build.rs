@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use thorp_client::{Error, Reference, Result};
-use thorp_core::limits::{COMMIT_BYTES_MAX, STAGED_PER_MEMBER_MAX};
+use thorp_model::limits::{COMMIT_BYTES_MAX, STAGED_PER_MEMBER_MAX};
 
 use super::graph::{Draws, Graph};
 use super::index::Part;

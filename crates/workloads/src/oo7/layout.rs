@@ -17,7 +17,7 @@
 //! ```
 
 use thorp_client::{HomeId, ObjectId, PageId, Reference, Result};
-use thorp_core::ids::{Generation, Slot};
+use thorp_model::{Generation, Slot};
 
 use crate::objects::Damaged;
 

@@ -1,7 +1,7 @@
 //! Which pages may be among those that were fetched ahead and not seen to be read: asked at every read, without a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use thorp_core::ids::Place;
+use thorp_model::Place;
 
 /// A set that may say of a few too many that they are in it; while it is written anew, of a few too few.
 pub(super) struct Open {
@@ -62,7 +62,7 @@ const WORDS: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_core::ids::{HomeId, PageId};
+    use thorp_model::{HomeId, PageId};
 
     #[test]
     fn hardly_any_is_taken_for_another() {

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use thorp_client::{Error, HomeId, ObjectId, PageId, Reference, Result};
-use thorp_core::ids::{Generation, Slot};
-use thorp_core::limits::{COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, STAGED_PER_MEMBER_MAX};
+use thorp_model::limits::{COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, STAGED_PER_MEMBER_MAX};
+use thorp_model::{Generation, Slot};
 
 use super::{Building, Editors, INDEX_PAGE_MAX, IndexPage, ROOT, Root, StoreError, data_record};
 use crate::ifc::Relations;

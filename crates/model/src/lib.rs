@@ -1,0 +1,52 @@
+//! What the parts of Thorp have in common.
+//!
+//! - **Names and counts**: [`PageId`], [`Position`], [`Stamp`], [`CommitId`] and the like, each a type of its own.
+//! - **Pages**: an immutable [`Image`], and the changes that lead from one to the next ([`PageChange`], [`SlotChange`]).
+//! - **Messages** on an edge, [`Up`] to the parent and [`Down`] to the child; [`codec`] turns them into bytes.
+//! - **Interfaces**: a [`StateMachine`] takes an [`Event`] and fills an [`Outbox`]; a storage engine makes each
+//!   [`Batch`] durable ([`Engine`], [`Reader`]).
+//! - **Limits** of everything, in one place with their units ([`limits`]).
+//!
+//! Nothing here does I/O, and nothing can: the crate is `no_std`. The state machines themselves are in
+//! `thorp-protocol`. `docs/protocol.md` numbers the rules that the code cites, `docs/bytes.md` draws the bytes.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod change;
+pub mod codec;
+#[cfg(test)]
+mod dice;
+mod ids;
+mod image;
+pub mod limits;
+mod machine;
+mod message;
+mod nibble;
+mod note;
+pub mod planted;
+pub mod records;
+mod slots;
+pub mod snapshot;
+mod storage;
+
+pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
+pub use ids::{
+    Attempt, CommitId, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now,
+    ObjectId, PageId, PageNo, Peer, Place, Position, Reference, Registration, ReportNo, RequestId,
+    SegmentId, Slot, Stamp,
+};
+pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
+pub use machine::{
+    Action, Direction, Event, LoadResult, Outbox, OverlayUpdate, Publish, Request, Response,
+    StateMachine,
+};
+pub use message::{
+    CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Down, FetchRefusal,
+    FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, Participant, PeerImage,
+    Refusal, Reported, SegmentInfo, Step, Up,
+};
+pub use note::Note;
+pub use storage::{Batch, Engine, Mark, Op, Reader, Scan, StorageError, Table};

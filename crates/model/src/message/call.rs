@@ -1,0 +1,192 @@
+//! What a member asks of a home beside pages and commits, and the answers.
+
+use crate::change::Blob;
+use crate::ids::{CommitId, MemberId, PageNo, Registration, SegmentId, Stamp};
+use crate::image::Overflow;
+use crate::message::Outcome;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// Names a call: unique in the life of a member.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct CallId {
+    /// Who calls.
+    pub member: MemberId,
+    /// Counts its calls.
+    pub number: u64,
+}
+
+/// What a member asks of a home beside pages and commits. Every request may be
+/// sent again: the second time it changes nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum CallRequest {
+    /// Remember my commits (rule 11).
+    Register,
+    /// A segment by its path.
+    Open {
+        /// The path in the home.
+        path: String,
+        /// Whether to make it if there is none.
+        create: bool,
+    },
+    /// The segments whose paths begin so.
+    List {
+        /// The beginning.
+        prefix: String,
+        /// Only paths after this one: the last of the page before.
+        after: String,
+    },
+    /// Remove a segment and reclaim its space.
+    Remove {
+        /// Which: not by its path, which may name another one by the time that
+        /// the request is sent again.
+        segment: SegmentId,
+    },
+    /// Fresh pages to create objects in (decision 2).
+    Reserve {
+        /// Where.
+        segment: SegmentId,
+    },
+    /// Overflow pages of a large value, ahead of its commit (decision 3).
+    Stage {
+        /// Where.
+        segment: SegmentId,
+        /// The member's registration.
+        registration: Registration,
+        /// Names the value among those of the member.
+        token: u64,
+        /// Bytes of the whole value.
+        bytes: u64,
+        /// The first of these chunks, counted from zero.
+        index: u32,
+        /// Chunks of [`crate::limits::OVERFLOW_CHUNK_BYTES`], the last one shorter.
+        chunks: Vec<Blob>,
+    },
+    /// Forget a staged value.
+    Unstage {
+        /// The member's registration.
+        registration: Registration,
+        /// Which value.
+        token: u64,
+    },
+    /// Promise as much as this, if nothing is in doubt below it: the clock is moved up,
+    /// within a drift (rule 5, trap 15). A heartbeat tells the promise before the answer does.
+    Watermark {
+        /// The stamp that a transaction wants to stand at.
+        at_least: Stamp,
+    },
+    /// How a commit ended. One that the home does not know is refused for ever.
+    Outcome {
+        /// Which.
+        commit: CommitId,
+        /// The member's registration.
+        registration: Registration,
+    },
+}
+
+impl CallRequest {
+    /// Bytes of the chunks that it stages, for limits; none of other requests.
+    pub fn staged_bytes(&self) -> usize {
+        match self {
+            CallRequest::Stage { chunks, .. } => chunks.iter().map(|c| 16 + c.bytes().len()).sum(),
+            _ => 0,
+        }
+    }
+
+    /// The registration that the member fills in when it sends the request;
+    /// that of an outcome is the one its commit was sent under.
+    pub fn registration_mut(&mut self) -> Option<&mut Registration> {
+        match self {
+            CallRequest::Stage { registration, .. } | CallRequest::Unstage { registration, .. } => {
+                Some(registration)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A home's answer to a [`CallRequest`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum CallResponse {
+    /// The member's registration.
+    Registered(Registration),
+    /// The segment.
+    Segment(SegmentInfo),
+    /// Some segments in the order of their paths; more if `more`.
+    Segments {
+        /// The segments.
+        segments: Vec<SegmentInfo>,
+        /// Whether there are more after the last.
+        more: bool,
+    },
+    /// It is gone.
+    Removed,
+    /// Fresh pages.
+    Extent {
+        /// The first.
+        first: PageNo,
+        /// How many.
+        pages: u32,
+    },
+    /// The chunks are in stable storage.
+    Staged(Overflow),
+    /// The staged value is forgotten.
+    Unstaged,
+    /// What is promised now: less than was asked for, if something is in doubt, or the clock
+    /// would have to be moved too far.
+    Watermark(Stamp),
+    /// How the commit ended.
+    Outcome(Outcome),
+    /// The home logged a vote for it, and does not know how it ended (rule 10).
+    Voted(Stamp),
+}
+
+/// A segment as a home lists it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SegmentInfo {
+    /// Its id.
+    pub id: SegmentId,
+    /// Its path.
+    pub path: String,
+    /// Pages below this number may hold objects.
+    pub extent: PageNo,
+}
+
+/// Why a call failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum CallError {
+    /// There is no such segment.
+    NoSuchSegment,
+    /// A path is empty, too long, or has bytes that paths may not have.
+    BadPath,
+    /// A limit of the home is reached.
+    TooMany,
+    /// The home has too much to do; call again after a while.
+    Busy,
+    /// The home has no room.
+    Full,
+    /// The request cannot be right.
+    Invalid,
+    /// The home does not know this registration (any more): register again.
+    NotRegistered,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CallError::NoSuchSegment => "there is no such segment",
+            CallError::BadPath => {
+                "a segment's path has 1 to 512 bytes, none of them a control character"
+            }
+            CallError::TooMany => "a limit of the home is reached",
+            CallError::Busy => "the home is busy: try again in a moment",
+            CallError::Full => "the home's store is full",
+            CallError::Invalid => "the request cannot be right",
+            CallError::NotRegistered => {
+                "the home has forgotten this member, which registers again: try again"
+            }
+        })
+    }
+}

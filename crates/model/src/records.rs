@@ -1,0 +1,365 @@
+//! A home's records: keys and values in each table. Numbers in keys are
+//! big-endian, so that they sort.
+
+use crate::{
+    CommitId, CommitRequest, HomeId, Image, MemberId, Op, Outcome, Overflow, PageChange, PageId,
+    PageNo, PageWrites, Part, Participant, Position, Registration, SegmentId, SlotSet, Stamp,
+    StorageError, Table,
+};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of these records. A home refuses to open later ones; version 1
+/// had nothing set aside.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// Whether this program can go on from records of a version.
+pub fn is_known_format(format: u32) -> bool {
+    (1..=FORMAT_VERSION).contains(&format)
+}
+
+/// Who the home is: `meta/home`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HomeRecord {
+    /// The version of the records.
+    pub format: u32,
+    /// The home's id.
+    pub home: HomeId,
+    /// Its name.
+    pub name: String,
+}
+
+/// Numbers that are never given twice: `meta/next`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct NextRecord {
+    /// The last segment id given.
+    pub segment: SegmentId,
+    /// The last registration given.
+    pub registration: Registration,
+    /// How often the home was opened: streams of different lives differ.
+    pub life: u32,
+}
+
+/// One segment: `meta/segment/ID`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SegmentRecord {
+    /// Its path.
+    pub path: String,
+    /// Pages below this were granted to creators.
+    pub granted: PageNo,
+    /// Pages below this may hold objects: the value of the extent object.
+    pub extent: PageNo,
+    /// Overflow pages below this were given.
+    pub overflow: PageNo,
+    /// Whether it is being removed: its pages go bit by bit.
+    pub removing: bool,
+}
+
+/// One commit: `log/POSITION`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LogRecord {
+    /// Its place in the home's order.
+    pub position: Position,
+    /// Its stamp.
+    pub stamp: Stamp,
+    /// Whose it is; none for the home's own.
+    pub commit: Option<CommitId>,
+    /// What it did, with all values.
+    pub changes: Vec<PageChange>,
+}
+
+/// One outcome: `outcomes/REGISTRATION/SEQUENCE`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OutcomeRecord {
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// A vote for a part of a transaction over several homes:
+/// `meta/vote/REGISTRATION/SEQUENCE` (rule 10).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VoteRecord {
+    /// The part and who else takes part.
+    #[serde(with = "StoredRequest")]
+    pub request: CommitRequest,
+    /// The stamp that was voted for.
+    pub stamp: Stamp,
+    /// How it ended, once that is known. Then nothing is locked any more.
+    pub ended: Option<Outcome>,
+}
+
+/// A request as votes have it in the store: written out, whatever its form on the wire becomes. So
+/// a home goes on from the votes of an earlier program.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CommitRequest")]
+struct StoredRequest {
+    id: CommitId,
+    registration: Registration,
+    #[serde(with = "StoredPart")]
+    part: Part,
+    with: Vec<Participant>,
+    builds_on: Vec<CommitId>,
+    after: Stamp,
+}
+
+/// A part as votes have it in the store.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Part")]
+struct StoredPart {
+    home: HomeId,
+    evidence: Position,
+    reads: Vec<(PageId, SlotSet)>,
+    writes: Vec<PageWrites>,
+}
+
+/// One registered member: `meta/member/REGISTRATION`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MemberRecord {
+    /// The member.
+    pub member: MemberId,
+}
+
+/// One staged value: `staged/REGISTRATION/TOKEN`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StagedRecord {
+    /// Where.
+    pub segment: SegmentId,
+    /// Its pages.
+    pub overflow: Overflow,
+    /// How many of them are there.
+    pub have: u32,
+}
+
+/// One change of one page, above its installed image.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Modified {
+    /// Where it was committed.
+    pub position: Position,
+    /// When.
+    pub stamp: Stamp,
+    /// What changed.
+    pub change: PageChange,
+}
+
+/// Changes that could not be installed, because their page was damaged, and are
+/// in the log no more: `meta/aside/PAGE`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QuarantineRecord {
+    /// All of them above the page's last good image, in order.
+    pub changes: Vec<Modified>,
+}
+
+/// `meta/home`.
+pub const HOME_KEY: &[u8] = b"home";
+/// `meta/next`.
+pub const NEXT_KEY: &[u8] = b"next";
+/// `meta/clock`: the reserved ceiling of the clock (rule 12).
+pub const CLOCK_KEY: &[u8] = b"clock";
+/// `meta/installed`: the log up to here is in the page images.
+pub const INSTALLED_KEY: &[u8] = b"installed";
+const SEGMENT_PREFIX: &[u8] = b"segment/";
+const MEMBER_PREFIX: &[u8] = b"member/";
+const ASIDE_PREFIX: &[u8] = b"aside/";
+const VOTE_PREFIX: &[u8] = b"vote/";
+
+/// The key of a segment's record.
+pub fn segment_key(segment: SegmentId) -> Vec<u8> {
+    [SEGMENT_PREFIX, &segment.0.to_be_bytes()].concat()
+}
+
+/// The range of all segments' records.
+pub fn segment_range() -> (Vec<u8>, Vec<u8>) {
+    (SEGMENT_PREFIX.to_vec(), b"segment0".to_vec())
+}
+
+/// The segment of a key.
+pub fn segment_of(key: &[u8]) -> Option<SegmentId> {
+    let id = key.strip_prefix(SEGMENT_PREFIX)?;
+    Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of a member's record.
+pub fn member_key(registration: Registration) -> Vec<u8> {
+    [MEMBER_PREFIX, &registration.0.to_be_bytes()].concat()
+}
+
+/// The range of all members' records.
+pub fn member_range() -> (Vec<u8>, Vec<u8>) {
+    (MEMBER_PREFIX.to_vec(), b"member0".to_vec())
+}
+
+/// The registration of a key.
+pub fn member_of(key: &[u8]) -> Option<Registration> {
+    let id = key.strip_prefix(MEMBER_PREFIX)?;
+    Some(Registration(u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of what was set aside for a page.
+pub fn quarantine_key(page: PageId) -> Vec<u8> {
+    [ASIDE_PREFIX, &page.key().to_be_bytes()].concat()
+}
+
+/// The range of all that was set aside.
+pub fn quarantine_range() -> (Vec<u8>, Vec<u8>) {
+    (ASIDE_PREFIX.to_vec(), b"aside0".to_vec())
+}
+
+/// The page of a key.
+pub fn quarantine_of(key: &[u8]) -> Option<PageId> {
+    let page = key.strip_prefix(ASIDE_PREFIX)?;
+    Some(PageId::from_key(u64::from_be_bytes(page.try_into().ok()?)))
+}
+
+/// The key of a vote.
+pub fn vote_key(registration: Registration, sequence: u64) -> Vec<u8> {
+    [VOTE_PREFIX, &pair_key(registration, sequence)].concat()
+}
+
+/// The registration and the sequence of a vote's key.
+pub fn vote_of(key: &[u8]) -> Option<(Registration, u64)> {
+    pair_of(key.strip_prefix(VOTE_PREFIX)?)
+}
+
+/// The range of all votes.
+pub fn vote_range() -> (Vec<u8>, Vec<u8>) {
+    (VOTE_PREFIX.to_vec(), b"vote0".to_vec())
+}
+
+/// The key of a commit's log record.
+pub fn log_key(position: Position) -> Vec<u8> {
+    position.0.to_be_bytes().to_vec()
+}
+
+/// The key of a page.
+pub fn page_key(page: PageId) -> Vec<u8> {
+    page.key().to_be_bytes().to_vec()
+}
+
+/// The key of an outcome or of a staged value.
+pub fn pair_key(registration: Registration, number: u64) -> Vec<u8> {
+    [registration.0.to_be_bytes(), number.to_be_bytes()].concat()
+}
+
+/// The two numbers of a [`pair_key`].
+pub fn pair_of(key: &[u8]) -> Option<(Registration, u64)> {
+    let (first, second) = key.split_at_checked(8)?;
+    Some((
+        Registration(u64::from_be_bytes(first.try_into().ok()?)),
+        u64::from_be_bytes(second.try_into().ok()?),
+    ))
+}
+
+/// A record as a change of a table. Our own records always encode.
+pub fn put<T: Serialize>(table: Table, key: Vec<u8>, record: &T) -> Op {
+    let value = postcard::to_allocvec(record).unwrap_or_default();
+    debug_assert!(!value.is_empty());
+    Op::Put { table, key, value }
+}
+
+/// A page image as a change of its table.
+pub fn put_page(page: PageId, image: &Image) -> Op {
+    Op::Put {
+        table: Table::Pages,
+        key: page_key(page),
+        value: image.bytes().to_vec(),
+    }
+}
+
+/// The removal of a record.
+pub fn delete(table: Table, key: Vec<u8>) -> Op {
+    Op::Delete { table, key }
+}
+
+/// Reads a record.
+pub fn decode<T: DeserializeOwned>(
+    table: Table,
+    key: &[u8],
+    value: &[u8],
+) -> Result<T, StorageError> {
+    postcard::from_bytes(value).map_err(|error| damaged(table, key, &error.to_string()))
+}
+
+/// Reads a log record.
+pub fn decode_log(key: &[u8], value: &[u8]) -> Result<LogRecord, StorageError> {
+    postcard::from_bytes(value).map_err(|error| damaged(Table::Log, key, &error.to_string()))
+}
+
+/// Reads an installed page.
+pub fn decode_page(key: &[u8], value: &[u8]) -> Result<Image, StorageError> {
+    Image::parse(value).map_err(|error| damaged(Table::Pages, key, &error.to_string()))
+}
+
+/// A record that is not what was written.
+pub fn damaged(table: Table, key: &[u8], detail: &str) -> StorageError {
+    StorageError::Damaged {
+        table,
+        key: key.to_vec(),
+        detail: detail.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Slot;
+    use alloc::vec;
+
+    /// As it was written when the form on the wire was the same.
+    #[test]
+    fn votes_are_stored_as_by_earlier_programs() {
+        let id = CommitId {
+            member: MemberId(7),
+            sequence: 9,
+        };
+        let page = PageId::new(1, 2);
+        let read: SlotSet = [Slot(3), Slot(70)].into_iter().collect();
+        let stamp = Stamp {
+            clock: 500,
+            home: HomeId(1),
+        };
+        let record = VoteRecord {
+            request: CommitRequest {
+                id,
+                registration: Registration(4),
+                part: Part {
+                    home: HomeId(1),
+                    evidence: Position(300),
+                    reads: vec![(page, read)],
+                    writes: vec![PageWrites {
+                        page,
+                        slots: vec![],
+                    }],
+                },
+                with: vec![Participant {
+                    home: HomeId(2),
+                    registration: Registration(5),
+                }],
+                builds_on: vec![id],
+                after: stamp,
+            },
+            stamp,
+            ended: None,
+        };
+        let words = vec![1_u64 << 3, 1 << 6];
+        let part = (
+            1_u32,
+            300_u64,
+            vec![(page, words)],
+            vec![(page, vec![0_u8; 0])],
+        );
+        let request = (id, 4_u64, part, vec![(2_u32, 5_u64)], vec![id], stamp);
+        let earlier = (request, stamp, None::<Outcome>);
+        let earlier = postcard::to_allocvec(&earlier).expect("it encodes");
+        let key = vote_key(Registration(4), 9);
+        let stored = put(Table::Meta, key.clone(), &record);
+        let as_earlier = Op::Put {
+            table: Table::Meta,
+            key: key.clone(),
+            value: earlier.clone(),
+        };
+        assert_eq!(stored, as_earlier);
+        assert_eq!(decode(Table::Meta, &key, &earlier), Ok(record));
+    }
+}

@@ -1,0 +1,437 @@
+//! A parent's side of its edges, for one home: who the children are, what they
+//! may hold, and how a position is told to each (rules 1, 2, 7, 8).
+
+mod delivery;
+mod watch;
+
+pub(crate) use crate::edge::downstream::delivery::{News, Values};
+
+use crate::edge::directory::{ChildNo, Directory, Holder, Notice};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    CHILDREN_MAX, ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX, SWEPT_PAGES_MAX,
+};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, Note, Outbox, PageId, Peer, Position,
+    Reported, SegmentId, Stamp, planted,
+};
+
+/// How much a parent keeps for each child, and does with one input when it has gone.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildLimits {
+    /// Pages for which a member is entered.
+    pub entries_per_member_max: usize,
+    /// Pages for which a site is entered.
+    pub entries_per_site_max: usize,
+    /// Enterings of one epoch.
+    pub enterings_max: EntryNo,
+    /// Pages looked at with one input for children that have gone.
+    pub swept_pages_max: usize,
+}
+
+impl Default for ChildLimits {
+    fn default() -> Self {
+        ChildLimits {
+            entries_per_member_max: ENTRIES_PER_MEMBER_MAX,
+            entries_per_site_max: ENTRIES_PER_SITE_MAX,
+            enterings_max: EntryNo(ENTERINGS_MAX),
+            swept_pages_max: SWEPT_PAGES_MAX,
+        }
+    }
+}
+
+/// One child's stream of one home.
+#[derive(Debug)]
+pub(crate) struct Child {
+    /// What it is.
+    pub kind: NodeKind,
+    /// Its process start.
+    pub node: MemberId,
+    /// This life of its stream.
+    pub epoch: Epoch,
+    /// How far it has acknowledged.
+    pub acked: Position,
+    /// How far it was told, at least.
+    told: Position,
+    no: ChildNo,
+    entries: EntryNo,
+    watches: BTreeSet<SegmentId>,
+}
+
+/// All children of a parent, for one home.
+#[derive(Debug)]
+pub(crate) struct Children {
+    home: HomeId,
+    by_edge: BTreeMap<EdgeId, Child>,
+    by_no: BTreeMap<u16, EdgeId>,
+    next_epoch: Epoch,
+    limits: ChildLimits,
+    /// Children that have no entry numbers left.
+    worn_out: BTreeSet<EdgeId>,
+    /// Who watches a segment.
+    watchers: BTreeMap<SegmentId, BTreeSet<EdgeId>>,
+    /// Which child may hold which page.
+    pub directory: Directory,
+}
+
+impl Children {
+    /// No children yet. Epochs begin above `epoch`, which no earlier life used.
+    pub(crate) fn new(home: HomeId, epoch: Epoch, limits: ChildLimits) -> Self {
+        Children {
+            home,
+            by_edge: BTreeMap::new(),
+            by_no: BTreeMap::new(),
+            next_epoch: epoch,
+            limits,
+            worn_out: BTreeSet::new(),
+            watchers: BTreeMap::new(),
+            directory: Directory::default(),
+        }
+    }
+
+    /// Begins a child's stream; the home itself was last heard of so many
+    /// milliseconds ago (decision 9). False at the limit of children.
+    pub(crate) fn begin(
+        &mut self,
+        edge: EdgeId,
+        peer: &Peer,
+        at: (Position, Stamp),
+        name: &str,
+        silent_ms: u64,
+        out: &mut Outbox,
+    ) -> bool {
+        let no = self.free_no();
+        let Some(no) = no.filter(|_| self.by_edge.len() < CHILDREN_MAX) else {
+            out.note(Note::ChildLimited);
+            return false;
+        };
+        self.next_epoch = self.next_epoch.next();
+        self.by_no.insert(no.0, edge);
+        self.by_edge.insert(
+            edge,
+            Child {
+                kind: peer.kind,
+                node: peer.node,
+                epoch: self.next_epoch,
+                acked: at.0,
+                told: at.0,
+                no,
+                entries: EntryNo(0),
+                watches: BTreeSet::new(),
+            },
+        );
+        out.note(Note::StreamBegan);
+        out.down(
+            edge,
+            Down::Begin {
+                home: self.home,
+                name: String::from(name),
+                epoch: self.next_epoch,
+                position: at.0,
+                watermark: at.1,
+                silent_ms: u32::try_from(silent_ms).unwrap_or(u32::MAX),
+            },
+        );
+        true
+    }
+
+    /// Ends a child's stream. What it held is given up by [`sweep`](Self::sweep).
+    pub(crate) fn end(&mut self, edge: EdgeId) {
+        let Some(child) = self.by_edge.remove(&edge) else {
+            return;
+        };
+        self.by_no.remove(&child.no.0);
+        self.worn_out.remove(&edge);
+        for segment in child.watches {
+            self.watches_no_more(edge, segment);
+        }
+        self.directory.child_went(child.no);
+    }
+
+    /// A planted bug: a child's pages are struck, and its stream goes on.
+    pub(crate) fn strike_pages(&mut self, edge: EdgeId) {
+        if let Some(child) = self.by_edge.get(&edge) {
+            self.directory.child_went(child.no);
+        }
+    }
+
+    /// Strikes children that have gone from some more pages; tells the pages
+    /// that no child holds any more. To be called with every input.
+    pub(crate) fn sweep(&mut self) -> Vec<PageId> {
+        self.directory.sweep(self.limits.swept_pages_max)
+    }
+
+    /// Ends all streams, and tells whose they were.
+    pub(crate) fn end_all(&mut self) -> Vec<(EdgeId, MemberId)> {
+        let ended = core::mem::take(&mut self.by_edge);
+        self.by_no.clear();
+        self.worn_out.clear();
+        self.watchers.clear();
+        self.directory = Directory::default();
+        ended
+            .into_iter()
+            .map(|(edge, child)| (edge, child.node))
+            .collect()
+    }
+
+    /// A child's stream.
+    pub(crate) fn get(&self, edge: EdgeId) -> Option<&Child> {
+        self.by_edge.get(&edge)
+    }
+
+    /// A child's stream, if a message of this epoch belongs to it (rule 1).
+    pub(crate) fn in_epoch(&self, edge: EdgeId, epoch: Epoch, out: &mut Outbox) -> Option<&Child> {
+        let child = self.by_edge.get(&edge).filter(|c| c.epoch == epoch);
+        if child.is_none() {
+            out.note(Note::OtherEpochDropped);
+        }
+        child
+    }
+
+    /// The edge of a child.
+    pub(crate) fn edge_of(&self, node: MemberId) -> Option<EdgeId> {
+        self.by_edge
+            .iter()
+            .find(|(_, child)| child.node == node)
+            .map(|(edge, _)| *edge)
+    }
+
+    /// All edges, in order.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = EdgeId> + '_ {
+        self.by_edge.keys().copied()
+    }
+
+    /// How many children there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_edge.len()
+    }
+
+    /// Whether a child may be entered for a page: not at the limit of its
+    /// entries (rule 15). The oldest is not struck in its place: it may be on
+    /// its way in an image that a helper labelled, which only a position's
+    /// step can overtake.
+    pub(crate) fn has_room(&self, edge: EdgeId, page: PageId) -> bool {
+        let Some(child) = self.by_edge.get(&edge) else {
+            return false;
+        };
+        let limit = match child.kind {
+            NodeKind::Member => self.limits.entries_per_member_max,
+            _ => self.limits.entries_per_site_max,
+        };
+        let has_room = self.directory.held(child.no) < limit;
+        has_room || self.holds(edge, page) || planted::is(Bug::ChildNotLimited)
+    }
+
+    /// Enters a page for a child under the next number (rule 2): to be called
+    /// before its image is taken. None at a limit: no image may be sent.
+    pub(crate) fn enter(&mut self, edge: EdgeId, page: PageId, complete: bool) -> Option<EntryNo> {
+        let has_room = self.has_room(edge, page);
+        let child = self.by_edge.get_mut(&edge)?;
+        if child.entries >= self.limits.enterings_max {
+            self.worn_out.insert(edge);
+            return None;
+        }
+        if !has_room {
+            return None;
+        }
+        child.entries = child.entries.next();
+        let holder = Holder {
+            child: child.no,
+            complete,
+            updates: 0,
+            entry: child.entries,
+        };
+        let entry = child.entries;
+        if !planted::is(Bug::SentBeforeEntered) || entry.0 % 4 != 0 {
+            self.directory.enter(page, holder);
+        }
+        Some(entry)
+    }
+
+    /// Enters a child for pages that it holds from an earlier stream, all under
+    /// the next number, before it is looked at whether they have changed (rule
+    /// 13). Tells those that there is no room for: the child has to give them up.
+    pub(crate) fn enter_reported(
+        &mut self,
+        edge: EdgeId,
+        pages: &[Reported],
+    ) -> Option<(EntryNo, Vec<PageId>)> {
+        let child = self.by_edge.get_mut(&edge)?;
+        if child.entries >= self.limits.enterings_max {
+            self.worn_out.insert(edge);
+            return None;
+        }
+        child.entries = child.entries.next();
+        let holder = Holder {
+            child: child.no,
+            complete: false,
+            updates: 0,
+            entry: child.entries,
+        };
+        let mut refused = Vec::new();
+        for page in pages.iter().map(|reported| reported.page) {
+            if self.has_room(edge, page) {
+                self.directory.enter(page, holder);
+            } else {
+                refused.push(page);
+            }
+        }
+        Some((holder.entry, refused))
+    }
+
+    /// A child that has no entry numbers left: its edge has to end.
+    pub(crate) fn worn_out(&self) -> Option<EdgeId> {
+        self.worn_out.first().copied()
+    }
+
+    /// Takes an eviction notice. True if nobody below holds the page any more.
+    pub(crate) fn evict(
+        &mut self,
+        edge: EdgeId,
+        page: PageId,
+        entry: EntryNo,
+        out: &mut Outbox,
+    ) -> bool {
+        let Some(child) = self.by_edge.get(&edge) else {
+            return false;
+        };
+        let entry = if planted::is(Bug::LateNoticeStrikes) {
+            EntryNo(u32::MAX)
+        } else {
+            entry
+        };
+        match self.directory.strike(page, child.no, entry) {
+            Notice::Struck => {
+                out.note(Note::EvictionTaken);
+                !self.directory.is_held(page)
+            }
+            Notice::Late => {
+                out.note(Note::EvictionIgnored);
+                false
+            }
+            Notice::Absent => false,
+        }
+    }
+
+    /// Whether a child is entered for a page.
+    pub(crate) fn holds(&self, edge: EdgeId, page: PageId) -> bool {
+        let child = self.by_edge.get(&edge);
+        child.is_some_and(|child| self.directory.holder(page, child.no).is_some())
+    }
+
+    /// Whether a child has a page without holes, as far as its parent knows.
+    pub(crate) fn holds_complete(&self, edge: EdgeId, page: PageId) -> bool {
+        let child = self.by_edge.get(&edge);
+        let holder = child.and_then(|child| self.directory.holder(page, child.no));
+        holder.is_some_and(|holder| holder.complete)
+    }
+
+    /// The number of a child's last entering of a page; zero if it is not entered.
+    pub(crate) fn entry(&self, edge: EdgeId, page: PageId) -> EntryNo {
+        let child = self.by_edge.get(&edge);
+        let holder = child.and_then(|child| self.directory.holder(page, child.no));
+        holder.map_or(EntryNo(0), |holder| holder.entry)
+    }
+
+    /// Notes whether a child's copy of a page is complete.
+    pub(crate) fn set_complete(&mut self, edge: EdgeId, page: PageId, complete: bool) {
+        if let Some(child) = self.by_edge.get(&edge) {
+            let no = child.no;
+            self.directory.set_complete(page, no, complete);
+        }
+    }
+
+    /// A child that was just entered for a page is to be told the values of so many changes.
+    pub(crate) fn tell_updates(&mut self, edge: EdgeId, page: PageId, updates: u8) {
+        if let Some(child) = self.by_edge.get(&edge) {
+            let no = child.no;
+            self.directory.set_updates(page, no, updates);
+        }
+    }
+
+    /// A child with a complete copy, other than those in `except`.
+    pub(crate) fn helper(&self, page: PageId, except: &[EdgeId]) -> Option<EdgeId> {
+        let holders = self.directory.holders(page);
+        holders
+            .filter(|holder| holder.complete)
+            .filter_map(|holder| self.by_no.get(&holder.child.0).copied())
+            .find(|edge| !except.contains(edge))
+    }
+
+    /// Takes an acknowledgement; tells the lowest over all children.
+    pub(crate) fn ack(&mut self, edge: EdgeId, position: Position) {
+        if let Some(child) = self.by_edge.get_mut(&edge) {
+            child.acked = child.acked.max(position);
+        }
+    }
+
+    /// What all children have acknowledged (rule 7).
+    pub(crate) fn acknowledged(&self) -> Option<Position> {
+        self.by_edge.values().map(|child| child.acked).min()
+    }
+
+    /// None only if far more children go than entries are swept.
+    fn free_no(&self) -> Option<ChildNo> {
+        let mut numbers = (0..u16::MAX).map(ChildNo);
+        numbers.find(|no| !self.by_no.contains_key(&no.0) && !self.directory.is_going(*no))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EDGE: EdgeId = EdgeId(1);
+    const PAGE: PageId = PageId::new(1, 7);
+
+    fn with_one_child() -> Children {
+        let peer = Peer {
+            kind: NodeKind::Member,
+            node: MemberId(1),
+            name: String::new(),
+        };
+        let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
+        let at = (Position(0), Stamp::default());
+        assert!(children.begin(EDGE, &peer, at, "", 0, &mut Outbox::new()));
+        children
+    }
+
+    #[test]
+    fn the_last_entry_numbers_still_rise_and_then_the_edge_ends() {
+        let mut children = with_one_child();
+        let child = children.by_edge.get_mut(&EDGE).expect("a child");
+        child.entries = EntryNo(ENTERINGS_MAX - 2);
+        let first = children.enter(EDGE, PAGE, true).expect("a number");
+        let last = children.enter(EDGE, PAGE, true).expect("a number");
+        assert!(first < last && last < last.next());
+        // The notice of the copy before is late, as ever.
+        assert!(!children.evict(EDGE, PAGE, first, &mut Outbox::new()));
+        assert!(children.holds(EDGE, PAGE));
+        assert_eq!(children.worn_out(), None);
+        assert_eq!(children.enter(EDGE, PAGE, true), None);
+        assert_eq!(children.worn_out(), Some(EDGE));
+        children.end(EDGE);
+        assert_eq!(children.sweep(), [PAGE]);
+        assert_eq!(children.worn_out(), None);
+    }
+
+    #[test]
+    fn a_child_is_entered_for_so_many_pages() {
+        let mut children = with_one_child();
+        children.limits.entries_per_member_max = 2;
+        let page = |number| PageId::new(1, number);
+        assert!(children.enter(EDGE, page(1), true).is_some());
+        let held = children.enter(EDGE, page(2), true).expect("room");
+        assert_eq!(children.enter(EDGE, page(3), true), None);
+        assert!(!children.has_room(EDGE, page(3)));
+        // What it holds it may have again.
+        let again = children.enter(EDGE, page(2), true).expect("room");
+        assert!(held < again);
+        assert!(children.evict(EDGE, page(2), again, &mut Outbox::new()));
+        assert!(children.enter(EDGE, page(3), true).is_some());
+        assert_eq!(children.worn_out(), None);
+    }
+}

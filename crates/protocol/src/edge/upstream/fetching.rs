@@ -1,0 +1,532 @@
+//! The pages that are on their way: asked for, answered in the stream or beside it, and
+//! brought to where the stream stands (rule 9).
+
+use crate::edge::upstream::Upstream;
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    FETCH_RETRY_MS, KEPT_CHANGE_BYTES_MAX, OVERTAKEN_MAX, PEER_FETCH_MS_MAX,
+};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Attempt, EntryNo, FetchRefusal, FetchResult, Image, Millis, Note, Outbox, PageChange, PageId,
+    PageSlots, PeerImage, Position, Stamp, Up, change, planted,
+};
+
+#[derive(Debug)]
+pub(super) struct Fetching<W> {
+    /// The first try. An answer to an older one belongs to an earlier request for
+    /// the page: a neighbour's image may have overtaken it, and have been given up
+    /// since under a higher number (rule 2).
+    first: Attempt,
+    attempt: Attempt,
+    asked: Millis,
+    peers: bool,
+    want: Want,
+    /// Whether the last try said that it is ahead.
+    was_ahead: bool,
+    waiting: Vec<W>,
+    /// The highest entry number that came with an image that was dropped.
+    entry: EntryNo,
+    /// Stream messages of the page since it was asked for.
+    kept: Vec<(Position, Stamp, PageChange)>,
+    /// Bytes of them.
+    kept_bytes: usize,
+    /// An image that may not be shown yet.
+    arrived: Option<Arrived>,
+}
+
+/// How a page is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Want {
+    /// Nobody waits for it.
+    pub ahead: bool,
+    /// Of how many of its next changes the values are wanted, too (rule 8).
+    pub updates: u8,
+}
+
+/// An image that waits until this node and its parent stand where it may be shown.
+#[derive(Debug)]
+struct Arrived {
+    position: Position,
+    entry: EntryNo,
+    image: Image,
+}
+
+/// A request for a page that has ended.
+#[derive(Debug)]
+pub(crate) struct Fetched<W> {
+    /// The page.
+    pub page: PageId,
+    /// The entering that its image carried.
+    pub entry: EntryNo,
+    /// The image as of the child's position, or why there is none.
+    pub result: Result<Image, FetchRefusal>,
+    /// Who waited for it.
+    pub waiting: Vec<W>,
+}
+
+impl<W> Upstream<W> {
+    /// Whether a page is on its way.
+    pub(crate) fn is_fetching(&self, page: PageId) -> bool {
+        self.fetching.contains_key(&page)
+    }
+
+    /// Pages on their way.
+    pub(crate) fn fetches(&self) -> usize {
+        self.fetching.len()
+    }
+
+    /// Of them those that nobody waits for.
+    pub(crate) fn fetches_ahead(&self) -> usize {
+        let all = self.fetching.values();
+        all.filter(|fetching| fetching.want.ahead).count()
+    }
+
+    /// Who waits for pages.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &W> {
+        self.fetching
+            .values()
+            .flat_map(|fetching| &fetching.waiting)
+    }
+
+    /// Who waits for a page, the first first.
+    pub(crate) fn waiting_for(&self, page: PageId) -> impl ExactSizeIterator<Item = &W> {
+        let fetching = self.fetching.get(&page);
+        fetching
+            .map_or(&[][..], |fetching| &fetching.waiting)
+            .iter()
+    }
+
+    /// Forgets those who wait no more.
+    pub(crate) fn retain_waiting(&mut self, mut keep: impl FnMut(&W) -> bool) {
+        for fetching in self.fetching.values_mut() {
+            fetching.waiting.retain(&mut keep);
+        }
+    }
+
+    /// Asks for a page, or joins a request that is in flight. One that is waited for makes another
+    /// that was ahead one that is waited for, too: if it is refused for want of room, it is asked anew.
+    pub(crate) fn ask(
+        &mut self,
+        page: PageId,
+        want: Want,
+        waiter: W,
+        now: Millis,
+        out: &mut Outbox,
+    ) {
+        if let Some(fetching) = self.fetching.get_mut(&page) {
+            fetching.want.ahead &= want.ahead;
+            fetching.waiting.push(waiter);
+            return out.note(Note::FetchJoined);
+        }
+        self.ask_first(page, want, alloc::vec![waiter], now, out);
+    }
+
+    /// Asks for a page that nobody waits for, unless it is on its way.
+    pub(crate) fn ask_ahead(&mut self, page: PageId, updates: u8, now: Millis, out: &mut Outbox) {
+        if !self.is_fetching(page) {
+            let want = Want {
+                ahead: true,
+                updates,
+            };
+            self.ask_first(page, want, Vec::new(), now, out);
+        }
+    }
+
+    /// Whether whoever is asked may answer beside the stream.
+    fn answers_beside(&self) -> bool {
+        self.helpers || self.images_beside
+    }
+
+    fn ask_first(
+        &mut self,
+        page: PageId,
+        want: Want,
+        waiting: Vec<W>,
+        now: Millis,
+        out: &mut Outbox,
+    ) {
+        let peers = self.answers_beside() && !self.overtaken.remove(&page);
+        self.fetching.insert(
+            page,
+            Fetching {
+                first: self.attempts.next(),
+                attempt: Attempt(0),
+                asked: now,
+                peers,
+                want,
+                was_ahead: want.ahead,
+                waiting,
+                entry: EntryNo(0),
+                kept: Vec::new(),
+                kept_bytes: 0,
+                arrived: None,
+            },
+        );
+        out.note(Note::FetchSent);
+        self.ask_again(page, peers, now, out);
+    }
+
+    /// The stream has begun anew: entries ended with the old epoch.
+    pub(super) fn ask_all_again(&mut self, now: Millis, out: &mut Outbox) {
+        for fetching in self.fetching.values_mut() {
+            fetching.entry = EntryNo(0);
+            fetching.arrived = None;
+        }
+        let pages: Vec<PageId> = self.fetching.keys().copied().collect();
+        for page in pages {
+            self.ask_again(page, self.answers_beside(), now, out);
+        }
+    }
+
+    /// Begins a new attempt; what belongs to an older one is dropped when it comes.
+    fn ask_again(&mut self, page: PageId, peers: bool, now: Millis, out: &mut Outbox) {
+        self.attempts = self.attempts.next();
+        let Some(fetching) = self.fetching.get_mut(&page) else {
+            return;
+        };
+        fetching.attempt = self.attempts;
+        fetching.asked = now;
+        fetching.peers = peers;
+        fetching.was_ahead = fetching.want.ahead;
+        fetching.kept.clear();
+        fetching.kept_bytes = 0;
+        if let Some(dropped) = fetching.arrived.take() {
+            fetching.entry = fetching.entry.max(dropped.entry);
+        }
+        let Want { ahead, updates } = fetching.want;
+        if let Some(edge) = self.edge {
+            out.up(
+                edge,
+                Up::Fetch {
+                    home: self.home,
+                    epoch: self.epoch,
+                    page,
+                    attempt: self.attempts,
+                    peers,
+                    ahead,
+                    updates,
+                },
+            );
+        }
+    }
+
+    /// Keeps what the stream says of pages that are on their way (bounded).
+    pub(crate) fn keep(
+        &mut self,
+        position: Position,
+        stamp: Stamp,
+        changes: &[PageChange],
+        now: Millis,
+        out: &mut Outbox,
+    ) {
+        let mut overflowed = Vec::new();
+        for change in changes {
+            let Some(fetching) = self.fetching.get_mut(&change.page) else {
+                continue;
+            };
+            if !fetching.peers && fetching.arrived.is_none() {
+                continue;
+            }
+            fetching.kept_bytes += change.bytes();
+            let is_too_much = fetching.kept_bytes > KEPT_CHANGE_BYTES_MAX;
+            if is_too_much || fetching.kept.len() >= self.kept_changes_max {
+                overflowed.push(change.page);
+                continue;
+            }
+            fetching.kept.push((position, stamp, change.clone()));
+        }
+        for page in overflowed {
+            out.note(Note::KeptOverflowed);
+            self.ask_again(page, false, now, out);
+        }
+    }
+
+    /// Takes an answer that came in the stream: it is as of the stream's place.
+    pub(crate) fn take_in_stream(
+        &mut self,
+        page: PageId,
+        attempt: Attempt,
+        entry: EntryNo,
+        answer: FetchResult,
+        out: &mut Outbox,
+    ) -> Option<Fetched<W>> {
+        let (waits, position) = (self.waits(), self.told);
+        let known = self.fetching.get_mut(&page);
+        // An answer in the stream is as of the stream's place, whichever try it
+        // answers: over a slow link the answer to the first try may well come
+        // after the second was sent.
+        let Some(fetching) = known.filter(|fetching| fetching.is_answered_by(attempt)) else {
+            out.note(Note::OtherAttemptDropped);
+            self.drop_entered(page, entry);
+            return None;
+        };
+        let is_busy = matches!(answer, FetchResult::Refused(FetchRefusal::Busy));
+        if is_busy && fetching.was_ahead && !fetching.want.ahead {
+            let (peers, asked) = (fetching.peers, fetching.asked);
+            out.note(Note::FetchAskedAgain);
+            self.drop_entered(page, entry);
+            self.ask_again(page, peers, asked, out);
+            return None;
+        }
+        if waits && let FetchResult::Image(image) = &answer {
+            out.note(Note::PeerImageWaited);
+            fetching.arrived = Some(Arrived {
+                position,
+                entry,
+                image: image.clone(),
+            });
+            return None;
+        }
+        let fetching = self.fetching.remove(&page)?;
+        let entry = entry.max(fetching.entry);
+        if matches!(answer, FetchResult::Refused(_)) {
+            self.drop_entered(page, entry);
+        }
+        Some(Fetched {
+            page,
+            entry,
+            result: match answer {
+                FetchResult::Image(image) => Ok(image),
+                FetchResult::Refused(refusal) => Err(refusal),
+            },
+            waiting: fetching.waiting,
+        })
+    }
+
+    /// The parent has entered the page and its image was not taken: the next
+    /// notice has to carry this number, or the entry would stay (trap 22).
+    /// So it is with a page that was reported, until it is known whether it stays.
+    pub(crate) fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
+        if entry == EntryNo(0) {
+            return;
+        }
+        match self.fetching.get_mut(&page) {
+            Some(fetching) => fetching.entry = fetching.entry.max(entry),
+            None => self.strays.push((page, entry)),
+        }
+    }
+
+    /// Entries at the parent whose images were dropped. The owner keeps the
+    /// number with the copy that it holds, or sends a notice if it holds none.
+    pub(crate) fn take_strays(&mut self) -> Vec<(PageId, EntryNo)> {
+        core::mem::take(&mut self.strays)
+    }
+
+    /// Takes a helper's image, or the home's own, which came beside the stream. It is shown when
+    /// the stream has come as far as its label (rule 9).
+    pub(crate) fn take_peer(
+        &mut self,
+        peer: PeerImage,
+        now: Millis,
+        out: &mut Outbox,
+    ) -> Option<Fetched<W>> {
+        if peer.epoch != self.epoch || self.edge.is_none() {
+            out.note(Note::OtherEpochDropped);
+            return None;
+        }
+        let page = peer.page;
+        let late = planted::is(Bug::LateAttemptTaken);
+        let known = self.fetching.get_mut(&page);
+        let Some(fetching) = known.filter(|f| f.attempt == peer.attempt || late) else {
+            out.note(Note::OtherAttemptDropped);
+            self.drop_entered(page, peer.entry);
+            return None;
+        };
+        let Some(image) = peer.image else {
+            fetching.entry = fetching.entry.max(peer.entry);
+            self.ask_again(page, false, now, out);
+            return None;
+        };
+        if peer.position > self.position {
+            out.note(Note::PeerImageWaited);
+        }
+        fetching.arrived = Some(Arrived {
+            position: peer.position,
+            entry: peer.entry,
+            image,
+        });
+        self.take_arrived(page, now, out)
+    }
+
+    /// The images that the stream has caught up with.
+    pub(crate) fn caught_up(&mut self, now: Millis, out: &mut Outbox) -> Vec<Fetched<W>> {
+        let waiting: Vec<PageId> = self
+            .fetching
+            .iter()
+            .filter(|(_, fetching)| fetching.arrived.is_some())
+            .map(|(page, _)| *page)
+            .collect();
+        let taken = waiting.into_iter();
+        taken
+            .filter_map(|page| self.take_arrived(page, now, out))
+            .collect()
+    }
+
+    fn take_arrived(&mut self, page: PageId, now: Millis, out: &mut Outbox) -> Option<Fetched<W>> {
+        let fetching = self.fetching.get(&page)?;
+        let arrived = fetching.arrived.as_ref()?;
+        let early = arrived.position > self.position || self.waits();
+        if early && !planted::is(Bug::LabelIgnored) {
+            return None;
+        }
+        let (entry, was_complete) = (arrived.entry, arrived.image.is_complete());
+        let Some(image) = brought_up(arrived, &fetching.kept) else {
+            // The page was invalidated as a whole meanwhile: nobody is entered for it now.
+            self.ask_again(page, false, now, out);
+            return None;
+        };
+        out.note(Note::PeerImageTaken);
+        if was_complete && !image.is_complete() && !self.helpers {
+            out.note(Note::ImageOvertaken);
+            self.note_overtaken(page);
+        }
+        let fetching = self.fetching.remove(&page)?;
+        Some(Fetched {
+            page,
+            entry: entry.max(fetching.entry),
+            result: Ok(image),
+            waiting: fetching.waiting,
+        })
+    }
+
+    /// Where a page changes faster than images come over a wide area, the next one would be overtaken, too.
+    fn note_overtaken(&mut self, page: PageId) {
+        if self.overtaken.len() >= OVERTAKEN_MAX {
+            self.overtaken.pop_first();
+        }
+        self.overtaken.insert(page);
+    }
+
+    /// How many pages are asked for in the stream, next time.
+    pub(crate) fn overtaken(&self) -> usize {
+        self.overtaken.len()
+    }
+
+    /// Asks again for what takes too long: a lost helper costs one try.
+    pub(crate) fn tick(&mut self, now: Millis, out: &mut Outbox) {
+        if self.edge.is_none() {
+            return;
+        }
+        let late: Vec<PageId> = self
+            .fetching
+            .iter()
+            .filter(|(_, fetching)| now >= fetching.retry_at(self.helpers))
+            .map(|(page, _)| *page)
+            .collect();
+        for page in late {
+            out.note(Note::FetchAskedAgain);
+            self.ask_again(page, false, now, out);
+        }
+    }
+
+    /// When [`Upstream::tick`] is wanted.
+    pub(crate) fn deadline(&self) -> Option<Millis> {
+        self.edge?;
+        let asked = self.fetching.values();
+        asked.map(|fetching| fetching.retry_at(self.helpers)).min()
+    }
+}
+
+impl<W> Fetching<W> {
+    fn is_answered_by(&self, attempt: Attempt) -> bool {
+        let first = match planted::is(Bug::OnlyLastTry) {
+            true => self.attempt,
+            false => self.first,
+        };
+        (first..=self.attempt).contains(&attempt)
+    }
+
+    /// A helper may be gone; a home that answers beside its stream is not missed sooner for that.
+    fn retry_at(&self, helpers: bool) -> Millis {
+        self.asked.plus(if self.peers && helpers {
+            PEER_FETCH_MS_MAX
+        } else {
+            FETCH_RETRY_MS
+        })
+    }
+}
+
+/// An image with the kept messages above its label applied.
+fn brought_up(arrived: &Arrived, kept: &[(Position, Stamp, PageChange)]) -> Option<Image> {
+    let mut image = arrived.image.clone();
+    if planted::is(Bug::LabelIgnored) {
+        return Some(image);
+    }
+    for (position, stamp, change) in kept {
+        if *position <= arrived.position {
+            continue;
+        }
+        if change.slots == PageSlots::Whole {
+            return None;
+        }
+        image = change::apply(&image, change, *position, *stamp)?;
+    }
+    Some(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use thorp_model::{Action, Blob, EdgeId, Epoch, Generation, HomeId, Message, Slot, SlotChange};
+
+    const NOW: Millis = Millis(0);
+
+    fn asking(page: PageId) -> Upstream<()> {
+        let mut up = Upstream::new(HomeId(1));
+        up.images_beside = true;
+        let at = (Position(10), Stamp::default(), NOW);
+        up.begin(EdgeId(1), Epoch(1), at, false, NOW, &mut Outbox::new());
+        up.ask(page, Want::default(), (), NOW, &mut Outbox::new());
+        up
+    }
+
+    /// A change whose value has so many bytes, told at a position; what is asked for then, and how.
+    fn told(up: &mut Upstream<()>, page: PageId, position: u64, bytes: usize) -> Vec<bool> {
+        let value = SlotChange::Value {
+            generation: Generation(1),
+            bytes: Blob::from(vec![0; bytes]),
+        };
+        let change = PageChange {
+            page,
+            slots: PageSlots::Some(vec![(Slot(0), value)]),
+        };
+        let mut out = Outbox::new();
+        let stamp = Stamp::default();
+        up.keep(Position(position), stamp, &[change], NOW, &mut out);
+        let effects = out.effects.into_iter();
+        let peers = effects.filter_map(|effect| match effect {
+            Action::Send(_, Message::Up(Up::Fetch { peers, .. })) => Some(peers),
+            _ => None,
+        });
+        peers.collect()
+    }
+
+    #[test]
+    fn no_more_bytes_are_kept_than_may_be_and_then_it_is_asked_for_in_the_stream() {
+        let page = PageId::new(1, 1);
+        let mut up = asking(page);
+        let part = KEPT_CHANGE_BYTES_MAX / 4;
+        for position in 11..15 {
+            assert_eq!(told(&mut up, page, position, part), []);
+        }
+        assert_eq!(told(&mut up, page, 15, part), [false]);
+        // The answer comes in the stream: nothing has to be kept.
+        for position in 16..30 {
+            assert_eq!(told(&mut up, page, position, part), []);
+        }
+        assert!(up.fetching[&page].kept.is_empty());
+        assert_eq!(up.fetching[&page].kept_bytes, 0);
+    }
+
+    #[test]
+    fn few_of_those_that_were_overtaken_are_remembered() {
+        let mut up = asking(PageId::new(1, 1));
+        for number in 0..3 * OVERTAKEN_MAX as u32 {
+            up.note_overtaken(PageId::new(2, number));
+        }
+        assert_eq!(up.overtaken(), OVERTAKEN_MAX);
+        assert!(!up.overtaken.contains(&PageId::new(2, 0)));
+    }
+}

@@ -1,0 +1,236 @@
+//! A child's side of an edge, for one home: where it stands in the stream, and
+//! the pages that are on their way (rules 1 and 9).
+
+mod fetching;
+
+pub(crate) use crate::edge::upstream::fetching::{Fetched, Want};
+
+use crate::edge::upstream::fetching::Fetching;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use thorp_model::limits::KEPT_CHANGES_MAX;
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Attempt, Down, EdgeId, EntryNo, Epoch, HomeId, Millis, Note, Outbox, PageId, Position, Stamp,
+    Up, planted,
+};
+
+/// One home's stream as a child sees it. `W` is who waits for a page.
+#[derive(Debug)]
+pub(crate) struct Upstream<W> {
+    /// Whose stream.
+    pub home: HomeId,
+    /// The home's name.
+    pub name: String,
+    /// The edge it comes down on, while it is live.
+    pub edge: Option<EdgeId>,
+    /// Whether the parent has children that can help (it is a redirector).
+    pub helpers: bool,
+    /// Whether the home itself may answer beside its stream, by sockets of its own (rule 9).
+    pub images_beside: bool,
+    /// Which life of the stream.
+    pub epoch: Epoch,
+    /// How far it was applied.
+    pub position: Position,
+    /// What was promised.
+    pub watermark: Stamp,
+    /// How far the parent has told it in this epoch. A new parent may stand
+    /// behind where the old one was: see [`Upstream::lags`].
+    told: Position,
+    /// What the parent has promised in this epoch, and when the home was heard of.
+    told_watermark: Stamp,
+    told_heard: Millis,
+    /// Whether this node stays where it is, whatever is told: it holds pages that
+    /// are not resynchronised (rule 13).
+    held: bool,
+    /// When the home itself was last heard of, here or by the parent.
+    pub heard: Millis,
+    /// The position that was last acknowledged.
+    pub acked: Position,
+    /// Messages kept for a page that is on its way.
+    pub kept_changes_max: usize,
+    fetching: BTreeMap<PageId, Fetching<W>>,
+    attempts: Attempt,
+    /// Pages whose image, which came beside the stream, the stream has overtaken: they are asked for in it next.
+    overtaken: BTreeSet<PageId>,
+    /// Entries at the parent whose images were dropped, of pages that are not on
+    /// their way: see [`Upstream::take_strays`].
+    strays: Vec<(PageId, EntryNo)>,
+    /// Edges that have another stream of the home, which is not listened to. As
+    /// many as there are parents.
+    unheard: BTreeMap<EdgeId, Epoch>,
+}
+
+impl<W> Upstream<W> {
+    /// A stream that has not begun.
+    pub(crate) fn new(home: HomeId) -> Self {
+        Upstream {
+            home,
+            name: String::new(),
+            edge: None,
+            helpers: false,
+            images_beside: false,
+            epoch: Epoch(0),
+            position: Position(0),
+            watermark: Stamp::default(),
+            told: Position(0),
+            told_watermark: Stamp::default(),
+            told_heard: Millis(0),
+            held: false,
+            heard: Millis(0),
+            acked: Position(0),
+            kept_changes_max: KEPT_CHANGES_MAX,
+            fetching: BTreeMap::new(),
+            attempts: Attempt(0),
+            overtaken: BTreeSet::new(),
+            strays: Vec::new(),
+            unheard: BTreeMap::new(),
+        }
+    }
+
+    /// The stream begins: what was on its way under another epoch is asked anew.
+    /// A node that is `held` goes on with [`Upstream::release`].
+    pub(crate) fn begin(
+        &mut self,
+        edge: EdgeId,
+        epoch: Epoch,
+        at: (Position, Stamp, Millis),
+        held: bool,
+        now: Millis,
+        out: &mut Outbox,
+    ) {
+        self.edge = Some(edge);
+        self.unheard.remove(&edge);
+        self.epoch = epoch;
+        (self.told, self.told_watermark, self.told_heard) = at;
+        self.acked = at.0;
+        self.held = held;
+        self.go_on();
+        // Entries ended with the old epoch.
+        self.strays.clear();
+        self.overtaken.clear();
+        self.ask_all_again(now, out);
+    }
+
+    /// The stream is gone for now. Another parent's can take its place, but not
+    /// in the middle: what it told was dropped. So its edge is closed, and when
+    /// it is there again, its streams begin (rule 1).
+    pub(crate) fn end(&mut self, out: &mut Outbox) {
+        self.edge = None;
+        self.held = false;
+        for edge in core::mem::take(&mut self.unheard).into_keys() {
+            out.close(edge, "its stream of a home is wanted from the beginning");
+        }
+    }
+
+    /// An edge is gone. True if the stream went with it.
+    pub(crate) fn lost(&mut self, edge: EdgeId) -> bool {
+        self.unheard.remove(&edge);
+        self.edge == Some(edge)
+    }
+
+    /// Whether a message is one of this stream, or begins it: two parents of one
+    /// home stand at different places. A second parent's stream is left alone,
+    /// and so is its edge: other homes may be on it (rule 1).
+    pub(crate) fn hears(&mut self, edge: EdgeId, message: &Down, out: &mut Outbox) -> bool {
+        if self.edge == Some(edge) || planted::is(Bug::SecondParentTaken) {
+            return true;
+        }
+        match (self.edge, message) {
+            (None, Down::Begin { .. }) => return true,
+            (Some(_), Down::Begin { epoch, .. }) => {
+                out.note(Note::SecondParentUnheard);
+                self.unheard.insert(edge, *epoch);
+            }
+            (_, Down::End { .. }) => {
+                self.unheard.remove(&edge);
+            }
+            (_, Down::Heartbeat { position, .. }) if self.unheard.contains_key(&edge) => {
+                out.note(Note::OtherEpochDropped);
+                self.acknowledge_unheard(edge, *position, out);
+            }
+            _ => out.note(Note::OtherEpochDropped),
+        }
+        false
+    }
+
+    /// Nothing is held by a stream that is left alone, so nothing of it is missing here: its
+    /// parent may trim its tables as if it had no such child (rule 7).
+    fn acknowledge_unheard(&self, edge: EdgeId, position: Position, out: &mut Outbox) {
+        if let Some(epoch) = self.unheard.get(&edge).copied() {
+            let home = self.home;
+            out.up(
+                edge,
+                Up::Ack {
+                    home,
+                    epoch,
+                    position,
+                },
+            );
+        }
+    }
+
+    /// The stream has come as far as a position.
+    pub(crate) fn advance(&mut self, position: Position) {
+        self.told = self.told.max(position);
+        self.go_on();
+    }
+
+    /// Everything is resynchronised: this node stands where its parent does.
+    pub(crate) fn release(&mut self) {
+        self.held = false;
+        self.go_on();
+    }
+
+    /// Whether this node waits until its pages are resynchronised.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// The parent may have lost the home for longer than this node had, and be
+    /// behind: what either has heard holds, for the position is the higher of
+    /// both (decision 9).
+    fn go_on(&mut self) {
+        if self.held && !planted::is(Bug::HalfResynchronised) {
+            return;
+        }
+        self.position = self.position.max(self.told);
+        self.watermark = self.watermark.max(self.told_watermark);
+        self.heard = self.heard.max(self.told_heard);
+    }
+
+    /// The same, and what is promised there.
+    pub(crate) fn advance_promised(&mut self, position: Position, watermark: Stamp) {
+        self.told_watermark = self.told_watermark.max(watermark);
+        self.advance(position);
+    }
+
+    /// The home itself was heard of: its heartbeat came. What a parent sends out
+    /// of its own memory says nothing of that (decision 9).
+    pub(crate) fn beaten(&mut self, position: Position, watermark: Stamp, now: Millis) {
+        self.told_heard = now;
+        self.advance_promised(position, watermark);
+    }
+
+    /// Whether the parent has not come as far as this node was before. What it
+    /// sends is older than what the node vouches for, and is shown by nobody
+    /// until the parent has passed that (rule 13).
+    pub(crate) fn lags(&self) -> bool {
+        self.told < self.position
+    }
+
+    /// What is promised where the parent stands, which is where its next step is: a parent that
+    /// lags has not promised there what this node has heard further down.
+    pub(crate) fn promised(&self) -> Stamp {
+        match self.lags() {
+            true => self.told_watermark,
+            false => self.watermark,
+        }
+    }
+
+    /// Whether no image may be shown yet: parent and node stand at different places.
+    fn waits(&self) -> bool {
+        self.lags() || self.held
+    }
+}

@@ -1,0 +1,376 @@
+//! What members ask of a home beside pages and commits.
+
+use crate::home::commit::effects::Effects;
+use crate::home::commit::validate::extent_value;
+use crate::home::outcomes::Known;
+use crate::home::segments::is_path;
+use crate::home::{Home, OnDurable, outcomes};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, SEGMENTS_MAX, STAGE_PAGES_MAX, STAGED_PER_MEMBER_MAX,
+};
+use thorp_model::planted::Bug;
+use thorp_model::records;
+use thorp_model::records::{SegmentRecord, StagedRecord};
+use thorp_model::{
+    Blob, CallError, CallId, CallRequest, CallResponse, CommitId, Draft, EdgeId, Generation,
+    ImageEdit, Note, Now, Op, Outbox, PageChange, PageId, PageNo, PageSlots, Position,
+    Registration, SegmentId, Slot, Stamp, Table, planted,
+};
+
+/// Segments told by one answer.
+const LIST_MAX: usize = 256;
+
+type Called = Result<CallResponse, CallError>;
+
+/// One piece of a value to stage.
+struct Piece<'a> {
+    segment: SegmentId,
+    registration: Registration,
+    token: u64,
+    bytes: u64,
+    index: u32,
+    chunks: &'a [Blob],
+}
+
+impl Home {
+    pub(super) fn call(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        call: CallId,
+        request: CallRequest,
+        out: &mut Outbox,
+    ) {
+        let is_own = |registration| self.outcomes.registration(call.member) == Some(registration);
+        let result = match request {
+            CallRequest::Stage { registration, .. } | CallRequest::Unstage { registration, .. }
+                if !is_own(registration) =>
+            {
+                Err(CallError::NotRegistered)
+            }
+            CallRequest::Watermark { at_least } => {
+                return self.asked_for_watermark(now, edge, call, at_least, out);
+            }
+            CallRequest::Register => self.register(call, out),
+            CallRequest::Open { path, create } => self.open_segment(now, &path, create, out),
+            CallRequest::List { prefix, after } => {
+                let (segments, more) = self.segments.list(&prefix, &after, LIST_MAX);
+                Ok(CallResponse::Segments { segments, more })
+            }
+            CallRequest::Remove { segment } => self.remove_segment(now, segment, out),
+            CallRequest::Reserve { segment } => self.reserve(segment, out),
+            CallRequest::Stage {
+                segment,
+                registration,
+                token,
+                bytes,
+                index,
+                chunks,
+            } => {
+                let piece = Piece {
+                    segment,
+                    registration,
+                    token,
+                    bytes,
+                    index,
+                    chunks: &chunks,
+                };
+                self.stage(now, &piece, out)
+            }
+            CallRequest::Unstage {
+                registration,
+                token,
+            } => self.unstage(registration, token, out),
+            CallRequest::Outcome {
+                commit,
+                registration,
+            } => self.outcome(commit, registration, out),
+        };
+        // An answer is never ahead of what it rests on.
+        self.after_all(OnDurable::Answer(edge, call, result), out);
+    }
+
+    /// Asked before what needs room. What makes room is taken also when there is
+    /// none: the store keeps a little back for it.
+    fn writable(&self) -> Result<(), CallError> {
+        if !self.room {
+            return Err(CallError::Full);
+        }
+        Ok(())
+    }
+
+    /// Rule 5: what a transaction wants to stand at is promised, if nothing is in doubt below it.
+    fn asked_for_watermark(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        call: CallId,
+        at_least: Stamp,
+        out: &mut Outbox,
+    ) {
+        out.note(Note::WatermarkAsked);
+        self.clock.pass(now.wall);
+        self.clock.move_up(now.wall, at_least);
+        let then = OnDurable::Watermark(edge, call);
+        match self.room && self.clock.wants_reserve(now.wall) {
+            true => self.append(now, Vec::new(), then, out),
+            false => self.after_all(then, out),
+        }
+    }
+
+    fn register(&mut self, call: CallId, out: &mut Outbox) -> Called {
+        if let Some(registration) = self.outcomes.registration(call.member) {
+            return Ok(CallResponse::Registered(registration));
+        }
+        self.writable()?;
+        // What a vote in doubt names has to be there when it is decided.
+        let in_doubt = self.votes.registrations_in_doubt();
+        let may_go = |silent| !in_doubt.contains(&silent);
+        if !self.outcomes.has_room(may_go) {
+            return Err(CallError::Busy);
+        }
+        self.next.registration = self.next.registration.next();
+        let registration = self.next.registration;
+        let mut ops = alloc::vec![self.put_next()];
+        let forgotten = self
+            .outcomes
+            .register(registration, call.member, &mut ops, may_go);
+        if let Some(forgotten) = forgotten {
+            out.note(Note::RegistrationForgotten);
+            self.discard_staged(forgotten, &mut ops);
+        }
+        out.note(Note::Registered);
+        self.append_ops(ops, OnDurable::Nothing, out);
+        Ok(CallResponse::Registered(registration))
+    }
+
+    fn outcome(&mut self, id: CommitId, registration: Registration, out: &mut Outbox) -> Called {
+        if let Some(known) = self.vote_outcome(id) {
+            out.note(Note::OutcomeRemembered);
+            return Ok(known);
+        }
+        let outcome = match self.outcomes.known(registration, id) {
+            Known::Ended(outcome) => {
+                out.note(Note::OutcomeRemembered);
+                outcome
+            }
+            Known::BelowWindow => {
+                out.note(Note::BelowWindow);
+                outcomes::forgotten()
+            }
+            Known::New => {
+                self.writable()?;
+                out.note(Note::UnknownRecorded);
+                out.note(Note::RefusedUnknown);
+                let mut ops = Vec::new();
+                self.outcomes
+                    .record(registration, id, outcomes::unknown(), &mut ops);
+                self.append_ops(ops, OnDurable::Nothing, out);
+                outcomes::unknown()
+            }
+        };
+        Ok(CallResponse::Outcome(outcome))
+    }
+
+    // --- Segments ---
+
+    fn open_segment(&mut self, now: Now, path: &str, create: bool, out: &mut Outbox) -> Called {
+        if !is_path(path) {
+            return Err(CallError::BadPath);
+        }
+        let known = self.segments.find(path);
+        let id = match known {
+            Some(id) => id,
+            None if create => self.create_segment(now, path.to_string(), out)?,
+            None => return Err(CallError::NoSuchSegment),
+        };
+        let info = self.segments.info(id).ok_or(CallError::NoSuchSegment)?;
+        Ok(CallResponse::Segment(info))
+    }
+
+    fn create_segment(
+        &mut self,
+        now: Now,
+        path: String,
+        out: &mut Outbox,
+    ) -> Result<SegmentId, CallError> {
+        self.writable()?;
+        if self.mob_is_full() {
+            return Err(CallError::Busy);
+        }
+        if self.segments.len() >= SEGMENTS_MAX {
+            return Err(CallError::TooMany);
+        }
+        self.next.segment = self.next.segment.next();
+        let id = self.next.segment;
+        let record = SegmentRecord {
+            path,
+            granted: PageNo(1),
+            extent: PageNo(1),
+            overflow: PageNo::OVERFLOW_FIRST,
+            removing: false,
+        };
+        self.segments.insert(id, record);
+        let first = PageId {
+            segment: id,
+            page: PageNo(0),
+        };
+        self.pages.put_fresh(first);
+        let extent = alloc::vec![(Slot(0), extent_value(PageNo(1)))];
+        let mut effects = Effects::default();
+        effects.changes.insert(
+            first,
+            PageChange {
+                page: first,
+                slots: PageSlots::Some(extent),
+            },
+        );
+        effects.ops.push(self.put_next());
+        effects.ops.extend(self.segments.put(id));
+        self.accept(now, effects, None, None, out);
+        Ok(id)
+    }
+
+    fn remove_segment(&mut self, now: Now, id: SegmentId, out: &mut Outbox) -> Called {
+        #[cfg(feature = "planted-bugs")]
+        let id = self.segments.named_as_before(id);
+        if self.segments.get(id).is_none() {
+            return Ok(CallResponse::Removed);
+        }
+        if self.votes.lock_segment(id) {
+            return Err(CallError::Busy);
+        }
+        self.segments.begin_removal(id);
+        if planted::is(Bug::RemovedEarly) {
+            self.removable.insert(id);
+        }
+        let mut effects = Effects::default();
+        effects.ops.extend(self.segments.put(id));
+        self.accept(now, effects, None, Some(id), out);
+        Ok(CallResponse::Removed)
+    }
+
+    fn reserve(&mut self, segment: SegmentId, out: &mut Outbox) -> Called {
+        self.writable()?;
+        if self.segments.get(segment).is_none() {
+            return Err(CallError::NoSuchSegment);
+        }
+        let (first, pages) = self.segments.grant(segment).ok_or(CallError::TooMany)?;
+        let ops: Vec<Op> = self.segments.put(segment).into_iter().collect();
+        self.append_ops(ops, OnDurable::Nothing, out);
+        Ok(CallResponse::Extent { first, pages })
+    }
+
+    // --- Large values (decision 3) ---
+
+    fn stage(&mut self, now: Now, piece: &Piece<'_>, out: &mut Outbox) -> Called {
+        self.writable()?;
+        let pages = check_piece(piece)?;
+        if self.segments.get(piece.segment).is_none() {
+            return Err(CallError::NoSuchSegment);
+        }
+        // Its pages, and the records of the value and of the segment.
+        let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
+        if !self.left.fits(bytes, piece.chunks.len() + 2) {
+            return Err(CallError::Full);
+        }
+        let mut ops = Vec::new();
+        let mut staged = match self.staging.get(piece.registration, piece.token) {
+            Some(staged) => staged,
+            // Page numbers are given only to what begins: they are never given again.
+            None if piece.index > 0 || piece.chunks.is_empty() => return Err(CallError::Invalid),
+            None if self.staging.has_ended(piece.registration, piece.token) => {
+                out.note(Note::StagedTooLate);
+                return Err(CallError::Invalid);
+            }
+            None => self.begin_stage(piece, pages, &mut ops)?,
+        };
+        let end = piece.index + piece.chunks.len() as u32;
+        if staged.overflow.bytes != piece.bytes || piece.index > staged.have {
+            return Err(CallError::Invalid);
+        }
+        if end > staged.have {
+            staged.have = end;
+            self.put_chunks(piece, &staged, &mut ops);
+            self.staging
+                .insert(piece.registration, piece.token, staged, now);
+            self.append_ops(ops, OnDurable::Nothing, out);
+            self.staging
+                .written_with(piece.registration, piece.token, self.mark);
+        }
+        Ok(CallResponse::Staged(staged.overflow))
+    }
+
+    fn begin_stage(
+        &mut self,
+        piece: &Piece<'_>,
+        pages: u32,
+        ops: &mut Vec<Op>,
+    ) -> Result<StagedRecord, CallError> {
+        if self.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
+            return Err(CallError::TooMany);
+        }
+        let overflow = self
+            .segments
+            .give_overflow(piece.segment, piece.bytes, pages)
+            .ok_or(CallError::TooMany)?;
+        ops.extend(self.segments.put(piece.segment));
+        Ok(StagedRecord {
+            segment: piece.segment,
+            overflow,
+            have: 0,
+        })
+    }
+
+    /// Staged pages go straight to their place: nobody can name them before the
+    /// commit does, whose version and stamp stand in the head.
+    fn put_chunks(&self, piece: &Piece<'_>, staged: &StagedRecord, ops: &mut Vec<Op>) {
+        for (chunk, number) in piece.chunks.iter().zip(piece.index..) {
+            let mut edit = ImageEdit::default();
+            let value = Draft::Value(chunk.bytes().to_vec());
+            edit.set(Slot(0), Generation(1), value);
+            let page = PageId {
+                segment: staged.segment,
+                page: PageNo(staged.overflow.first.0 + number),
+            };
+            let image = edit.finish(Position(0), Stamp::default());
+            ops.push(records::put_page(page, &image));
+        }
+        let key = records::pair_key(piece.registration, piece.token);
+        ops.push(records::put(Table::Staged, key, staged));
+    }
+
+    fn unstage(&mut self, registration: Registration, token: u64, out: &mut Outbox) -> Called {
+        let staged = self.staging.get(registration, token);
+        if staged.is_some_and(|s| self.votes.name_staged(registration, s.overflow)) {
+            return Err(CallError::Busy);
+        }
+        let mut ops = Vec::new();
+        self.drop_staged(registration, token, &mut ops);
+        match ops.is_empty() {
+            // Its pieces may be on their way yet.
+            true => self.staging.end(registration, token),
+            false => self.append_ops(ops, OnDurable::Nothing, out),
+        }
+        Ok(CallResponse::Unstaged)
+    }
+}
+
+/// Checks a piece's own numbers; tells how many pages the whole value takes.
+fn check_piece(piece: &Piece<'_>) -> Result<u32, CallError> {
+    if piece.bytes == 0 || piece.bytes > OBJECT_BYTES_MAX || piece.chunks.len() > STAGE_PAGES_MAX {
+        return Err(CallError::Invalid);
+    }
+    let pages = piece.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64) as u32;
+    for (chunk, number) in piece.chunks.iter().zip(u64::from(piece.index)..) {
+        let rest = piece
+            .bytes
+            .saturating_sub(number * OVERFLOW_CHUNK_BYTES as u64);
+        if chunk.bytes().len() as u64 != rest.min(OVERFLOW_CHUNK_BYTES as u64) || rest == 0 {
+            return Err(CallError::Invalid);
+        }
+    }
+    Ok(pages)
+}

@@ -1,0 +1,230 @@
+//! What is durable, and what is told of it (rule 1).
+
+use crate::edge::downstream::{News, Values};
+use crate::home::{Home, OnDurable, Pending};
+use alloc::vec::Vec;
+use core::mem::size_of;
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Batch, CallError, CallId, CallResponse, CommitId, Down, EdgeId, FetchRefusal, Mark, Note, Now,
+    Op, Outbox, Outcome, PageChange, Position, SegmentId, SegmentInfo, Stamp, planted,
+};
+
+/// What an entry of the table of what is to be told is charged, in bytes.
+const PENDING_ENTRY_BYTES: usize = 512;
+
+impl Home {
+    /// Appends a batch; the clock's reservation rides on it when it is due.
+    pub(in crate::home) fn append(
+        &mut self,
+        now: Now,
+        mut ops: Vec<Op>,
+        then: OnDurable,
+        out: &mut Outbox,
+    ) {
+        if self.clock.wants_reserve(now.wall) {
+            out.note(Note::ClockReserved);
+            ops.push(self.clock.reserve(now.wall, self.mark.next()));
+        }
+        self.append_ops(ops, then, out);
+    }
+
+    pub(in crate::home) fn append_ops(&mut self, ops: Vec<Op>, then: OnDurable, out: &mut Outbox) {
+        let batch_bytes = self.put_batch(ops, out);
+        let bytes = batch_bytes + PENDING_ENTRY_BYTES + self.kept_for(&then);
+        self.pending_bytes += bytes;
+        self.under_way.begin(&then);
+        self.pending.push_back(Pending {
+            mark: self.mark,
+            bytes,
+            then,
+        });
+        if planted::is(Bug::ToldBeforeDurable) {
+            self.flush(out);
+        }
+    }
+
+    /// Appends the home's own work, one batch of each kind at a time. Nothing that is told rests on
+    /// it: it may wait for room in the store for as long as that takes.
+    pub(in crate::home) fn append_own_work(&mut self, ops: Vec<Op>, out: &mut Outbox) {
+        self.put_batch(ops, out);
+    }
+
+    fn put_batch(&mut self, ops: Vec<Op>, out: &mut Outbox) -> usize {
+        self.mark = self.mark.next();
+        let batch = Batch {
+            mark: self.mark,
+            ops,
+        };
+        let bytes = batch.bytes();
+        self.left.spend(&batch);
+        out.append(batch);
+        bytes
+    }
+
+    /// Tells something when all that was appended so far is durable, but for the home's own work.
+    pub(in crate::home) fn after_all(&mut self, then: OnDurable, out: &mut Outbox) {
+        let bytes = PENDING_ENTRY_BYTES + self.kept_for(&then);
+        let mark = self.pending.back().map_or(self.durable_mark, |p| p.mark);
+        self.under_way.begin(&then);
+        self.pending.push_back(Pending { mark, bytes, then });
+        self.pending_bytes += bytes;
+        self.flush(out);
+    }
+
+    /// Bytes that stay in memory until something is told, beside its batch.
+    fn kept_for(&self, then: &OnDurable) -> usize {
+        match then {
+            OnDurable::Reach { changes, .. } => {
+                let pages = changes.iter().map(|change| change.page);
+                pages.map(|page| self.pages.tip_bytes(page)).sum()
+            }
+            OnDurable::Answer(_, _, Ok(CallResponse::Segments { segments, .. })) => {
+                let bytes = |info: &SegmentInfo| size_of::<SegmentInfo>() + info.path.len();
+                segments.iter().map(bytes).sum()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether more waits to be durable than may: all else is told to come again.
+    pub(in crate::home) fn is_busy(&self) -> bool {
+        self.pending_bytes > self.config.pending_bytes_max
+    }
+
+    pub(in crate::home) fn made_durable(&mut self, mark: Mark, out: &mut Outbox) {
+        self.durable_mark = self.durable_mark.max(mark);
+        self.clock.durable(self.durable_mark);
+        self.flush(out);
+        self.end_install(out);
+    }
+
+    pub(in crate::home) fn flush(&mut self, out: &mut Outbox) {
+        while let Some(first) = self.pending.front() {
+            if first.mark > self.durable_mark && !planted::is(Bug::ToldBeforeDurable) {
+                break;
+            }
+            if let Some(pending) = self.pending.pop_front() {
+                self.pending_bytes -= pending.bytes;
+                self.under_way.end(&pending.then);
+                self.then(pending.then, out);
+            }
+        }
+    }
+
+    pub(in crate::home) fn then(&mut self, then: OnDurable, out: &mut Outbox) {
+        match then {
+            OnDurable::Reach {
+                position,
+                stamp,
+                changes,
+                origin,
+                removed,
+            } => self.reach(position, stamp, &changes, origin, removed, out),
+            OnDurable::Vote(edge, commit, stamp) => self.tell_vote(edge, commit, stamp, out),
+            OnDurable::Tell(edge, id, outcome) => self.tell(edge, id, &outcome, out),
+            OnDurable::Answer(edge, call, result) => self.answer(edge, call, result, out),
+            OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, out),
+            OnDurable::NoPage(page, waiter) => {
+                let child = self.children.in_epoch(waiter.edge, waiter.epoch, out);
+                if child.is_some() {
+                    self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
+                }
+            }
+            OnDurable::Nothing => {}
+        }
+    }
+
+    /// A position is durable: every child is told what concerns it, with values only where it asked for them.
+    pub(in crate::home) fn reach(
+        &mut self,
+        position: Position,
+        stamp: Stamp,
+        changes: &[PageChange],
+        origin: Option<(EdgeId, CommitId)>,
+        removed: Option<SegmentId>,
+        out: &mut Outbox,
+    ) {
+        self.durable = position;
+        self.open.remove(&(stamp, position));
+        for change in changes {
+            self.pages.made_durable(change.page, position);
+        }
+        let mut told = changes.to_vec();
+        if let Some(segment) = removed {
+            told.extend(self.whole_segment(segment));
+        }
+        let news = News {
+            position,
+            stamp,
+            watermark: self.promised(),
+            changes: told,
+            values: Values::ToWhoAsked,
+            origin,
+        };
+        self.children.deliver(news, out);
+    }
+
+    pub(in crate::home) fn tell(
+        &self,
+        edge: EdgeId,
+        commit: CommitId,
+        outcome: &Outcome,
+        out: &mut Outbox,
+    ) {
+        let home = self.config.home;
+        out.down(
+            edge,
+            match outcome {
+                Outcome::Committed { position, stamp } => Down::Told {
+                    home,
+                    commit,
+                    position: *position,
+                    stamp: *stamp,
+                },
+                Outcome::Refused(refusal) => Down::Refused {
+                    home,
+                    commit,
+                    refusal: refusal.clone(),
+                },
+            },
+        );
+    }
+
+    fn tell_vote(&self, edge: EdgeId, commit: CommitId, stamp: Stamp, out: &mut Outbox) {
+        let home = self.config.home;
+        out.down(
+            edge,
+            Down::Voted {
+                home,
+                commit,
+                stamp,
+            },
+        );
+    }
+
+    /// The promise itself comes as a heartbeat, for all that are below.
+    fn tell_watermark(&self, edge: EdgeId, call: CallId, out: &mut Outbox) {
+        let (home, position, watermark) = (self.config.home, self.durable, self.promised());
+        out.down(
+            edge,
+            Down::Heartbeat {
+                home,
+                position,
+                watermark,
+            },
+        );
+        self.answer(edge, call, Ok(CallResponse::Watermark(watermark)), out);
+    }
+
+    pub(in crate::home) fn answer(
+        &self,
+        edge: EdgeId,
+        call: CallId,
+        result: Result<CallResponse, CallError>,
+        out: &mut Outbox,
+    ) {
+        let home = self.config.home;
+        out.down(edge, Down::Answer { home, call, result });
+    }
+}

@@ -1,0 +1,341 @@
+//! How a home starts: from nothing, or from what its store holds.
+
+use crate::edge::downstream::{ChildLimits, Children};
+use crate::edge::liveness::{AliveLimits, Neighbours};
+use crate::home::admission::Admission;
+use crate::home::clock::Clock;
+use crate::home::commit::changes::Changes;
+use crate::home::commit::parking::Parking;
+use crate::home::log::space_estimate::SpaceEstimate;
+use crate::home::outcomes::Outcomes;
+use crate::home::pages::store::Pages;
+use crate::home::segments::Segments;
+use crate::home::staging::Staging;
+use crate::home::two_phase::votes::Votes;
+use crate::home::{Home, OnDurable};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::de::DeserializeOwned;
+use thorp_model::planted::Bug;
+use thorp_model::records;
+use thorp_model::records::{
+    FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
+    QuarantineRecord, SegmentRecord, StagedRecord, VoteRecord,
+};
+use thorp_model::{
+    Epoch, HomeId, Mark, MemberId, Millis, Now, Op, Outbox, Position, Reader, Scan, Stamp,
+    StorageError, Table, limits, planted,
+};
+
+/// What a home is told when it starts.
+#[derive(Clone, Debug)]
+pub struct HomeConfig {
+    /// Its id, fixed when its store is made.
+    pub home: HomeId,
+    /// Its name.
+    pub name: String,
+    /// This process start.
+    pub node: MemberId,
+    /// Objects of which the last change is known.
+    pub changes_known_max: usize,
+    /// Bytes of modified objects before installation begins.
+    pub mob_bytes_high: usize,
+    /// Records in the log before installation, however little is modified.
+    pub log_records_high: usize,
+    /// Bytes of page images in memory.
+    pub cache_bytes: usize,
+    /// Bytes of commits accepted and not yet durable.
+    pub pending_bytes_max: usize,
+    /// Commits that wait for pages from disk.
+    pub parked_max: usize,
+    /// Bytes of such commits and of the pages that they keep in memory.
+    pub parked_bytes_max: usize,
+    /// Bytes of parts that were voted for and may still become commits.
+    pub votes_bytes_max: usize,
+    /// Members whose outcomes are remembered.
+    pub registrations_max: usize,
+    /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
+    pub outcomes_per_member: u64,
+    /// How long the values that a member has staged are kept when it is not heard
+    /// of, in milliseconds.
+    pub staged_silent_ms_max: u64,
+    /// How much is kept for each child.
+    pub per_child: ChildLimits,
+    /// When a child is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
+    /// Log records trimmed by one batch, at least one.
+    pub log_trim_max: u64,
+    /// Pages of a removed segment deleted by one batch, at least one.
+    pub pages_removed_max: u32,
+}
+
+impl HomeConfig {
+    /// The usual limits.
+    pub fn new(home: HomeId, name: String, node: MemberId) -> Self {
+        HomeConfig {
+            home,
+            name,
+            node,
+            changes_known_max: limits::CHANGES_KNOWN_MAX,
+            mob_bytes_high: limits::MOB_BYTES_HIGH,
+            log_records_high: limits::LOG_RECORDS_HIGH,
+            cache_bytes: limits::HOME_CACHE_BYTES,
+            pending_bytes_max: limits::PENDING_BYTES_MAX,
+            parked_max: limits::PARKED_MAX,
+            parked_bytes_max: limits::PARKED_BYTES_MAX,
+            votes_bytes_max: limits::VOTES_BYTES_MAX,
+            registrations_max: limits::REGISTRATIONS_MAX,
+            outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+            staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,
+            per_child: ChildLimits::default(),
+            alive: Some(AliveLimits::default()),
+            log_trim_max: limits::LOG_TRIM_MAX,
+            pages_removed_max: limits::PAGES_REMOVED_MAX,
+        }
+    }
+}
+
+impl Home {
+    /// Starts a home from its store, empty or not. The first batch, which marks
+    /// this life, lies on the tray.
+    pub fn open(
+        config: HomeConfig,
+        store: &dyn Reader,
+        now: Now,
+        out: &mut Outbox,
+    ) -> Result<Home, StorageError> {
+        let known = read::<HomeRecord>(store, records::HOME_KEY)?;
+        check_identity(known.as_ref(), &config)?;
+        let mut next = read::<NextRecord>(store, records::NEXT_KEY)?.unwrap_or_default();
+        next.life += 1;
+        let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
+        let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
+        let mut home = Home {
+            clock: Clock::new(config.home, ceiling),
+            pages: Pages::new(config.cache_bytes),
+            changes: Changes::new(installed, config.changes_known_max),
+            outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
+            votes: Votes::default(),
+            others: BTreeMap::new(),
+            askers: BTreeSet::new(),
+            asking: BTreeMap::new(),
+            questions: 0,
+            segments: Segments::default(),
+            staging: Staging::default(),
+            children: Children::new(
+                config.home,
+                Epoch(u64::from(next.life) << 32),
+                config.per_child,
+            ),
+            next,
+            tip: installed,
+            durable: installed,
+            mark: Mark(0),
+            durable_mark: Mark(0),
+            pending: VecDeque::new(),
+            open: BTreeSet::new(),
+            pending_bytes: 0,
+            under_way: Admission::default(),
+            parking: Parking::new(config.parked_max, config.parked_bytes_max),
+            waiting: BTreeMap::new(),
+            installed,
+            installing: None,
+            to_install: BTreeSet::new(),
+            removing: None,
+            removable: BTreeSet::new(),
+            room: true,
+            left: SpaceEstimate::default(),
+            next_beat: Millis(0),
+            neighbours: Neighbours::new(config.alive),
+            config,
+        };
+        home.recover_tables(store, now)?;
+        let last_stamp = home.recover_log(store)?;
+        home.recover_votes(store, now)?;
+        home.removable = home.segments.removing().collect();
+        home.start_clock(ceiling, last_stamp, now);
+        home.append(now, home.first_ops(known.as_ref()), OnDurable::Nothing, out);
+        Ok(home)
+    }
+
+    /// Rule 12: the clock starts above all that was promised or given.
+    fn start_clock(&mut self, ceiling: u64, last_stamp: Stamp, now: Now) {
+        let from = if planted::is(Bug::CeilingForgotten) {
+            Stamp::clock_of(now.wall)
+        } else {
+            ceiling.max(last_stamp.clock)
+        };
+        self.clock = Clock::new(self.config.home, from);
+        self.changes = Changes::new(self.tip, self.config.changes_known_max);
+    }
+
+    fn first_ops(&self, known: Option<&HomeRecord>) -> Vec<Op> {
+        let mut ops = Vec::new();
+        // From now on there may be records that an earlier program would not see.
+        if known.is_none_or(|known| known.format < FORMAT_VERSION) {
+            let record = HomeRecord {
+                format: FORMAT_VERSION,
+                home: self.config.home,
+                name: self.config.name.clone(),
+            };
+            ops.push(records::put(
+                Table::Meta,
+                records::HOME_KEY.to_vec(),
+                &record,
+            ));
+        }
+        ops.push(self.put_next());
+        ops
+    }
+
+    /// The operation that stores the numbers that are never given twice.
+    pub(in crate::home) fn put_next(&self) -> Op {
+        records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
+    }
+
+    fn recover_tables(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
+        let (from, to) = records::segment_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: SegmentRecord| {
+                if let Some(id) = records::segment_of(key) {
+                    self.segments.insert(id, record);
+                }
+            },
+        )?;
+        let (from, to) = records::quarantine_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: QuarantineRecord| {
+                if let Some(page) = records::quarantine_of(key) {
+                    self.pages.aside.recover(page, record);
+                }
+            },
+        )?;
+        let (from, to) = records::member_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: MemberRecord| {
+                if let Some(registration) = records::member_of(key) {
+                    self.outcomes.recover(registration, record.member);
+                }
+            },
+        )?;
+        scan(store, Table::Outcomes, &[], &[], |key, r: OutcomeRecord| {
+            if let Some((registration, sequence)) = records::pair_of(key) {
+                self.outcomes
+                    .recover_outcome(registration, sequence, r.outcome);
+            }
+        })?;
+        scan(store, Table::Staged, &[], &[], |key, r: StagedRecord| {
+            if let Some((registration, token)) = records::pair_of(key) {
+                self.staging.insert(registration, token, r, now);
+            }
+        })
+    }
+
+    /// Votes come back with their locks, after the segments whose extents they may raise.
+    fn recover_votes(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
+        let (from, to) = records::vote_range();
+        let mut votes = Vec::new();
+        scan(store, Table::Meta, &from, &to, |_, record: VoteRecord| {
+            votes.push(record);
+        })?;
+        for record in votes {
+            let locks = self.locks_of(&record.request.part);
+            self.votes.recover(record, locks, now.mono);
+        }
+        Ok(())
+    }
+
+    fn recover_log(&mut self, store: &dyn Reader) -> Result<Stamp, StorageError> {
+        let from = records::log_key(self.installed.next());
+        let mut last_stamp = Stamp::default();
+        let mut gap = None;
+        scan(store, Table::Log, &from, &[], |key, record: LogRecord| {
+            if record.position != self.tip.next() && gap.is_none() {
+                gap = Some(key.to_vec());
+            }
+            self.tip = record.position;
+            last_stamp = last_stamp.max(record.stamp);
+            for change in record.changes {
+                if self.segments.get(change.page.segment).is_some() {
+                    self.pages.recover(change, record.position, record.stamp);
+                }
+            }
+        })?;
+        if let Some(key) = gap {
+            return Err(records::damaged(
+                Table::Log,
+                &key,
+                "the log has a gap before it",
+            ));
+        }
+        self.durable = self.tip;
+        Ok(last_stamp)
+    }
+}
+
+fn check_identity(known: Option<&HomeRecord>, config: &HomeConfig) -> Result<(), StorageError> {
+    let Some(known) = known else {
+        return Ok(());
+    };
+    let wrong = |detail: String| records::damaged(Table::Meta, records::HOME_KEY, &detail);
+    if !records::is_known_format(known.format) {
+        return Err(wrong(format!(
+            "records of format {}, this program knows 1 to {FORMAT_VERSION}",
+            known.format
+        )));
+    }
+    if known.home != config.home || known.name != config.name {
+        return Err(wrong(format!(
+            "the store of home \"{}\" (id {}), not of \"{}\" (id {})",
+            known.name, known.home, config.name, config.home
+        )));
+    }
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(store: &dyn Reader, key: &[u8]) -> Result<Option<T>, StorageError> {
+    match store.get(Table::Meta, key)? {
+        Some(value) => records::decode(Table::Meta, key, &value).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn scan<T: DeserializeOwned>(
+    store: &dyn Reader,
+    table: Table,
+    from: &[u8],
+    to: &[u8],
+    mut take: impl FnMut(&[u8], T),
+) -> Result<(), StorageError> {
+    let mut failure = None;
+    store.scan(
+        table,
+        from,
+        to,
+        &mut |key, value| match records::decode(table, key, value) {
+            Ok(record) => {
+                take(key, record);
+                Scan::Go
+            }
+            Err(error) => {
+                failure = Some(error);
+                Scan::Stop
+            }
+        },
+    )?;
+    failure.map_or(Ok(()), Err)
+}

@@ -1,0 +1,442 @@
+//! The home: orders and validates commits, keeps the log, tells its children.
+//!
+//! What is *accepted* is ahead of what is *durable*: validation and new pages
+//! follow the accepted tip, everything that is sent follows the durable end of
+//! the log (rule 1).
+
+mod admission;
+mod calls;
+mod clock;
+mod commit;
+pub(crate) mod log;
+mod outcomes;
+mod pages;
+mod resync;
+mod segments;
+mod serve;
+mod staging;
+#[cfg(test)]
+mod tests;
+mod two_phase;
+
+pub use crate::home::log::recovery::HomeConfig;
+pub use crate::home::two_phase::inquiry::Doubts;
+
+use crate::edge::downstream::Children;
+use crate::edge::liveness::Neighbours;
+use crate::home::admission::Admission;
+use crate::home::clock::Clock;
+use crate::home::commit::changes::Changes;
+use crate::home::commit::parking::Parking;
+use crate::home::log::space_estimate::SpaceEstimate;
+use crate::home::outcomes::Outcomes;
+use crate::home::pages::install::{Installing, Removing};
+use crate::home::pages::store::Pages;
+use crate::home::segments::Segments;
+use crate::home::staging::Staging;
+use crate::home::two_phase::inquiry::{self, Question};
+use crate::home::two_phase::votes::Votes;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use thorp_model::limits::HEARTBEAT_MS;
+use thorp_model::planted::Bug;
+use thorp_model::records::NextRecord;
+use thorp_model::{
+    Attempt, CallError, CallId, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
+    HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outbox, Outcome, PageChange, PageId, Peer,
+    Position, SegmentId, Stamp, StateMachine, Up, planted,
+};
+
+/// The state machine of a home.
+#[derive(Debug)]
+pub struct Home {
+    config: HomeConfig,
+    clock: Clock,
+    pages: Pages,
+    changes: Changes,
+    outcomes: Outcomes,
+    votes: Votes,
+    /// The ways to other homes, and what was asked there (rule 10).
+    others: BTreeMap<HomeId, EdgeId>,
+    askers: BTreeSet<EdgeId>,
+    asking: BTreeMap<CallId, Question>,
+    questions: u64,
+    segments: Segments,
+    staging: Staging,
+    children: Children,
+    next: NextRecord,
+    /// The last accepted position.
+    tip: Position,
+    /// The last position that was told: all up to it are durable.
+    durable: Position,
+    mark: Mark,
+    durable_mark: Mark,
+    pending: VecDeque<Pending>,
+    /// The stamps of commits that were accepted and not told, and where: a member that lies may
+    /// have given two of them one stamp.
+    open: BTreeSet<(Stamp, Position)>,
+    pending_bytes: usize,
+    under_way: Admission,
+    parking: Parking,
+    waiting: BTreeMap<PageId, Vec<Waiter>>,
+    installed: Position,
+    installing: Option<Installing>,
+    /// Pages that are loaded in order to be installed.
+    to_install: BTreeSet<PageId>,
+    removing: Option<Removing>,
+    /// Removed segments whose end was told: their pages may go.
+    removable: BTreeSet<SegmentId>,
+    room: bool,
+    left: SpaceEstimate,
+    next_beat: Millis,
+    neighbours: Neighbours,
+}
+
+/// A child that waits for a page from disk.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    edge: EdgeId,
+    epoch: Epoch,
+    attempt: Attempt,
+    /// Whether the image may travel beside the stream (rule 9).
+    beside: bool,
+    /// Whether nobody waits for it yet.
+    ahead: bool,
+    /// Of how many changes the values are to be told (rule 8).
+    updates: u8,
+}
+
+/// What is told when a batch is durable, in the order of the batches.
+#[derive(Debug)]
+struct Pending {
+    mark: Mark,
+    bytes: usize,
+    then: OnDurable,
+}
+
+#[derive(Debug)]
+enum OnDurable {
+    /// A position is reached.
+    Reach {
+        position: Position,
+        stamp: Stamp,
+        changes: Vec<PageChange>,
+        origin: Option<(EdgeId, CommitId)>,
+        /// A segment that was removed: its pages are invalidated as a whole.
+        removed: Option<SegmentId>,
+    },
+    /// A vote is told (rule 10).
+    Vote(EdgeId, CommitId, Stamp),
+    /// A commit's outcome is told again, or one without a place in the log.
+    Tell(EdgeId, CommitId, Outcome),
+    /// A call is answered.
+    Answer(EdgeId, CallId, Result<CallResponse, CallError>),
+    /// A reader is told what is promised (rule 5).
+    Watermark(EdgeId, CallId),
+    /// There is no such page.
+    NoPage(PageId, Waiter),
+    /// Nothing is told.
+    Nothing,
+}
+
+impl StateMachine for Home {
+    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+        if let Event::Received { edge, .. } = &input {
+            self.neighbours.heard(*edge);
+        }
+        match input {
+            Event::Received {
+                message: Message::Alive,
+                ..
+            } => {}
+            Event::Connected {
+                edge,
+                direction: Direction::Down,
+                peer,
+            } => self.connected(now, edge, &peer, out),
+            Event::Connected { edge, peer, .. } if peer.kind == NodeKind::Home => {
+                self.neighbours.came(edge);
+            }
+            Event::Connected { edge, .. } => out.close(edge, "a home has no parent"),
+            Event::Disconnected { edge } => self.disconnected(edge),
+            Event::Received {
+                edge,
+                message: Message::Up(message),
+            } => self.received(now, edge, message, out),
+            Event::Received { edge, .. } if self.is_below(edge) => {
+                self.cut_off(edge, "a child sent down", out);
+            }
+            Event::Received {
+                edge,
+                message: Message::Down(message),
+            } => self.heard_other(now, edge, message, out),
+            Event::Durable(mark) => self.made_durable(mark, out),
+            Event::Loaded { page, result } => self.loaded(now, page, result, out),
+            Event::Room(room) => {
+                self.room = room;
+                self.carry_out_waiting(now, out);
+            }
+            // One from before that is late: a newer one follows.
+            Event::Left { as_of, .. } if as_of < self.durable_mark => {}
+            Event::Left { free, as_of } => self.left.report(free, as_of),
+            Event::Tick | Event::Asked { .. } | Event::Evict(_) => {}
+        }
+        for edge in self.neighbours.tick(now.mono, out) {
+            self.neighbour_is_silent(edge, out);
+        }
+        while let Some(edge) = self.children.worn_out() {
+            out.note(Note::EdgeWornOut);
+            self.end_edge(edge, "its entries are counted out: begin anew", out);
+        }
+        self.children.sweep();
+        self.beat(now, out);
+        self.housekeep(out);
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        let alive = self.neighbours.deadline();
+        alive.into_iter().chain([self.next_beat]).min()
+    }
+}
+
+impl Home {
+    /// Which home it is.
+    pub fn id(&self) -> HomeId {
+        self.config.home
+    }
+
+    /// How far the log is durable and told.
+    pub fn durable(&self) -> Position {
+        self.durable
+    }
+
+    /// The validation floor (rule 6).
+    pub fn floor(&self) -> Position {
+        self.changes.floor()
+    }
+
+    /// Whether a child is entered for a page (rule 2).
+    pub fn holds(&self, edge: EdgeId, page: PageId) -> bool {
+        self.children.holds(edge, page)
+    }
+
+    /// How far each child has acknowledged, for people.
+    pub fn children(&self) -> Vec<(EdgeId, Position)> {
+        let edges = self.children.edges();
+        edges
+            .filter_map(|edge| Some((edge, self.children.get(edge)?.acked)))
+            .collect()
+    }
+
+    /// The sizes of all tables, by name.
+    pub fn sizes(&self) -> Vec<(&'static str, usize)> {
+        let (most_commits, most_calls) = self.most_under_way();
+        alloc::vec![
+            ("commits_of_a_member", most_commits),
+            ("calls_of_a_member", most_calls),
+            ("children", self.children.len()),
+            ("directory", self.children.directory.len()),
+            ("watches", self.children.watches()),
+            ("pages", self.pages.len()),
+            ("image_bytes", self.pages.image_bytes()),
+            ("mob_bytes", self.pages.mob_bytes()),
+            ("aside", self.pages.aside.len()),
+            ("log", (self.durable.0 - self.installed.0) as usize),
+            ("changes", self.changes.len()),
+            ("registrations", self.outcomes.len()),
+            ("votes", self.votes.len()),
+            ("asking", self.asking.len()),
+            ("telling", self.under_way.telling()),
+            ("in_doubt", self.votes.in_doubt()),
+            ("in_doubt_bytes", self.votes.open_bytes()),
+            ("segments", self.segments.len()),
+            ("staged", self.staging.len()),
+            ("pending", self.pending.len()),
+            ("pending_bytes", self.pending_bytes),
+            ("parked", self.parking.len()),
+            ("parked_bytes", self.parking.bytes()),
+            ("waiting", self.waiting.values().map(Vec::len).sum()),
+        ]
+    }
+
+    fn connected(&mut self, now: Now, edge: EdgeId, peer: &Peer, out: &mut Outbox) {
+        let at = (self.durable, self.watermark(now));
+        let name = self.config.name.clone();
+        if peer.kind == NodeKind::Home {
+            return self.other_came(edge, name, at, out);
+        }
+        // It has lost the old edge: nobody reads there, nobody acknowledges.
+        if let Some(old) = self.children.edge_of(peer.node) {
+            out.note(Note::CameAgain);
+            self.end_edge(old, "the same node has come again", out);
+        }
+        if !self.children.begin(edge, peer, at, &name, 0, out) {
+            return out.close(edge, "too many children");
+        }
+        self.neighbours.came(edge);
+    }
+
+    /// A child says nothing: it is struck, and what it has committed stays. Or another home does:
+    /// it is asked again by another edge.
+    fn neighbour_is_silent(&mut self, edge: EdgeId, out: &mut Outbox) {
+        if self.children.get(edge).is_some() {
+            out.note(Note::ChildSilent);
+            if planted::is(Bug::StruckChildBelieved) {
+                self.neighbours.went(edge);
+                return self.children.strike_pages(edge);
+            }
+        }
+        self.end_edge(edge, "it says nothing", out);
+    }
+
+    /// A child's edge, or that of another home that asks.
+    fn is_below(&self, edge: EdgeId) -> bool {
+        self.children.get(edge).is_some() || self.askers.contains(&edge)
+    }
+
+    fn disconnected(&mut self, edge: EdgeId) {
+        self.neighbours.went(edge);
+        self.children.end(edge);
+        self.other_gone(edge);
+        self.parking.forget(edge);
+        self.waiting.retain(|_, waiters| {
+            waiters.retain(|waiter| waiter.edge != edge);
+            !waiters.is_empty()
+        });
+    }
+
+    /// Ends an edge now: what still comes of it changes nothing.
+    fn end_edge(&mut self, edge: EdgeId, why: &'static str, out: &mut Outbox) {
+        self.disconnected(edge);
+        out.close(edge, why);
+    }
+
+    fn cut_off(&mut self, edge: EdgeId, why: &'static str, out: &mut Outbox) {
+        out.note(Note::ChildCutOff);
+        out.close(edge, why);
+    }
+
+    fn received(&mut self, now: Now, edge: EdgeId, message: Up, out: &mut Outbox) {
+        let Some(child) = self.children.get(edge) else {
+            return self.asked_by_other(now, edge, message, out);
+        };
+        let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
+        if child.kind == NodeKind::Member && !is_own {
+            return self.cut_off(edge, "it speaks for another member", out);
+        }
+        match message {
+            Up::Fetch {
+                epoch,
+                page,
+                attempt,
+                peers,
+                ahead,
+                updates,
+                ..
+            } => {
+                let waiter = Waiter {
+                    edge,
+                    epoch,
+                    attempt,
+                    beside: peers,
+                    ahead,
+                    updates,
+                };
+                self.fetch(page, waiter, out);
+            }
+            Up::Evict {
+                epoch, page, entry, ..
+            } => {
+                if self.children.in_epoch(edge, epoch, out).is_some() {
+                    self.children.evict(edge, page, entry, out);
+                }
+            }
+            Up::Ack {
+                epoch, position, ..
+            } => {
+                if self.children.in_epoch(edge, epoch, out).is_some() {
+                    self.acknowledged(edge, position, out);
+                }
+            }
+            Up::Watch {
+                epoch, segment, on, ..
+            } => {
+                let known = self.children.in_epoch(edge, epoch, out).is_some();
+                if known && !self.children.watch(edge, segment, on) {
+                    let home = self.config.home;
+                    out.note(Note::ChildLimited);
+                    out.down(edge, Down::Unwatched { home, segment });
+                }
+            }
+            Up::Report {
+                epoch,
+                report,
+                pages,
+                ..
+            } => self.report(edge, epoch, report, &pages, out),
+            Up::Commit(request) => self.commit(now, edge, request, out),
+            Up::Decide {
+                commit,
+                registration,
+                decision,
+                ..
+            } => {
+                let whose = inquiry::whose(commit, registration);
+                self.decide(now, edge, whose, decision, out);
+            }
+            Up::Settled { commit, .. } => self.settled(commit, out),
+            // At once: an answer that waits for the disk would be one more that does.
+            Up::Call { call, .. } if self.is_busy() || self.has_all_calls(edge, out) => {
+                self.answer(edge, call, Err(CallError::Busy), out);
+            }
+            Up::Call { call, request, .. } => self.call(now, edge, call, request, out),
+            // Nobody redirects to or from a home.
+            Up::Peer(_) => {}
+        }
+    }
+
+    fn acknowledged(&mut self, edge: EdgeId, position: Position, out: &mut Outbox) {
+        self.children.ack(edge, position);
+        if let Some(acknowledged) = self.children.acknowledged()
+            && self.changes.trim(acknowledged)
+        {
+            out.note(Note::TrimmedToAcknowledged);
+        }
+    }
+
+    // --- Time ---
+
+    fn watermark(&mut self, now: Now) -> Stamp {
+        self.clock.pass(now.wall);
+        self.promised()
+    }
+
+    /// What may be promised without moving the clock.
+    pub(super) fn promised(&self) -> Stamp {
+        let votes = match planted::is(Bug::WatermarkPassesVote) {
+            true => None,
+            false => self.votes.lowest_stamp(),
+        };
+        let open = self
+            .open
+            .first()
+            .map(|(stamp, _)| *stamp)
+            .into_iter()
+            .chain(votes);
+        self.clock.watermark(open.min())
+    }
+
+    fn beat(&mut self, now: Now, out: &mut Outbox) {
+        if now.mono < self.next_beat {
+            return;
+        }
+        self.next_beat = now.mono.plus(HEARTBEAT_MS);
+        if self.room && self.clock.wants_reserve(now.wall) {
+            self.append(now, Vec::new(), OnDurable::Nothing, out);
+        }
+        self.expire_staged(now, out);
+        self.ask_others(now, out);
+        let watermark = self.watermark(now);
+        self.children.heartbeat(self.durable, watermark, out);
+    }
+}

@@ -1,0 +1,77 @@
+//! What became of the pages that a child holds from an earlier stream (rule 13).
+
+use crate::home::Home;
+use crate::home::commit::changes::Verdict;
+use alloc::vec::Vec;
+use thorp_model::limits::REPORT_PAGES_MAX;
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Down, EdgeId, Epoch, Note, Outbox, PageId, ReportNo, Reported, SlotSet, planted,
+};
+
+impl Home {
+    /// Enters the child for everything that it reports, then says what has
+    /// changed (rule 2): whatever is told later, it hears.
+    pub(super) fn report(
+        &mut self,
+        edge: EdgeId,
+        epoch: Epoch,
+        report: ReportNo,
+        pages: &[Reported],
+        out: &mut Outbox,
+    ) {
+        if self.children.in_epoch(edge, epoch, out).is_none() {
+            return;
+        }
+        if pages.len() > REPORT_PAGES_MAX {
+            return self.cut_off(edge, "more pages in a report than may be", out);
+        }
+        let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
+            return;
+        };
+        if !changed.is_empty() {
+            out.note(Note::ChildLimited);
+        }
+        let stale = pages.iter().filter(|page| self.may_have_changed(page));
+        changed.extend(stale.map(|reported| reported.page));
+        out.down(
+            edge,
+            Down::Resynchronised {
+                home: self.config.home,
+                report,
+                entry,
+                position: self.durable,
+                changed,
+                open: Vec::new(),
+            },
+        );
+    }
+
+    /// Whether a page may have changed since a child's copy was right, as far as
+    /// is known without a look at the disk. What is accepted and not yet durable
+    /// counts: a copy that is given up in vain does no harm.
+    fn may_have_changed(&self, reported: &Reported) -> bool {
+        let Reported { page, as_of, .. } = *reported;
+        if planted::is(Bug::VersionsIgnored) {
+            return false;
+        }
+        if as_of > self.durable || !self.is_there(page) {
+            return true;
+        }
+        match self.changes.judge(page, &SlotSet::ALL, as_of, &[]) {
+            Verdict::Current => false,
+            Verdict::Changed(_) => true,
+            Verdict::AskPage => {
+                let installed = self.installed;
+                self.pages.may_have_changed(page, as_of, installed)
+            }
+        }
+    }
+
+    fn is_there(&self, page: PageId) -> bool {
+        let segments = &self.segments;
+        segments.get(page.segment).is_some()
+            && !segments.is_removing(page.segment)
+            && !self.is_not_named_yet(page)
+    }
+}

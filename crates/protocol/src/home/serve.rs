@@ -1,0 +1,174 @@
+//! Pages for a home's children: from memory, or from disk.
+
+use crate::home::{Home, OnDurable, Waiter};
+use thorp_model::limits::{FETCHES_PER_CHILD_MAX, UPDATES_MAX};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Image, LoadResult, Note, Now, Outbox, PageId,
+    PeerImage, planted,
+};
+
+impl Home {
+    pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, out: &mut Outbox) {
+        if self
+            .children
+            .in_epoch(waiter.edge, waiter.epoch, out)
+            .is_none()
+        {
+            return;
+        }
+        if self.segments.is_removing(page.segment) {
+            // The removal may not be durable yet (rule 1).
+            if self.is_busy() {
+                return self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+            }
+            self.after_all(OnDurable::NoPage(page, waiter), out);
+        } else if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
+            self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
+        } else if self.pages.is_loaded(page) {
+            self.answer_fetch(page, waiter, out);
+        } else if self.pages.is_damaged(page) {
+            self.refuse_fetch(page, waiter, FetchRefusal::Damaged, out);
+        } else if !self.has_room_for(&waiter) && !planted::is(Bug::ChildNotLimited) {
+            out.note(Note::ChildLimited);
+            self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+        } else {
+            self.waiting.entry(page).or_default().push(waiter);
+            self.load(page, out);
+        }
+    }
+
+    /// Overflow pages are staged beside the stream (decision 3): an image taken
+    /// before a commit names them would never be told of it.
+    pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
+        !self.segments.has_given(page) || self.staging.has(page)
+    }
+
+    /// What nobody waits for leaves half of the room for what somebody does.
+    fn has_room_for(&self, waiter: &Waiter) -> bool {
+        let most = match waiter.ahead {
+            true => FETCHES_PER_CHILD_MAX / 2,
+            false => FETCHES_PER_CHILD_MAX,
+        };
+        self.waiting_of(waiter.edge) < most
+    }
+
+    pub(super) fn waiting_of(&self, edge: EdgeId) -> usize {
+        let waiters = self.waiting.values().flatten();
+        waiters.filter(|waiter| waiter.edge == edge).count()
+    }
+
+    pub(super) fn load(&mut self, page: PageId, out: &mut Outbox) {
+        if self.pages.begin_load(page) {
+            out.load(page);
+        }
+    }
+
+    pub(super) fn loaded(&mut self, now: Now, page: PageId, result: LoadResult, out: &mut Outbox) {
+        match result {
+            LoadResult::Found(image) => {
+                if !self.pages.loaded(page, image, self.durable) {
+                    out.load(page);
+                    return;
+                }
+            }
+            LoadResult::Damaged if planted::is(Bug::DamagedIsEmpty) => {
+                self.pages.loaded(page, None, self.durable);
+            }
+            LoadResult::Damaged => {
+                out.note(Note::PageDamaged);
+                self.pages.load_failed(page);
+            }
+        }
+        out.note(Note::PageLoaded);
+        for waiter in self.waiting.remove(&page).unwrap_or_default() {
+            self.fetch(page, waiter, out);
+        }
+        self.carry_out_waiting(now, out);
+        for parked in self.parking.take_complete(page) {
+            self.try_commit(now, parked, out);
+        }
+    }
+
+    /// Enters the child, then takes the image (rule 2): it is as of the durable
+    /// end, to which this child's stream has been told.
+    pub(super) fn answer_fetch(&mut self, page: PageId, waiter: Waiter, out: &mut Outbox) {
+        let Some(entry) = self.children.enter(waiter.edge, page, true) else {
+            out.note(Note::ChildLimited);
+            return self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+        };
+        let Some(image) = self.pages.durable(page) else {
+            return;
+        };
+        self.children
+            .tell_updates(waiter.edge, page, waiter.updates.min(UPDATES_MAX));
+        match waiter.beside {
+            true => self.tell_beside(page, waiter, entry, image, out),
+            false => self.tell_fetch(page, waiter, entry, FetchResult::Image(image), out),
+        }
+    }
+
+    /// An image that the stream may overtake, and that may overtake it: its label says where it belongs (rule 9).
+    fn tell_beside(
+        &mut self,
+        page: PageId,
+        waiter: Waiter,
+        entry: EntryNo,
+        image: Image,
+        out: &mut Outbox,
+    ) {
+        let promised = self.promised();
+        self.children
+            .tell_position(waiter.edge, self.durable, promised, out);
+        let Some(child) = self.children.get(waiter.edge) else {
+            return;
+        };
+        out.note(Note::ImageBeside);
+        out.down(
+            waiter.edge,
+            Down::Peer(PeerImage {
+                home: self.config.home,
+                page,
+                requester: child.node,
+                epoch: waiter.epoch,
+                attempt: waiter.attempt,
+                entry,
+                position: self.durable,
+                image: Some(image),
+            }),
+        );
+    }
+
+    pub(super) fn refuse_fetch(
+        &mut self,
+        page: PageId,
+        waiter: Waiter,
+        why: FetchRefusal,
+        out: &mut Outbox,
+    ) {
+        let entry = EntryNo(0);
+        self.tell_fetch(page, waiter, entry, FetchResult::Refused(why), out);
+    }
+
+    pub(super) fn tell_fetch(
+        &self,
+        page: PageId,
+        waiter: Waiter,
+        entry: EntryNo,
+        answer: FetchResult,
+        out: &mut Outbox,
+    ) {
+        out.down(
+            waiter.edge,
+            Down::Image {
+                home: self.config.home,
+                page,
+                attempt: waiter.attempt,
+                entry,
+                position: self.durable,
+                watermark: self.promised(),
+                answer,
+            },
+        );
+    }
+}

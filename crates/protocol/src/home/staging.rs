@@ -1,0 +1,243 @@
+//! Values staged ahead of their commits (decision 3), and how they go when no
+//! commit will name them.
+
+use crate::home::commit::validate::NotNow;
+use crate::home::{Home, OnDurable};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use thorp_model::limits::STAGED_ENDED_MAX;
+use thorp_model::planted::Bug;
+use thorp_model::records;
+use thorp_model::records::StagedRecord;
+use thorp_model::{
+    CommitRequest, Mark, Millis, NewValue, Note, Now, Op, Outbox, Overflow, PageId, PageNo,
+    Refusal, Registration, SegmentId, Table, WriteOp, planted,
+};
+
+/// All staged values.
+#[derive(Debug, Default)]
+pub(super) struct Staging {
+    values: BTreeMap<(Registration, u64), StagedRecord>,
+    /// The batch with the last piece of each value that was staged in this life of the home.
+    written: BTreeMap<(Registration, u64), Mark>,
+    /// The first page of each value, and how many they are.
+    pages: BTreeMap<(SegmentId, PageNo), u32>,
+    /// When each member that has values was last heard of.
+    touched: BTreeMap<Registration, Millis>,
+    /// The same, who was silent longest first.
+    by_touch: BTreeSet<(Millis, Registration)>,
+    /// The last tokens of each member that have ended in this life of the home. A piece that comes late, by a way that the
+    /// member has left, must not begin a value that nobody will name or give up.
+    ended: BTreeMap<Registration, VecDeque<u64>>,
+}
+
+impl Staging {
+    /// Takes a staged value in: a new one, one of which there is more, or one
+    /// from the store. Its member was heard of now.
+    pub(super) fn insert(
+        &mut self,
+        registration: Registration,
+        token: u64,
+        record: StagedRecord,
+        now: Now,
+    ) {
+        let first = (record.segment, record.overflow.first);
+        self.pages.insert(first, record.overflow.pages);
+        self.values.insert((registration, token), record);
+        self.touched.entry(registration).or_insert(now.mono);
+        self.touch(registration, now);
+    }
+
+    /// A member was heard of. Matters only if it has values.
+    pub(super) fn touch(&mut self, registration: Registration, now: Now) {
+        if let Some(touched) = self.touched.get_mut(&registration) {
+            self.by_touch.remove(&(*touched, registration));
+            *touched = now.mono;
+            self.by_touch.insert((now.mono, registration));
+        }
+    }
+
+    /// A value of a member that has not been heard of for so long, and may go.
+    fn untouched(
+        &self,
+        now: Now,
+        silent_ms_max: u64,
+        may_go: impl Fn(Registration) -> bool,
+    ) -> Option<(Registration, u64)> {
+        let is_silent = |touched: Millis| now.mono.since(touched) >= silent_ms_max;
+        let mut silent = self
+            .by_touch
+            .iter()
+            .take_while(|(touched, _)| is_silent(*touched));
+        let (_, registration) = *silent.find(|(_, registration)| may_go(*registration))?;
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values.range(all).map(|(key, _)| *key).next()
+    }
+
+    /// Whether a page belongs to a value that no commit has named.
+    pub(super) fn has(&self, page: PageId) -> bool {
+        let up_to = (page.segment, PageNo(0))..=(page.segment, page.page);
+        let nearest = self.pages.range(up_to).next_back();
+        nearest.is_some_and(|((_, first), pages)| page.page.0 - first.0 < *pages)
+    }
+
+    /// A staged value by its token.
+    pub(super) fn get(&self, registration: Registration, token: u64) -> Option<StagedRecord> {
+        self.values.get(&(registration, token)).copied()
+    }
+
+    /// A value's pages are in the store when this batch is.
+    pub(super) fn written_with(&mut self, registration: Registration, token: u64, mark: Mark) {
+        self.written.insert((registration, token), mark);
+    }
+
+    /// Whether a value's pages are in the store for certain: until then whoever reads them may
+    /// find nothing, and nothing would be kept as what they are. No member that waits for its
+    /// answers names it sooner.
+    pub(super) fn is_durable(&self, registration: Registration, token: u64, durable: Mark) -> bool {
+        let written = self.written.get(&(registration, token));
+        written.is_none_or(|mark| *mark <= durable)
+    }
+
+    /// A wholly staged value by its pages; tells its token.
+    pub(super) fn find(&self, registration: Registration, overflow: Overflow) -> Option<u64> {
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values
+            .range(all)
+            .find(|(_, staged)| staged.overflow == overflow && staged.have == overflow.pages)
+            .map(|((_, token), _)| *token)
+    }
+
+    /// No piece is taken any more under a token.
+    pub(super) fn end(&mut self, registration: Registration, token: u64) {
+        let ended = self.ended.entry(registration).or_default();
+        if ended.contains(&token) {
+            return;
+        }
+        if ended.len() >= STAGED_ENDED_MAX {
+            ended.pop_front();
+        }
+        ended.push_back(token);
+    }
+
+    /// Whether a token has ended.
+    pub(super) fn has_ended(&self, registration: Registration, token: u64) -> bool {
+        let ended = self.ended.get(&registration);
+        ended.is_some_and(|ended| ended.contains(&token))
+    }
+
+    /// Forgets a value, and takes no more of it.
+    pub(super) fn remove(
+        &mut self,
+        registration: Registration,
+        token: u64,
+    ) -> Option<StagedRecord> {
+        let record = self.values.remove(&(registration, token))?;
+        self.end(registration, token);
+        self.written.remove(&(registration, token));
+        self.pages.remove(&(record.segment, record.overflow.first));
+        let all = (registration, 0)..=(registration, u64::MAX);
+        if self.values.range(all).next().is_none()
+            && let Some(touched) = self.touched.remove(&registration)
+        {
+            self.by_touch.remove(&(touched, registration));
+        }
+        Some(record)
+    }
+
+    /// The values of a member.
+    pub(super) fn of(&self, registration: Registration) -> Vec<u64> {
+        let all = (registration, 0)..=(registration, u64::MAX);
+        self.values
+            .range(all)
+            .map(|((_, token), _)| *token)
+            .collect()
+    }
+
+    /// Values staged.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+impl Home {
+    /// Drops a value of a member that will not come back for it, by all
+    /// appearances, one at a time: it may have many pages. Also without room,
+    /// for it makes some.
+    pub(super) fn expire_staged(&mut self, now: Now, out: &mut Outbox) {
+        let silent_ms_max = self.config.staged_silent_ms_max;
+        if self.is_busy() {
+            return;
+        }
+        let may_go = |registration| !self.votes.concern_open(registration);
+        let Some((registration, token)) = self.staging.untouched(now, silent_ms_max, may_go) else {
+            return;
+        };
+        out.note(Note::StagedExpired);
+        let mut ops = Vec::new();
+        self.drop_staged(registration, token, &mut ops);
+        self.append_ops(ops, OnDurable::Nothing, out);
+    }
+
+    /// A staged value is one commit's: while a vote in doubt names it, no other may.
+    pub(super) fn check_named_values(&self, request: &CommitRequest) -> Result<(), NotNow> {
+        let taken = |of| self.votes.name_staged(request.registration, of);
+        match named_by(request).any(taken) && !planted::is(Bug::VoteNotLocked) {
+            true => Err(NotNow::Refused(Refusal::InDoubt)),
+            false => Ok(()),
+        }
+    }
+
+    /// Drops the values that a commit named that has ended without them, but for those that a
+    /// vote in doubt names, too: it could never be carried out.
+    pub(super) fn drop_named(&mut self, request: &CommitRequest, ops: &mut Vec<Op>) {
+        let registration = request.registration;
+        for overflow in named_by(request) {
+            if !self.votes.name_staged(registration, overflow)
+                && let Some(token) = self.staging.find(registration, overflow)
+            {
+                self.drop_staged(registration, token, ops);
+            }
+        }
+    }
+
+    /// Drops all values of a member that is forgotten.
+    pub(super) fn discard_staged(&mut self, registration: Registration, ops: &mut Vec<Op>) {
+        for token in self.staging.of(registration) {
+            self.drop_staged(registration, token, ops);
+        }
+        self.staging.ended.remove(&registration);
+    }
+
+    pub(super) fn drop_staged(
+        &mut self,
+        registration: Registration,
+        token: u64,
+        ops: &mut Vec<Op>,
+    ) {
+        let Some(staged) = self.staging.remove(registration, token) else {
+            return;
+        };
+        for page in staged.overflow.page_numbers().take(staged.have as usize) {
+            let page = PageId {
+                segment: staged.segment,
+                page,
+            };
+            ops.push(records::delete(Table::Pages, records::page_key(page)));
+        }
+        let key = records::pair_key(registration, token);
+        ops.push(records::delete(Table::Staged, key));
+    }
+}
+
+/// The staged values that a commit names.
+fn named_by(request: &CommitRequest) -> impl Iterator<Item = Overflow> + '_ {
+    let ops = request.part.writes.iter().flat_map(|page| &page.slots);
+    ops.filter_map(|(_, op)| match op {
+        WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => match value {
+            NewValue::Staged(overflow) => Some(*overflow),
+            NewValue::Inline(_) => None,
+        },
+        WriteOp::Patch { .. } | WriteOp::Delete { .. } => None,
+    })
+}

@@ -1,0 +1,220 @@
+//! How a transaction over several homes ended, and what follows from it here (rule 10).
+
+use crate::home::commit::effects::Effects;
+use crate::home::commit::pipeline::busy;
+use crate::home::commit::validate::{NotNow, Whose};
+use crate::home::outcomes::Known;
+use crate::home::two_phase::votes::State;
+use crate::home::{Home, OnDurable, outcomes};
+use alloc::vec::Vec;
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CommitId, Decision, EdgeId, Note, Now, Op, Outbox, Outcome, PageId, Refusal, Stamp, planted,
+};
+
+impl Home {
+    /// The news of how a transaction ended. Its member tells it, and is believed as far as the votes
+    /// could have come to that.
+    pub(in crate::home) fn decide(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        whose: Whose,
+        decision: Decision,
+        out: &mut Outbox,
+    ) {
+        let Some(vote) = self.votes.get_mut(whose.id) else {
+            return self.decide_without_vote(edge, whose, decision, out);
+        };
+        // Whatever it says: it hears how that ends, so that nobody on the way keeps it for ever.
+        vote.ways.came_by(edge);
+        if let State::Ended(outcome) = &vote.state {
+            let outcome = outcome.clone();
+            return self.tell_ended(edge, whose.id, outcome, out);
+        }
+        if let Decision::Commit(stamp) = decision
+            && !planted::is(Bug::DecisionBelieved)
+        {
+            if !vote.may_end_at(stamp) {
+                return self.disbelieve(edge, "it decides what the votes do not come to", out);
+            }
+            if !self.clock.may_be_told(now.wall, stamp) {
+                out.note(Note::DecisionDoubted);
+                vote.doubted = Some(stamp);
+                vote.ask_at = now.mono;
+                return;
+            }
+        }
+        if vote.state == State::InDoubt {
+            out.note(Note::DecidedByMember);
+        }
+        self.decided(now, whose.id, decision, out);
+    }
+
+    fn decide_without_vote(
+        &mut self,
+        edge: EdgeId,
+        whose: Whose,
+        decision: Decision,
+        out: &mut Outbox,
+    ) {
+        match self.outcomes.known(whose.registration, whose.id) {
+            Known::Ended(outcome) => self.tell_ended(edge, whose.id, outcome, out),
+            Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), out),
+            Known::New => {
+                let refusal = match decision {
+                    Decision::Abort => Refusal::Elsewhere,
+                    Decision::Commit(_) => {
+                        self.disbelieve(edge, "it decides on a vote that was not given", out);
+                        Refusal::Unknown
+                    }
+                };
+                // The asking records a no: what comes late finds it (rule 11). If it cannot be
+                // recorded now, what comes late is found out as any vote in doubt is.
+                let full = self.is_busy() || self.has_all_answers(edge);
+                let refusal = if full { busy() } else { refusal };
+                self.refuse_id(edge, whose, refusal, Vec::new(), out);
+            }
+        }
+    }
+
+    /// Tells how it ended to whoever decides on it, or sends it again: once, however often it is said before the disk
+    /// is that far. So no queue fills with it (rule 15): outcomes remembered are bounded.
+    pub(in crate::home) fn tell_ended(
+        &mut self,
+        edge: EdgeId,
+        commit: CommitId,
+        outcome: Outcome,
+        out: &mut Outbox,
+    ) {
+        if !self.under_way.tells(edge, commit) {
+            self.after_all(OnDurable::Tell(edge, commit, outcome), out);
+        }
+    }
+
+    /// No right member says so. Below a site there are others, who have done nothing wrong: what
+    /// was said is not heeded, and the homes find out by themselves.
+    fn disbelieve(&mut self, edge: EdgeId, why: &'static str, out: &mut Outbox) {
+        out.note(Note::DecisionDisbelieved);
+        if self.is_member(edge) {
+            self.cut_off(edge, why, out);
+        }
+    }
+
+    pub(in crate::home) fn decided(
+        &mut self,
+        now: Now,
+        commit: CommitId,
+        decision: Decision,
+        out: &mut Outbox,
+    ) {
+        if self.votes.decide(commit, decision) {
+            self.carry_out(now, commit, out);
+        }
+    }
+
+    /// What was decided and had to wait: pages came, or room.
+    pub(in crate::home) fn carry_out_waiting(&mut self, now: Now, out: &mut Outbox) {
+        for commit in self.votes.decided() {
+            self.carry_out(now, commit, out);
+        }
+    }
+
+    fn carry_out(&mut self, now: Now, commit: CommitId, out: &mut Outbox) {
+        let Some(vote) = self.votes.get(commit) else {
+            return;
+        };
+        let State::Decided(decision) = vote.state else {
+            return;
+        };
+        if !self.room {
+            return out.note(Note::DecisionWaited);
+        }
+        match decision {
+            Decision::Abort => self.carry_out_abort(now, commit, out),
+            Decision::Commit(stamp) => self.carry_out_commit(now, commit, stamp, out),
+        }
+    }
+
+    fn carry_out_abort(&mut self, now: Now, commit: CommitId, out: &mut Outbox) {
+        out.note(Note::VoteAborted);
+        let outcome = Outcome::Refused(Refusal::Elsewhere);
+        let then = match self.votes.get(commit).and_then(|vote| vote.ways.last()) {
+            Some(edge) => OnDurable::Tell(edge, commit, outcome.clone()),
+            None => OnDurable::Nothing,
+        };
+        let mut ops = Vec::new();
+        self.end_vote(now, commit, outcome.clone(), &mut ops);
+        self.append_ops(ops, then, out);
+        self.tell_others_below(commit, &outcome, out);
+    }
+
+    /// Who passed it up by another way than the last one keeps what it wrote until it hears.
+    fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, out: &mut Outbox) {
+        let vote = self.votes.get_mut(commit);
+        let others = vote.map(|vote| vote.ways.take_others());
+        for edge in others.unwrap_or_default() {
+            self.after_all(OnDurable::Tell(edge, commit, outcome.clone()), out);
+        }
+    }
+
+    /// The part gets its position now, under the stamp of all its homes.
+    fn carry_out_commit(&mut self, now: Now, commit: CommitId, stamp: Stamp, out: &mut Outbox) {
+        let Some(vote) = self.votes.get(commit) else {
+            return;
+        };
+        let (request, edge) = (vote.request.clone(), vote.ways.last());
+        let unbounded = Effects::unbounded();
+        let effects = match self.effects(&request.part, request.registration, unbounded, out) {
+            Ok(effects) => effects,
+            Err(NotNow::Needs(pages)) => return self.decision_needs(commit, pages, out),
+            // Everything was checked before the vote and is locked since. If it
+            // does not hold, this home's tables are wrong: it stays in doubt, for people to see.
+            Err(NotNow::Refused(_)) => return out.note(Note::DecisionWaited),
+        };
+        out.note(Note::VoteCommitted);
+        self.clock.observe(stamp);
+        let whose = Whose {
+            id: commit,
+            registration: request.registration,
+        };
+        self.accept_at(now, stamp, effects, Some((edge, whose)), None, out);
+        let position = self.tip;
+        self.tell_others_below(commit, &Outcome::Committed { position, stamp }, out);
+    }
+
+    fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, out: &mut Outbox) {
+        out.note(Note::DecisionWaited);
+        if let Some(vote) = self.votes.get_mut(commit) {
+            vote.needs.extend(&pages);
+        }
+        for page in pages {
+            self.load(page, out);
+        }
+    }
+
+    /// Records how a vote ended, if there is one.
+    pub(in crate::home) fn end_vote(
+        &mut self,
+        now: Now,
+        commit: CommitId,
+        outcome: Outcome,
+        ops: &mut Vec<Op>,
+    ) {
+        let Some(vote) = self.votes.get(commit) else {
+            return;
+        };
+        let registration = vote.request.registration;
+        self.outcomes
+            .record(registration, commit, outcome.clone(), ops);
+        ops.extend(self.votes.end(commit, outcome, now.mono));
+    }
+
+    /// Every home has heard how it ended.
+    pub(in crate::home) fn settled(&mut self, commit: CommitId, out: &mut Outbox) {
+        if let Some(op) = self.votes.forget(commit) {
+            out.note(Note::VoteSettled);
+            self.append_ops(Vec::from([op]), OnDurable::Nothing, out);
+        }
+    }
+}

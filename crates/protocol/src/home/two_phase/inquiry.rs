@@ -1,0 +1,378 @@
+//! Commits over several homes (rule 10): this home votes for its part, hears
+//! how it ended, or finds out.
+
+use crate::home::commit::pipeline::busy;
+use crate::home::commit::validate::{NotNow, Whose};
+use crate::home::two_phase::locks::Locks;
+use crate::home::two_phase::votes::{State, Vote};
+use crate::home::{Home, OnDurable};
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    IN_DOUBT_MS, IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX, PARTICIPANTS_MAX, VOTES_MAX,
+};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
+    Epoch, HomeId, InvalidCommit, Millis, Note, Now, Outbox, Outcome, PageNo, Part, Participant,
+    Position, Refusal, Registration, SegmentId, Stamp, Up, planted,
+};
+
+/// The votes of a home whose outcomes it does not know (rule 10), for people.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Doubts {
+    /// How many.
+    pub votes: usize,
+    /// How long the oldest has been one, in milliseconds; since the start, if it is from before.
+    pub oldest_ms: u64,
+    /// The other homes of those that are old enough to be asked about, and whether there is a way to them.
+    pub homes: BTreeMap<HomeId, bool>,
+}
+
+impl Home {
+    /// What is in doubt here.
+    pub fn doubts(&self, now: Millis) -> Doubts {
+        let mut doubts = Doubts::default();
+        let in_doubt = self.votes.iter().map(|(_, vote)| vote);
+        for vote in in_doubt.filter(|vote| vote.state == State::InDoubt) {
+            let age_ms = now.since(vote.since);
+            doubts.votes += 1;
+            doubts.oldest_ms = doubts.oldest_ms.max(age_ms);
+            if age_ms >= IN_DOUBT_MS {
+                let others = vote.others().map(|other| other.home);
+                let others = others.map(|home| (home, self.others.contains_key(&home)));
+                doubts.homes.extend(others);
+            }
+        }
+        doubts
+    }
+
+    /// What a part locks, or would lock.
+    pub(in crate::home) fn locks_of(&self, part: &Part) -> Locks {
+        let raises = |segment: &SegmentId, page: PageNo| {
+            let known = self.segments.get(*segment).map(|s| s.extent);
+            known.is_some_and(|extent| page >= extent)
+        };
+        let pages = part.writes.iter().map(|writes| writes.page);
+        let raised = pages.filter(|page| raises(&page.segment, page.page));
+        Locks::of(part, raised.map(|page| page.segment).collect())
+    }
+
+    /// Refuses what conflicts with a vote in doubt; it never waits (trap 14).
+    pub(in crate::home) fn check_locks(&self, part: &Part) -> Result<(), NotNow> {
+        if self.votes.conflict(&self.locks_of(part)) {
+            return Err(NotNow::Refused(Refusal::InDoubt));
+        }
+        Ok(())
+    }
+
+    pub(in crate::home) fn check_participants(
+        &self,
+        request: &CommitRequest,
+    ) -> Result<(), NotNow> {
+        let with = &request.with;
+        if with.is_empty() {
+            return Ok(());
+        }
+        let ascending = with.windows(2).all(|pair| pair[0].home < pair[1].home);
+        let own = with.iter().find(|p| p.home == self.config.home);
+        let right = own.is_some_and(|own| own.registration == request.registration);
+        if !ascending || !right || !(2..=PARTICIPANTS_MAX).contains(&with.len()) {
+            return Err(InvalidCommit::Participants.into());
+        }
+        let bytes = self.votes.open_bytes() + request.bytes();
+        let is_first = self.votes.in_doubt() == 0;
+        if self.votes.len() >= VOTES_MAX || (bytes > self.config.votes_bytes_max && !is_first) {
+            return Err(NotNow::Refused(busy()));
+        }
+        Ok(())
+    }
+
+    /// What is known of a part that comes again; false if it is new.
+    pub(in crate::home) fn voted_before(
+        &mut self,
+        edge: EdgeId,
+        commit: CommitId,
+        out: &mut Outbox,
+    ) -> bool {
+        let Some(vote) = self.votes.get_mut(commit) else {
+            return false;
+        };
+        out.note(Note::OutcomeRemembered);
+        vote.ways.came_by(edge);
+        let (state, stamp) = (vote.state.clone(), vote.stamp);
+        match state {
+            State::InDoubt if self.under_way.tells_vote(edge, commit) => {}
+            State::InDoubt => self.after_all(OnDurable::Vote(edge, commit, stamp), out),
+            State::Decided(_) => {}
+            State::Ended(outcome) => self.tell_ended(edge, commit, outcome, out),
+        }
+        true
+    }
+
+    /// The part may stand: it is locked, and the vote is told once it is logged.
+    pub(in crate::home) fn vote(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        request: CommitRequest,
+        out: &mut Outbox,
+    ) {
+        out.note(Note::Voted);
+        let id = request.id;
+        let locks = self.locks_of(&request.part);
+        let stamp = self.clock.stamp(now.wall);
+        let mut vote = Vote::new(request, stamp, locks, now.mono);
+        vote.ways.came_by(edge);
+        let ops = match planted::is(Bug::VoteForgotten) {
+            true => Vec::new(),
+            false => Vec::from([vote.store()]),
+        };
+        self.votes.insert(vote);
+        self.append(now, ops, OnDurable::Vote(edge, id, stamp), out);
+    }
+
+    // --- Finding out ---
+
+    /// The answer to whoever asks how a part ended: another home, or the member.
+    pub(in crate::home) fn vote_outcome(&self, commit: CommitId) -> Option<CallResponse> {
+        let vote = self.votes.get(commit)?;
+        Some(match &vote.state {
+            State::InDoubt | State::Decided(_) => CallResponse::Voted(vote.stamp),
+            State::Ended(outcome) => CallResponse::Outcome(outcome.clone()),
+        })
+    }
+
+    /// Asks the other homes of what has been in doubt for too long, and of what
+    /// has ended and nobody says to be settled.
+    pub(in crate::home) fn ask_others(&mut self, now: Now, out: &mut Outbox) {
+        let due: Vec<CommitId> = self
+            .votes
+            .iter()
+            .filter(|(_, vote)| vote.ask_at <= now.mono)
+            .map(|(commit, _)| commit)
+            .collect();
+        for commit in due {
+            if planted::is(Bug::VoteTimesOut) {
+                self.decided(now, commit, Decision::Abort, out);
+            }
+            if let Some(decision) = self.not_doubted_any_more(now, commit) {
+                self.decided(now, commit, decision, out);
+            }
+            self.ask_other_homes(now, commit, out);
+        }
+    }
+
+    /// What a member said, and this home's clock did not believe: the clock may have been put right.
+    fn not_doubted_any_more(&self, now: Now, commit: CommitId) -> Option<Decision> {
+        let stamp = self.votes.get(commit)?.doubted?;
+        let may_be = self.clock.may_be_told(now.wall, stamp);
+        may_be.then_some(Decision::Commit(stamp))
+    }
+
+    fn ask_other_homes(&mut self, now: Now, commit: CommitId, out: &mut Outbox) {
+        let Some(vote) = self.votes.get_mut(commit) else {
+            return;
+        };
+        vote.ask_at = now.mono.plus(IN_DOUBT_RETRY_MS);
+        let ask: Vec<Participant> = vote.wanted().collect();
+        let is_over = !vote.holds_locks() && ask.is_empty();
+        if is_over && !planted::is(Bug::VoteKept) {
+            // This home was the last one to hear, and has asked for it itself.
+            return self.settled(commit, out);
+        }
+        for other in ask {
+            self.ask_other(other, commit, out);
+        }
+    }
+
+    fn ask_other(&mut self, other: Participant, commit: CommitId, out: &mut Outbox) {
+        let Some(edge) = self.others.get(&other.home).copied() else {
+            return out.note(Note::OtherHomeWanted);
+        };
+        let Some(vote) = self.votes.get_mut(commit) else {
+            return;
+        };
+        // It answers every question, however far away or busy it is: one of each vote is enough.
+        if vote.asked.contains(&other.home) {
+            return;
+        }
+        vote.asked.insert(other.home);
+        self.votes.note_asked(commit, other.home);
+        out.note(Note::InDoubtAsked);
+        self.questions += 1;
+        let call = CallId {
+            member: self.config.node,
+            number: self.questions,
+        };
+        let home = other.home;
+        self.asking.insert(call, Question { edge, home, commit });
+        let request = CallRequest::Outcome {
+            commit,
+            registration: other.registration,
+        };
+        out.up(
+            edge,
+            Up::Call {
+                call,
+                home,
+                request,
+            },
+        );
+    }
+
+    /// Another home answers.
+    pub(in crate::home) fn other_answered(
+        &mut self,
+        now: Now,
+        call: CallId,
+        result: Result<CallResponse, CallError>,
+        out: &mut Outbox,
+    ) {
+        let Some(question) = self.asking.remove(&call) else {
+            return;
+        };
+        self.may_ask_again(&question);
+        let Question { home, commit, .. } = question;
+        let in_doubt = self.votes.get(commit).map(|v| v.state == State::InDoubt);
+        let has_time = result.is_ok();
+        match result {
+            Err(CallError::Busy) => self.votes.turned_away(commit, home),
+            Ok(CallResponse::Voted(stamp)) => {
+                if let Some(decision) = self.votes.voted(commit, home, stamp) {
+                    out.note(Note::InDoubtResolved);
+                    self.decided(now, commit, decision, out);
+                }
+            }
+            Ok(CallResponse::Outcome(outcome)) if in_doubt == Some(true) => {
+                out.note(Note::InDoubtResolved);
+                let decision = match outcome {
+                    Outcome::Committed { stamp, .. } => Decision::Commit(stamp),
+                    // Also one that was forgotten: it was not voted for there, or
+                    // it would be kept until this home has heard.
+                    Outcome::Refused(_) => Decision::Abort,
+                };
+                self.votes.heard(commit, home);
+                self.decided(now, commit, decision, out);
+            }
+            Ok(CallResponse::Outcome(_)) if self.votes.heard(commit, home) => {
+                self.settled(commit, out);
+            }
+            // It is asked again.
+            _ => {}
+        }
+        let asked_again = match has_time {
+            true => self.votes.take_turned_away(home),
+            false => Vec::new(),
+        };
+        for (commit, other) in asked_again {
+            self.ask_other(other, commit, out);
+        }
+    }
+
+    /// Another home asks; it does nothing else here. From all other edges that
+    /// are no child's, what comes is late.
+    pub(in crate::home) fn asked_by_other(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        message: Up,
+        out: &mut Outbox,
+    ) {
+        match message {
+            Up::Call {
+                call,
+                request: request @ CallRequest::Outcome { .. },
+                ..
+            } if self.askers.contains(&edge) => match self.is_busy() {
+                // It asks again.
+                true => self.answer(edge, call, Err(CallError::Busy), out),
+                false => self.call(now, edge, call, request, out),
+            },
+            _ => out.note(Note::OtherEpochDropped),
+        }
+    }
+
+    /// Another home has come to ask: it is told whose this is, and hears no stream.
+    pub(in crate::home) fn other_came(
+        &mut self,
+        edge: EdgeId,
+        name: String,
+        at: (Position, Stamp),
+        out: &mut Outbox,
+    ) {
+        if self.askers.len() >= OTHER_HOMES_MAX {
+            out.note(Note::ChildLimited);
+            return out.close(edge, "too many other homes");
+        }
+        self.askers.insert(edge);
+        self.neighbours.came(edge);
+        out.down(
+            edge,
+            Down::Begin {
+                home: self.config.home,
+                name,
+                epoch: Epoch(0),
+                position: at.0,
+                watermark: at.1,
+                silent_ms: 0,
+            },
+        );
+    }
+
+    /// A way to another home is there: its stream begins, which says whose it is.
+    pub(in crate::home) fn heard_other(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        message: Down,
+        out: &mut Outbox,
+    ) {
+        match message {
+            Down::Begin { home, .. } => {
+                self.others.insert(home, edge);
+            }
+            Down::Answer { call, result, .. } => {
+                let asked = self.asking.get(&call);
+                // Only who was asked is heard.
+                if asked.is_some_and(|asked| asked.edge == edge) {
+                    self.other_answered(now, call, result, out);
+                }
+            }
+            // The rest of the stream is not for a home.
+            _ => {}
+        }
+    }
+
+    /// An edge to another home, or from one, is gone.
+    pub(in crate::home) fn other_gone(&mut self, edge: EdgeId) {
+        self.askers.remove(&edge);
+        self.others.retain(|_, other| *other != edge);
+        let unanswered = self.asking.extract_if(.., |_, asked| asked.edge == edge);
+        for question in unanswered.map(|(_, question)| question).collect::<Vec<_>>() {
+            self.may_ask_again(&question);
+        }
+        self.votes.edge_gone(edge);
+    }
+
+    fn may_ask_again(&mut self, question: &Question) {
+        if let Some(vote) = self.votes.get_mut(question.commit) {
+            vote.asked.remove(&question.home);
+        }
+    }
+}
+
+/// What another home was asked and has not answered.
+#[derive(Debug)]
+pub(in crate::home) struct Question {
+    /// The way that it went: the answer comes by the same.
+    edge: EdgeId,
+    home: HomeId,
+    commit: CommitId,
+}
+
+/// Whose outcome a message is about.
+pub(in crate::home) fn whose(id: CommitId, registration: Registration) -> Whose {
+    Whose { id, registration }
+}

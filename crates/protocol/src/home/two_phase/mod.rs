@@ -1,0 +1,7 @@
+//! Transactions over several homes (rule 10): votes and their locks, the
+//! decision, and the inquiry at other homes after a silence.
+
+pub(in crate::home) mod decision;
+pub(in crate::home) mod inquiry;
+pub(in crate::home) mod locks;
+pub(in crate::home) mod votes;

@@ -1,0 +1,400 @@
+//! Parts of transactions over several homes that this home voted for, and the
+//! objects that they lock (rule 10).
+
+use crate::edge::reply_routes::ReplyRoutes;
+use crate::home::two_phase::locks::Locks;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use thorp_model::limits::{IN_DOUBT_MS, UNSETTLED_MS};
+use thorp_model::planted::Bug;
+use thorp_model::records;
+use thorp_model::records::VoteRecord;
+use thorp_model::{
+    CommitId, CommitRequest, Decision, EdgeId, HomeId, Millis, NewValue, Op, Outcome, Overflow,
+    PageId, Participant, Registration, SegmentId, SlotSet, Stamp, Table, WriteOp, planted,
+};
+
+/// One vote.
+#[derive(Debug)]
+pub(in crate::home) struct Vote {
+    /// The part, and who else takes part.
+    pub(in crate::home) request: CommitRequest,
+    /// The stamp voted for.
+    pub(in crate::home) stamp: Stamp,
+    /// Who hears of the outcome.
+    pub(in crate::home) ways: ReplyRoutes,
+    pub(in crate::home) state: State,
+    /// The stamp of a decision that this home's clock does not believe, or not yet.
+    pub(in crate::home) doubted: Option<Stamp>,
+    /// Pages that the decision waits for: they stay in memory.
+    pub(in crate::home) needs: BTreeSet<PageId>,
+    locks: Locks,
+    /// When it was given, or found in the store.
+    pub(in crate::home) since: Millis,
+    /// When the other homes are asked next.
+    pub(in crate::home) ask_at: Millis,
+    /// Other homes that were asked and have not answered.
+    pub(in crate::home) asked: BTreeSet<HomeId>,
+    /// What other homes are known to have voted for.
+    votes: BTreeMap<HomeId, Stamp>,
+    /// Homes that are known to have heard the outcome.
+    heard: BTreeSet<HomeId>,
+}
+
+/// How far a vote has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::home) enum State {
+    /// The outcome is not known here. Its objects are locked.
+    InDoubt,
+    /// It is known, and waits for pages or for room. Its objects are locked.
+    Decided(Decision),
+    /// It has ended here; kept until every home has heard.
+    Ended(Outcome),
+}
+
+impl Vote {
+    /// A vote for a request, which locks what it is said to.
+    pub(in crate::home) fn new(
+        request: CommitRequest,
+        stamp: Stamp,
+        locks: Locks,
+        now: Millis,
+    ) -> Self {
+        Vote {
+            request,
+            stamp,
+            ways: ReplyRoutes::default(),
+            state: State::InDoubt,
+            doubted: None,
+            needs: BTreeSet::new(),
+            locks,
+            since: now,
+            ask_at: now.plus(IN_DOUBT_MS),
+            asked: BTreeSet::new(),
+            votes: BTreeMap::new(),
+            heard: BTreeSet::new(),
+        }
+    }
+
+    /// Whether the votes could come to this stamp: it is the highest of them, and this home's is
+    /// one. Below that watermarks are promised already.
+    pub(in crate::home) fn may_end_at(&self, stamp: Stamp) -> bool {
+        let is_others = || self.others().any(|other| other.home == stamp.home);
+        stamp == self.stamp || (stamp > self.stamp && is_others())
+    }
+
+    fn key(&self) -> Vec<u8> {
+        records::vote_key(self.request.registration, self.request.id.sequence)
+    }
+
+    /// The other homes that take part.
+    pub(in crate::home) fn others(&self) -> impl Iterator<Item = Participant> + '_ {
+        let own = self.request.home();
+        let with = self.request.with.iter().copied();
+        with.filter(move |other| other.home != own)
+    }
+
+    /// Homes that may not have heard the outcome.
+    pub(in crate::home) fn unheard(&self) -> impl Iterator<Item = Participant> + '_ {
+        self.others()
+            .filter(|other| !self.heard.contains(&other.home))
+    }
+
+    /// Homes whose answer is wanted.
+    pub(in crate::home) fn wanted(&self) -> impl Iterator<Item = Participant> + '_ {
+        self.others().filter(|other| match self.state {
+            State::InDoubt => true,
+            State::Decided(_) => false,
+            State::Ended(_) => !self.heard.contains(&other.home),
+        })
+    }
+
+    /// The operation that logs it, with both sets.
+    pub(in crate::home) fn store(&self) -> Op {
+        let record = VoteRecord {
+            request: self.request.clone(),
+            stamp: self.stamp,
+            ended: match &self.state {
+                State::Ended(outcome) => Some(outcome.clone()),
+                State::InDoubt | State::Decided(_) => None,
+            },
+        };
+        records::put(Table::Meta, self.key(), &record)
+    }
+
+    /// What was voted on is not needed any more.
+    fn forget_part(&mut self) {
+        let part = &mut self.request.part;
+        (part.reads, part.writes) = (Vec::new(), Vec::new());
+        self.request.builds_on = Vec::new();
+    }
+
+    fn names_staged(&self, of: Overflow) -> bool {
+        let ops = self.request.part.writes.iter().flat_map(|w| &w.slots);
+        ops.map(|(_, op)| op).any(|op| match op {
+            WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => {
+                *value == NewValue::Staged(of)
+            }
+            WriteOp::Patch { .. } | WriteOp::Delete { .. } => false,
+        })
+    }
+
+    pub(in crate::home) fn holds_locks(&self) -> bool {
+        !matches!(self.state, State::Ended(_))
+    }
+}
+
+/// All votes of a home.
+#[derive(Debug, Default)]
+pub(in crate::home) struct Votes {
+    by_commit: BTreeMap<CommitId, Vote>,
+    /// Those that hold locks: they may still become commits. By the stamps voted for.
+    open: BTreeSet<(Stamp, CommitId)>,
+    /// Those of them whose outcome is known and could not be carried out yet.
+    decided: BTreeSet<CommitId>,
+    /// Bytes of them.
+    open_bytes: usize,
+    /// The same, by the pages where they hold them.
+    locked: BTreeMap<PageId, BTreeSet<CommitId>>,
+    /// Those of which another home was asked, and had too much to do to answer.
+    turned_away: BTreeMap<HomeId, BTreeSet<CommitId>>,
+}
+
+impl Votes {
+    /// How many there are.
+    pub(in crate::home) fn len(&self) -> usize {
+        self.by_commit.len()
+    }
+
+    /// How many may still become commits.
+    pub(in crate::home) fn in_doubt(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Bytes of those.
+    pub(in crate::home) fn open_bytes(&self) -> usize {
+        self.open_bytes
+    }
+
+    /// A vote.
+    pub(in crate::home) fn get(&self, commit: CommitId) -> Option<&Vote> {
+        self.by_commit.get(&commit)
+    }
+
+    /// A vote, to be changed.
+    pub(in crate::home) fn get_mut(&mut self, commit: CommitId) -> Option<&mut Vote> {
+        self.by_commit.get_mut(&commit)
+    }
+
+    /// All votes.
+    pub(in crate::home) fn iter(&self) -> impl Iterator<Item = (CommitId, &Vote)> {
+        self.by_commit.iter().map(|(id, vote)| (*id, vote))
+    }
+
+    /// Takes a vote: a new one, or one from the store.
+    pub(in crate::home) fn insert(&mut self, vote: Vote) {
+        let id = vote.request.id;
+        if vote.holds_locks() {
+            self.open.insert((vote.stamp, id));
+            self.open_bytes += vote.request.bytes();
+            for page in vote.locks.pages() {
+                self.locked.entry(page).or_default().insert(id);
+            }
+        }
+        self.by_commit.insert(id, vote);
+    }
+
+    /// Takes a vote from the store.
+    pub(in crate::home) fn recover(&mut self, record: VoteRecord, locks: Locks, now: Millis) {
+        let mut vote = Vote::new(record.request, record.stamp, locks, now);
+        if let Some(outcome) = record.ended {
+            vote.state = State::Ended(outcome);
+            vote.ask_at = now.plus(UNSETTLED_MS);
+            vote.forget_part();
+        }
+        self.insert(vote);
+    }
+
+    /// A vote has ended: its locks and all that it said go, its outcome stays for the other homes.
+    pub(in crate::home) fn end(
+        &mut self,
+        commit: CommitId,
+        outcome: Outcome,
+        now: Millis,
+    ) -> Option<Op> {
+        let vote = self.by_commit.get_mut(&commit)?;
+        vote.state = State::Ended(outcome);
+        vote.needs.clear();
+        vote.ask_at = now.plus(UNSETTLED_MS);
+        if self.open.remove(&(vote.stamp, commit)) {
+            self.open_bytes -= vote.request.bytes();
+        }
+        self.decided.remove(&commit);
+        let locks = core::mem::take(&mut vote.locks);
+        vote.forget_part();
+        for page in locks.pages() {
+            if let Some(votes) = self.locked.get_mut(&page) {
+                votes.remove(&commit);
+                if votes.is_empty() {
+                    self.locked.remove(&page);
+                }
+            }
+        }
+        Some(vote.store())
+    }
+
+    /// Another home is asked, or need not be asked any more.
+    pub(in crate::home) fn note_asked(&mut self, commit: CommitId, home: HomeId) {
+        if let Some(commits) = self.turned_away.get_mut(&home) {
+            commits.remove(&commit);
+        }
+    }
+
+    /// Another home has too much to do to answer.
+    pub(in crate::home) fn turned_away(&mut self, commit: CommitId, home: HomeId) {
+        if self.by_commit.contains_key(&commit) {
+            self.turned_away.entry(home).or_default().insert(commit);
+        }
+    }
+
+    /// What another home had too much to do for, and is asked again now: twice as much as it has just answered.
+    pub(in crate::home) fn take_turned_away(
+        &mut self,
+        home: HomeId,
+    ) -> Vec<(CommitId, Participant)> {
+        let Some(commits) = self.turned_away.get_mut(&home) else {
+            return Vec::new();
+        };
+        let taken = [commits.pop_first(), commits.pop_first()];
+        let asked = taken.into_iter().flatten().filter_map(|commit| {
+            let mut wanted = self.by_commit.get(&commit)?.wanted();
+            let other = wanted.find(|other| other.home == home)?;
+            Some((commit, other))
+        });
+        asked.collect()
+    }
+
+    /// Notes another home's vote; the decision, if no other is missing.
+    pub(in crate::home) fn voted(
+        &mut self,
+        commit: CommitId,
+        home: HomeId,
+        stamp: Stamp,
+    ) -> Option<Decision> {
+        let vote = self.by_commit.get_mut(&commit)?;
+        vote.votes.insert(home, stamp);
+        let all = vote.others().all(|o| vote.votes.contains_key(&o.home));
+        let highest = vote.votes.values().copied().fold(vote.stamp, Stamp::max);
+        (all && vote.state == State::InDoubt).then_some(Decision::Commit(highest))
+    }
+
+    /// A home has heard the outcome; true if it was the last one.
+    pub(in crate::home) fn heard(&mut self, commit: CommitId, home: HomeId) -> bool {
+        let Some(vote) = self.by_commit.get_mut(&commit) else {
+            return false;
+        };
+        vote.heard.insert(home);
+        vote.unheard().next().is_none()
+    }
+
+    /// Every home has heard how it ended: it is forgotten.
+    pub(in crate::home) fn forget(&mut self, commit: CommitId) -> Option<Op> {
+        let vote = self.by_commit.get(&commit);
+        vote.filter(|vote| !vote.holds_locks())?;
+        let vote = self.by_commit.remove(&commit)?;
+        for other in vote.others() {
+            self.note_asked(commit, other.home);
+        }
+        Some(records::delete(Table::Meta, vote.key()))
+    }
+
+    /// The edge of askers is gone: outcomes are told to nobody there.
+    pub(in crate::home) fn edge_gone(&mut self, edge: EdgeId) {
+        for vote in self.by_commit.values_mut() {
+            vote.ways.went(edge);
+        }
+    }
+
+    /// The lowest stamp that was voted for and may still become a commit's: no
+    /// watermark may reach it.
+    pub(in crate::home) fn lowest_stamp(&self) -> Option<Stamp> {
+        self.open.first().map(|(stamp, _)| *stamp)
+    }
+
+    /// Whether a part conflicts with what a vote has locked.
+    pub(in crate::home) fn conflict(&self, locks: &Locks) -> bool {
+        if self.locked.is_empty() || planted::is(Bug::VoteNotLocked) {
+            return false;
+        }
+        let votes = locks.pages().filter_map(|page| self.locked.get(&page));
+        let mut votes = votes.flatten().filter_map(|id| self.by_commit.get(id));
+        votes.any(|vote| vote.locks.conflict(locks))
+    }
+
+    /// The slots of a page that votes will write.
+    pub(in crate::home) fn will_write(&self, page: PageId) -> SlotSet {
+        let mut slots = SlotSet::default();
+        let votes = self.locked.get(&page).into_iter().flatten();
+        for vote in votes.filter_map(|id| self.by_commit.get(id)) {
+            slots.extend(vote.locks.written(page));
+        }
+        slots
+    }
+
+    /// How many slots a page has to have for what votes will write.
+    pub(in crate::home) fn slots_of(&self, page: PageId) -> u16 {
+        let last = self.will_write(page).iter().last();
+        last.map_or(0, |slot| slot.0 + 1)
+    }
+
+    /// Whether a vote has locked anything of a segment.
+    pub(in crate::home) fn lock_segment(&self, segment: SegmentId) -> bool {
+        self.open().any(|vote| vote.locks.concern(segment))
+    }
+
+    /// The registrations with votes that may still become commits.
+    pub(in crate::home) fn registrations_in_doubt(&self) -> BTreeSet<Registration> {
+        self.open().map(|vote| vote.request.registration).collect()
+    }
+
+    /// Whether a registration has votes that may still become commits.
+    pub(in crate::home) fn concern_open(&self, registration: Registration) -> bool {
+        self.open()
+            .any(|vote| vote.request.registration == registration)
+    }
+
+    /// Whether a vote that may still become a commit names a staged value.
+    pub(in crate::home) fn name_staged(&self, registration: Registration, of: Overflow) -> bool {
+        let mut own = self
+            .open()
+            .filter(|vote| vote.request.registration == registration);
+        own.any(|vote| vote.names_staged(of))
+    }
+
+    /// Whether a decision waits for a page.
+    pub(in crate::home) fn needs(&self, page: PageId) -> bool {
+        let mut waiting = self.decided.iter().filter_map(|id| self.by_commit.get(id));
+        waiting.any(|vote| vote.needs.contains(&page))
+    }
+
+    /// Votes that may still become commits.
+    fn open(&self) -> impl Iterator<Item = &Vote> {
+        let open = self.open.iter();
+        open.filter_map(|(_, id)| self.by_commit.get(id))
+    }
+
+    /// The outcome of a vote is known; whether it was in doubt.
+    pub(in crate::home) fn decide(&mut self, commit: CommitId, decision: Decision) -> bool {
+        let vote = self.by_commit.get_mut(&commit);
+        let Some(vote) = vote.filter(|vote| vote.state == State::InDoubt) else {
+            return false;
+        };
+        vote.state = State::Decided(decision);
+        self.decided.insert(commit)
+    }
+
+    /// Those whose outcome is known and could not be carried out yet.
+    pub(in crate::home) fn decided(&self) -> Vec<CommitId> {
+        self.decided.iter().copied().collect()
+    }
+}

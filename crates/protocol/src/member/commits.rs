@@ -1,0 +1,439 @@
+//! A member's commits: at one home, or by the votes of several (rules 6, 10 and 11).
+
+use crate::member::in_flight::{AtPart, InFlight, PartState};
+use crate::member::replica::Replica;
+use crate::member::{Member, Purpose, overlay};
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    BUILDS_ON_MAX, BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX,
+};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CallError, CallRequest, CallResponse, CommitId, CommitRequest, Decision, EdgeId, HomeId,
+    InvalidCommit, Millis, Note, Outbox, Outcome, Participant, Position, Refusal, Registration,
+    Response, Stamp, Up, planted,
+};
+
+impl Member {
+    /// Commits over several homes whose outcome is known here, and not yet at each of their homes: who ends now leaves them
+    /// in doubt there.
+    pub fn untold(&self) -> usize {
+        let commits = self.commits.values();
+        commits.filter(|commit| commit.is_to_tell()).count()
+    }
+
+    pub(super) fn commit(&mut self, mut commit: InFlight, out: &mut Outbox) {
+        self.sequence += 1;
+        let id = CommitId {
+            member: self.config.id,
+            sequence: self.sequence,
+        };
+        if let Err(refusal) = self.may_commit(&commit) {
+            if matches!(refusal, Refusal::Busy { .. }) {
+                out.note(Note::RefusedBusy);
+            }
+            let outcome = Outcome::Refused(refusal);
+            let told = Response::Outcome(id, outcome, None);
+            return commit
+                .ticket
+                .into_iter()
+                .for_each(|t| out.answer(t, told.clone()));
+        }
+        let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
+        self.give_way(&homes, out);
+        self.show_early(id, &mut commit, out);
+        self.commits.insert(id, commit);
+        for home in homes {
+            self.register(home, out);
+            self.send_waiting_commits(home, out);
+        }
+    }
+
+    fn may_commit(&mut self, commit: &InFlight) -> Result<(), Refusal> {
+        let parts = &commit.parts;
+        let ascending = parts.windows(2).all(|pair| pair[0].home() < pair[1].home());
+        if !ascending || parts.is_empty() || parts.len() > PARTICIPANTS_MAX {
+            let reason = InvalidCommit::Participants;
+            return Err(Refusal::Invalid { reason });
+        }
+        let bytes: usize = parts.iter().map(|at| at.bytes).sum();
+        if bytes > COMMIT_BYTES_MAX {
+            let reason = InvalidCommit::TooLarge;
+            return Err(Refusal::Invalid { reason });
+        }
+        let outruns = parts.iter().any(|at| self.would_outrun(at.home()));
+        // Some of these are going to be delivered, and are evidence no more then.
+        let names = |at: &AtPart| commit.names_at(at.home()).count();
+        let names_many = parts.iter().any(|at| names(at) > BUILDS_ON_MAX);
+        if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns || names_many {
+            return Err(busy());
+        }
+        Ok(())
+    }
+
+    /// Whether the commit just counted lies so far above one that waits for its
+    /// answer that the home might forget that one's outcome (rule 11). What a home
+    /// has voted for it keeps, however far its member goes on.
+    fn would_outrun(&self, home: HomeId) -> bool {
+        let mut open = self.commits_at(home, |at| !at.has_voted()).into_iter();
+        open.any(|id| self.is_outrun(id) && !self.may_give_way(id))
+    }
+
+    fn is_outrun(&self, id: CommitId) -> bool {
+        self.sequence - id.sequence >= COMMITS_IN_FLIGHT_MAX as u64
+    }
+
+    /// Whether it waits for the way to one of several homes: nothing of it was sent.
+    fn may_give_way(&self, id: CommitId) -> bool {
+        let commit = self.commits.get(&id);
+        commit
+            .is_some_and(|commit| commit.is_shared() && commit.parts.iter().all(AtPart::is_waiting))
+    }
+
+    /// What waits for one home must not hold up the others: before it is outrun
+    /// there its program is told busy, and may ask again under a new id.
+    fn give_way(&mut self, homes: &[HomeId], out: &mut Outbox) {
+        for home in homes {
+            for id in self.commits_at(*home, AtPart::is_waiting) {
+                if self.is_outrun(id) && self.may_give_way(id) {
+                    out.note(Note::RefusedBusy);
+                    self.ended(*home, id, Outcome::Refused(busy()), out);
+                }
+            }
+        }
+    }
+
+    /// The ways to all homes of a commit, once each has registered this member
+    /// and can be reached: nobody votes, and locks, for what cannot be sent to the others.
+    pub(super) fn ways(&self, id: CommitId) -> Option<Vec<(EdgeId, Registration)>> {
+        let parts = self.commits.get(&id)?.parts.iter();
+        let way = |at: &AtPart| {
+            let state = self.homes.get(&at.part.home)?;
+            Some((state.up.edge?, state.registration?))
+        };
+        parts.map(way).collect()
+    }
+
+    pub(super) fn send_commit(
+        &mut self,
+        id: CommitId,
+        ways: &[(EdgeId, Registration)],
+        out: &mut Outbox,
+    ) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let participants = commit.parts.iter().zip(ways);
+        let mut with: Vec<Participant> = participants
+            .map(|(at, (_, registration))| Participant {
+                home: at.part.home,
+                registration: *registration,
+            })
+            .collect();
+        if !commit.is_shared() {
+            with.clear();
+        }
+        for (at, (edge, registration)) in commit.parts.iter_mut().zip(ways) {
+            at.state = PartState::Sent;
+            at.registration = Some(*registration);
+            self.kept.put(at.part.home, id, &at.part.writes, out);
+            let here = |(home, id): &(HomeId, CommitId)| (*home == at.part.home).then_some(*id);
+            let builds_on = commit.builds_on.iter().filter_map(here);
+            let request = CommitRequest {
+                id,
+                registration: *registration,
+                part: at.part.clone(),
+                with: with.clone(),
+                builds_on: builds_on.collect(),
+                after: commit.after,
+            };
+            out.up(*edge, Up::Commit(request));
+        }
+    }
+
+    /// A commit has ended at a home.
+    pub(super) fn ended(&mut self, home: HomeId, id: CommitId, outcome: Outcome, out: &mut Outbox) {
+        self.kept.drop_commit(home, id);
+        if outcome == Outcome::Refused(Refusal::Forgotten) {
+            // The home has forgotten this member: it registers again.
+            self.at(home).registration = None;
+            if !self.commits_at(home, AtPart::is_waiting).is_empty() {
+                self.register(home, out);
+            }
+        }
+        let state = self.at(home);
+        let early = state.up.is_held() && !planted::is(Bug::OutcomeTooEarly);
+        if early && matches!(outcome, Outcome::Committed { .. }) {
+            out.note(Note::OutcomeHeldBack);
+            return state.resync.hold_back(id, outcome);
+        }
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let Some(at) = commit.at(home) else {
+            return;
+        };
+        self.room_came |= at.is_unanswered();
+        let is_refused = matches!(outcome, Outcome::Refused(_));
+        at.state = PartState::Ended(at.certain(outcome));
+        let is_told_first = planted::is(Bug::RefusedToldFirst);
+        // Its program could read it once more, and stand on it.
+        if is_refused && !is_told_first {
+            self.withdraw(home, id, out);
+        }
+        self.go_on(id, out);
+        if is_refused && is_told_first {
+            self.withdraw(home, id, out);
+        }
+    }
+
+    /// A home has voted for its part (rule 10).
+    pub(super) fn voted(&mut self, home: HomeId, id: CommitId, stamp: Stamp, out: &mut Outbox) {
+        let commit = self.commits.get_mut(&id);
+        let Some(at) = commit.and_then(|commit| commit.at(home)) else {
+            return;
+        };
+        if at.is_unanswered() {
+            self.room_came = true;
+            at.state = PartState::Voted(stamp);
+        }
+        self.go_on(id, out);
+    }
+
+    /// Does what follows from the answers that are there.
+    fn go_on(&mut self, id: CommitId, out: &mut Outbox) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        if commit.decision.is_none() {
+            commit.decision = commit.decide();
+            if commit.is_shared() {
+                self.spread(id, out);
+                self.show_own(id, out);
+            }
+        }
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let answer = match commit.refusal() {
+            Some((home, refusal)) => Some((Some(home), Outcome::Refused(refusal))),
+            None => commit.committed(),
+        };
+        if let Some((home, outcome)) = answer
+            && let Some(ticket) = commit.ticket.take()
+        {
+            out.answer(ticket, Response::Outcome(id, outcome, home));
+        }
+        if commit.has_ended() {
+            self.settle(id, out);
+        }
+    }
+
+    /// What is known to be committed is shown before it is delivered (rule 3), where its place
+    /// is still to come: its home has voted in this life of the stream, and no answer was lost.
+    fn show_own(&mut self, id: CommitId, out: &mut Outbox) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        let Some(Decision::Commit(stamp)) = commit.decision else {
+            return;
+        };
+        if !commit
+            .parts
+            .iter()
+            .all(|at| overlay::can_be_shown(&at.part))
+        {
+            return;
+        }
+        for at in &mut commit.parts {
+            let has_voted = matches!(at.state, PartState::Voted(_)) && !at.lost;
+            let state = self.homes.get_mut(&at.part.home);
+            let may_show = |state: &&mut Replica| {
+                let is_live = state.up.edge.is_some() && !state.up.is_held();
+                has_voted && is_live && !at.part.writes.is_empty()
+            };
+            if let Some(state) = state.filter(may_show) {
+                at.shown = true;
+                state.show_own(id, stamp, &at.part, out);
+            }
+        }
+    }
+
+    /// Tells the decision to every home that has not ended its part.
+    fn spread(&mut self, id: CommitId, out: &mut Outbox) {
+        let Some(commit) = self.commits.get_mut(&id) else {
+            return;
+        };
+        if commit.decision == Some(Decision::Abort) {
+            // What was never sent needs no news.
+            for at in commit.parts.iter_mut().filter(|at| at.is_waiting()) {
+                at.state = PartState::Ended(Outcome::Refused(Refusal::Elsewhere));
+            }
+        }
+        let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
+        for home in homes {
+            self.send_decision(home, id, out);
+        }
+    }
+
+    /// Tells the decision to a home that has not ended its part.
+    fn send_decision(&mut self, home: HomeId, commit: CommitId, out: &mut Outbox) {
+        let edge = self.homes.get(&home).and_then(|state| state.up.edge);
+        let Some(in_flight) = self.commits.get_mut(&commit) else {
+            return;
+        };
+        let decision = in_flight.decision;
+        let at = in_flight.at(home).filter(|at| at.is_under_way());
+        let registration = at.and_then(|at| at.registration);
+        if let (Some(edge), Some(decision), Some(registration)) = (edge, decision, registration) {
+            out.up(
+                edge,
+                Up::Decide {
+                    home,
+                    commit,
+                    registration,
+                    decision,
+                },
+            );
+        }
+    }
+
+    /// It has ended everywhere: homes need not keep it for each other.
+    fn settle(&mut self, commit: CommitId, out: &mut Outbox) {
+        let Some(in_flight) = self.commits.remove(&commit) else {
+            return;
+        };
+        if !in_flight.is_shared() {
+            return;
+        }
+        for at in in_flight.parts {
+            let edge = self.homes.get(&at.part.home).and_then(|s| s.up.edge);
+            if let (Some(edge), Some(registration)) = (edge, at.registration) {
+                let home = at.part.home;
+                out.up(
+                    edge,
+                    Up::Settled {
+                        home,
+                        commit,
+                        registration,
+                    },
+                );
+            }
+        }
+    }
+
+    /// A remembered outcome is no delivery: its values fill nothing (rule 3),
+    /// but the stream has come as far.
+    pub(super) fn told(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        commit: CommitId,
+        position: Position,
+        out: &mut Outbox,
+    ) {
+        let state = self.homes.entry(home).or_insert_with(|| Replica::new(home));
+        let mut publish = None;
+        if planted::is(Bug::AppliedTwice) {
+            let at = self.commits.get_mut(&commit).and_then(|c| c.at(home));
+            publish = at.map(|at| state.apply_again(&at.part, position, out));
+        }
+        state.up.advance(position);
+        let mut publish = publish.unwrap_or_else(|| state.publish());
+        state.own_passed(commit, &mut publish);
+        out.publish(publish);
+        self.caught_up(now, home, out);
+    }
+
+    /// What waited for the registration is told that it cannot be had.
+    pub(super) fn give_back_commits(
+        &mut self,
+        home: HomeId,
+        failure: &CallError,
+        out: &mut Outbox,
+    ) {
+        let refusal = match failure {
+            CallError::Full => Refusal::Full,
+            _ => busy(),
+        };
+        for id in self.commits_at(home, AtPart::is_waiting) {
+            self.ended(home, id, Outcome::Refused(refusal.clone()), out);
+        }
+    }
+
+    /// The commits with a part at a home that is as wanted and has not ended.
+    pub(super) fn commits_at(
+        &self,
+        home: HomeId,
+        wanted: impl Fn(&AtPart) -> bool,
+    ) -> Vec<CommitId> {
+        let open = |at: &AtPart| at.part.home == home && at.is_open();
+        let commits = self.commits.iter();
+        commits
+            .filter(|(_, commit)| commit.parts.iter().any(|at| open(at) && wanted(at)))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// After a new beginning: what was decided is told again, what was sent is
+    /// asked for and never guessed (rule 11), what waited is sent.
+    pub(super) fn resend_commits(&mut self, home: HomeId, out: &mut Outbox) {
+        for id in self.commits_at(home, AtPart::is_under_way) {
+            let decided = self.commits.get(&id).is_some_and(|c| c.decision.is_some());
+            // Its place in the stream may be past: what was kept of it fills nothing any more.
+            self.kept.drop_commit(home, id);
+            if let Some(at) = self.commits.get_mut(&id).and_then(|c| c.at(home)) {
+                at.lost = true;
+                // What was shown of it ended with the old stream.
+                at.shown = false;
+            }
+            if decided {
+                self.send_decision(home, id, out);
+            } else {
+                self.ask_outcome(home, id, out);
+            }
+        }
+        self.send_waiting_commits(home, out);
+    }
+
+    pub(super) fn ask_outcome(&mut self, home: HomeId, commit: CommitId, out: &mut Outbox) {
+        out.note(Note::OutcomeAsked);
+        let in_flight = self.commits.get_mut(&commit);
+        let Some(at) = in_flight.and_then(|in_flight| in_flight.at(home)) else {
+            return;
+        };
+        at.lost = true;
+        let request = CallRequest::Outcome {
+            commit,
+            registration: at.registration.unwrap_or_default(),
+        };
+        self.call(home, request, Purpose::Outcome(commit), out);
+    }
+
+    pub(super) fn outcome(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        commit: CommitId,
+        result: Result<CallResponse, CallError>,
+        out: &mut Outbox,
+    ) {
+        match result {
+            Ok(CallResponse::Outcome(outcome)) => {
+                if let Outcome::Committed { position, .. } = outcome {
+                    self.told(now, home, commit, position, out);
+                }
+                self.ended(home, commit, outcome, out);
+            }
+            Ok(CallResponse::Voted(stamp)) => self.voted(home, commit, stamp, out),
+            // A home that has no room to end the id is asked again with the next tick.
+            _ => {}
+        }
+    }
+}
+
+fn busy() -> Refusal {
+    Refusal::Busy {
+        retry_after_ms: BUSY_RETRY_MS,
+    }
+}

@@ -1,0 +1,209 @@
+//! A commit of a member, and how far it has come at each of its homes (rules 6, 10 and 11).
+
+use alloc::vec::Vec;
+use thorp_model::{
+    CommitId, Decision, HomeId, Outcome, Part, Position, Refusal, Registration, RequestId, Stamp,
+};
+
+/// A commit that has not ended everywhere.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// Who waits for the answer; nobody, once it was given.
+    pub(super) ticket: Option<RequestId>,
+    pub(super) parts: Vec<AtPart>,
+    /// The commits that it builds on, and at which home.
+    pub(super) builds_on: Vec<(HomeId, CommitId)>,
+    /// What it stands above.
+    pub(super) after: Stamp,
+    /// Its program goes on without its answer, and has what it wrote before its eyes (rule 14).
+    pub(super) early: bool,
+    /// What the votes came to, if there are several homes.
+    pub(super) decision: Option<Decision>,
+}
+
+/// A commit at one of its homes.
+#[derive(Debug)]
+pub(super) struct AtPart {
+    pub(super) part: Part,
+    pub(super) bytes: usize,
+    /// Under which registration it was sent.
+    pub(super) registration: Option<Registration>,
+    pub(super) state: PartState,
+    /// The answer was lost with an edge: it has to be asked for (rule 11).
+    pub(super) lost: bool,
+    /// Its values are shown before they are delivered (rule 3).
+    pub(super) shown: bool,
+}
+
+/// How far a part has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum PartState {
+    /// It waits for a registration or for a way to its home.
+    Waiting,
+    /// It was sent.
+    Sent,
+    /// Its home has voted.
+    Voted(Stamp),
+    /// It has ended.
+    Ended(Outcome),
+}
+
+impl InFlight {
+    pub(super) fn new(
+        ticket: RequestId,
+        parts: Vec<Part>,
+        builds_on: Vec<(HomeId, CommitId)>,
+        (after, early): (Stamp, bool),
+    ) -> Self {
+        let with = if parts.len() > 1 { parts.len() } else { 0 };
+        let here = |home| builds_on.iter().filter(|(of, _)| *of == home).count();
+        let at_part = |part: Part| AtPart {
+            bytes: part.bytes_in(with, here(part.home)),
+            part,
+            registration: None,
+            state: PartState::Waiting,
+            lost: false,
+            shown: false,
+        };
+        InFlight {
+            ticket: Some(ticket),
+            parts: parts.into_iter().map(at_part).collect(),
+            builds_on,
+            after,
+            early,
+            decision: None,
+        }
+    }
+
+    pub(super) fn parts(&self) -> &[AtPart] {
+        &self.parts
+    }
+
+    pub(super) fn at(&mut self, home: HomeId) -> Option<&mut AtPart> {
+        self.parts.iter_mut().find(|at| at.part.home == home)
+    }
+
+    /// The commits that it names at a home.
+    pub(super) fn names_at(&self, home: HomeId) -> impl Iterator<Item = CommitId> + '_ {
+        let here = move |(of, id): &(HomeId, CommitId)| (*of == home).then_some(*id);
+        self.builds_on.iter().filter_map(here)
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.parts.len() > 1
+    }
+
+    /// What follows from what is known: *abort* from one refusal, *commit* from
+    /// all votes, or from one home that was told so by another way.
+    pub(super) fn decide(&self) -> Option<Decision> {
+        let states = || self.parts.iter().map(|at| &at.state);
+        let refused = |state: &PartState| matches!(state, PartState::Ended(Outcome::Refused(_)));
+        if states().any(refused) {
+            return Some(Decision::Abort);
+        }
+        let committed = |state: &PartState| match state {
+            PartState::Ended(Outcome::Committed { stamp, .. }) => Some(*stamp),
+            _ => None,
+        };
+        if let Some(stamp) = states().find_map(committed) {
+            return Some(Decision::Commit(stamp));
+        }
+        let votes: Option<Vec<Stamp>> = states()
+            .map(|state| match state {
+                PartState::Voted(stamp) => Some(*stamp),
+                _ => None,
+            })
+            .collect();
+        votes?.into_iter().max().map(Decision::Commit)
+    }
+
+    /// Why it was refused: the first reason that is not another home's. None, once all have voted:
+    /// a home that has forgotten it since does not change how it ended.
+    pub(super) fn refusal(&self) -> Option<(HomeId, Refusal)> {
+        if matches!(self.decision, Some(Decision::Commit(_))) {
+            return None;
+        }
+        let refusals = self.parts.iter().filter_map(|at| match &at.state {
+            PartState::Ended(Outcome::Refused(refusal)) => Some((at.part.home, refusal.clone())),
+            _ => None,
+        });
+        refusals.min_by_key(|(_, refusal)| *refusal == Refusal::Elsewhere)
+    }
+
+    /// How it is known to have ended: over several homes before they deliver it. And its home,
+    /// if that is the only one.
+    pub(super) fn committed(&self) -> Option<(Option<HomeId>, Outcome)> {
+        if self.is_shared() {
+            let Some(Decision::Commit(stamp)) = self.decision else {
+                return None;
+            };
+            let is_seen = self.parts.iter().all(AtPart::can_be_seen);
+            let position = Position::default();
+            return is_seen.then_some((None, Outcome::Committed { position, stamp }));
+        }
+        let first = self.parts.first()?;
+        match &first.state {
+            PartState::Ended(outcome) => Some((Some(first.part.home), outcome.clone())),
+            _ => None,
+        }
+    }
+
+    /// It is known how it ended, and not every home has said that it knows.
+    pub(super) fn is_to_tell(&self) -> bool {
+        self.decision.is_some() && !self.has_ended()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|at| matches!(at.state, PartState::Ended(_)))
+    }
+}
+
+impl AtPart {
+    pub(super) fn home(&self) -> HomeId {
+        self.part.home
+    }
+
+    /// Whether the program finds what it wrote there.
+    fn can_be_seen(&self) -> bool {
+        self.shown || self.part.writes.is_empty() || matches!(self.state, PartState::Ended(_))
+    }
+
+    /// It waits for its answer, which has to be asked for.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost && self.is_unanswered()
+    }
+
+    /// It has not ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_waiting() || self.is_under_way()
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.state == PartState::Waiting
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self.state, PartState::Sent | PartState::Voted(_))
+    }
+
+    /// It was sent, and its home has neither voted nor ended it.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.state == PartState::Sent
+    }
+
+    pub(super) fn has_voted(&self) -> bool {
+        matches!(self.state, PartState::Voted(_))
+    }
+
+    /// An id that was sent once, and answered as forgotten, was not executed:
+    /// no other copy of it is on its way. So it is as good as unknown to the home.
+    pub(super) fn certain(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Refused(Refusal::Forgotten) if !self.lost => {
+                Outcome::Refused(Refusal::Unknown)
+            }
+            outcome => outcome,
+        }
+    }
+}

@@ -1,0 +1,583 @@
+//! The member: a program's end of the protocol. It keeps the pages, asks for
+//! what is missing, sends commits, and publishes to the page cache what the
+//! stream tells; what reads the cache is not its business.
+
+mod commits;
+mod in_flight;
+mod overlay;
+mod recent_changes;
+mod replica;
+mod requests;
+mod resync;
+mod send_window;
+mod speculation;
+#[cfg(test)]
+mod tests;
+
+use crate::member::in_flight::InFlight;
+use crate::member::replica::Replica;
+
+use crate::edge::liveness::{AliveLimits, Neighbours};
+use crate::edge::pending_writes::PendingWrites;
+use crate::edge::upstream::Fetched;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, UPWARD_BYTES_MAX,
+};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CallId, CallRequest, CommitId, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId,
+    Message, Millis, NodeKind, Note, Now, Outbox, Outcome, PageId, PeerImage, Place, Position,
+    RequestId, Response, Stamp, StateMachine, Step, Up, planted,
+};
+
+/// What a member is told when it starts.
+#[derive(Clone, Debug)]
+pub struct MemberConfig {
+    /// This process start: 128 random bits.
+    pub id: MemberId,
+    /// Its name, for people.
+    pub name: String,
+    /// Bytes of its own commits kept until they are delivered.
+    pub kept_bytes_max: usize,
+    /// Messages kept for a page that is on its way (rule 9).
+    pub kept_changes_max: usize,
+    /// Whether a home may answer beside its stream (rule 9): where its images travel by sockets of their own.
+    pub images_beside: bool,
+    /// Bytes of commits that it has on their way up one edge, and of values
+    /// that are being staged.
+    pub upward_bytes_max: usize,
+    /// Pages in one piece of a report to a new parent (rule 13).
+    pub report_pages_max: usize,
+    /// When a parent is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
+}
+
+impl MemberConfig {
+    /// The usual limits.
+    pub fn new(id: MemberId, name: String) -> Self {
+        MemberConfig {
+            id,
+            name,
+            kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+            kept_changes_max: KEPT_CHANGES_MAX,
+            images_beside: false,
+            upward_bytes_max: UPWARD_BYTES_MAX,
+            report_pages_max: REPORT_PAGES_MAX,
+            alive: Some(AliveLimits::default()),
+        }
+    }
+}
+
+/// The state machine of a member.
+#[derive(Debug)]
+pub struct Member {
+    config: MemberConfig,
+    homes: BTreeMap<HomeId, Replica>,
+    commits: BTreeMap<CommitId, InFlight>,
+    calls: BTreeMap<CallId, Called>,
+    parents: BTreeMap<EdgeId, NodeKind>,
+    neighbours: Neighbours,
+    kept: PendingWrites,
+    sequence: u64,
+    call_number: u64,
+    next_ack: Millis,
+    /// Something that was sent is answered: what waits for room may go.
+    room_came: bool,
+}
+
+#[derive(Debug)]
+struct Called {
+    purpose: Purpose,
+    home: HomeId,
+    request: CallRequest,
+    /// Bytes of a value that it stages.
+    bytes: usize,
+    sent: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    Program(RequestId),
+    /// The program wants the answer no more.
+    Forgotten,
+    Registering,
+    Outcome(CommitId),
+}
+
+impl StateMachine for Member {
+    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+        let now = now.mono;
+        if let Event::Received { edge, .. } = &input {
+            self.neighbours.heard(*edge);
+        }
+        match input {
+            Event::Connected {
+                edge,
+                direction: Direction::Down,
+                ..
+            } => out.close(edge, "a member has no children"),
+            Event::Received {
+                message: Message::Alive,
+                ..
+            } => {}
+            Event::Disconnected { edge } => self.disconnected(edge, out),
+            Event::Received {
+                edge,
+                message: Message::Down(message),
+            } => self.received(now, edge, message, out),
+            Event::Received { edge, .. } => out.close(edge, "a parent sent up"),
+            Event::Asked { ticket, ask } => self.asked(now, ticket, ask, out),
+            Event::Evict(places) => self.evict(&places, out),
+            Event::Tick => self.tick(now, out),
+            // The stream begins with the parent's first message.
+            Event::Connected { edge, peer, .. } => {
+                self.parents.insert(edge, peer.kind);
+                self.neighbours.came(edge);
+            }
+            Event::Durable(_) | Event::Loaded { .. } | Event::Room(_) | Event::Left { .. } => {}
+        }
+        self.use_room(out);
+        self.uncover(out);
+        for edge in self.neighbours.tick(now, out) {
+            self.give_up(edge, out);
+        }
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        let fetches = self.homes.values().filter_map(|at| at.up.deadline());
+        let alive = self.neighbours.deadline();
+        fetches.chain(alive).chain([self.next_ack]).min()
+    }
+}
+
+impl Member {
+    /// A member that knows no home yet.
+    pub fn new(config: MemberConfig) -> Self {
+        Member {
+            kept: PendingWrites::new(config.kept_bytes_max),
+            neighbours: Neighbours::new(config.alive),
+            config,
+            homes: BTreeMap::new(),
+            commits: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            sequence: 0,
+            call_number: 0,
+            next_ack: Millis(0),
+            room_came: false,
+        }
+    }
+
+    /// How far a home's stream was applied.
+    pub fn position(&self, home: HomeId) -> Option<Position> {
+        self.homes.get(&home).map(|at| at.up.position)
+    }
+
+    /// The homes known, their names, and the edges that their live streams come
+    /// down on.
+    pub fn streams(&self) -> impl Iterator<Item = (HomeId, &str, Option<EdgeId>)> {
+        let homes = self.homes.iter();
+        homes.map(|(home, at)| (*home, at.up.name.as_str(), at.up.edge))
+    }
+
+    /// Whether pages of a home are not resynchronised yet (rule 13).
+    pub fn is_held(&self, home: HomeId) -> bool {
+        self.homes.get(&home).is_some_and(|at| at.up.is_held())
+    }
+
+    /// Whether a page is on its way.
+    pub fn is_fetching(&self, place: Place) -> bool {
+        let at = self.homes.get(&place.home);
+        at.is_some_and(|at| at.up.is_fetching(place.page))
+    }
+
+    /// The pages held of a home.
+    pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        let pages = self.homes.get(&home).map(|at| &at.pages);
+        let pages = pages.into_iter().flatten();
+        pages
+            .map(|(page, held)| (*page, held.image.clone()))
+            .collect()
+    }
+
+    /// The pages held of a home as the program sees them: own values lie over them (rule 3).
+    pub fn shown(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        let state = self.homes.get(&home);
+        let pages = state
+            .into_iter()
+            .flat_map(|at| at.pages.keys().map(move |page| (at, *page)));
+        pages
+            .filter_map(|(at, page)| Some((page, at.shown(page)?)))
+            .collect()
+    }
+
+    /// The id of a commit that was asked for under this ticket and is not answered.
+    pub fn commit_of(&self, ticket: RequestId) -> Option<CommitId> {
+        let mut commits = self.commits.iter();
+        let found = commits.find(|(_, commit)| commit.ticket == Some(ticket));
+        found.map(|(id, _)| *id)
+    }
+
+    /// The sizes of all tables, by name.
+    pub fn sizes(&self) -> Vec<(&'static str, usize)> {
+        let homes = self.homes.values();
+        let homes_own = homes.clone().map(|at| at.own.len()).sum();
+        let homes_recent = homes.clone().map(|at| at.recent.len()).sum();
+        alloc::vec![
+            ("pages", homes.clone().map(|at| at.pages.len()).sum()),
+            ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
+            ("overtaken", homes.clone().map(|at| at.up.overtaken()).sum()),
+            ("watches", homes.clone().map(|at| at.watches.len()).sum()),
+            ("waiting", homes.map(Replica::waiting).sum()),
+            ("reported", self.reported()),
+            ("own", homes_own),
+            ("recent", homes_recent),
+            ("commits", self.commits.len()),
+            ("calls", self.calls.len()),
+            ("kept", self.kept.len()),
+        ]
+    }
+
+    /// Pages that were reported and not answered.
+    fn reported(&self) -> usize {
+        let pieces = self
+            .homes
+            .values()
+            .flat_map(|at| at.resync.reports.pieces());
+        pieces.map(|piece| piece.pages.len()).sum()
+    }
+
+    fn at(&mut self, home: HomeId) -> &mut Replica {
+        let at = self.homes.entry(home).or_insert_with(|| Replica::new(home));
+        at.up.kept_changes_max = self.config.kept_changes_max;
+        at.up.images_beside = self.config.images_beside;
+        at.resync.reports.limit(self.config.report_pages_max);
+        at
+    }
+
+    /// A parent says nothing: its edge ends here and now, whatever still comes of it.
+    fn give_up(&mut self, edge: EdgeId, out: &mut Outbox) {
+        out.note(Note::ParentSilent);
+        self.disconnected(edge, out);
+        out.close(edge, "it says nothing");
+    }
+
+    fn disconnected(&mut self, edge: EdgeId, out: &mut Outbox) {
+        self.parents.remove(&edge);
+        self.neighbours.went(edge);
+        let homes = self.homes.iter_mut();
+        let lost = homes.filter_map(|(home, at)| at.up.lost(edge).then_some(*home));
+        for home in lost.collect::<Vec<HomeId>>() {
+            self.end(home, out);
+        }
+    }
+
+    /// The home is out of reach: what is cached stays readable as of where the
+    /// stream ended, for as long as sessions allow (decision 9).
+    fn end(&mut self, home: HomeId, out: &mut Outbox) {
+        out.note(Note::StreamEnded);
+        let state = self.at(home);
+        state.up.end(out);
+        state.resync.clear();
+        // What was on this edge weighs on no other.
+        self.room_came = true;
+        self.calls.retain(|_, called| {
+            called.home != home || !matches!(called.purpose, Purpose::Forgotten)
+        });
+    }
+
+    // --- Down ---
+
+    fn received(&mut self, now: Millis, edge: EdgeId, message: Down, out: &mut Outbox) {
+        if !self.parents.contains_key(&edge) {
+            return out.note(Note::OtherEpochDropped);
+        }
+        // A member belongs to one parent at a time, for each home (rule 1).
+        let is_heard = match self.homes.get_mut(&message.home()) {
+            Some(at) => at.up.hears(edge, &message, out),
+            None => matches!(message, Down::Begin { .. }),
+        };
+        if !is_heard {
+            return;
+        }
+        match message {
+            Down::Begin {
+                home,
+                name,
+                epoch,
+                position,
+                watermark,
+                silent_ms,
+            } => {
+                self.at(home).up.name = name;
+                let heard = now.before(u64::from(silent_ms));
+                self.begin(now, home, edge, epoch, (position, watermark, heard), out);
+            }
+            Down::End { home } => self.end(home, out),
+            Down::Step(step) => self.step(now, step, out),
+            Down::Image {
+                home,
+                page,
+                attempt,
+                entry,
+                position,
+                watermark,
+                answer,
+            } => {
+                let up = &mut self.at(home).up;
+                up.advance_promised(position, watermark);
+                if planted::is(Bug::MemoryIsNews) {
+                    up.heard = now;
+                }
+                if let Some(fetched) = up.take_in_stream(page, attempt, entry, answer, out) {
+                    self.install(home, fetched, out);
+                }
+                self.caught_up(now, home, out);
+                self.at(home).settle_strays(out);
+            }
+            Down::Peer(peer) => {
+                let home = peer.home;
+                if let Some(fetched) = self.at(home).up.take_peer(peer, now, out) {
+                    self.install(home, fetched, out);
+                }
+                self.at(home).settle_strays(out);
+            }
+            Down::Redirect {
+                home,
+                page,
+                requester,
+                epoch,
+                attempt,
+                entry,
+            } => {
+                let answer = PeerImage {
+                    home,
+                    page,
+                    requester,
+                    epoch,
+                    attempt,
+                    entry,
+                    position: self.at(home).up.position,
+                    image: None,
+                };
+                self.help(edge, answer, out);
+            }
+            Down::Voted {
+                home,
+                commit,
+                stamp,
+            } => self.voted(home, commit, stamp, out),
+            Down::Refused {
+                home,
+                commit,
+                refusal,
+            } => self.ended(home, commit, Outcome::Refused(refusal), out),
+            Down::Told {
+                home,
+                commit,
+                position,
+                stamp,
+            } => {
+                self.told(now, home, commit, position, out);
+                self.ended(home, commit, Outcome::Committed { position, stamp }, out);
+            }
+            Down::Heartbeat {
+                home,
+                position,
+                watermark,
+            } => self.heartbeat(now, home, position, watermark, out),
+            Down::Answer { home, call, result } => self.answered(now, home, call, result, out),
+            Down::Unwatched { home, segment } => self.unwatched(home, segment, out),
+            Down::Hint { home, next, .. } => self.hinted(home, &next, out),
+            Down::Joined { home, page } => self.joined(home, page, out),
+            Down::Resynchronised {
+                home,
+                report,
+                entry,
+                position,
+                changed,
+                open,
+            } => {
+                self.at(home).up.advance(position);
+                self.resynchronised(now, home, (report, entry), (&changed, &open), out);
+            }
+        }
+    }
+
+    /// A stream begins: what is cached is reported (rule 13), and what was lost
+    /// with the old edge is asked again (rules 1 and 11).
+    fn begin(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        edge: EdgeId,
+        epoch: Epoch,
+        at: (Position, Stamp, Millis),
+        out: &mut Outbox,
+    ) {
+        out.note(Note::StreamBegan);
+        let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
+        let state = self.at(home);
+        let is_first = state.up.epoch == Epoch(0);
+        state.own_ended(out);
+        state.up.helpers = helpers;
+        let held = state.report_all();
+        state.up.begin(edge, epoch, at, held, now, out);
+        state.recent.begin_anew(state.up.position);
+        state.send_reports(edge, epoch, out);
+        if !held {
+            let mut publish = state.publish();
+            publish.missed = (!is_first).then(Vec::new);
+            out.publish(publish);
+        }
+        for segment in state.watches.keys() {
+            state.tell_watch(*segment, true, out);
+        }
+        self.resend(home, out);
+    }
+
+    fn step(&mut self, now: Millis, step: Step, out: &mut Outbox) {
+        let home = step.home;
+        let mut changes = step.changes;
+        if let Some(commit) = step.commit {
+            self.kept.fill(home, commit, &mut changes);
+        }
+        let state = self.at(home);
+        state.up.advance_promised(step.position, step.watermark);
+        state.up.keep(step.position, step.stamp, &changes, now, out);
+        let at = (step.position, step.stamp);
+        state.take_step(step.commit, &changes, at, out);
+        if let Some(commit) = step.commit {
+            let outcome = Outcome::Committed {
+                position: step.position,
+                stamp: step.stamp,
+            };
+            self.ended(home, commit, outcome, out);
+        }
+        self.caught_up(now, home, out);
+    }
+
+    fn heartbeat(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        position: Position,
+        watermark: Stamp,
+        out: &mut Outbox,
+    ) {
+        let state = self.at(home);
+        state.up.beaten(position, watermark, now);
+        let publish = state.publish();
+        out.publish(publish);
+        self.caught_up(now, home, out);
+    }
+
+    fn caught_up(&mut self, now: Millis, home: HomeId, out: &mut Outbox) {
+        for fetched in self.at(home).up.caught_up(now, out) {
+            self.install(home, fetched, out);
+        }
+    }
+
+    fn install(&mut self, home: HomeId, fetched: Fetched<RequestId>, out: &mut Outbox) {
+        let state = self.at(home);
+        let answer = match fetched.result {
+            Ok(image) => {
+                state.install(fetched.page, image, fetched.entry, out);
+                Response::Fetched
+            }
+            Err(refusal) => Response::NotFetched(refusal),
+        };
+        if state.is_covered(fetched.page) {
+            let waiting = state.covered.entry(fetched.page).or_default();
+            return waiting.extend(fetched.waiting);
+        }
+        for ticket in fetched.waiting {
+            out.answer(ticket, answer.clone());
+        }
+    }
+
+    /// Answers who waited for own values to be told.
+    fn uncover(&mut self, out: &mut Outbox) {
+        let states = self.homes.values_mut();
+        for state in states.filter(|state| !state.covered.is_empty()) {
+            for ticket in state.uncovered() {
+                out.answer(ticket, Response::Fetched);
+            }
+        }
+    }
+
+    /// Answers a redirected request after everything before it, with the
+    /// newest committed image (rule 9).
+    fn help(&mut self, edge: EdgeId, mut answer: PeerImage, out: &mut Outbox) {
+        let state = self.at(answer.home);
+        // What is not resynchronised is as of the old stream, and tells nothing of this one.
+        let pages = Some(&state.pages).filter(|_| !state.up.is_held());
+        let held = pages.and_then(|pages| pages.get(&answer.page));
+        let image = held.map(|held| held.image.clone());
+        let image = match planted::is(Bug::TentativeSent) {
+            true => state.shown(answer.page),
+            false => image,
+        };
+        answer.image = image.filter(Image::is_complete);
+        out.note(if answer.image.is_some() {
+            Note::HelperAnswered
+        } else {
+            Note::HelperRefused
+        });
+        out.up(edge, Up::Peer(answer));
+    }
+
+    // --- Eviction and time ---
+
+    /// Gives up pages: running transactions that read them are told first, by
+    /// what is published (rule 2); then the parent.
+    fn evict(&mut self, places: &[Place], out: &mut Outbox) {
+        let homes: BTreeSet<HomeId> = places.iter().map(|place| place.home).collect();
+        for home in homes {
+            let pages = places.iter().filter(|place| place.home == home);
+            let pages: Vec<PageId> = pages.map(|place| place.page).collect();
+            self.at(home).evict(&pages, out);
+        }
+    }
+
+    fn tick(&mut self, now: Millis, out: &mut Outbox) {
+        for state in self.homes.values_mut() {
+            state.up.tick(now, out);
+        }
+        if now < self.next_ack {
+            return;
+        }
+        self.next_ack = now.plus(HEARTBEAT_MS);
+        for state in self.homes.values_mut() {
+            state.acknowledge(out);
+        }
+        self.ask_unasked(out);
+    }
+
+    /// Asks again for outcomes that a home could not tell.
+    fn ask_unasked(&mut self, out: &mut Outbox) {
+        let asking: BTreeSet<(HomeId, CommitId)> = self
+            .calls
+            .values()
+            .filter_map(|called| match called.purpose {
+                Purpose::Outcome(commit) => Some((called.home, commit)),
+                _ => None,
+            })
+            .collect();
+        let unasked: Vec<(HomeId, CommitId)> = self
+            .commits
+            .iter()
+            .flat_map(|(id, commit)| commit.parts().iter().map(|at| (*id, at)))
+            .filter(|(id, at)| at.is_lost() && !asking.contains(&(at.home(), *id)))
+            .map(|(id, at)| (at.home(), id))
+            .collect();
+        for (home, commit) in unasked {
+            if self.at(home).up.edge.is_some() {
+                self.ask_outcome(home, commit, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What the program asks of its member: pages, commits, calls, watches.
+
+use crate::edge::upstream::Want;
+use crate::member::in_flight::InFlight;
+use crate::member::{Called, Member, Purpose};
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    CALLS_OF_A_PROGRAM_MAX, FETCHES_MAX, HINT_PAGES_MAX, WAITING_PER_PAGE_MAX,
+    WATCHES_PER_CHILD_MAX,
+};
+use thorp_model::{
+    CallError, CallId, CallRequest, CallResponse, HomeId, Millis, Note, Outbox, PageId, Place,
+    Request, RequestId, Response, SegmentId, Up,
+};
+
+impl Member {
+    pub(super) fn asked(&mut self, now: Millis, ticket: RequestId, ask: Request, out: &mut Outbox) {
+        match ask {
+            Request::Fetch(place) => self.fetch(now, ticket, place, out),
+            Request::Prefetch(place) => self.prefetch(now, place, out),
+            Request::Commit {
+                parts,
+                builds_on,
+                after,
+                early,
+            } => {
+                let (builds_on, stamp) = self.names(&parts, &builds_on);
+                let seen = (after.max(stamp), early);
+                self.commit(InFlight::new(ticket, parts, builds_on, seen), out);
+            }
+            Request::Call { home, request } => {
+                if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
+                    return out.answer(ticket, Response::Busy);
+                }
+                self.call(home, request, Purpose::Program(ticket), out);
+            }
+            Request::Watch { home, segment, on } => self.watch(ticket, home, segment, on, out),
+            Request::Forget(ticket) => self.forget(ticket),
+        }
+    }
+
+    pub(super) fn fetch(&mut self, now: Millis, ticket: RequestId, place: Place, out: &mut Outbox) {
+        let state = self.at(place.home);
+        if state
+            .shown(place.page)
+            .is_some_and(|shown| shown.is_complete())
+        {
+            return out.answer(ticket, Response::Fetched);
+        }
+        if state.has_own_holes(place.page) {
+            let waiting = state.covered.entry(place.page).or_default();
+            if waiting.len() >= WAITING_PER_PAGE_MAX {
+                return out.answer(ticket, Response::Busy);
+            }
+            return waiting.push(ticket);
+        }
+        let is_too_much = match state.up.is_fetching(place.page) {
+            true => state.up.waiting_for(place.page).len() >= WAITING_PER_PAGE_MAX,
+            false => state.up.fetches() >= FETCHES_MAX,
+        };
+        if is_too_much {
+            return out.answer(ticket, Response::Busy);
+        }
+        state.up.ask(place.page, Want::default(), ticket, now, out);
+    }
+
+    fn prefetch(&mut self, now: Millis, place: Place, out: &mut Outbox) {
+        let state = self.at(place.home);
+        let held = state.pages.get(&place.page);
+        let is_here = held.is_some_and(|held| held.image.is_complete());
+        // What nobody waits for leaves room for what somebody does.
+        if !is_here && state.up.fetches() < FETCHES_MAX / 2 {
+            state.up.ask_ahead(place.page, 0, now, out);
+        }
+    }
+
+    /// What the parent holds to be likely (rule 9): the program knows how much of it it wants.
+    pub(super) fn hinted(&mut self, home: HomeId, next: &[PageId], out: &mut Outbox) {
+        let state = self.at(home);
+        let is_wanted = |page: &PageId| {
+            let held = state.pages.get(page);
+            let is_here = held.is_some_and(|held| held.image.is_complete());
+            !is_here && !state.up.is_fetching(*page)
+        };
+        let next = next.iter().take(HINT_PAGES_MAX).copied();
+        let wanted = next.filter(is_wanted);
+        let likely: Vec<Place> = wanted.map(|page| Place { home, page }).collect();
+        if !likely.is_empty() {
+            out.hint(likely);
+        }
+    }
+
+    /// A neighbour gets a page, too, that was asked for ahead (rule 9). If it has come meanwhile, that is old news.
+    pub(super) fn joined(&mut self, home: HomeId, page: PageId, out: &mut Outbox) {
+        if self.at(home).up.is_fetching(page) {
+            out.joined(Place { home, page });
+        }
+    }
+
+    pub(super) fn call(
+        &mut self,
+        home: HomeId,
+        request: CallRequest,
+        purpose: Purpose,
+        out: &mut Outbox,
+    ) {
+        self.call_number += 1;
+        let call = CallId {
+            member: self.config.id,
+            number: self.call_number,
+        };
+        let bytes = request.staged_bytes();
+        let called = Called {
+            purpose,
+            home,
+            request,
+            bytes,
+            sent: false,
+        };
+        self.calls.insert(call, called);
+        if bytes == 0 {
+            self.send_call(call, out);
+        } else {
+            self.send_waiting_calls(home, out);
+        }
+    }
+
+    /// Sends a call, once the home has registered this member if the call says so.
+    pub(super) fn send_call(&mut self, call: CallId, out: &mut Outbox) {
+        let Some(called) = self.calls.get_mut(&call) else {
+            return;
+        };
+        let home = called.home;
+        let Some(state) = self.homes.get(&home) else {
+            return;
+        };
+        let Some(edge) = state.up.edge else {
+            return;
+        };
+        if let Some(registration) = called.request.registration_mut() {
+            let Some(own) = state.registration else {
+                return self.register(home, out);
+            };
+            *registration = own;
+        }
+        let request = called.request.clone();
+        called.sent = true;
+        out.up(
+            edge,
+            Up::Call {
+                call,
+                home,
+                request,
+            },
+        );
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        call: CallId,
+        result: Result<CallResponse, CallError>,
+        out: &mut Outbox,
+    ) {
+        let Some(called) = self.calls.remove(&call) else {
+            return;
+        };
+        self.room_came |= called.bytes > 0;
+        match &result {
+            Err(CallError::NotRegistered) => self.at(home).registration = None,
+            // Whoever asked: what is sent from now on is under the one that the home knows.
+            Ok(CallResponse::Registered(registration)) => {
+                self.at(home).registration = Some(*registration);
+            }
+            _ => {}
+        }
+        match called.purpose {
+            Purpose::Program(ticket) => out.answer(ticket, Response::Called(result)),
+            Purpose::Forgotten => {}
+            Purpose::Registering => self.registered(home, result, out),
+            Purpose::Outcome(commit) => self.outcome(now, home, commit, result, out),
+        }
+    }
+
+    /// The home remembers this member's commits from its first one on (rule 11).
+    pub(super) fn register(&mut self, home: HomeId, out: &mut Outbox) {
+        let state = self.at(home);
+        if state.registration.is_none() && !state.registering && state.up.edge.is_some() {
+            state.registering = true;
+            self.call(home, CallRequest::Register, Purpose::Registering, out);
+        }
+    }
+
+    pub(super) fn registered(
+        &mut self,
+        home: HomeId,
+        result: Result<CallResponse, CallError>,
+        out: &mut Outbox,
+    ) {
+        let state = self.at(home);
+        state.registering = false;
+        let failure = match result {
+            Ok(CallResponse::Registered(_)) => return self.send_waiting(home, out),
+            Ok(_) => CallError::Invalid,
+            Err(error) => error,
+        };
+        self.give_back_waiting(home, &failure, out);
+    }
+
+    /// The home cannot register now: what waited for it is told so, and the
+    /// next request asks again.
+    fn give_back_waiting(&mut self, home: HomeId, failure: &CallError, out: &mut Outbox) {
+        self.give_back_commits(home, failure, out);
+        let waiting = self
+            .calls
+            .extract_if(.., |_, called| called.home == home && !called.sent);
+        for (_, called) in waiting {
+            if let Purpose::Program(ticket) = called.purpose {
+                out.answer(ticket, Response::Called(Err(failure.clone())));
+            }
+        }
+    }
+
+    /// After a new beginning: calls are made again, outcomes of commits that
+    /// were sent are asked for, and never guessed (rule 11).
+    pub(super) fn resend(&mut self, home: HomeId, out: &mut Outbox) {
+        self.at(home).registering = false;
+        self.calls.retain(|_, called| {
+            called.home != home || matches!(called.purpose, Purpose::Program(_))
+        });
+        for called in self.calls.values_mut().filter(|c| c.home == home) {
+            called.sent = false;
+        }
+        self.register(home, out);
+        self.send_waiting_calls(home, out);
+        self.resend_commits(home, out);
+    }
+
+    fn watch(
+        &mut self,
+        ticket: RequestId,
+        home: HomeId,
+        segment: SegmentId,
+        on: bool,
+        out: &mut Outbox,
+    ) {
+        let state = self.at(home);
+        let is_new = on && !state.watches.contains_key(&segment);
+        if is_new && state.watches.len() >= WATCHES_PER_CHILD_MAX {
+            out.note(Note::ChildLimited);
+            return out.answer(ticket, Response::Unwatched { home, segment });
+        }
+        if on {
+            state.watches.insert(segment, ticket);
+        } else {
+            state.watches.remove(&segment);
+        }
+        state.tell_watch(segment, on, out);
+    }
+
+    /// The parent does not tell the changes of a segment: the program is told.
+    pub(super) fn unwatched(&mut self, home: HomeId, segment: SegmentId, out: &mut Outbox) {
+        let state = self.at(home);
+        if let Some(ticket) = state.watches.remove(&segment) {
+            // Asked for anew meanwhile, it may be watched above: that is ended too.
+            state.tell_watch(segment, false, out);
+            out.answer(ticket, Response::Unwatched { home, segment });
+        }
+    }
+
+    pub(super) fn forget(&mut self, ticket: RequestId) {
+        for state in self.homes.values_mut() {
+            state.up.retain_waiting(|waiting| *waiting != ticket);
+            for waiting in state.covered.values_mut() {
+                waiting.retain(|waiting| *waiting != ticket);
+            }
+        }
+        self.forget_calls(ticket);
+    }
+}

@@ -1,0 +1,138 @@
+//! What a member has on its way up is bounded in bytes, or its own send queue
+//! would end the edge to its parent (rule 15). What does not fit waits, in
+//! order, for the answers to what was sent.
+
+use crate::member::in_flight::{AtPart, InFlight};
+use crate::member::{Called, Member, Purpose};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use thorp_model::{CallId, CommitId, EdgeId, HomeId, Note, Outbox, Registration, RequestId};
+
+impl Member {
+    /// Sends what waits, as far as there is room; a home that has forgotten
+    /// this member meanwhile registers it first.
+    pub(super) fn use_room(&mut self, out: &mut Outbox) {
+        if !core::mem::take(&mut self.room_came) {
+            return;
+        }
+        let homes: Vec<HomeId> = self.homes.keys().copied().collect();
+        for home in homes {
+            if !self.commits_at(home, AtPart::is_waiting).is_empty() {
+                self.register(home, out);
+            }
+            self.send_waiting(home, out);
+        }
+    }
+
+    pub(super) fn send_waiting(&mut self, home: HomeId, out: &mut Outbox) {
+        self.send_waiting_commits(home, out);
+        self.send_waiting_calls(home, out);
+    }
+
+    /// In order, or small ones would leave no room for a large one, and what builds on one would come before it (rule 14);
+    /// but what waits for its turn or for room on the way to another home holds nothing up here.
+    pub(super) fn send_waiting_commits(&mut self, home: HomeId, out: &mut Outbox) {
+        let here = self.homes.get(&home).and_then(|state| state.up.edge);
+        for id in self.commits_at(home, AtPart::is_waiting) {
+            if self.writes_over_withdrawn(home, id) {
+                // Nor does what builds on this one go.
+                return out.note(Note::EarlyWaited);
+            }
+            if self.waits_elsewhere(home, id) {
+                out.note(Note::EarlyWaited);
+                continue;
+            }
+            let Some(ways) = self.ways(id) else {
+                continue;
+            };
+            match self.edge_without_room(id, &ways, here) {
+                None => self.send_commit(id, &ways, out),
+                full if full == here => return,
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// An edge that has no room for what a commit sends on it: the one that is wanted first.
+    fn edge_without_room(
+        &self,
+        id: CommitId,
+        ways: &[(EdgeId, Registration)],
+        first: Option<EdgeId>,
+    ) -> Option<EdgeId> {
+        let parts = self.commits.get(&id).map_or(&[][..], InFlight::parts);
+        let mut bytes: BTreeMap<EdgeId, usize> = BTreeMap::new();
+        for (at, (edge, _)) in parts.iter().zip(ways) {
+            *bytes.entry(*edge).or_default() += at.bytes;
+        }
+        let mut full = bytes
+            .into_iter()
+            .filter(|(edge, bytes)| !self.has_room(*bytes, self.commit_bytes_on(*edge)))
+            .map(|(edge, _)| edge);
+        let any = full.next();
+        full.find(|edge| Some(*edge) == first).or(any)
+    }
+
+    /// Small calls overtake values that wait to be staged.
+    pub(super) fn send_waiting_calls(&mut self, home: HomeId, out: &mut Outbox) {
+        let edge = self.homes.get(&home).and_then(|state| state.up.edge);
+        let Some(edge) = edge else {
+            return;
+        };
+        let waiting: Vec<(CallId, usize)> = self
+            .calls
+            .iter()
+            .filter(|(_, called)| called.home == home && !called.sent)
+            .map(|(call, called)| (*call, called.bytes))
+            .collect();
+        let mut is_full = false;
+        for (call, bytes) in waiting {
+            if bytes > 0 {
+                is_full = is_full || !self.has_room(bytes, self.call_bytes_on(edge));
+            }
+            if bytes == 0 || !is_full {
+                self.send_call(call, out);
+            }
+        }
+    }
+
+    /// One passes alone, however large it is.
+    fn has_room(&self, bytes: usize, under_way: usize) -> bool {
+        under_way == 0 || under_way + bytes <= self.config.upward_bytes_max
+    }
+
+    fn is_on(&self, home: HomeId, edge: EdgeId) -> bool {
+        let state = self.homes.get(&home);
+        state.is_some_and(|state| state.up.edge == Some(edge))
+    }
+
+    /// Also of those whose outcome is asked for: the question is behind them. What is voted on has
+    /// come to its home.
+    fn commit_bytes_on(&self, edge: EdgeId) -> usize {
+        let parts = self.commits.values().flat_map(InFlight::parts);
+        let sent = parts.filter(|at| at.is_unanswered() && self.is_on(at.home(), edge));
+        sent.map(|at| at.bytes).sum()
+    }
+
+    fn call_bytes_on(&self, edge: EdgeId) -> usize {
+        let sent = self.calls.values().filter(|called| called.sent);
+        let here = sent.filter(|called| self.is_on(called.home, edge));
+        here.map(|called| called.bytes).sum()
+    }
+
+    /// What is on its way keeps its room until it is answered.
+    pub(super) fn forget_calls(&mut self, ticket: RequestId) {
+        let homes = &self.homes;
+        let is_under_way = |called: &Called| {
+            let state = homes.get(&called.home);
+            called.sent && state.is_some_and(|state| state.up.edge.is_some())
+        };
+        self.calls.retain(|_, called| {
+            let forgotten = matches!(called.purpose, Purpose::Program(t) if t == ticket);
+            if forgotten {
+                called.purpose = Purpose::Forgotten;
+            }
+            !forgotten || is_under_way(called)
+        });
+    }
+}

@@ -1,0 +1,577 @@
+//! The redirector: a site's directory, proxy to the homes and, where it has the
+//! memory, a standby cache. To those below it is a parent, to the one above a
+//! child; nothing in it assumes how deep the tree is.
+
+mod edges;
+mod peer_fetch;
+mod prefetch;
+mod resync;
+mod send_window;
+mod standby;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use crate::edge::downstream::{ChildLimits, Children};
+use crate::edge::liveness::{AliveLimits, Neighbours};
+use crate::edge::pending_writes::PendingWrites;
+use crate::edge::reply_routes::ReplyRoutes;
+use crate::edge::reports::Reports;
+use crate::edge::upstream::Upstream;
+use crate::redirector::peer_fetch::{Redirecting, Waiter};
+use crate::redirector::prefetch::history::History;
+use crate::redirector::prefetch::successors::Successors;
+use crate::redirector::resync::Whose;
+use crate::redirector::send_window::Passing;
+use crate::redirector::standby::Images;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, HISTORY_PAGES_MAX,
+    KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SEQUEL_PAGES_MAX,
+    SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
+};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CallError, CallId, CallRequest, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
+    HomeId, Image, MemberId, Message, Millis, NodeKind, Note, Now, Outbox, Outcome, PageId, Peer,
+    Position, Refusal, SegmentId, StateMachine, Up, planted,
+};
+
+/// What a commit is charged beside its reads and writes.
+const COMMIT_CHARGE: usize = 64;
+
+/// What a redirector is told when it starts.
+#[derive(Clone, Debug)]
+pub struct RedirectorConfig {
+    /// This process start.
+    pub node: MemberId,
+    /// Its name, for people.
+    pub name: String,
+    /// Bytes of page images that it keeps itself, shared evenly by its homes; zero keeps none.
+    pub cache_bytes: usize,
+    /// Bytes of commits kept until they are delivered (rule 8).
+    pub kept_bytes_max: usize,
+    /// Pages of one home of which it knows whether they are asked for again when they were
+    /// invalidated (rule 8); with zero it refetches none.
+    pub history_pages_max: usize,
+    /// Pages of one home of which it knows what its children waited for next (rule 9); with zero it
+    /// gives no hints, and asks for nothing because of them.
+    pub sequel_pages_max: usize,
+    /// Messages kept for a page that is on its way (rule 9).
+    pub kept_changes_max: usize,
+    /// Whether a home may answer beside its stream (rule 9): where its images travel by sockets of their own.
+    pub images_beside: bool,
+    /// Bytes of commits that it has on their way up one edge, and of values
+    /// that are being staged.
+    pub upward_bytes_max: usize,
+    /// Pages in one piece of a report to a new parent (rule 13).
+    pub report_pages_max: usize,
+    /// Pages of one home that it asks its parent about for all that report to it.
+    pub reported_max: usize,
+    /// When a neighbour is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
+    /// How much is kept for each child.
+    pub per_child: ChildLimits,
+}
+
+impl RedirectorConfig {
+    /// The usual limits.
+    pub fn new(node: MemberId, name: String) -> Self {
+        RedirectorConfig {
+            node,
+            name,
+            cache_bytes: SITE_CACHE_BYTES,
+            kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+            history_pages_max: HISTORY_PAGES_MAX,
+            sequel_pages_max: SEQUEL_PAGES_MAX,
+            kept_changes_max: KEPT_CHANGES_MAX,
+            images_beside: false,
+            upward_bytes_max: UPWARD_BYTES_MAX,
+            report_pages_max: REPORT_PAGES_MAX,
+            reported_max: REPORTED_MAX,
+            alive: Some(AliveLimits::default()),
+            per_child: ChildLimits::default(),
+        }
+    }
+}
+
+/// The state machine of a redirector.
+#[derive(Debug)]
+pub struct Redirector {
+    config: RedirectorConfig,
+    below: BTreeMap<EdgeId, Peer>,
+    above: BTreeMap<EdgeId, NodeKind>,
+    neighbours: Neighbours,
+    homes: BTreeMap<HomeId, Proxy>,
+    /// Which children a commit came from, until it is answered.
+    commits: BTreeMap<(HomeId, CommitId), ReplyRoutes>,
+    /// The edges that a call came up, until it is answered: a child that came
+    /// again asks again, and its old edge may bring the same call later still.
+    calls: BTreeMap<(CallId, EdgeId), HomeId>,
+    passing: Passing,
+    kept: PendingWrites,
+    next_beat: Millis,
+}
+
+/// What a redirector knows of one home.
+#[derive(Debug)]
+struct Proxy {
+    up: Upstream<Waiter>,
+    children: Children,
+    images: Images,
+    history: History,
+    sequels: Successors,
+    /// What helpers were asked for, by who wants it: one try for each page.
+    redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
+    watched: BTreeSet<SegmentId>,
+    reports: Reports<Whose>,
+    reported_max: usize,
+}
+
+/// Commits of one member to one home, those included that went another way and are decided by
+/// this one: no member has more of either than it may have in flight.
+const DECIDED_MAX: usize = 2 * COMMITS_IN_FLIGHT_MAX;
+
+impl StateMachine for Redirector {
+    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+        let now = now.mono;
+        if let Event::Received { edge, .. } = &input {
+            self.neighbours.heard(*edge);
+        }
+        match input {
+            Event::Received {
+                message: Message::Alive,
+                ..
+            } => {}
+            Event::Connected {
+                edge,
+                direction: Direction::Down,
+                peer,
+            } => self.child_came(now, edge, peer, out),
+            Event::Disconnected { edge } => self.disconnected(now, edge, out),
+            Event::Received {
+                edge,
+                message: Message::Down(message),
+            } => self.received_down(now, edge, message, out),
+            Event::Received {
+                edge,
+                message: Message::Up(message),
+            } => self.received_up(now, edge, message, out),
+            Event::Tick => self.tick(now, out),
+            Event::Connected { edge, peer, .. } => {
+                self.above.insert(edge, peer.kind);
+                self.neighbours.came(edge);
+            }
+            Event::Durable(_)
+            | Event::Loaded { .. }
+            | Event::Room(_)
+            | Event::Left { .. }
+            | Event::Asked { .. }
+            | Event::Evict(_) => {}
+        }
+        for edge in self.neighbours.tick(now, out) {
+            self.give_up(now, edge, out);
+        }
+        while let Some(edge) = self.worn_out() {
+            out.note(Note::EdgeWornOut);
+            self.end_edge(now, edge, "its entries are counted out: begin anew", out);
+        }
+        for proxy in self.homes.values_mut() {
+            for page in proxy.children.sweep() {
+                proxy.give_up_if_unused(page, out);
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        let fetches = self.homes.values().filter_map(|p| p.up.deadline());
+        let alive = self.neighbours.deadline();
+        fetches.chain(alive).chain([self.next_beat]).min()
+    }
+}
+
+impl Redirector {
+    /// A redirector that knows no home yet.
+    pub fn new(config: RedirectorConfig) -> Self {
+        Redirector {
+            kept: PendingWrites::new(config.kept_bytes_max),
+            neighbours: Neighbours::new(config.alive),
+            config,
+            below: BTreeMap::new(),
+            above: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            commits: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            passing: Passing::default(),
+            next_beat: Millis(0),
+        }
+    }
+
+    /// How far a home's stream was applied.
+    pub fn position(&self, home: HomeId) -> Option<Position> {
+        self.homes.get(&home).map(|proxy| proxy.up.position)
+    }
+
+    /// The homes known, their names, and how far the streams were applied.
+    pub fn homes(&self) -> Vec<(HomeId, String, Position, bool)> {
+        let homes = self.homes.iter();
+        homes
+            .map(|(home, proxy)| {
+                let up = &proxy.up;
+                (*home, up.name.clone(), up.position, up.edge.is_some())
+            })
+            .collect()
+    }
+
+    /// The edge that a home's live stream comes down on.
+    pub fn stream_edge(&self, home: HomeId) -> Option<EdgeId> {
+        self.homes.get(&home)?.up.edge
+    }
+
+    /// How far each child has acknowledged, for people.
+    pub fn children(&self, home: HomeId) -> Vec<(EdgeId, Position)> {
+        let Some(proxy) = self.homes.get(&home) else {
+            return Vec::new();
+        };
+        let edges = proxy.children.edges();
+        edges
+            .filter_map(|edge| Some((edge, proxy.children.get(edge)?.acked)))
+            .collect()
+    }
+
+    /// Whether something that was reported, here or below, is not answered (rule 13).
+    pub fn is_resynchronising(&self, home: HomeId) -> bool {
+        let proxy = self.homes.get(&home);
+        proxy.is_some_and(|proxy| !proxy.reports.is_empty())
+    }
+
+    /// The pages in its own memory.
+    pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
+        let proxy = self.homes.get(&home);
+        proxy.map_or_else(Vec::new, |proxy| proxy.images.all())
+    }
+
+    /// Whether a child is entered for a page (rule 2).
+    pub fn holds(&self, home: HomeId, edge: EdgeId, page: PageId) -> bool {
+        let proxy = self.homes.get(&home);
+        proxy.is_some_and(|proxy| proxy.children.holds(edge, page))
+    }
+
+    /// The sizes of all tables, by name.
+    pub fn sizes(&self) -> Vec<(&'static str, usize)> {
+        let homes = self.homes.values();
+        alloc::vec![
+            ("children", self.below.len()),
+            (
+                "directory",
+                homes.clone().map(|p| p.children.directory.len()).sum()
+            ),
+            ("image_bytes", homes.clone().map(|p| p.images.bytes()).sum()),
+            ("fetches", homes.clone().map(|p| p.up.fetches()).sum()),
+            ("overtaken", homes.clone().map(|p| p.up.overtaken()).sum()),
+            (
+                "waiting",
+                homes.clone().map(|p| p.up.waiting().count()).sum()
+            ),
+            ("history", homes.clone().map(|p| p.history.len()).sum()),
+            (
+                "refetches",
+                homes.clone().map(|p| p.history.under_way()).sum()
+            ),
+            ("sequels", homes.clone().map(|p| p.sequels.len()).sum()),
+            ("unasked", homes.clone().map(|p| p.sequels.unasked()).sum()),
+            ("ahead", homes.clone().map(|p| p.sequels.under_way()).sum()),
+            (
+                "redirecting",
+                homes.clone().map(|p| p.redirecting.len()).sum()
+            ),
+            ("reported", homes.clone().map(|p| p.reported()).sum()),
+            ("watches", homes.map(|p| p.watched.len()).sum()),
+            ("commits", self.commits.len()),
+            ("calls", self.calls.len()),
+            ("upward_bytes", self.passing.bytes()),
+            ("kept", self.kept.len()),
+        ]
+    }
+
+    // --- Up ---
+
+    fn received_up(&mut self, now: Millis, edge: EdgeId, message: Up, out: &mut Outbox) {
+        if self.above.contains_key(&edge) {
+            return out.close(edge, "a parent sent up");
+        }
+        let Some(child) = self.below.get(&edge) else {
+            return out.note(Note::OtherEpochDropped);
+        };
+        let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
+        if child.kind == NodeKind::Member && !is_own {
+            return self.cut_off(edge, "it speaks for another member", out);
+        }
+        match message {
+            Up::Fetch {
+                home,
+                epoch,
+                page,
+                attempt,
+                peers,
+                ahead,
+                updates,
+            } => {
+                let waiter = Waiter {
+                    edge,
+                    attempt,
+                    peers,
+                    ahead,
+                    // All values that are known here are told to all anyway. Who asks for them is a
+                    // site that refetches what its members want.
+                    counts: !ahead || updates > 0,
+                };
+                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                    proxy.asked_by(page, edge, ahead, out);
+                    proxy.fetch(now, page, waiter, out);
+                    // What is waited for goes first.
+                    if !ahead {
+                        proxy.hint(now, page, edge, out);
+                    }
+                }
+            }
+            Up::Evict {
+                home,
+                epoch,
+                page,
+                entry,
+            } => {
+                if let Some(proxy) = self.proxy(home, edge, epoch, out)
+                    && proxy.children.evict(edge, page, entry, out)
+                {
+                    proxy.give_up_if_unused(page, out);
+                }
+            }
+            Up::Ack {
+                home,
+                epoch,
+                position,
+            } => {
+                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                    proxy.children.ack(edge, position);
+                }
+            }
+            Up::Watch {
+                home,
+                epoch,
+                segment,
+                on,
+            } => {
+                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                    proxy.watch(edge, segment, on, out);
+                }
+            }
+            Up::Report {
+                home,
+                epoch,
+                report,
+                pages,
+            } => {
+                if let Some(proxy) = self.proxy(home, edge, epoch, out)
+                    && let Err(why) = proxy.report(edge, report, &pages, out)
+                {
+                    self.cut_off(edge, why, out);
+                }
+            }
+            Up::Peer(peer) => {
+                if let Some(proxy) = self.homes.get_mut(&peer.home) {
+                    proxy.helper_answered(now, edge, peer, out);
+                }
+            }
+            Up::Commit(request) => self.commit(edge, request, out),
+            Up::Decide { home, commit, .. } => self.decide(edge, (home, commit), message, out),
+            Up::Settled { home, .. } => {
+                self.pass_up(home, message, out);
+            }
+            Up::Call {
+                call,
+                home,
+                request,
+            } => self.call(edge, home, call, request, out),
+        }
+    }
+
+    /// The proxy of a home, if the child's message is of its epoch (rule 1).
+    fn proxy(
+        &mut self,
+        home: HomeId,
+        edge: EdgeId,
+        epoch: Epoch,
+        out: &mut Outbox,
+    ) -> Option<&mut Proxy> {
+        let proxy = self.homes.get_mut(&home)?;
+        proxy.children.in_epoch(edge, epoch, out)?;
+        Some(proxy)
+    }
+
+    /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
+    /// the member's own: nobody on the way rewrites it (rule 4).
+    fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, out: &mut Outbox) {
+        let id = request.id;
+        let home = request.home();
+        let has_all = self.is_member(edge) && self.commits_of(edge, home) >= COMMITS_IN_FLIGHT_MAX;
+        if has_all && !planted::is(Bug::ChildNotLimited) {
+            out.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, out);
+        }
+        let Some(proxy) = self.homes.get(&home) else {
+            return refuse_busy(edge, home, id, out);
+        };
+        // Without the home the commit is lost, as if it had been lost on the
+        // way: the member asks for its outcome when the stream begins again.
+        let Some(up) = proxy.up.edge else {
+            return;
+        };
+        let bytes = request.bytes() + COMMIT_CHARGE;
+        if !self.has_room_for_commit(home, bytes) {
+            out.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, out);
+        }
+        if planted::is(Bug::EvidenceRewritten) {
+            request.part.evidence = proxy.up.position;
+        }
+        self.kept.put(home, id, &request.part.writes, out);
+        self.came_by((home, id), edge);
+        self.passing.commit(home, id, bytes);
+        out.up(up, Up::Commit(request));
+    }
+
+    /// The delivery of what is decided is this child's reply, also where the vote went another
+    /// way. What is lost here has none: the homes find out by themselves (rule 10).
+    fn decide(&mut self, edge: EdgeId, commit: (HomeId, CommitId), message: Up, out: &mut Outbox) {
+        let is_new = !self.commits.contains_key(&commit);
+        if is_new && self.is_member(edge) && self.commits_of(edge, commit.0) >= DECIDED_MAX {
+            return out.note(Note::ChildLimited);
+        }
+        if self.pass_up(commit.0, message, out) {
+            self.came_by(commit, edge);
+        }
+    }
+
+    fn came_by(&mut self, commit: (HomeId, CommitId), edge: EdgeId) {
+        self.commits.entry(commit).or_default().came_by(edge);
+    }
+
+    fn is_member(&self, edge: EdgeId) -> bool {
+        let below = self.below.get(&edge);
+        below.is_some_and(|peer| peer.kind == NodeKind::Member)
+    }
+
+    /// A member's commits under way to one home. It counts a commit over several homes once, so it
+    /// has never more at any of them than its limit; and it speaks only for itself.
+    fn commits_of(&self, edge: EdgeId, home: HomeId) -> usize {
+        let Some(Peer { node, .. }) = self.below.get(&edge) else {
+            return 0;
+        };
+        let id = |sequence| CommitId {
+            member: *node,
+            sequence,
+        };
+        let own = (home, id(u64::MIN))..=(home, id(u64::MAX));
+        let own = self.commits.range(own);
+        own.filter(|(_, from)| from.last() == Some(edge)).count()
+    }
+
+    /// Without the home the message is lost, which is told; the member sends
+    /// it again when the stream begins.
+    fn pass_up(&self, home: HomeId, message: Up, out: &mut Outbox) -> bool {
+        let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
+        if let Some(up) = up {
+            out.up(up, message);
+        }
+        up.is_some()
+    }
+
+    fn call(
+        &mut self,
+        edge: EdgeId,
+        home: HomeId,
+        call: CallId,
+        request: CallRequest,
+        out: &mut Outbox,
+    ) {
+        let waiting = self.calls.keys().filter(|(_, from)| *from == edge).count();
+        let bytes = request.staged_bytes();
+        let is_full = bytes > 0 && !self.has_room_for_staging(home, bytes);
+        let is_limited = waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited);
+        if is_full || is_limited {
+            out.note(Note::ChildLimited);
+            let result = Err(CallError::Busy);
+            return out.down(edge, Down::Answer { home, call, result });
+        }
+        // Without the home the call is lost; it is made again when the stream begins.
+        let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
+        if let Some(up) = up {
+            self.calls.insert((call, edge), home);
+            if bytes > 0 {
+                self.passing.staging(call, home, bytes);
+            }
+            out.up(
+                up,
+                Up::Call {
+                    call,
+                    home,
+                    request,
+                },
+            );
+        }
+    }
+
+    // --- Time ---
+
+    fn tick(&mut self, now: Millis, out: &mut Outbox) {
+        for proxy in self.homes.values_mut() {
+            proxy.up.tick(now, out);
+        }
+        if now >= self.next_beat {
+            self.next_beat = now.plus(HEARTBEAT_MS);
+            for proxy in self.homes.values_mut() {
+                proxy.expire_redirects(now);
+                proxy.acknowledge(out);
+            }
+        }
+    }
+}
+
+fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, out: &mut Outbox) {
+    let refusal = Refusal::Busy {
+        retry_after_ms: BUSY_RETRY_MS,
+    };
+    out.note(Note::RefusedBusy);
+    out.down(
+        edge,
+        Down::Refused {
+            home,
+            commit,
+            refusal,
+        },
+    );
+}
+
+/// Passes an outcome on to a child.
+fn tell(edge: EdgeId, home: HomeId, commit: CommitId, outcome: Outcome, out: &mut Outbox) {
+    out.down(
+        edge,
+        match outcome {
+            Outcome::Committed { position, stamp } => Down::Told {
+                home,
+                commit,
+                position,
+                stamp,
+            },
+            Outcome::Refused(refusal) => Down::Refused {
+                home,
+                commit,
+                refusal,
+            },
+        },
+    );
+}

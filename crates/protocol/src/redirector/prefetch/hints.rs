@@ -1,0 +1,124 @@
+//! What is likely to be wanted next is asked for above, and its child is told (rule 9). A hint promises nothing, and may be lost.
+
+use crate::redirector::Proxy;
+use alloc::vec::Vec;
+use thorp_model::limits::{FETCHES_MAX, HINT_PAGES_MAX, SEQUELS_UNDER_WAY_MAX};
+use thorp_model::{Down, EdgeId, Millis, Note, Outbox, PageId};
+
+impl Proxy {
+    /// A child asks for a page, and waits for it or not.
+    pub(in crate::redirector) fn asked_by(
+        &mut self,
+        page: PageId,
+        child: EdgeId,
+        ahead: bool,
+        out: &mut Outbox,
+    ) {
+        if self.sequels.no_more_unasked(page) {
+            out.note(Note::AheadUsed);
+        }
+        if ahead {
+            self.sequels.heeded(child);
+        }
+    }
+
+    /// A child waits for a page, and is answered.
+    pub(in crate::redirector) fn hint(
+        &mut self,
+        now: Millis,
+        page: PageId,
+        child: EdgeId,
+        out: &mut Outbox,
+    ) {
+        // A large object's pages are asked for all at once anyway.
+        if page.page.is_overflow() {
+            return;
+        }
+        let children = &self.children;
+        let has = |other| children.holds_complete(child, other);
+        let asks_above = self.images.takes_pages();
+        let next = self.sequels.waited(child, page, now, asks_above, has);
+        for likely in &next.pages {
+            self.fetch_ahead(now, *likely, child, out);
+        }
+        if next.is_told {
+            self.tell_hint(page, next.pages, child, out);
+        }
+    }
+
+    /// A hint from above is for those who wait for that page here. They ask for what they want of it.
+    pub(in crate::redirector) fn pass_hint(
+        &mut self,
+        page: PageId,
+        mut next: Vec<PageId>,
+        out: &mut Outbox,
+    ) {
+        next.truncate(HINT_PAGES_MAX);
+        for child in self.sequels.children_at(page) {
+            self.tell_hint(page, next.clone(), child, out);
+        }
+    }
+
+    fn tell_hint(&self, page: PageId, next: Vec<PageId>, child: EdgeId, out: &mut Outbox) {
+        let home = self.up.home;
+        out.note(Note::Hinted);
+        out.down(child, Down::Hint { home, page, next });
+    }
+
+    /// Whether a page is on its way as a neighbour of this child has asked for it, and not the child itself.
+    pub(in crate::redirector) fn is_for_a_neighbour(&self, page: PageId, child: EdgeId) -> bool {
+        let mut waiting = self.up.waiting_for(page);
+        waiting.len() > 0 && waiting.all(|waiter| waiter.edge != child)
+    }
+
+    /// A child has asked ahead for what is on its way: it may ask for something else with what that
+    /// would have cost (decision 0018).
+    pub(in crate::redirector) fn tell_joined(&self, page: PageId, child: EdgeId, out: &mut Outbox) {
+        let home = self.up.home;
+        out.note(Note::JoinedAhead);
+        out.down(child, Down::Joined { home, page });
+    }
+
+    /// Another site gets the page, too: that is news to the child that asked for it first. Those that joined it know.
+    pub(in crate::redirector) fn joined_above(&self, page: PageId, out: &mut Outbox) {
+        let first = self.up.waiting_for(page).next();
+        if let Some(waiter) = first.filter(|waiter| waiter.ahead) {
+            self.tell_joined(page, waiter.edge, out);
+        }
+    }
+
+    /// Asks above for a page that nobody below has asked for, unless it can be had here.
+    fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, out: &mut Outbox) {
+        let own = self.images.peek(page).is_some_and(|i| i.is_complete());
+        let is_near = own || self.children.helper(page, &[child]).is_some();
+        if is_near || self.up.is_fetching(page) || !self.has_room_for_sequels() {
+            return;
+        }
+        out.note(Note::FetchedAhead);
+        if self.sequels.asked_ahead(page) {
+            out.note(Note::AheadWasted);
+        }
+        let updates = self.history.updates(page);
+        self.up.ask_ahead(page, updates, now, out);
+    }
+
+    /// What nobody waits for leaves room for what somebody does, and needs a place to come to.
+    fn has_room_for_sequels(&self) -> bool {
+        let is_room = self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2;
+        is_room && self.sequels.under_way() < SEQUELS_UNDER_WAY_MAX
+    }
+
+    /// This node's memory had no room for a page.
+    pub(in crate::redirector) fn dropped_ahead(&mut self, page: PageId, out: &mut Outbox) {
+        if self.sequels.dropped(page) {
+            out.note(Note::AheadWasted);
+        }
+    }
+
+    /// A page is here no more, or not as it was.
+    pub(in crate::redirector) fn forget_ahead(&mut self, page: PageId, out: &mut Outbox) {
+        if self.sequels.no_more_unasked(page) {
+            out.note(Note::AheadWasted);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! A redirector between a child that reports its pages and the homes, and a
+//! child itself: what it has in its own memory is reported like anything else
+//! (rule 13).
+
+use crate::edge::reports::Owned;
+use crate::redirector::Proxy;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use thorp_model::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Down, EdgeId, EntryNo, Note, Outbox, PageId, Position, ReportNo, Reported, planted,
+};
+
+/// Whose pages a piece of a report has.
+#[derive(Clone, Debug)]
+pub(super) enum Whose {
+    /// This node's own memory.
+    Own,
+    /// A child's: what was asked above of its piece.
+    Child(Piece),
+}
+
+impl Owned for Whose {
+    fn child(&self) -> Option<EdgeId> {
+        match self {
+            Whose::Own => None,
+            Whose::Child(piece) => Some(piece.edge),
+        }
+    }
+}
+
+/// A child's piece of which some pages were asked for above.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    edge: EdgeId,
+    report: ReportNo,
+    entry: EntryNo,
+}
+
+impl Proxy {
+    /// A child reports pages. It is entered for all of them; then those that lie in this node's
+    /// memory are compared with that, and the others are asked of the parent, each as of where
+    /// that child's copy is right: another child's copy says nothing of it. What is known is
+    /// told at once: the child heeds nothing that the stream says of a page before its answer.
+    pub(super) fn report(
+        &mut self,
+        edge: EdgeId,
+        report: ReportNo,
+        pages: &[Reported],
+        out: &mut Outbox,
+    ) -> Result<(), &'static str> {
+        if pages.len() > REPORT_PAGES_MAX {
+            return Err("more pages in a report than may be");
+        }
+        if self.reports_of(edge) >= REPORTS_UNDER_WAY_MAX {
+            return Err("more reports than may be under way");
+        }
+        let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
+            return Ok(());
+        };
+        let mut asked = Vec::new();
+        let (mut room, mut limited) = (self.report_room(edge), !changed.is_empty());
+        for reported in pages {
+            match self.is_as_it_was(reported) {
+                _ if changed.contains(&reported.page) => {}
+                Some(true) => self.found_unchanged(edge, reported),
+                Some(false) => changed.push(reported.page),
+                // What there is no room for is given up in vain, which does no harm.
+                None if room == 0 => {
+                    limited = true;
+                    changed.push(reported.page);
+                }
+                None => {
+                    room -= 1;
+                    asked.push(*reported);
+                }
+            }
+        }
+        if limited {
+            out.note(Note::ChildLimited);
+        }
+        let piece = Piece {
+            edge,
+            report,
+            entry,
+        };
+        if asked.len() < pages.len() {
+            let open = asked.iter().map(|reported| reported.page).collect();
+            out.note(Note::ResynchronisedFromMemory);
+            self.answer_report(&piece, changed, open, out);
+        }
+        if !asked.is_empty() {
+            self.reports.push(Whose::Child(piece), asked);
+            self.send_reports(out);
+        }
+        Ok(())
+    }
+
+    fn reports_of(&self, edge: EdgeId) -> usize {
+        self.pieces_of(edge).count()
+    }
+
+    fn pieces_of(&self, edge: EdgeId) -> impl Iterator<Item = &[Reported]> {
+        let pieces = self.reports.pieces();
+        let own = pieces.filter(move |piece| piece.whose.child() == Some(edge));
+        own.map(|piece| &piece.pages[..])
+    }
+
+    /// For how many more pages of a child the parent may be asked: a child has no more than it
+    /// leaves free, so there is always room for one that reports little.
+    fn report_room(&self, edge: EdgeId) -> usize {
+        let of_child: usize = self.pieces_of(edge).map(<[Reported]>::len).sum();
+        let free = self.reported_max.saturating_sub(self.reported());
+        (free.saturating_sub(of_child)).div_ceil(2)
+    }
+
+    /// Whether a child's copy is as it was, if this node's own copy tells. A page that has ended
+    /// is empty and of no version: it does not tell when. A child that was ahead of this node has
+    /// to wait for the home's word: so its answer finds it no longer ahead.
+    fn is_as_it_was(&self, reported: &Reported) -> Option<bool> {
+        if planted::is(Bug::VersionsIgnored) {
+            return Some(true);
+        }
+        let own = self.images.peek(reported.page)?;
+        let has_ended = own.slots() == 0;
+        let is_ahead = reported.as_of > self.up.position;
+        (!is_ahead && !has_ended).then(|| own.version() <= reported.as_of)
+    }
+
+    /// Whether a child that reported a page is entered for it still. Where it stood further on than this node, the
+    /// stream may have said meanwhile that the page ended, which the child knew: that struck it (rule 2).
+    fn is_entered(&self, edge: EdgeId, page: PageId) -> bool {
+        self.children.holds(edge, page) || planted::is(Bug::StruckSaidSame)
+    }
+
+    /// From now on it can help its neighbours.
+    fn found_unchanged(&mut self, edge: EdgeId, reported: &Reported) {
+        if reported.complete {
+            self.children.set_complete(edge, reported.page, true);
+        }
+    }
+
+    fn answer_report(
+        &mut self,
+        piece: &Piece,
+        changed: Vec<PageId>,
+        open: Vec<PageId>,
+        out: &mut Outbox,
+    ) {
+        if self.children.get(piece.edge).is_none() {
+            return;
+        }
+        out.down(
+            piece.edge,
+            Down::Resynchronised {
+                home: self.up.home,
+                report: piece.report,
+                entry: piece.entry,
+                position: self.up.position,
+                changed,
+                open,
+            },
+        );
+    }
+
+    /// Under a new parent nothing of this node's own memory is shown before it is known to be
+    /// as it was.
+    pub(super) fn report_own(&mut self, as_of: Position, out: &mut Outbox) {
+        self.reports.clear();
+        let own = self.images.doubt();
+        let own = own.into_iter().map(|(page, complete)| Reported {
+            page,
+            as_of,
+            complete,
+        });
+        let own: Vec<Reported> = own.collect();
+        self.reports.push_all(Whose::Own, &own);
+        self.send_reports(out);
+    }
+
+    fn send_reports(&mut self, out: &mut Outbox) {
+        if let Some(edge) = self.up.edge {
+            let (home, epoch) = (self.up.home, self.up.epoch);
+            self.reports.send(home, edge, epoch, out);
+        }
+    }
+
+    /// The parent has answered for a piece: this node's own, or a child's, which is told.
+    pub(super) fn resynchronised(
+        &mut self,
+        (report, entry): (ReportNo, EntryNo),
+        changed: Vec<PageId>,
+        open: Vec<PageId>,
+        out: &mut Outbox,
+    ) {
+        let Some(piece) = self.reports.answered(report, &open) else {
+            return out.note(Note::OtherEpochDropped);
+        };
+        for reported in &piece.pages {
+            self.up.drop_entered(reported.page, entry);
+        }
+        let is_changed: BTreeSet<PageId> = changed.iter().copied().collect();
+        let (gone, same): (Vec<Reported>, Vec<Reported>) = piece
+            .pages
+            .iter()
+            .partition(|reported| is_changed.contains(&reported.page));
+        match piece.whose {
+            Whose::Own => self.settle_own(&gone, &same, out),
+            // Unchanged up to where the parent stands, and this node stands further down: the child
+            // would believe it up to there. A page that is given up in vain does no harm.
+            Whose::Child(piece) if self.up.lags() && !planted::is(Bug::WordFromBehindPassed) => {
+                let all = gone.iter().chain(&same).map(|reported| reported.page);
+                self.answer_report(&piece, all.collect(), open, out);
+            }
+            Whose::Child(piece) => {
+                let mut changed = changed;
+                for reported in &same {
+                    match self.is_entered(piece.edge, reported.page) {
+                        true => self.found_unchanged(piece.edge, reported),
+                        false => changed.push(reported.page),
+                    }
+                }
+                self.answer_report(&piece, changed, open, out);
+            }
+        }
+        self.send_reports(out);
+    }
+
+    fn settle_own(&mut self, gone: &[Reported], same: &[Reported], out: &mut Outbox) {
+        for reported in gone {
+            out.note(Note::PageChanged);
+            self.images.drop_doubted(reported.page);
+        }
+        for reported in same {
+            out.note(Note::PageUnchanged);
+            self.images.trust(reported.page);
+        }
+    }
+
+    /// Pages that were reported and not answered.
+    pub(super) fn reported(&self) -> usize {
+        let pieces = self.reports.pieces();
+        pieces.map(|piece| piece.pages.len()).sum()
+    }
+}
