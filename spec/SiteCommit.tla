@@ -143,7 +143,7 @@ TakeDown(type) == down # <<>> /\ Head(down).type = type /\ down' = Tail(down)
 
 (* Everything of one position, applied as one (rule 1): a value that was   *)
 (* kept goes in, also into its hole, and what was not kept is a hole (rule *)
-(* 8 and decision 0005).                                                   *)
+(* 8 and record 0005).                                                     *)
 (* A transaction that read it is doomed (rule 4); the own commit is over.  *)
 Changed(pg, s, kept) ==
     [pg EXCEPT !.ver = s.pos,

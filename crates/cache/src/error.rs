@@ -14,7 +14,7 @@ pub enum Doomed {
     /// It has read on as of before a change to what it read on this page, as one that only reads
     /// may: it cannot write any more (rule 5).
     Behind(Place),
-    /// More was changed since its last read than is remembered (decision 7).
+    /// More was changed since its last read than is remembered (foundation 7).
     Outrun(HomeId),
 }
 

@@ -392,7 +392,7 @@ impl HomeReads {
         Ok(())
     }
 
-    /// What has happened is remembered no more: all may have changed (decision 7).
+    /// What has happened is remembered no more: all may have changed (foundation 7).
     fn outrun(&mut self, index: u64, manner: Manner) -> Result<(), Doomed> {
         let first = self.pages.first().map(PageReads::page);
         let before = self.mark_before(index, manner);

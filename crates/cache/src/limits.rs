@@ -1,7 +1,7 @@
 //! The cache's limits (rule 15).
 
 /// Changes remembered for each home. A transaction that looks up later than
-/// that counts everything it read as changed (decision 7).
+/// that counts everything it read as changed (foundation 7).
 pub const CHANGES_REMEMBERED: usize = (1 << 16) - 1;
 
 /// Marks kept for each home: a reader that is overtaken by so many publications

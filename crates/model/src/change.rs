@@ -188,7 +188,7 @@ impl<'de> Deserialize<'de> for SlotSet {
 pub enum NewValue {
     /// The bytes, at most [`crate::limits::INLINE_VALUE_BYTES_MAX`].
     Inline(Blob),
-    /// Overflow pages that were staged for this commit (decision 3).
+    /// Overflow pages that were staged for this commit (foundation 3).
     Staged(Overflow),
 }
 

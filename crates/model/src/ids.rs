@@ -36,7 +36,7 @@ macro_rules! number {
 }
 
 number! {
-    /// A home's id, fixed when its data directory is made (decision 4).
+    /// A home's id, fixed when its data directory is made (foundation 4).
     HomeId(u32)
 }
 number! {
@@ -209,7 +209,7 @@ impl fmt::Debug for ObjectId {
     }
 }
 
-/// One process start of a member: 128 random bits, so also its incarnation (decision 4).
+/// One process start of a member: 128 random bits, so also its incarnation (foundation 4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct MemberId(pub u128);
 

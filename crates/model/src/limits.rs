@@ -1,6 +1,6 @@
 //! Every limit of the protocol, in one place (rule 15).
 
-/// Bytes of an encoded page image. The home keeps pages within it (decision 1).
+/// Bytes of an encoded page image. The home keeps pages within it (foundation 1).
 pub const PAGE_BYTES: usize = 8192;
 
 /// Slots of a page. With each slot charged at least [`SLOT_CHARGE_MIN`], a
@@ -23,7 +23,7 @@ pub const SLOT_CHARGE_MIN: usize = SLOT_ENTRY_BYTES + OVERFLOW_HEAD_BYTES;
 /// Bytes of a value in one overflow page: its single slot.
 pub const OVERFLOW_CHUNK_BYTES: usize = PAGE_BYTES - IMAGE_HEADER_BYTES - SLOT_ENTRY_BYTES;
 
-/// Bytes of a value that a commit may carry itself; longer ones are staged (decision 3).
+/// Bytes of a value that a commit may carry itself; longer ones are staged (foundation 3).
 pub const INLINE_VALUE_BYTES_MAX: usize = OVERFLOW_CHUNK_BYTES;
 
 /// Bytes of one object.
@@ -70,7 +70,7 @@ pub const SEGMENT_PATH_BYTES_MAX: usize = 512;
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
 
-/// Pages granted at a time to a creator (decision 2).
+/// Pages granted at a time to a creator (foundation 2).
 pub const EXTENT_PAGES: u32 = 32;
 
 /// Overflow pages staged by one message.

@@ -175,15 +175,15 @@ notes! {
     OutcomeAsked,
     /// Rule 12: a clock reservation was made.
     ClockReserved,
-    /// Decision 1: an object was spilled into an overflow page.
+    /// Foundation 1: an object was spilled into an overflow page.
     ObjectSpilled,
-    /// Decision 1: an object that its commit did not change, to make room.
+    /// Foundation 1: an object that its commit did not change, to make room.
     ObjectMoved,
-    /// Decision 3: a large value was committed.
+    /// Foundation 3: a large value was committed.
     LargeCommitted,
-    /// Decision 6: pages were installed and the log trimmed.
+    /// Foundation 6: pages were installed and the log trimmed.
     Installed,
-    /// Decision 6: the changes of a damaged page were set aside.
+    /// Foundation 6: the changes of a damaged page were set aside.
     SetAside,
     /// Rule 13: a child said nothing for too long, and was struck.
     ChildSilent,
@@ -210,7 +210,7 @@ notes! {
     Registered,
     /// Rule 11: a member was forgotten.
     RegistrationForgotten,
-    /// Decision 3: a value was dropped because its member was not heard of.
+    /// Foundation 3: a value was dropped because its member was not heard of.
     StagedExpired,
     /// Rule 11: a piece of a value came when that had ended; it begins none anew.
     StagedTooLate,

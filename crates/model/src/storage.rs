@@ -1,5 +1,5 @@
 //! What the home asks of durable storage: atomic batches, reads, ordered
-//! scans and a durable mark. Nothing here names an engine (decision 6).
+//! scans and a durable mark. Nothing here names an engine (foundation 6).
 //!
 //! The home writes batches and never waits for them: the driver hands them to
 //! the engine in order and tells the home the highest [`Mark`] that is in

@@ -34,7 +34,7 @@ pub struct Village {
     pub report_pages_max: usize,
     /// Whether messages travel as bytes.
     pub as_bytes: bool,
-    /// Whether helpers' images, and those of homes that are asked so, travel beside the stream, on connections of their own (decision 5).
+    /// Whether helpers' images, and those of homes that are asked so, travel beside the stream, on connections of their own (foundation 5).
     pub beside: bool,
     /// What programs do.
     pub habits: Habits,
@@ -178,7 +178,7 @@ pub struct Habits {
     pub joint: u64,
     /// Of a hundred pages that programs are told they are likely to read next, those that they fetch.
     pub heeds: u64,
-    /// Whether most values are so large that the pages are full: what is small and new then moves others out (decision 1).
+    /// Whether most values are so large that the pages are full: what is small and new then moves others out (foundation 1).
     pub full_pages: bool,
     /// Milliseconds without news after which a read is not free, at most.
     pub staleness_ms_max: u64,

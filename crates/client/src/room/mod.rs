@@ -1,5 +1,5 @@
 //! Room to create objects in: extents of fresh pages, granted by the home, and where in them the next object goes
-//! (decision 2). Creators never compete for a slot, and references are final before the commit.
+//! (foundation 2). Creators never compete for a slot, and references are final before the commit.
 
 mod pages;
 

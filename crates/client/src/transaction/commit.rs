@@ -67,7 +67,7 @@ impl Transaction {
         evidence.map_err(|doomed| self.doomed(doomed))
     }
 
-    /// Decision 9: how stale a free read may be.
+    /// Foundation 9: how stale a free read may be.
     pub(super) fn check_staleness(&self, home: HomeId) -> Result<()> {
         if self.link.is_closed() {
             return Err(Error::closed());

@@ -1,4 +1,4 @@
-//! Large objects: staged ahead of the commit, read page by page (decision 3).
+//! Large objects: staged ahead of the commit, read page by page (foundation 3).
 //!
 //! Overflow pages are never given again (trap 12): a page that a head names holds that head's value or nothing. So the head,
 //! which the read set has, answers for all of them, and they need no place in it; a transaction that reads sixty-four

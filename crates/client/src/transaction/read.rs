@@ -15,7 +15,7 @@ pub(super) enum Found {
     Own,
     /// In the page.
     Inline,
-    /// The home moved the object to this page, to make room (decision 1).
+    /// The home moved the object to this page, to make room (foundation 1).
     Spilled(Place),
     /// A large object, put together.
     Whole,

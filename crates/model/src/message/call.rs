@@ -44,12 +44,12 @@ pub enum CallRequest {
         /// the request is sent again.
         segment: SegmentId,
     },
-    /// Fresh pages to create objects in (decision 2).
+    /// Fresh pages to create objects in (foundation 2).
     Reserve {
         /// Where.
         segment: SegmentId,
     },
-    /// Overflow pages of a large value, ahead of its commit (decision 3).
+    /// Overflow pages of a large value, ahead of its commit (foundation 3).
     Stage {
         /// Where.
         segment: SegmentId,

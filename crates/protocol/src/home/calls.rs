@@ -263,7 +263,7 @@ impl Home {
         Ok(CallResponse::Extent { first, pages })
     }
 
-    // --- Large values (decision 3) ---
+    // --- Large values (foundation 3) ---
 
     fn stage(&mut self, now: Now, piece: &Piece<'_>, out: &mut Outbox) -> Called {
         self.writable()?;

@@ -95,7 +95,7 @@ impl Segments {
         Some(records::put(Table::Meta, records::segment_key(id), record))
     }
 
-    /// Grants fresh pages (decision 2).
+    /// Grants fresh pages (foundation 2).
     pub(super) fn grant(&mut self, id: SegmentId) -> Option<(PageNo, u32)> {
         let record = self.by_id.get_mut(&id).filter(|record| !record.removing)?;
         let first = record.granted;

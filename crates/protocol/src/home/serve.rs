@@ -38,7 +38,7 @@ impl Home {
         }
     }
 
-    /// Overflow pages are staged beside the stream (decision 3): an image taken
+    /// Overflow pages are staged beside the stream (foundation 3): an image taken
     /// before a commit names them would never be told of it.
     pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
         !self.segments.has_given(page) || self.staging.has(page)

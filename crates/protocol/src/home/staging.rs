@@ -1,4 +1,4 @@
-//! Values staged ahead of their commits (decision 3), and how they go when no
+//! Values staged ahead of their commits (foundation 3), and how they go when no
 //! commit will name them.
 
 use crate::home::commit::validate::NotNow;

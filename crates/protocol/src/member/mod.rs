@@ -276,7 +276,7 @@ impl Member {
     }
 
     /// The home is out of reach: what is cached stays readable as of where the
-    /// stream ended, for as long as sessions allow (decision 9).
+    /// stream ended, for as long as sessions allow (foundation 9).
     fn end(&mut self, home: HomeId, out: &mut Outbox) {
         out.note(Note::StreamEnded);
         let state = self.at(home);

@@ -45,7 +45,7 @@ pub(super) fn known(config: &HomeConfigFile, store: &Store) -> Result<Option<Hom
     Ok(Some(known.home))
 }
 
-/// A new home's id (decision 4). Zero is left for *none*.
+/// A new home's id (foundation 4). Zero is left for *none*.
 pub(super) fn fresh() -> Result<HomeId, ServerError> {
     loop {
         let mut bytes = [0; 4];

@@ -1,5 +1,5 @@
 //! Nobody says to have heard of a home later than it has, itself or through its
-//! parent: how stale a free read may be is counted from there (decision 9).
+//! parent: how stale a free read may be is counted from there (foundation 9).
 
 use crate::failure::{Checked, demand};
 use crate::time::{At, NodeNo};

@@ -93,7 +93,7 @@ impl Children {
     }
 
     /// Begins a child's stream; the home itself was last heard of so many
-    /// milliseconds ago (decision 9). False at the limit of children.
+    /// milliseconds ago (foundation 9). False at the limit of children.
     pub(crate) fn begin(
         &mut self,
         edge: EdgeId,

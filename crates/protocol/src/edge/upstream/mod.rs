@@ -190,7 +190,7 @@ impl<W> Upstream<W> {
 
     /// The parent may have lost the home for longer than this node had, and be
     /// behind: what either has heard holds, for the position is the higher of
-    /// both (decision 9).
+    /// both (foundation 9).
     fn go_on(&mut self) {
         if self.held && !planted::is(Bug::HalfResynchronised) {
             return;
@@ -207,7 +207,7 @@ impl<W> Upstream<W> {
     }
 
     /// The home itself was heard of: its heartbeat came. What a parent sends out
-    /// of its own memory says nothing of that (decision 9).
+    /// of its own memory says nothing of that (foundation 9).
     pub(crate) fn beaten(&mut self, position: Position, watermark: Stamp, now: Millis) {
         self.told_heard = now;
         self.advance_promised(position, watermark);

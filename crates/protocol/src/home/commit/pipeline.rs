@@ -255,7 +255,7 @@ impl Home {
     }
 
     /// Puts effects at the next position of the log: log record, outcome and
-    /// object changes are one batch (decision 6).
+    /// object changes are one batch (foundation 6).
     pub(in crate::home) fn accept_at(
         &mut self,
         now: Now,

@@ -343,7 +343,7 @@ impl Home {
     }
 
     /// Moves objects to overflow pages until the page fits with so many slots: those that the
-    /// commit changed first, the largest first (decision 1). What a vote will write stays where it is: its member may show
+    /// commit changed first, the largest first (foundation 1). What a vote will write stays where it is: its member may show
     /// it before its place, which ends with the next word of it (rule 3). Only what is voted for itself has to go on,
     /// where no room was made for it.
     fn spill(

@@ -1,5 +1,5 @@
 //! Background work of a home: folding the MOB into page images, trimming the
-//! log (decision 6), and removing the pages of removed segments.
+//! log (foundation 6), and removing the pages of removed segments.
 
 use crate::home::Home;
 use crate::home::pages::store::Installable;

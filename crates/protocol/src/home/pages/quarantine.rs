@@ -1,6 +1,6 @@
 //! Changes of damaged pages. They cannot be installed, and in the MOB they would
 //! keep the log from ever being trimmed at their position. So they get a record
-//! of their own, and are applied when the page can be read again (decision 6).
+//! of their own, and are applied when the page can be read again (foundation 6).
 
 use crate::home::pages::store::Pages;
 use alloc::collections::BTreeMap;

@@ -72,7 +72,7 @@ impl Proxy {
     }
 
     /// A child has asked ahead for what is on its way: it may ask for something else with what that
-    /// would have cost (decision 0018).
+    /// would have cost (record 0018).
     pub(in crate::redirector) fn tell_joined(&self, page: PageId, child: EdgeId, out: &mut Outbox) {
         let home = self.up.home;
         out.note(Note::JoinedAhead);
