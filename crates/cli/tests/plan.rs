@@ -322,18 +322,16 @@ fn what_is_no_directory_is_refused_before_anything_is_computed() {
 }
 
 #[test]
-fn the_readme_runs_as_it_is_written_and_says_what_is_answered() {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
-    let readme = readme.unwrap();
+fn the_page_of_commands_runs_as_it_is_written_and_quotes_the_answer() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/planning-usage.md");
+    let page = fs::read_to_string(page).unwrap();
     let dir = tempfile::tempdir().unwrap();
     recorded(dir.path());
     for (name, step) in [("mon.txt", 7), ("tue.txt", 11)] {
         let lines = (0..400).map(|at| format!("{}\n", at * step % 90));
         fs::write(dir.path().join(name), lines.collect::<String>()).unwrap();
     }
-    let commands = readme
-        .lines()
-        .filter(|line| line.starts_with("thorp plan "));
+    let commands = page.lines().filter(|line| line.starts_with("thorp plan "));
     // Where a site runs, that is tested with one.
     let commands: Vec<&str> = commands
         .filter(|line| !line.contains("--from-metrics"))
@@ -348,7 +346,13 @@ fn the_readme_runs_as_it_is_written_and_says_what_is_answered() {
         assert_eq!(said.code, 0, "{words:?}: {}", said.err);
         if at == 0 {
             let answer = said.out.lines().next().unwrap();
-            assert!(readme.contains(&format!("\n> {answer}\n")), "{answer}");
+            assert_eq!(quoted(&page), answer);
         }
     }
+}
+
+/// The one quotation of a page, whose lines are wrapped.
+fn quoted(page: &str) -> String {
+    let lines = page.lines().filter_map(|line| line.strip_prefix("> "));
+    lines.collect::<Vec<_>>().join(" ")
 }
