@@ -110,7 +110,7 @@ fn install(cache: &Cache, page: u32) -> usize {
     let bytes = image.bytes().len();
     cache.publish(&Publish {
         home: HOME,
-        own: thorp_model::OverlayUpdate::default(),
+        overlay: thorp_model::OverlayUpdate::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: vec![(PageId::new(1, page), Some(image))],

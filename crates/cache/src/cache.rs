@@ -392,7 +392,7 @@ fn right_up_to(publish: &Publish, last: Mark) -> Position {
 }
 
 fn push_changes(home: &Home, publish: &Publish) {
-    let own = &publish.own;
+    let own = &publish.overlay;
     let touched = publish.touched.iter().flat_map(|(page, slots)| {
         let delivered = own.delivered.iter().find(|(of, _)| of == page);
         let Some((_, delivered)) = delivered.filter(|_| *slots != SlotSet::ALL) else {
@@ -424,7 +424,7 @@ fn push_changes(home: &Home, publish: &Publish) {
 
 /// The slots of a new image that show own values before they are delivered.
 fn own_values(publish: &Publish, page: PageId) -> Option<OwnSlots> {
-    let values = publish.own.values.iter();
+    let values = publish.overlay.values.iter();
     let of_page = values.filter(|(of, ..)| *of == page);
     let slots: Vec<_> = of_page
         .map(|(_, slots, commit)| (*slots, *commit))

@@ -135,18 +135,19 @@ impl ReadSet {
     /// of it is current: a commit's evidence (rule 4). Of a home where nothing
     /// was read, the cache's position.
     pub fn evidence(&mut self, cache: &Cache, home: HomeId) -> Result<Position, Doomed> {
-        self.sight(cache, home).map(|sight| sight.position)
+        self.read_point(cache, home)
+            .map(|read_point| read_point.position)
     }
 
     /// The same with what rule 5 looks at: where a transaction that only read may stand, is
     /// told by [`thorp_model::snapshot::place`] of its sights at all its homes.
-    pub fn sight(&mut self, cache: &Cache, home: HomeId) -> Result<ReadPoint, Doomed> {
+    pub fn read_point(&mut self, cache: &Cache, home: HomeId) -> Result<ReadPoint, Doomed> {
         if let Some(doomed) = self.doomed {
             return Err(doomed);
         }
         let stamp = self.stamp(home);
         let manner = self.manner(cache);
-        let sight = |(position, watermark)| ReadPoint {
+        let read_point = |(position, watermark)| ReadPoint {
             home,
             position,
             stamp,
@@ -155,12 +156,12 @@ impl ReadSet {
         let read = |reads: &&mut HomeReads| reads.id == home && !reads.pages.is_empty();
         let Some(reads) = self.homes.iter_mut().find(read) else {
             let at = cache.standing(home);
-            return Ok(sight(
+            return Ok(read_point(
                 at.map_or_else(Default::default, |at| (at.position, at.watermark)),
             ));
         };
         let evidence = reads.evidence(manner);
-        evidence.map(sight).map_err(|doomed| self.doom(doomed))
+        evidence.map(read_point).map_err(|doomed| self.doom(doomed))
     }
 
     /// The homes where something was read.

@@ -122,7 +122,7 @@ fn the_frozen_read_no_own_value_before_its_place() {
         ..OverlayUpdate::default()
     };
     cache.publish(&Publish {
-        own,
+        overlay: own,
         ..arrives(12, 2, image(10, &[222, 201, 202]))
     });
     assert_eq!(

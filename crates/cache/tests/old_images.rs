@@ -39,8 +39,11 @@ fn what_changed_is_read_as_it_was() {
     assert_eq!(evidence(&mut set, &cache), Ok(11));
     assert_eq!(set.behind(), Some(place(1)));
     assert!(set.is_frozen(HOME));
-    let sight = set.sight(&cache, HOME).unwrap();
-    assert_eq!((sight.stamp, sight.watermark), (stamp(11), stamp(11)));
+    let read_point = set.read_point(&cache, HOME).unwrap();
+    assert_eq!(
+        (read_point.stamp, read_point.watermark),
+        (stamp(11), stamp(11))
+    );
     let counted = set.counted();
     assert_eq!((counted.doomed, counted.behind), (0, 1));
     assert_eq!(counted.old_images, 1, "page 1 is still held");
@@ -160,8 +163,8 @@ fn an_own_value_before_its_place_is_shown_to_nobody_behind() {
     let cache = two_pages();
     let mut set = reader(&cache);
     let mut shown = arrives(10, 2, image(10, &[1, 201, 202]));
-    shown.own.shown = vec![(page(2), slots(&[0]))];
-    shown.own.values = vec![(page(2), slots(&[0]), commit)];
+    shown.overlay.shown = vec![(page(2), slots(&[0]))];
+    shown.overlay.values = vec![(page(2), slots(&[0]), commit)];
     cache.publish(&shown);
     let mut own = ReadSet::new();
     own.only_reads();
@@ -180,7 +183,7 @@ fn an_own_value_before_its_place_is_shown_to_nobody_behind() {
     late.only_reads();
     assert_eq!(read(&mut late, &cache, 1, 0), Ok(2));
     let mut delivered = changes(12, 2, &[0], &[1, 201, 202]);
-    delivered.own.delivered = vec![(page(2), slots(&[0]))];
+    delivered.overlay.delivered = vec![(page(2), slots(&[0]))];
     cache.publish(&delivered);
     cache.publish(&changes(13, 1, &[0], &[3, 2, 102]));
     assert_eq!(read(&mut late, &cache, 2, 0), Ok(1));

@@ -59,7 +59,7 @@ pub const RECENT_STEPS_MAX: usize = 256;
 pub const RECENT_PAGES_MAX: usize = 8192;
 
 /// Commits that one commit may build on: its member's own unanswered ones.
-pub const BUILDS_ON_MAX: usize = COMMITS_IN_FLIGHT_MAX;
+pub const DEPENDS_ON_MAX: usize = COMMITS_IN_FLIGHT_MAX;
 
 /// Bytes of a key in a home's store.
 pub const KEY_BYTES_MAX: usize = 64;
@@ -158,19 +158,19 @@ pub const FETCHES_AHEAD_PER_CHILD_MAX: usize = 256;
 pub const REFETCHES_MAX: usize = 32;
 
 /// Pages of one home of which a redirector knows what those below waited for next (rule 9), in some 8 MiB.
-pub const SEQUEL_PAGES_MAX: usize = 65_536;
+pub const SUCCESSOR_PAGES_MAX: usize = 65_536;
 
 /// Pages that it knows to follow one.
-pub const SEQUELS_OF_A_PAGE_MAX: usize = 3;
+pub const SUCCESSORS_OF_A_PAGE_MAX: usize = 3;
 
 /// How often a page counts as having followed another one.
-pub const SEQUEL_COUNT_MAX: u8 = 7;
+pub const SUCCESSOR_COUNT_MAX: u8 = 7;
 
 /// What a child waits for so much later is no sequel.
-pub const SEQUEL_MS_MAX: u64 = 5_000;
+pub const SUCCESSOR_MS_MAX: u64 = 5_000;
 
 /// Pages looked at for what is likely next: the child may have most of them.
-pub const SEQUELS_LOOKED_MAX: usize = 32;
+pub const SUCCESSORS_LOOKED_MAX: usize = 32;
 
 /// Pages in one hint (rule 9).
 pub const HINT_PAGES_MAX: usize = 16;
@@ -183,7 +183,7 @@ pub const HINTS_UNHEEDED_MAX: u8 = 16;
 
 /// Pages of one home that a redirector has on their way because they are likely to be wanted: what its
 /// members wait for comes behind at most these.
-pub const SEQUELS_UNDER_WAY_MAX: usize = 32;
+pub const SUCCESSORS_UNDER_WAY_MAX: usize = 32;
 
 /// Pages that a redirector asked for ahead, of which it remembers that nobody below has asked for them
 /// yet: beyond that the oldest count as wasted.
@@ -216,7 +216,7 @@ pub const COMMITS_IN_FLIGHT_MAX: usize = 64;
 /// and as many of values that are being staged. Together half of what may wait
 /// to be sent on an edge: a node never ends the edge to its own parent. A single
 /// one that is larger passes alone.
-pub const UPWARD_BYTES_MAX: usize = FRAME_BYTES_MAX;
+pub const SEND_WINDOW_BYTES_MAX: usize = FRAME_BYTES_MAX;
 
 /// Outcomes remembered for each member: what it may still ask for (rule 11).
 pub const OUTCOMES_PER_MEMBER: u64 = 256;
@@ -242,7 +242,7 @@ pub const BUSY_RETRY_MS: u32 = 50;
 pub const CHANGES_KNOWN_MAX: usize = 1 << 20;
 
 /// Bytes of commits that a node keeps until their positions arrive (rule 8).
-pub const KEPT_COMMIT_BYTES_MAX: usize = 64 << 20;
+pub const PENDING_WRITES_COMMIT_BYTES_MAX: usize = 64 << 20;
 
 /// Calls of one child that wait for an answer. A site below a site has as many for all its members.
 pub const CALLS_PER_CHILD_MAX: usize = 256;

@@ -109,7 +109,7 @@ pub enum Request {
         parts: Vec<Part>,
         /// Commits whose values it read before they were delivered, each with the home where it
         /// did: they are its evidence for these (rules 4 and 14).
-        builds_on: Vec<(HomeId, CommitId)>,
+        depends_on: Vec<(HomeId, CommitId)>,
         /// Where its session has been, and the highest stamp that it saw: it stands above that
         /// (rule 5). One that only reads and is told this very stamp stands there.
         after: Stamp,
@@ -201,7 +201,7 @@ pub struct Publish {
     /// Whose pages.
     pub home: HomeId,
     /// What is shown of this member's own commits before they are delivered.
-    pub own: OverlayUpdate,
+    pub overlay: OverlayUpdate,
     /// Slots changed by the commit at `position`, also of pages that are only watched.
     pub touched: Vec<(PageId, SlotSet)>,
     /// Pages given up at `position`: of what was read there, nothing later will be heard.

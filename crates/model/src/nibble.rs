@@ -21,10 +21,10 @@ pub(crate) struct Reader<'a> {
 
 impl Writer {
     /// Writes a half, of which the upper four bits are left out.
-    pub(crate) fn put_half(&mut self, half: u8) {
+    pub(crate) fn put_half(&mut self, nibble: u8) {
         match self.bytes.last_mut() {
-            Some(last) if self.is_half => *last |= half << 4,
-            _ => self.bytes.push(half & 0xf),
+            Some(last) if self.is_half => *last |= nibble << 4,
+            _ => self.bytes.push(nibble & 0xf),
         }
         self.is_half = !self.is_half;
     }
@@ -58,24 +58,24 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a half, if there is one.
-    pub(crate) fn half(&mut self) -> Option<u8> {
+    pub(crate) fn nibble(&mut self) -> Option<u8> {
         let byte = self.bytes.get(self.at / 2)?;
-        let half = byte >> (self.at % 2 * 4) & 0xf;
+        let nibble = byte >> (self.at % 2 * 4) & 0xf;
         self.at += 1;
-        Some(half)
+        Some(nibble)
     }
 
     /// Reads a number, if it is there, in its shortest form, and no longer than 32 bits.
     pub(crate) fn number(&mut self) -> Option<u32> {
         let mut number = 0;
         for shift in (0..u32::BITS).step_by(NUMBER_BITS as usize) {
-            let half = self.half()?;
-            let bits = u32::from(half & !MORE);
+            let nibble = self.nibble()?;
+            let bits = u32::from(nibble & !MORE);
             number |= bits.checked_shl(shift)?;
             if (number >> shift) != bits {
                 return None;
             }
-            if half & MORE == 0 {
+            if nibble & MORE == 0 {
                 return (bits != 0 || shift == 0).then_some(number);
             }
         }
@@ -141,8 +141,8 @@ mod tests {
     fn what_is_left_over_is_zero() {
         assert!(Reader::new(&[]).is_at_end());
         let mut reader = Reader::new(&[0x12]);
-        assert_eq!((reader.half(), reader.is_at_end()), (Some(2), false));
+        assert_eq!((reader.nibble(), reader.is_at_end()), (Some(2), false));
         let mut reader = Reader::new(&[0x02]);
-        assert_eq!((reader.half(), reader.is_at_end()), (Some(2), true));
+        assert_eq!((reader.nibble(), reader.is_at_end()), (Some(2), true));
     }
 }

@@ -100,7 +100,7 @@ struct StoredRequest {
     #[serde(with = "StoredPart")]
     part: Part,
     with: Vec<Participant>,
-    builds_on: Vec<CommitId>,
+    depends_on: Vec<CommitId>,
     after: Stamp,
 }
 
@@ -336,7 +336,7 @@ mod tests {
                     home: HomeId(2),
                     registration: Registration(5),
                 }],
-                builds_on: vec![id],
+                depends_on: vec![id],
                 after: stamp,
             },
             stamp,

@@ -42,26 +42,26 @@ pub(crate) fn is_any(set: &SlotSet) -> bool {
 }
 
 fn put_bits(set: &SlotSet, end: u16, out: &mut Writer) {
-    let halves = end.div_ceil(HALF_BITS);
+    let nibbles = end.div_ceil(HALF_BITS);
     out.put(0);
-    out.put(u32::from(halves) - 1);
-    for half in 0..halves {
-        let bit = |at: u16| u8::from(set.contains(Slot(half * HALF_BITS + at))) << at;
+    out.put(u32::from(nibbles) - 1);
+    for nibble in 0..nibbles {
+        let bit = |at: u16| u8::from(set.contains(Slot(nibble * HALF_BITS + at))) << at;
         out.put_half((0..HALF_BITS).map(bit).sum());
     }
 }
 
 fn take_bits(from: &mut Reader<'_>) -> Option<SlotSet> {
-    let halves = u16::try_from(from.number()?).ok()?.checked_add(1)?;
-    if halves > HALVES_MAX {
+    let nibbles = u16::try_from(from.number()?).ok()?.checked_add(1)?;
+    if nibbles > HALVES_MAX {
         return None;
     }
     let mut set = SlotSet::default();
     let mut last = 0;
-    for half in 0..halves {
-        last = from.half()?;
+    for nibble in 0..nibbles {
+        last = from.nibble()?;
         let bits = (0..HALF_BITS).filter(|at| last >> at & 1 == 1);
-        set.extend(bits.map(|at| Slot(half * HALF_BITS + at)).collect());
+        set.extend(bits.map(|at| Slot(nibble * HALF_BITS + at)).collect());
     }
     (last != 0).then_some(set)
 }
@@ -108,8 +108,8 @@ impl Shape {
     }
 
     fn is_shorter_as_bits(&self) -> bool {
-        let halves = u32::from(self.end.div_ceil(HALF_BITS));
-        let as_bits = 1 + nibbles_of(halves.saturating_sub(1)) + halves;
+        let nibbles = u32::from(self.end.div_ceil(HALF_BITS));
+        let as_bits = 1 + nibbles_of(nibbles.saturating_sub(1)) + nibbles;
         as_bits < nibbles_of(self.runs) + self.run_halves
     }
 }
@@ -143,7 +143,7 @@ mod tests {
     use crate::dice::Dice;
     use alloc::vec::Vec;
 
-    fn halves(numbers: &[u32]) -> Writer {
+    fn nibbles(numbers: &[u32]) -> Writer {
         let mut writer = Writer::default();
         numbers.iter().for_each(|number| writer.put(*number));
         writer
@@ -216,21 +216,21 @@ mod tests {
     fn slots_that_no_page_has_are_neither_written_nor_read() {
         assert_eq!(bytes_of(&SlotSet::ALL), bytes_of(&set_of(0..SLOTS_MAX)));
         assert!(!is_any(&SlotSet::from_words([0, 0, 0, 1 << 63])));
-        let beyond = halves(&[1, 0, u32::from(SLOTS_MAX)]);
+        let beyond = nibbles(&[1, 0, u32::from(SLOTS_MAX)]);
         assert_eq!(read(&beyond.finish()), None, "a run of 241");
-        let overflowing = halves(&[1, u32::MAX, u32::MAX]);
+        let overflowing = nibbles(&[1, u32::MAX, u32::MAX]);
         assert_eq!(read(&overflowing.finish()), None);
-        let mut long = halves(&[0, u32::from(HALVES_MAX)]);
+        let mut long = nibbles(&[0, u32::from(HALVES_MAX)]);
         (0..=HALVES_MAX).for_each(|_| long.put_half(0b0101));
         assert_eq!(read(&long.finish()), None, "61 halves of bits");
     }
 
     #[test]
     fn the_longer_form_of_a_set_is_none() {
-        let mut bits = halves(&[0, 0]);
+        let mut bits = nibbles(&[0, 0]);
         bits.put_half(0b0001);
         assert_eq!(read(&bits.finish()), None, "slot 0 is a run");
-        let empty = halves(&[0, 0, 0]);
+        let empty = nibbles(&[0, 0, 0]);
         assert_eq!(read(&empty.finish()), None);
     }
 }

@@ -42,11 +42,16 @@ pub fn place(sights: &[ReadPoint], floor: Stamp) -> Result<Stamp, Lagging> {
     };
     let stamp = sights
         .iter()
-        .map(|sight| sight.stamp)
+        .map(|read_point| read_point.stamp)
         .fold(floor, Stamp::max);
-    let lags =
-        |sight: &&ReadPoint| sight.watermark < stamp && !planted::is(Bug::WatermarkNotAwaited);
-    let homes: Vec<HomeId> = sights.iter().filter(lags).map(|sight| sight.home).collect();
+    let lags = |read_point: &&ReadPoint| {
+        read_point.watermark < stamp && !planted::is(Bug::WatermarkNotAwaited)
+    };
+    let homes: Vec<HomeId> = sights
+        .iter()
+        .filter(lags)
+        .map(|read_point| read_point.home)
+        .collect();
     match homes.is_empty() {
         true => Ok(stamp),
         false => Err(Lagging { stamp, homes }),
@@ -62,7 +67,7 @@ mod tests {
         Stamp { clock, home }
     }
 
-    fn sight(home: u32, contained: u64, watermark: u64) -> ReadPoint {
+    fn read_point(home: u32, contained: u64, watermark: u64) -> ReadPoint {
         ReadPoint {
             home: HomeId(home),
             position: Position(1),
@@ -73,14 +78,14 @@ mod tests {
 
     #[test]
     fn it_stands_above_what_it_saw_and_within_what_is_promised() {
-        let both = [sight(1, 5, 9), sight(2, 7, 7)];
+        let both = [read_point(1, 5, 9), read_point(2, 7, 7)];
         assert_eq!(place(&both, stamp(0)), Ok(stamp(7)));
         assert_eq!(place(&[], stamp(3)), Ok(stamp(3)), "it saw nothing");
     }
 
     #[test]
     fn it_names_the_homes_that_lag() {
-        let both = [sight(1, 5, 6), sight(2, 7, 9)];
+        let both = [read_point(1, 5, 6), read_point(2, 7, 9)];
         let lagging = |homes: &[u32]| {
             let homes = homes.iter().map(|home| HomeId(*home)).collect();
             Err(Lagging {
@@ -89,7 +94,7 @@ mod tests {
             })
         };
         assert_eq!(place(&both, stamp(0)), lagging(&[1]));
-        let both = [sight(1, 5, 6), sight(2, 5, 6)];
+        let both = [read_point(1, 5, 6), read_point(2, 5, 6)];
         assert_eq!(place(&both, stamp(7)), lagging(&[1, 2]));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::cut::Cut;
+use crate::abort::AbortHandle;
 use crate::frame::Frame;
 use crate::lanes::{Lanes, Token};
 use crate::receiver::{FrameReceiver, Partial};
@@ -45,7 +45,7 @@ pub struct Peer {
 pub struct FrameSender {
     outgoing: Arc<Outgoing>,
     lanes: Arc<Lanes>,
-    cut: Arc<Cut>,
+    cut: Arc<AbortHandle>,
     counters: Arc<Counters>,
 }
 
@@ -94,7 +94,10 @@ impl Connection {
         let token = Token::of(&stream);
         let (read_half, write_half) = tokio::io::split(stream);
         let outgoing = Arc::new(Outgoing::new(&config.limits, config.delay));
-        let (cut, counters) = (Arc::new(Cut::default()), Arc::new(Counters::default()));
+        let (cut, counters) = (
+            Arc::new(AbortHandle::default()),
+            Arc::new(Counters::default()),
+        );
         let writer = Writer {
             stream: write_half,
             outgoing: Arc::clone(&outgoing),

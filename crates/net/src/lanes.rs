@@ -15,7 +15,7 @@ use tokio::io::ReadHalf;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
-use crate::cut::Cut;
+use crate::abort::AbortHandle;
 use crate::frame::Frame;
 use crate::queue::PREFIX_BYTES;
 use crate::receiver::Partial;
@@ -31,7 +31,7 @@ pub(crate) struct Token([u8; TOKEN_BYTES]);
 /// The sockets of one connection, as its sender uses them.
 pub(crate) struct Lanes {
     state: Mutex<State>,
-    cut: Arc<Cut>,
+    cut: Arc<AbortHandle>,
     counters: Arc<Counters>,
     limits: Limits,
     arrived: mpsc::Sender<Arrived>,
@@ -53,7 +53,7 @@ impl Lanes {
     /// Of a connection that has one socket so far; and where what comes by others arrives.
     pub(crate) fn new(
         first: Arc<Outgoing>,
-        cut: Arc<Cut>,
+        cut: Arc<AbortHandle>,
         counters: Arc<Counters>,
         (limits, delay): (&Limits, LinkDelay),
     ) -> (Self, mpsc::Receiver<Arrived>) {
@@ -174,7 +174,7 @@ fn sum(ways: &[Arc<Outgoing>]) -> Queued {
 /// Reads what comes by one lane.
 struct Reader {
     stream: ReadHalf<Stream>,
-    cut: Arc<Cut>,
+    cut: Arc<AbortHandle>,
     counters: Arc<Counters>,
     frame_bytes_max: usize,
     arrived: mpsc::Sender<Arrived>,

@@ -17,14 +17,14 @@
 //! Everything here must be called inside a tokio runtime with its I/O and time drivers; a current-thread runtime is
 //! enough.
 
+mod abort;
 mod address;
 mod backoff;
 mod clock;
 mod config;
 mod congestion;
 mod connection;
-mod cut;
-mod dial;
+mod dialer;
 pub mod driver;
 mod error;
 mod frame;
@@ -50,7 +50,7 @@ pub use config::{
 };
 pub use congestion::Congestion;
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};
-pub use dial::{DialError, dial};
+pub use dialer::{DialError, dial};
 pub use error::{Error, ErrorKind, Side};
 pub use frame::Frame;
 pub use identity::{Identity, IdentityError, issue, may_hold_identity};

@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, ReadHalf};
 use tokio::sync::mpsc;
 
 use crate::Error;
+use crate::abort::AbortHandle;
 use crate::config::{FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX, REUSED_BYTES_MAX};
-use crate::cut::Cut;
 use crate::lanes::Arrived;
 use crate::queue::PREFIX_BYTES;
 use crate::socket::Stream;
@@ -18,7 +18,7 @@ use crate::traffic::Counters;
 #[derive(Debug)]
 pub struct FrameReceiver {
     pub(crate) stream: ReadHalf<Stream>,
-    pub(crate) cut: Arc<Cut>,
+    pub(crate) cut: Arc<AbortHandle>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) frame_bytes_max: usize,
     pub(crate) partial: Partial,

@@ -7,9 +7,9 @@ use std::time::Instant;
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::sync::Notify;
 
+use crate::abort::AbortHandle;
 use crate::clock;
 use crate::config::{BATCH_BYTES_MAX, COPY_BYTES_MAX};
-use crate::cut::Cut;
 use crate::frame::Frame;
 use crate::queue::{Next, PREFIX_BYTES, Queue};
 use crate::socket::Stream;
@@ -28,7 +28,7 @@ pub(crate) struct Outgoing {
 pub(crate) struct Writer {
     pub(crate) stream: WriteHalf<Stream>,
     pub(crate) outgoing: Arc<Outgoing>,
-    pub(crate) cut: Arc<Cut>,
+    pub(crate) cut: Arc<AbortHandle>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) limits: Limits,
 }

@@ -1,6 +1,6 @@
 //! What a campaign counts, to show that every branch was reached.
 
-use crate::faults::Kind;
+use crate::faults::kinds::Kind;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -105,7 +105,7 @@ impl Digest {
     fn publish(&mut self, publish: &Publish) {
         let Publish {
             home,
-            own,
+            overlay,
             touched,
             evicted,
             images,
@@ -115,7 +115,7 @@ impl Digest {
             missed,
         } = publish;
         self.value(&(34u8, home, position, watermark, heard));
-        self.own(own);
+        self.overlay(overlay);
         self.slots(touched);
         self.value(&(evicted, missed));
         for (page, image) in images {
@@ -123,10 +123,10 @@ impl Digest {
         }
     }
 
-    fn own(&mut self, own: &OverlayUpdate) {
-        self.slots(&own.shown);
-        self.slots(&own.delivered);
-        let values = own.values.iter().map(|(p, s, id)| (*p, s.words(), *id));
+    fn overlay(&mut self, overlay: &OverlayUpdate) {
+        self.slots(&overlay.shown);
+        self.slots(&overlay.delivered);
+        let values = overlay.values.iter().map(|(p, s, id)| (*p, s.words(), *id));
         self.value(&values.collect::<Vec<(PageId, [u64; 4], CommitId)>>());
     }
 

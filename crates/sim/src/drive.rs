@@ -32,7 +32,7 @@ impl World {
         };
         machine.handle(clocks, input, &mut out);
         self.process(no, out)?;
-        self.news_settle(no);
+        self.freshness_settle(no);
         self.plan_tick(no);
         checks::validity::check(self, no)?;
         checks::bounds::check(self, no)
@@ -48,7 +48,7 @@ impl World {
             match effect {
                 Action::Send(edge, message) => self.send(no, edge, message)?,
                 Action::Close(edge, why) => {
-                    self.news_turned_away();
+                    self.freshness_turned_away();
                     self.close(no, edge, why);
                 }
                 Action::Append(batch) => self.append(no, batch)?,
@@ -78,7 +78,7 @@ impl World {
                 Action::Note(note) => {
                     let turned_away = [Note::OtherEpochDropped, Note::SecondParentUnheard];
                     if turned_away.contains(&note) {
-                        self.news_turned_away();
+                        self.freshness_turned_away();
                     }
                     self.counts.noted(note);
                 }

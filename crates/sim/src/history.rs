@@ -1,7 +1,7 @@
 //! What programs did and were told.
 
+use crate::oracle::Object;
 use crate::program::Session;
-use crate::truth::Object;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Asked {
     /// What it stands above (rule 5).
     pub after: Stamp,
     /// The commits that it names as those it builds on (rule 14).
-    pub builds_on: Vec<(HomeId, CommitId)>,
+    pub depends_on: Vec<(HomeId, CommitId)>,
     /// What it makes of objects, if that is known without looking.
     pub writes: Written,
     /// Which session asked, and how many times it had before.
@@ -112,7 +112,7 @@ impl History {
     /// if it is not what was sent under this id before.
     pub fn send(&mut self, request: &CommitRequest) -> bool {
         let names = (request.id, request.home());
-        self.names.insert(names, request.builds_on.clone());
+        self.names.insert(names, request.depends_on.clone());
         if let Some(asked) = self.sent.get(&request.id) {
             return asked.parts.contains(&request.part);
         }
@@ -148,7 +148,7 @@ impl History {
             let Some(asked) = asked.filter(|_| !chain.contains_key(&id)) else {
                 continue;
             };
-            open.extend(asked.builds_on.iter().map(|(_, id)| *id));
+            open.extend(asked.depends_on.iter().map(|(_, id)| *id));
             let homes = asked.parts.iter().map(|part| part.home);
             open.extend(homes.flat_map(|home| self.names(id, home)));
             chain.insert(id, Rc::clone(asked));

@@ -6,7 +6,9 @@
 //! A seed always tells the same story. Whatever fails prints the seed and the
 //! command that tells the story again.
 
+pub mod byzantine;
 pub mod campaign;
+pub mod checkpoint;
 pub mod checks;
 pub mod counts;
 pub mod digest;
@@ -14,23 +16,20 @@ pub mod disk;
 pub mod drive;
 pub mod failure;
 pub mod faults;
+pub mod freshness;
 pub mod history;
-pub mod kept;
 pub mod link;
+pub mod members;
 pub mod network;
-pub mod news;
 pub mod node;
 pub mod options;
-pub mod people;
-pub mod pieces;
+pub mod oracle;
 pub mod prng;
 pub mod program;
-pub mod rogue;
 pub mod sameness;
-pub mod strike;
+pub mod shards;
 pub mod time;
 pub mod trace;
-pub mod truth;
 pub mod turn;
 pub mod village;
 pub mod world;

@@ -1,6 +1,6 @@
 //! Connections: FIFO in each direction, cut at any moment, bounded.
 
-use crate::news::Sent;
+use crate::freshness::Sent;
 use crate::time::{At, End, NodeNo};
 use std::collections::{BTreeMap, VecDeque};
 use thorp_model::Message;

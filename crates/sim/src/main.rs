@@ -8,10 +8,10 @@ use std::{fs, io};
 use thorp_model::planted;
 use thorp_model::planted::Bug;
 use thorp_sim::campaign::{self, Catch};
+use thorp_sim::checkpoint::Checkpoint;
 use thorp_sim::counts::Counts;
-use thorp_sim::kept::Kept;
-use thorp_sim::pieces::{self, Plan, Progress, Ran, Shard};
 use thorp_sim::sameness::{self, Digests};
+use thorp_sim::shards::{self, Plan, Progress, Ran, Shard};
 use thorp_sim::{Mode, Options, Story};
 
 /// Simulates villages from seeds and checks what must hold.
@@ -203,9 +203,12 @@ fn run_one(seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
 
 fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitCode {
     let tree = keeping.tree.as_deref().unwrap_or_default();
-    let kept = keeping.keep.as_deref().map(|path| Kept::open(path, tree));
+    let kept = keeping
+        .keep
+        .as_deref()
+        .map(|path| Checkpoint::open(path, tree));
     let ran = kept.transpose().and_then(|mut kept| {
-        let campaign = pieces::run(plan, jobs, kept.as_mut(), &mut print_progress)?;
+        let campaign = shards::run(plan, jobs, kept.as_mut(), &mut print_progress)?;
         Ok((campaign, kept.map_or(0, |kept| kept.others())))
     });
     failing(ran.map(|(campaign, others)| tell(&campaign, plan, bug, others)))
@@ -248,9 +251,9 @@ fn tell(campaign: &Ran, plan: Plan, bug: Option<Bug>, others: usize) -> ExitCode
 
 /// What several files keep, as if one machine had done it.
 fn sum(files: &[PathBuf], tree: &str, plan: Plan) -> io::Result<ExitCode> {
-    let kept = files.iter().map(|path| Kept::open(path, tree));
+    let kept = files.iter().map(|path| Checkpoint::open(path, tree));
     let kept = kept.collect::<io::Result<Vec<_>>>()?.into_iter();
-    let Some(kept) = kept.reduce(Kept::joined) else {
+    let Some(kept) = kept.reduce(Checkpoint::joined) else {
         return Ok(ExitCode::SUCCESS);
     };
     let open: Vec<u64> = plan

@@ -92,7 +92,7 @@ impl World {
         }
         self.counts.messages += 1;
         checks::promises::sent(self, from, &message)?;
-        let news = self.news_in(from, &message);
+        let news = self.freshness_in(from, &message);
         let message = self.as_bytes(message)?;
         if self.village.beside && matches!(message, Message::Down(Down::Peer(_))) {
             self.send_beside(id, message);
@@ -203,9 +203,9 @@ impl World {
         match item {
             Item::Open => self.connected(id, end),
             Item::Message(message, news) => {
-                self.news_arrive(news);
+                self.freshness_arrive(news);
                 self.handle(no, Event::Received { edge: id, message })?;
-                self.news_taken(no);
+                self.freshness_taken(no);
                 checks::directory::check_edge(self, id)
             }
             Item::End => self.disconnected(id, end, opened),

@@ -1,10 +1,10 @@
 //! A node of the village: a core, and what its driver keeps beside it.
 
+use crate::byzantine::Byzantine;
 use crate::checks::watches::Watches;
 use crate::disk::Disk;
-use crate::news::NewsOf;
+use crate::freshness::FreshnessByHome;
 use crate::program::{Session, Waiting};
-use crate::rogue::Rogue;
 use crate::time::{At, NodeNo};
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::Cache;
@@ -23,7 +23,7 @@ pub enum Machine {
     /// A member's.
     Member(Box<Member>),
     /// That of a process that keeps no rules.
-    Rogue(Rogue),
+    Byzantine(Byzantine),
 }
 
 impl Machine {
@@ -33,7 +33,7 @@ impl Machine {
             Machine::Home(home) => home.handle(now, input, out),
             Machine::Site(site) => site.handle(now, input, out),
             Machine::Member(member) => member.handle(now, input, out),
-            Machine::Rogue(rogue) => rogue.handle(&input, out),
+            Machine::Byzantine(rogue) => rogue.handle(&input, out),
         }
     }
 
@@ -43,14 +43,14 @@ impl Machine {
             Machine::Home(home) => home.deadline(),
             Machine::Site(site) => site.deadline(),
             Machine::Member(member) => member.deadline(),
-            Machine::Rogue(_) => None,
+            Machine::Byzantine(_) => None,
         }
     }
 
     /// How far a node that caches pages has applied a home's stream.
     pub fn position(&self, home: HomeId) -> Option<Position> {
         match self {
-            Machine::Home(_) | Machine::Rogue(_) => None,
+            Machine::Home(_) | Machine::Byzantine(_) => None,
             Machine::Site(site) => site.position(home),
             Machine::Member(member) => member.position(home),
         }
@@ -67,7 +67,7 @@ impl Machine {
     /// The pages that a node has cached.
     pub fn images(&self, home: HomeId) -> Vec<(PageId, Image)> {
         match self {
-            Machine::Home(_) | Machine::Rogue(_) => Vec::new(),
+            Machine::Home(_) | Machine::Byzantine(_) => Vec::new(),
             Machine::Site(site) => site.images(home),
             Machine::Member(member) => member.images(home),
         }
@@ -78,7 +78,7 @@ impl Machine {
         match self {
             Machine::Home(machine) => machine.id() == home && machine.holds(edge, page),
             Machine::Site(site) => site.holds(home, edge, page),
-            Machine::Member(_) | Machine::Rogue(_) => false,
+            Machine::Member(_) | Machine::Byzantine(_) => false,
         }
     }
 
@@ -88,7 +88,7 @@ impl Machine {
             Machine::Home(machine) if machine.id() == home => machine.children(),
             Machine::Home(_) => Vec::new(),
             Machine::Site(site) => site.children(home),
-            Machine::Member(_) | Machine::Rogue(_) => Vec::new(),
+            Machine::Member(_) | Machine::Byzantine(_) => Vec::new(),
         };
         children.iter().any(|(child, _)| *child == edge)
     }
@@ -100,7 +100,7 @@ impl Machine {
             Machine::Member(member) => member
                 .streams()
                 .any(|(of, _, live)| of == home && live == Some(edge)),
-            Machine::Home(_) | Machine::Rogue(_) => false,
+            Machine::Home(_) | Machine::Byzantine(_) => false,
         }
     }
 
@@ -110,7 +110,7 @@ impl Machine {
         match self {
             Machine::Site(site) => site.is_resynchronising(home),
             Machine::Member(member) => member.is_held(home),
-            Machine::Home(_) | Machine::Rogue(_) => false,
+            Machine::Home(_) | Machine::Byzantine(_) => false,
         }
     }
 
@@ -135,7 +135,7 @@ impl Machine {
             Machine::Home(home) => home.sizes(),
             Machine::Site(site) => site.sizes(),
             Machine::Member(member) => member.sizes(),
-            Machine::Rogue(_) => Vec::new(),
+            Machine::Byzantine(_) => Vec::new(),
         }
     }
 }
@@ -203,9 +203,9 @@ pub struct Node {
     /// When the next tick is planned.
     pub tick_planned: Option<At>,
     /// What it last heard of each home.
-    pub news: NewsOf,
+    pub news: FreshnessByHome,
     /// What it has heard in a stream that it does not follow yet.
-    pub news_held: NewsOf,
+    pub freshness_held: FreshnessByHome,
     /// Whom it dials.
     pub parents: Vec<NodeNo>,
     /// Until when it does not read its connections.

@@ -1,7 +1,7 @@
 //! A village as its seed draws it: who lives where, with which limits, how
 //! programs behave, and what goes wrong.
 
-use crate::faults::Kind;
+use crate::faults::kinds::Kind;
 use crate::prng::Prng;
 use thorp_model::EntryNo;
 use thorp_model::limits::{
@@ -112,7 +112,7 @@ impl SitePlan {
     }
 
     /// Pages of which its redirector knows what came next: as many.
-    pub fn sequel_pages_max(&self) -> usize {
+    pub fn successor_pages_max(&self) -> usize {
         self.history_pages_max()
     }
 }
@@ -402,7 +402,7 @@ impl Village {
     /// A flood of requests is limited by the cores; it must not end every
     /// connection on which they are answered.
     fn with_queues(mut self) -> Self {
-        if self.habits.flood > 0 || self.faults.contains(&Kind::Rogue) {
+        if self.habits.flood > 0 || self.faults.contains(&Kind::Byzantine) {
             self.queue_max = 10_000;
         }
         self

@@ -7,17 +7,17 @@ use crate::counts::Counts;
 use crate::digest::Turn;
 use crate::disk::Disk;
 use crate::failure::{Checked, demand};
+use crate::faults::Relief;
+use crate::freshness::Freshness;
 use crate::history::History;
 use crate::link::Edge;
-use crate::news::News;
 use crate::node::{Machine, Node, Resident};
 use crate::options::Options;
+use crate::oracle::Oracle;
 use crate::prng::Prng;
 use crate::program::{PROGRESS_MIN, Session};
-use crate::strike::Relief;
 use crate::time::{Agenda, At, Local, NodeNo, Planned};
 use crate::trace::Trace;
-use crate::truth::Truth;
 use crate::village::Village;
 use std::collections::BTreeMap;
 use thorp_cache::Cache;
@@ -42,7 +42,7 @@ pub struct World {
     /// The connections that somebody still knows of.
     pub edges: BTreeMap<EdgeId, Edge>,
     /// Each home's truth.
-    pub truths: BTreeMap<HomeId, Truth>,
+    pub oracles: BTreeMap<HomeId, Oracle>,
     /// What programs did and were told.
     pub history: History,
     /// When each node last heard of a home, itself or through its parent.
@@ -51,8 +51,8 @@ pub struct World {
     pub promised: BTreeMap<HomeId, Stamp>,
     /// What was durable and told at each home, by time.
     pub durable_told: BTreeMap<HomeId, Vec<(At, Position)>>,
-    /// News of a home that a node is about to take, or to turn away.
-    pub arriving: Option<(HomeId, News)>,
+    /// Freshness of a home that a node is about to take, or to turn away.
+    pub arriving: Option<(HomeId, Freshness)>,
     /// What is counted.
     pub counts: Counts,
     /// What happened.
@@ -116,7 +116,7 @@ impl World {
             agenda: Agenda::default(),
             nodes: Vec::new(),
             edges: BTreeMap::new(),
-            truths: BTreeMap::new(),
+            oracles: BTreeMap::new(),
             history: History::default(),
             heard: BTreeMap::new(),
             promised: BTreeMap::new(),
@@ -152,7 +152,7 @@ impl World {
         for index in 0..homes {
             let disk = Disk::new(self.village.homes[index].sync_ms_max);
             let home = HomeId(index as u32 + 1);
-            self.truths.insert(home, Truth::default());
+            self.oracles.insert(home, Oracle::default());
             let others = all_homes.iter().copied().filter(|no| no.0 != index);
             let no = self.add_node(NodeKind::Home, index, others.collect(), Some((home, disk)));
             self.node(no).wall_ms_ahead = self.village.homes[index].wall_ms_ahead as i64;
@@ -206,7 +206,7 @@ impl World {
             machine: None,
             tick_planned: None,
             news: BTreeMap::new(),
-            news_held: BTreeMap::new(),
+            freshness_held: BTreeMap::new(),
             parents,
             deaf_until: At(0),
             hung_until: At(0),
@@ -238,7 +238,7 @@ impl World {
         node.id = id;
         node.tick_planned = None;
         node.news.clear();
-        node.news_held.clear();
+        node.freshness_held.clear();
         node.deaf_until = At(0);
         node.hung_until = At(0);
         node.slow_us = 0;
@@ -300,7 +300,7 @@ impl World {
         let machine = opened.map_err(|error| {
             crate::failure::Failure::new("recovery", format!("a home does not open: {error}"))
         })?;
-        let end = self.truths[&home].end;
+        let end = self.oracles[&home].end;
         demand!(
             machine.durable() == end,
             "recovery",
@@ -335,7 +335,7 @@ impl World {
             cache_bytes: plan.cache_bytes,
             kept_bytes_max: plan.kept_bytes_max,
             history_pages_max: plan.history_pages_max(),
-            sequel_pages_max: plan.sequel_pages_max(),
+            successor_pages_max: plan.successor_pages_max(),
             images_beside: self.village.beside,
             report_pages_max: self.village.report_pages_max,
             alive: Some(self.village.alive),

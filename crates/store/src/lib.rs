@@ -89,7 +89,7 @@ mod marker;
 mod note;
 mod options;
 mod record;
-mod room;
+mod space;
 mod store;
 mod usage;
 
@@ -97,6 +97,6 @@ pub use check::{Damage, Report, TableReport, check};
 pub use committer::{Committer, CommitterLimits, Refused, Stats, Why};
 pub use error::OpenError;
 pub use options::Options;
-pub use room::brings;
+pub use space::brings;
 pub use store::Store;
 pub use usage::{TableUsage, Usage};

@@ -17,7 +17,7 @@ pub struct Options {
     pub limit_bytes: Option<u64>,
     /// Memory for blocks read from disk, in bytes.
     pub cache_bytes: u64,
-    /// Room on the volume that commits leave alone, in bytes, so that the engine can
+    /// Space on the volume that commits leave alone, in bytes, so that the engine can
     /// finish its own work and never meets a full disk. `None`: an eighth of
     /// the volume, but no more than 256 MiB. 0: the volume is not asked, and the engine
     /// breaks when it is full.

@@ -6,7 +6,7 @@ use crate::error::OpenError;
 use crate::journal::{self, Verdict};
 use crate::note::{self, Note};
 use crate::options::Options;
-use crate::room::{Demand, Purpose, Room};
+use crate::space::{Demand, Purpose, Space};
 use crate::usage::{self, Usage};
 use crate::{manifest, record};
 use fjall::{OwnedWriteBatch, PersistMode, Readable as _};
@@ -24,7 +24,7 @@ use thorp_model::{Batch, Engine, Op, Reader, Scan, StorageError, Table};
 pub struct Store {
     pub(crate) opened: Opened,
     writing: Mutex<Writing>,
-    room: Room,
+    room: Space,
     // Last, so that the directory is free only when the engine is closed.
     _locked: Locked,
 }
@@ -50,7 +50,7 @@ impl Store {
                 note,
                 broken: None,
             }),
-            room: Room::new(dir, &options),
+            room: Space::new(dir, &options),
             _locked: locked,
         })
     }

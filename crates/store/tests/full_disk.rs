@@ -82,7 +82,7 @@ fn with_a_reserve_a_full_disk_is_only_full() {
 #[test]
 #[ignore = "mounts a volume, which needs root"]
 fn a_background_thread_without_room_stops_commits_but_loses_none() {
-    // Room for the journal of what fills a memtable, not for its table too.
+    // Space for the journal of what fills a memtable, not for its table too.
     let volume = Volume::mount("28m");
     let store = open(volume.path(), Some(0));
     let (done, error) = write_until_refused(&store, 0);

@@ -358,7 +358,7 @@ impl StillVillage {
         }];
         let ask = Request::Commit {
             parts,
-            builds_on: Vec::new(),
+            depends_on: Vec::new(),
             after: Stamp::default(),
             early: false,
         };

@@ -45,7 +45,7 @@ pub(crate) fn slots(slots: &[u16]) -> SlotSet {
 pub(crate) fn at(position: u64) -> Publish {
     Publish {
         home: HOME,
-        own: thorp_model::OverlayUpdate::default(),
+        overlay: thorp_model::OverlayUpdate::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: Vec::new(),

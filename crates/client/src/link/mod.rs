@@ -298,12 +298,12 @@ impl Link {
         self: &Arc<Self>,
         parts: Vec<Part>,
         staged: Vec<Arc<Tokens>>,
-        (builds_on, after): (Vec<(HomeId, CommitId)>, Stamp),
+        (depends_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<Wait> {
         let ask = Request::Commit {
             parts,
-            builds_on,
+            depends_on,
             after,
             early: false,
         };
@@ -317,12 +317,12 @@ impl Link {
         self: &Arc<Self>,
         part: Part,
         early: Early,
-        (builds_on, after): (Vec<(HomeId, CommitId)>, Stamp),
+        (depends_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<Wait> {
         let ask = Request::Commit {
             parts: vec![part],
-            builds_on,
+            depends_on,
             after,
             early: true,
         };
@@ -504,11 +504,11 @@ mod tests {
     fn what_was_never_asked_is_waited_for_by_nobody() {
         // Its loop takes nothing.
         let link = Arc::new(Link::new(1 << 20, 0));
-        let (parts, builds_on) = (Vec::new(), Vec::new());
+        let (parts, depends_on) = (Vec::new(), Vec::new());
         let after = thorp_model::Stamp::default();
         let ask = Request::Commit {
             parts,
-            builds_on,
+            depends_on,
             after,
             early: false,
         };

@@ -329,7 +329,7 @@ mod tests {
     fn publish(images: Vec<(PageId, Option<Image>)>) -> Publish {
         Publish {
             home: HOME,
-            own: thorp_model::OverlayUpdate::default(),
+            overlay: thorp_model::OverlayUpdate::default(),
             touched: Vec::new(),
             evicted: Vec::new(),
             images,

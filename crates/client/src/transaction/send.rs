@@ -56,13 +56,13 @@ impl Transaction {
     /// all could, the transaction stands there: what changes what it read has a higher stamp. Else the homes vote: what each of
     /// them has said is so at one moment, but that moment need not fit into the order of stamps, in which others stand.
     async fn validate_at(&mut self, homes: &[HomeId], due: Instant) -> Result<Committed> {
-        let (builds_on, after) = self.seen();
+        let (depends_on, after) = self.seen();
         let (mut left, mut fits) = (homes.to_vec(), true);
         while !left.is_empty() {
             let mut asked = Vec::new();
             for home in left.drain(..) {
                 let part = self.part(home, Vec::new())?;
-                let seen = (builds_on.clone(), after);
+                let seen = (depends_on.clone(), after);
                 let wait = self.link.ask_commit(vec![part], Vec::new(), seen, due)?;
                 asked.push((home, wait));
             }

@@ -53,12 +53,12 @@ impl Transaction {
         let (reads, cache) = (&mut self.reads, &self.link.cache);
         // No vector for the usual case.
         if let [home] = self.homes.all() {
-            let sight = reads.sight(cache, *home)?;
-            let stamp = snapshot::place(&[sight], self.floor);
-            return Ok((Some(sight.position), stamp));
+            let read_point = reads.read_point(cache, *home)?;
+            let stamp = snapshot::place(&[read_point], self.floor);
+            return Ok((Some(read_point.position), stamp));
         }
         let homes = self.homes.all().iter();
-        let sights = homes.map(|home| reads.sight(cache, *home));
+        let sights = homes.map(|home| reads.read_point(cache, *home));
         let sights = sights.collect::<Result<Vec<ReadPoint>, Doomed>>()?;
         Ok((None, snapshot::place(&sights, self.floor)))
     }

@@ -22,7 +22,7 @@ pub struct CommitRequest {
     /// only one (rule 10).
     pub with: Vec<Participant>,
     /// The transactions it builds on at that home (rules 4 and 14).
-    pub builds_on: Vec<CommitId>,
+    pub depends_on: Vec<CommitId>,
     /// The home moves its clock past this, within a drift, before it gives a stamp (rule 5).
     pub after: Stamp,
 }
@@ -71,7 +71,7 @@ pub struct PageWrites {
 impl CommitRequest {
     /// Bytes of values, slots and lists, for limits.
     pub fn bytes(&self) -> usize {
-        self.part.bytes_in(self.with.len(), self.builds_on.len())
+        self.part.bytes_in(self.with.len(), self.depends_on.len())
     }
 
     /// The home that it is sent to.
@@ -98,8 +98,8 @@ impl Part {
     }
 
     /// Bytes of a request with this part that lists so many homes and commits.
-    pub fn bytes_in(&self, with: usize, builds_on: usize) -> usize {
-        self.bytes() + with * 16 + builds_on * 24
+    pub fn bytes_in(&self, with: usize, depends_on: usize) -> usize {
+        self.bytes() + with * 16 + depends_on * 24
     }
 }
 

@@ -266,7 +266,7 @@ pub(crate) fn commit() -> CommitRequest {
             home: HOME,
             registration: REGISTRATION,
         }],
-        builds_on: vec![commit_id()],
+        depends_on: vec![commit_id()],
         after: stamp(),
     }
 }
@@ -281,7 +281,7 @@ fn alone() -> CommitRequest {
             writes: Vec::new(),
         },
         with: Vec::new(),
-        builds_on: Vec::new(),
+        depends_on: Vec::new(),
         ..commit()
     }
 }

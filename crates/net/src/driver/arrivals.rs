@@ -9,9 +9,9 @@ use tracing::{debug, error, info, warn};
 
 use super::config::{ParentConfig, STOOD_MIN};
 use super::edges::{End, ParentState, Shared};
+use super::parent_choice::{Answered, Caller, Patience, Refused};
+use super::routes::Routes;
 use super::time::now;
-use super::turning::{Answered, Caller, Patience, Refused};
-use super::ways::Ways;
 use crate::{Backoff, Connection, ErrorKind, Incoming, Listener};
 
 /// A connection that the loop has not taken yet.
@@ -68,7 +68,7 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
 /// this node that ended it; or it stood for [`STOOD_MIN`], as one to a site does whose home is out of reach. So a parent that
 /// is restarted is back at once, and one that hangs up on us, or that we turn away, is not dialed in a tight loop. Other
 /// addresses than the one that was lost are dialed without a wait, until every one of them was in vain: after as many edges in a
-/// row that did not stand as there are addresses, it waits before it goes round again ([`Ways::lost`]). Where there is an order of
+/// row that did not stand as there are addresses, it waits before it goes round again ([`Routes::lost`]). Where there is an order of
 /// preference, a parent that was of use and is lost is followed by the first that answers of all, after the shortest wait.
 pub(super) struct Dialer {
     pub(super) index: usize,
@@ -95,7 +95,7 @@ impl Dialer {
     pub(super) async fn run(mut self) {
         let mut backoff = Backoff::new();
         let mut patience = self.parent.heals_every.map(Patience::new);
-        let mut ways = Ways::new(self.parent.addresses.clone());
+        let mut routes = Routes::new(self.parent.addresses.clone());
         // Of several parents, the preferred ones are asked again first; not where an edge was of no use.
         let heals = self.parent.heals_every.is_some();
         let mut in_order = heals;
@@ -104,7 +104,7 @@ impl Dialer {
             self.be_wanted().await;
             let dialed = match in_order {
                 true => self.caller.first(&self.parent.addresses).await,
-                false => ways.dial(&self.caller).await,
+                false => routes.dial(&self.caller).await,
             };
             match dialed {
                 Ok(answered) => {
@@ -121,8 +121,8 @@ impl Dialer {
                         backoff.succeeded();
                     }
                     // Also who begins a stream and hangs up again at once is of no use, the second time.
-                    let at_once = ways.lost(place, stood);
-                    in_order = heals && (good || stood) && ways.in_vain() <= 1;
+                    let at_once = routes.lost(place, stood);
+                    in_order = heals && (good || stood) && routes.in_vain() <= 1;
                     if at_once && !in_order {
                         continue;
                     }

@@ -21,12 +21,12 @@ mod config;
 mod counts;
 mod edges;
 mod handle;
+mod parent_choice;
 mod reader;
+mod routes;
 mod run;
 mod time;
 mod turn;
-mod turning;
-mod ways;
 
 pub use config::{
     ASKS_WAITING_MAX, CALLED_WITHIN, DriverConfig, DriverLimits, EDGES_MAX, FLUSH_TIME_MAX,

@@ -14,10 +14,10 @@ use super::arrivals::{self, Arrival, Dialer};
 use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
 use super::handle::{Command, Handle, is_counted};
+use super::parent_choice::Caller;
 use super::reader::{Inbox, ReaderEvent};
 use super::time::Alarm;
 use super::turn::Turn;
-use super::turning::Caller;
 
 /// Joins a core to sockets, time, and the rest of its world.
 ///

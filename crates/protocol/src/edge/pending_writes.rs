@@ -34,7 +34,7 @@ impl PendingWrites {
         home: HomeId,
         id: CommitId,
         writes: &[PageWrites],
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         self.drop_commit(home, id);
         let bytes = bytes_of(writes);
@@ -49,7 +49,7 @@ impl PendingWrites {
                 break;
             };
             self.drop_commit(home, oldest);
-            out.note(Note::KeptDropped);
+            outbox.note(Note::KeptDropped);
         }
     }
 

@@ -50,16 +50,16 @@ mod tests {
 
     #[test]
     fn the_last_way_that_is_left_is_the_one_of_the_delivery() {
-        let mut ways = ReplyRoutes::default();
+        let mut routes = ReplyRoutes::default();
         for edge in [1, 2, 3, 1] {
-            ways.came_by(EdgeId(edge));
+            routes.came_by(EdgeId(edge));
         }
-        assert_eq!(ways.last(), Some(EdgeId(1)));
-        ways.went(EdgeId(1));
-        assert_eq!(ways.last(), Some(EdgeId(2)));
-        assert_eq!(ways.iter().collect::<Vec<_>>(), [EdgeId(3), EdgeId(2)]);
-        assert_eq!(ways.take_others().len(), 1);
-        ways.went(EdgeId(2));
-        assert!(ways.last().is_none() && ways.iter().next().is_none());
+        assert_eq!(routes.last(), Some(EdgeId(1)));
+        routes.went(EdgeId(1));
+        assert_eq!(routes.last(), Some(EdgeId(2)));
+        assert_eq!(routes.iter().collect::<Vec<_>>(), [EdgeId(3), EdgeId(2)]);
+        assert_eq!(routes.take_others().len(), 1);
+        routes.went(EdgeId(2));
+        assert!(routes.last().is_none() && routes.iter().next().is_none());
     }
 }

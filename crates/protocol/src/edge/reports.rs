@@ -98,7 +98,7 @@ impl<S: Owned> Reports<S> {
     }
 
     /// Sends what may be under way.
-    pub(crate) fn send(&mut self, home: HomeId, edge: EdgeId, epoch: Epoch, out: &mut Outbox) {
+    pub(crate) fn send(&mut self, home: HomeId, edge: EdgeId, epoch: Epoch, outbox: &mut Outbox) {
         while self.under_way.len() < REPORTS_UNDER_WAY_MAX {
             let Some(piece) = self.next() else {
                 return;
@@ -107,8 +107,8 @@ impl<S: Owned> Reports<S> {
             let report = self.last;
             let pages = piece.pages.clone();
             self.under_way.insert(report, piece);
-            out.note(Note::ReportSent);
-            out.up(
+            outbox.note(Note::ReportSent);
+            outbox.up(
                 edge,
                 Up::Report {
                     home,

@@ -115,9 +115,9 @@ impl OnDurable {
 
 impl Home {
     /// Whether a member has as many commits under way as it may.
-    pub(super) fn has_all_commits(&self, edge: EdgeId, out: &mut Outbox) -> bool {
+    pub(super) fn has_all_commits(&self, edge: EdgeId, outbox: &mut Outbox) -> bool {
         let counted = self.commits_of(edge) >= COMMITS_IN_FLIGHT_MAX;
-        self.is_limited(edge, counted, out)
+        self.is_limited(edge, counted, outbox)
     }
 
     /// Whether a member waits for more than its commits can be answered with: each of them by a
@@ -127,16 +127,16 @@ impl Home {
     }
 
     /// Whether a member has as many calls under way as it may.
-    pub(super) fn has_all_calls(&self, edge: EdgeId, out: &mut Outbox) -> bool {
-        let counted = self.under_way.of(edge).calls >= CALLS_PER_CHILD_MAX;
-        self.is_limited(edge, counted, out)
+    pub(super) fn has_all_calls(&self, edge: EdgeId, outbox: &mut Outbox) -> bool {
+        let counted = self.admission.of(edge).calls >= CALLS_PER_CHILD_MAX;
+        self.is_limited(edge, counted, outbox)
     }
 
     /// A site asks for all that are below it: it has limited each of them.
-    fn is_limited(&self, edge: EdgeId, counted: bool, out: &mut Outbox) -> bool {
+    fn is_limited(&self, edge: EdgeId, counted: bool, outbox: &mut Outbox) -> bool {
         let is_limited = counted && self.is_member(edge) && !planted::is(Bug::ChildNotLimited);
         if is_limited {
-            out.note(Note::ChildLimited);
+            outbox.note(Note::ChildLimited);
         }
         is_limited
     }
@@ -147,7 +147,7 @@ impl Home {
     }
 
     fn commits_of(&self, edge: EdgeId) -> usize {
-        self.parking.of(edge) + self.under_way.of(edge).commits
+        self.parking.of(edge) + self.admission.of(edge).commits
     }
 
     /// The most commits, and the most calls, that one member has under way.
@@ -155,7 +155,7 @@ impl Home {
         let edges = self.children.edges();
         let members = edges.filter(|edge| self.is_member(*edge));
         members.fold((0, 0), |(commits, calls), edge| {
-            let under_way = self.under_way.of(edge);
+            let under_way = self.admission.of(edge);
             (
                 commits.max(self.commits_of(edge)),
                 calls.max(under_way.calls),

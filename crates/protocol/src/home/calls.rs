@@ -41,7 +41,7 @@ impl Home {
         edge: EdgeId,
         call: CallId,
         request: CallRequest,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let is_own = |registration| self.outcomes.registration(call.member) == Some(registration);
         let result = match request {
@@ -51,16 +51,16 @@ impl Home {
                 Err(CallError::NotRegistered)
             }
             CallRequest::Watermark { at_least } => {
-                return self.asked_for_watermark(now, edge, call, at_least, out);
+                return self.asked_for_watermark(now, edge, call, at_least, outbox);
             }
-            CallRequest::Register => self.register(call, out),
-            CallRequest::Open { path, create } => self.open_segment(now, &path, create, out),
+            CallRequest::Register => self.register(call, outbox),
+            CallRequest::Open { path, create } => self.open_segment(now, &path, create, outbox),
             CallRequest::List { prefix, after } => {
                 let (segments, more) = self.segments.list(&prefix, &after, LIST_MAX);
                 Ok(CallResponse::Segments { segments, more })
             }
-            CallRequest::Remove { segment } => self.remove_segment(now, segment, out),
-            CallRequest::Reserve { segment } => self.reserve(segment, out),
+            CallRequest::Remove { segment } => self.remove_segment(now, segment, outbox),
+            CallRequest::Reserve { segment } => self.reserve(segment, outbox),
             CallRequest::Stage {
                 segment,
                 registration,
@@ -77,19 +77,19 @@ impl Home {
                     index,
                     chunks: &chunks,
                 };
-                self.stage(now, &piece, out)
+                self.stage(now, &piece, outbox)
             }
             CallRequest::Unstage {
                 registration,
                 token,
-            } => self.unstage(registration, token, out),
+            } => self.unstage(registration, token, outbox),
             CallRequest::Outcome {
                 commit,
                 registration,
-            } => self.outcome(commit, registration, out),
+            } => self.outcome(commit, registration, outbox),
         };
         // An answer is never ahead of what it rests on.
-        self.after_all(OnDurable::Answer(edge, call, result), out);
+        self.after_all(OnDurable::Answer(edge, call, result), outbox);
     }
 
     /// Asked before what needs room. What makes room is taken also when there is
@@ -108,19 +108,19 @@ impl Home {
         edge: EdgeId,
         call: CallId,
         at_least: Stamp,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.note(Note::WatermarkAsked);
+        outbox.note(Note::WatermarkAsked);
         self.clock.pass(now.wall);
         self.clock.move_up(now.wall, at_least);
         let then = OnDurable::Watermark(edge, call);
         match self.room && self.clock.wants_reserve(now.wall) {
-            true => self.append(now, Vec::new(), then, out),
-            false => self.after_all(then, out),
+            true => self.append(now, Vec::new(), then, outbox),
+            false => self.after_all(then, outbox),
         }
     }
 
-    fn register(&mut self, call: CallId, out: &mut Outbox) -> Called {
+    fn register(&mut self, call: CallId, outbox: &mut Outbox) -> Called {
         if let Some(registration) = self.outcomes.registration(call.member) {
             return Ok(CallResponse::Registered(registration));
         }
@@ -138,36 +138,36 @@ impl Home {
             .outcomes
             .register(registration, call.member, &mut ops, may_go);
         if let Some(forgotten) = forgotten {
-            out.note(Note::RegistrationForgotten);
+            outbox.note(Note::RegistrationForgotten);
             self.discard_staged(forgotten, &mut ops);
         }
-        out.note(Note::Registered);
-        self.append_ops(ops, OnDurable::Nothing, out);
+        outbox.note(Note::Registered);
+        self.append_ops(ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Registered(registration))
     }
 
-    fn outcome(&mut self, id: CommitId, registration: Registration, out: &mut Outbox) -> Called {
+    fn outcome(&mut self, id: CommitId, registration: Registration, outbox: &mut Outbox) -> Called {
         if let Some(known) = self.vote_outcome(id) {
-            out.note(Note::OutcomeRemembered);
+            outbox.note(Note::OutcomeRemembered);
             return Ok(known);
         }
         let outcome = match self.outcomes.known(registration, id) {
             Known::Ended(outcome) => {
-                out.note(Note::OutcomeRemembered);
+                outbox.note(Note::OutcomeRemembered);
                 outcome
             }
             Known::BelowWindow => {
-                out.note(Note::BelowWindow);
+                outbox.note(Note::BelowWindow);
                 outcomes::forgotten()
             }
             Known::New => {
                 self.writable()?;
-                out.note(Note::UnknownRecorded);
-                out.note(Note::RefusedUnknown);
+                outbox.note(Note::UnknownRecorded);
+                outbox.note(Note::RefusedUnknown);
                 let mut ops = Vec::new();
                 self.outcomes
                     .record(registration, id, outcomes::unknown(), &mut ops);
-                self.append_ops(ops, OnDurable::Nothing, out);
+                self.append_ops(ops, OnDurable::Nothing, outbox);
                 outcomes::unknown()
             }
         };
@@ -176,14 +176,14 @@ impl Home {
 
     // --- Segments ---
 
-    fn open_segment(&mut self, now: Now, path: &str, create: bool, out: &mut Outbox) -> Called {
+    fn open_segment(&mut self, now: Now, path: &str, create: bool, outbox: &mut Outbox) -> Called {
         if !is_path(path) {
             return Err(CallError::BadPath);
         }
         let known = self.segments.find(path);
         let id = match known {
             Some(id) => id,
-            None if create => self.create_segment(now, path.to_string(), out)?,
+            None if create => self.create_segment(now, path.to_string(), outbox)?,
             None => return Err(CallError::NoSuchSegment),
         };
         let info = self.segments.info(id).ok_or(CallError::NoSuchSegment)?;
@@ -194,7 +194,7 @@ impl Home {
         &mut self,
         now: Now,
         path: String,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
         self.writable()?;
         if self.mob_is_full() {
@@ -229,11 +229,11 @@ impl Home {
         );
         effects.ops.push(self.put_next());
         effects.ops.extend(self.segments.put(id));
-        self.accept(now, effects, None, None, out);
+        self.accept(now, effects, None, None, outbox);
         Ok(id)
     }
 
-    fn remove_segment(&mut self, now: Now, id: SegmentId, out: &mut Outbox) -> Called {
+    fn remove_segment(&mut self, now: Now, id: SegmentId, outbox: &mut Outbox) -> Called {
         #[cfg(feature = "planted-bugs")]
         let id = self.segments.named_as_before(id);
         if self.segments.get(id).is_none() {
@@ -248,24 +248,24 @@ impl Home {
         }
         let mut effects = Effects::default();
         effects.ops.extend(self.segments.put(id));
-        self.accept(now, effects, None, Some(id), out);
+        self.accept(now, effects, None, Some(id), outbox);
         Ok(CallResponse::Removed)
     }
 
-    fn reserve(&mut self, segment: SegmentId, out: &mut Outbox) -> Called {
+    fn reserve(&mut self, segment: SegmentId, outbox: &mut Outbox) -> Called {
         self.writable()?;
         if self.segments.get(segment).is_none() {
             return Err(CallError::NoSuchSegment);
         }
         let (first, pages) = self.segments.grant(segment).ok_or(CallError::TooMany)?;
         let ops: Vec<Op> = self.segments.put(segment).into_iter().collect();
-        self.append_ops(ops, OnDurable::Nothing, out);
+        self.append_ops(ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })
     }
 
     // --- Large values (foundation 3) ---
 
-    fn stage(&mut self, now: Now, piece: &Piece<'_>, out: &mut Outbox) -> Called {
+    fn stage(&mut self, now: Now, piece: &Piece<'_>, outbox: &mut Outbox) -> Called {
         self.writable()?;
         let pages = check_piece(piece)?;
         if self.segments.get(piece.segment).is_none() {
@@ -273,7 +273,7 @@ impl Home {
         }
         // Its pages, and the records of the value and of the segment.
         let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
-        if !self.left.fits(bytes, piece.chunks.len() + 2) {
+        if !self.space.fits(bytes, piece.chunks.len() + 2) {
             return Err(CallError::Full);
         }
         let mut ops = Vec::new();
@@ -282,7 +282,7 @@ impl Home {
             // Page numbers are given only to what begins: they are never given again.
             None if piece.index > 0 || piece.chunks.is_empty() => return Err(CallError::Invalid),
             None if self.staging.has_ended(piece.registration, piece.token) => {
-                out.note(Note::StagedTooLate);
+                outbox.note(Note::StagedTooLate);
                 return Err(CallError::Invalid);
             }
             None => self.begin_stage(piece, pages, &mut ops)?,
@@ -296,7 +296,7 @@ impl Home {
             self.put_chunks(piece, &staged, &mut ops);
             self.staging
                 .insert(piece.registration, piece.token, staged, now);
-            self.append_ops(ops, OnDurable::Nothing, out);
+            self.append_ops(ops, OnDurable::Nothing, outbox);
             self.staging
                 .written_with(piece.registration, piece.token, self.mark);
         }
@@ -342,7 +342,7 @@ impl Home {
         ops.push(records::put(Table::Staged, key, staged));
     }
 
-    fn unstage(&mut self, registration: Registration, token: u64, out: &mut Outbox) -> Called {
+    fn unstage(&mut self, registration: Registration, token: u64, outbox: &mut Outbox) -> Called {
         let staged = self.staging.get(registration, token);
         if staged.is_some_and(|s| self.votes.name_staged(registration, s.overflow)) {
             return Err(CallError::Busy);
@@ -352,7 +352,7 @@ impl Home {
         match ops.is_empty() {
             // Its pieces may be on their way yet.
             true => self.staging.end(registration, token),
-            false => self.append_ops(ops, OnDurable::Nothing, out),
+            false => self.append_ops(ops, OnDurable::Nothing, outbox),
         }
         Ok(CallResponse::Unstaged)
     }

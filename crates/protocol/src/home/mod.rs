@@ -76,7 +76,7 @@ pub struct Home {
     /// have given two of them one stamp.
     open: BTreeSet<(Stamp, Position)>,
     pending_bytes: usize,
-    under_way: Admission,
+    admission: Admission,
     parking: Parking,
     waiting: BTreeMap<PageId, Vec<Waiter>>,
     installed: Position,
@@ -87,7 +87,7 @@ pub struct Home {
     /// Removed segments whose end was told: their pages may go.
     removable: BTreeSet<SegmentId>,
     room: bool,
-    left: SpaceEstimate,
+    space: SpaceEstimate,
     next_beat: Millis,
     neighbours: Neighbours,
 }
@@ -140,7 +140,7 @@ enum OnDurable {
 }
 
 impl StateMachine for Home {
-    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+    fn handle(&mut self, now: Now, input: Event, outbox: &mut Outbox) {
         if let Event::Received { edge, .. } = &input {
             self.neighbours.heard(*edge);
         }
@@ -153,44 +153,44 @@ impl StateMachine for Home {
                 edge,
                 direction: Direction::Down,
                 peer,
-            } => self.connected(now, edge, &peer, out),
+            } => self.connected(now, edge, &peer, outbox),
             Event::Connected { edge, peer, .. } if peer.kind == NodeKind::Home => {
                 self.neighbours.came(edge);
             }
-            Event::Connected { edge, .. } => out.close(edge, "a home has no parent"),
+            Event::Connected { edge, .. } => outbox.close(edge, "a home has no parent"),
             Event::Disconnected { edge } => self.disconnected(edge),
             Event::Received {
                 edge,
                 message: Message::Up(message),
-            } => self.received(now, edge, message, out),
+            } => self.received(now, edge, message, outbox),
             Event::Received { edge, .. } if self.is_below(edge) => {
-                self.cut_off(edge, "a child sent down", out);
+                self.cut_off(edge, "a child sent down", outbox);
             }
             Event::Received {
                 edge,
                 message: Message::Down(message),
-            } => self.heard_other(now, edge, message, out),
-            Event::Durable(mark) => self.made_durable(mark, out),
-            Event::Loaded { page, result } => self.loaded(now, page, result, out),
+            } => self.heard_other(now, edge, message, outbox),
+            Event::Durable(mark) => self.made_durable(mark, outbox),
+            Event::Loaded { page, result } => self.loaded(now, page, result, outbox),
             Event::Room(room) => {
                 self.room = room;
-                self.carry_out_waiting(now, out);
+                self.carry_out_waiting(now, outbox);
             }
             // One from before that is late: a newer one follows.
             Event::Left { as_of, .. } if as_of < self.durable_mark => {}
-            Event::Left { free, as_of } => self.left.report(free, as_of),
+            Event::Left { free, as_of } => self.space.report(free, as_of),
             Event::Tick | Event::Asked { .. } | Event::Evict(_) => {}
         }
-        for edge in self.neighbours.tick(now.mono, out) {
-            self.neighbour_is_silent(edge, out);
+        for edge in self.neighbours.tick(now.mono, outbox) {
+            self.neighbour_is_silent(edge, outbox);
         }
         while let Some(edge) = self.children.worn_out() {
-            out.note(Note::EdgeWornOut);
-            self.end_edge(edge, "its entries are counted out: begin anew", out);
+            outbox.note(Note::EdgeWornOut);
+            self.end_edge(edge, "its entries are counted out: begin anew", outbox);
         }
         self.children.sweep();
-        self.beat(now, out);
-        self.housekeep(out);
+        self.beat(now, outbox);
+        self.housekeep(outbox);
     }
 
     fn deadline(&self) -> Option<Millis> {
@@ -240,13 +240,13 @@ impl Home {
             ("pages", self.pages.len()),
             ("image_bytes", self.pages.image_bytes()),
             ("mob_bytes", self.pages.mob_bytes()),
-            ("aside", self.pages.aside.len()),
+            ("aside", self.pages.quarantine.len()),
             ("log", (self.durable.0 - self.installed.0) as usize),
             ("changes", self.changes.len()),
             ("registrations", self.outcomes.len()),
             ("votes", self.votes.len()),
             ("asking", self.asking.len()),
-            ("telling", self.under_way.telling()),
+            ("telling", self.admission.telling()),
             ("in_doubt", self.votes.in_doubt()),
             ("in_doubt_bytes", self.votes.open_bytes()),
             ("segments", self.segments.len()),
@@ -259,34 +259,34 @@ impl Home {
         ]
     }
 
-    fn connected(&mut self, now: Now, edge: EdgeId, peer: &Peer, out: &mut Outbox) {
+    fn connected(&mut self, now: Now, edge: EdgeId, peer: &Peer, outbox: &mut Outbox) {
         let at = (self.durable, self.watermark(now));
         let name = self.config.name.clone();
         if peer.kind == NodeKind::Home {
-            return self.other_came(edge, name, at, out);
+            return self.other_came(edge, name, at, outbox);
         }
         // It has lost the old edge: nobody reads there, nobody acknowledges.
         if let Some(old) = self.children.edge_of(peer.node) {
-            out.note(Note::CameAgain);
-            self.end_edge(old, "the same node has come again", out);
+            outbox.note(Note::CameAgain);
+            self.end_edge(old, "the same node has come again", outbox);
         }
-        if !self.children.begin(edge, peer, at, &name, 0, out) {
-            return out.close(edge, "too many children");
+        if !self.children.begin(edge, peer, at, &name, 0, outbox) {
+            return outbox.close(edge, "too many children");
         }
         self.neighbours.came(edge);
     }
 
     /// A child says nothing: it is struck, and what it has committed stays. Or another home does:
     /// it is asked again by another edge.
-    fn neighbour_is_silent(&mut self, edge: EdgeId, out: &mut Outbox) {
+    fn neighbour_is_silent(&mut self, edge: EdgeId, outbox: &mut Outbox) {
         if self.children.get(edge).is_some() {
-            out.note(Note::ChildSilent);
+            outbox.note(Note::ChildSilent);
             if planted::is(Bug::StruckChildBelieved) {
                 self.neighbours.went(edge);
                 return self.children.strike_pages(edge);
             }
         }
-        self.end_edge(edge, "it says nothing", out);
+        self.end_edge(edge, "it says nothing", outbox);
     }
 
     /// A child's edge, or that of another home that asks.
@@ -306,23 +306,23 @@ impl Home {
     }
 
     /// Ends an edge now: what still comes of it changes nothing.
-    fn end_edge(&mut self, edge: EdgeId, why: &'static str, out: &mut Outbox) {
+    fn end_edge(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
         self.disconnected(edge);
-        out.close(edge, why);
+        outbox.close(edge, why);
     }
 
-    fn cut_off(&mut self, edge: EdgeId, why: &'static str, out: &mut Outbox) {
-        out.note(Note::ChildCutOff);
-        out.close(edge, why);
+    fn cut_off(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
+        outbox.note(Note::ChildCutOff);
+        outbox.close(edge, why);
     }
 
-    fn received(&mut self, now: Now, edge: EdgeId, message: Up, out: &mut Outbox) {
+    fn received(&mut self, now: Now, edge: EdgeId, message: Up, outbox: &mut Outbox) {
         let Some(child) = self.children.get(edge) else {
-            return self.asked_by_other(now, edge, message, out);
+            return self.asked_by_other(now, edge, message, outbox);
         };
         let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
         if child.kind == NodeKind::Member && !is_own {
-            return self.cut_off(edge, "it speaks for another member", out);
+            return self.cut_off(edge, "it speaks for another member", outbox);
         }
         match message {
             Up::Fetch {
@@ -342,30 +342,30 @@ impl Home {
                     ahead,
                     updates,
                 };
-                self.fetch(page, waiter, out);
+                self.fetch(page, waiter, outbox);
             }
             Up::Evict {
                 epoch, page, entry, ..
             } => {
-                if self.children.in_epoch(edge, epoch, out).is_some() {
-                    self.children.evict(edge, page, entry, out);
+                if self.children.in_epoch(edge, epoch, outbox).is_some() {
+                    self.children.evict(edge, page, entry, outbox);
                 }
             }
             Up::Ack {
                 epoch, position, ..
             } => {
-                if self.children.in_epoch(edge, epoch, out).is_some() {
-                    self.acknowledged(edge, position, out);
+                if self.children.in_epoch(edge, epoch, outbox).is_some() {
+                    self.acknowledged(edge, position, outbox);
                 }
             }
             Up::Watch {
                 epoch, segment, on, ..
             } => {
-                let known = self.children.in_epoch(edge, epoch, out).is_some();
+                let known = self.children.in_epoch(edge, epoch, outbox).is_some();
                 if known && !self.children.watch(edge, segment, on) {
                     let home = self.config.home;
-                    out.note(Note::ChildLimited);
-                    out.down(edge, Down::Unwatched { home, segment });
+                    outbox.note(Note::ChildLimited);
+                    outbox.down(edge, Down::Unwatched { home, segment });
                 }
             }
             Up::Report {
@@ -373,8 +373,8 @@ impl Home {
                 report,
                 pages,
                 ..
-            } => self.report(edge, epoch, report, &pages, out),
-            Up::Commit(request) => self.commit(now, edge, request, out),
+            } => self.report(edge, epoch, report, &pages, outbox),
+            Up::Commit(request) => self.commit(now, edge, request, outbox),
             Up::Decide {
                 commit,
                 registration,
@@ -382,25 +382,25 @@ impl Home {
                 ..
             } => {
                 let whose = inquiry::whose(commit, registration);
-                self.decide(now, edge, whose, decision, out);
+                self.decide(now, edge, whose, decision, outbox);
             }
-            Up::Settled { commit, .. } => self.settled(commit, out),
+            Up::Settled { commit, .. } => self.settled(commit, outbox),
             // At once: an answer that waits for the disk would be one more that does.
-            Up::Call { call, .. } if self.is_busy() || self.has_all_calls(edge, out) => {
-                self.answer(edge, call, Err(CallError::Busy), out);
+            Up::Call { call, .. } if self.is_busy() || self.has_all_calls(edge, outbox) => {
+                self.answer(edge, call, Err(CallError::Busy), outbox);
             }
-            Up::Call { call, request, .. } => self.call(now, edge, call, request, out),
+            Up::Call { call, request, .. } => self.call(now, edge, call, request, outbox),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
         }
     }
 
-    fn acknowledged(&mut self, edge: EdgeId, position: Position, out: &mut Outbox) {
+    fn acknowledged(&mut self, edge: EdgeId, position: Position, outbox: &mut Outbox) {
         self.children.ack(edge, position);
         if let Some(acknowledged) = self.children.acknowledged()
             && self.changes.trim(acknowledged)
         {
-            out.note(Note::TrimmedToAcknowledged);
+            outbox.note(Note::TrimmedToAcknowledged);
         }
     }
 
@@ -426,17 +426,17 @@ impl Home {
         self.clock.watermark(open.min())
     }
 
-    fn beat(&mut self, now: Now, out: &mut Outbox) {
+    fn beat(&mut self, now: Now, outbox: &mut Outbox) {
         if now.mono < self.next_beat {
             return;
         }
         self.next_beat = now.mono.plus(HEARTBEAT_MS);
         if self.room && self.clock.wants_reserve(now.wall) {
-            self.append(now, Vec::new(), OnDurable::Nothing, out);
+            self.append(now, Vec::new(), OnDurable::Nothing, outbox);
         }
-        self.expire_staged(now, out);
-        self.ask_others(now, out);
+        self.expire_staged(now, outbox);
+        self.ask_others(now, outbox);
         let watermark = self.watermark(now);
-        self.children.heartbeat(self.durable, watermark, out);
+        self.children.heartbeat(self.durable, watermark, outbox);
     }
 }

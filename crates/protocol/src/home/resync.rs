@@ -18,23 +18,23 @@ impl Home {
         epoch: Epoch,
         report: ReportNo,
         pages: &[Reported],
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        if self.children.in_epoch(edge, epoch, out).is_none() {
+        if self.children.in_epoch(edge, epoch, outbox).is_none() {
             return;
         }
         if pages.len() > REPORT_PAGES_MAX {
-            return self.cut_off(edge, "more pages in a report than may be", out);
+            return self.cut_off(edge, "more pages in a report than may be", outbox);
         }
         let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
             return;
         };
         if !changed.is_empty() {
-            out.note(Note::ChildLimited);
+            outbox.note(Note::ChildLimited);
         }
         let stale = pages.iter().filter(|page| self.may_have_changed(page));
         changed.extend(stale.map(|reported| reported.page));
-        out.down(
+        outbox.down(
             edge,
             Down::Resynchronised {
                 home: self.config.home,

@@ -9,10 +9,10 @@ use thorp_model::{
 };
 
 impl Home {
-    pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, out: &mut Outbox) {
+    pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         if self
             .children
-            .in_epoch(waiter.edge, waiter.epoch, out)
+            .in_epoch(waiter.edge, waiter.epoch, outbox)
             .is_none()
         {
             return;
@@ -20,21 +20,21 @@ impl Home {
         if self.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).
             if self.is_busy() {
-                return self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+                return self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
             }
-            self.after_all(OnDurable::NoPage(page, waiter), out);
+            self.after_all(OnDurable::NoPage(page, waiter), outbox);
         } else if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
-            self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
+            self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
         } else if self.pages.is_loaded(page) {
-            self.answer_fetch(page, waiter, out);
+            self.answer_fetch(page, waiter, outbox);
         } else if self.pages.is_damaged(page) {
-            self.refuse_fetch(page, waiter, FetchRefusal::Damaged, out);
+            self.refuse_fetch(page, waiter, FetchRefusal::Damaged, outbox);
         } else if !self.has_room_for(&waiter) && !planted::is(Bug::ChildNotLimited) {
-            out.note(Note::ChildLimited);
-            self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+            outbox.note(Note::ChildLimited);
+            self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
         } else {
             self.waiting.entry(page).or_default().push(waiter);
-            self.load(page, out);
+            self.load(page, outbox);
         }
     }
 
@@ -58,17 +58,23 @@ impl Home {
         waiters.filter(|waiter| waiter.edge == edge).count()
     }
 
-    pub(super) fn load(&mut self, page: PageId, out: &mut Outbox) {
+    pub(super) fn load(&mut self, page: PageId, outbox: &mut Outbox) {
         if self.pages.begin_load(page) {
-            out.load(page);
+            outbox.load(page);
         }
     }
 
-    pub(super) fn loaded(&mut self, now: Now, page: PageId, result: LoadResult, out: &mut Outbox) {
+    pub(super) fn loaded(
+        &mut self,
+        now: Now,
+        page: PageId,
+        result: LoadResult,
+        outbox: &mut Outbox,
+    ) {
         match result {
             LoadResult::Found(image) => {
                 if !self.pages.loaded(page, image, self.durable) {
-                    out.load(page);
+                    outbox.load(page);
                     return;
                 }
             }
@@ -76,26 +82,26 @@ impl Home {
                 self.pages.loaded(page, None, self.durable);
             }
             LoadResult::Damaged => {
-                out.note(Note::PageDamaged);
+                outbox.note(Note::PageDamaged);
                 self.pages.load_failed(page);
             }
         }
-        out.note(Note::PageLoaded);
+        outbox.note(Note::PageLoaded);
         for waiter in self.waiting.remove(&page).unwrap_or_default() {
-            self.fetch(page, waiter, out);
+            self.fetch(page, waiter, outbox);
         }
-        self.carry_out_waiting(now, out);
+        self.carry_out_waiting(now, outbox);
         for parked in self.parking.take_complete(page) {
-            self.try_commit(now, parked, out);
+            self.try_commit(now, parked, outbox);
         }
     }
 
     /// Enters the child, then takes the image (rule 2): it is as of the durable
     /// end, to which this child's stream has been told.
-    pub(super) fn answer_fetch(&mut self, page: PageId, waiter: Waiter, out: &mut Outbox) {
+    pub(super) fn answer_fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         let Some(entry) = self.children.enter(waiter.edge, page, true) else {
-            out.note(Note::ChildLimited);
-            return self.refuse_fetch(page, waiter, FetchRefusal::Busy, out);
+            outbox.note(Note::ChildLimited);
+            return self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
         };
         let Some(image) = self.pages.durable(page) else {
             return;
@@ -103,8 +109,8 @@ impl Home {
         self.children
             .tell_updates(waiter.edge, page, waiter.updates.min(UPDATES_MAX));
         match waiter.beside {
-            true => self.tell_beside(page, waiter, entry, image, out),
-            false => self.tell_fetch(page, waiter, entry, FetchResult::Image(image), out),
+            true => self.tell_beside(page, waiter, entry, image, outbox),
+            false => self.tell_fetch(page, waiter, entry, FetchResult::Image(image), outbox),
         }
     }
 
@@ -115,16 +121,16 @@ impl Home {
         waiter: Waiter,
         entry: EntryNo,
         image: Image,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let promised = self.promised();
         self.children
-            .tell_position(waiter.edge, self.durable, promised, out);
+            .tell_position(waiter.edge, self.durable, promised, outbox);
         let Some(child) = self.children.get(waiter.edge) else {
             return;
         };
-        out.note(Note::ImageBeside);
-        out.down(
+        outbox.note(Note::ImageBeside);
+        outbox.down(
             waiter.edge,
             Down::Peer(PeerImage {
                 home: self.config.home,
@@ -144,10 +150,10 @@ impl Home {
         page: PageId,
         waiter: Waiter,
         why: FetchRefusal,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let entry = EntryNo(0);
-        self.tell_fetch(page, waiter, entry, FetchResult::Refused(why), out);
+        self.tell_fetch(page, waiter, entry, FetchResult::Refused(why), outbox);
     }
 
     pub(super) fn tell_fetch(
@@ -156,9 +162,9 @@ impl Home {
         waiter: Waiter,
         entry: EntryNo,
         answer: FetchResult,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.down(
+        outbox.down(
             waiter.edge,
             Down::Image {
                 home: self.config.home,

@@ -164,7 +164,7 @@ impl Home {
     /// Drops a value of a member that will not come back for it, by all
     /// appearances, one at a time: it may have many pages. Also without room,
     /// for it makes some.
-    pub(super) fn expire_staged(&mut self, now: Now, out: &mut Outbox) {
+    pub(super) fn expire_staged(&mut self, now: Now, outbox: &mut Outbox) {
         let silent_ms_max = self.config.staged_silent_ms_max;
         if self.is_busy() {
             return;
@@ -173,10 +173,10 @@ impl Home {
         let Some((registration, token)) = self.staging.untouched(now, silent_ms_max, may_go) else {
             return;
         };
-        out.note(Note::StagedExpired);
+        outbox.note(Note::StagedExpired);
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);
-        self.append_ops(ops, OnDurable::Nothing, out);
+        self.append_ops(ops, OnDurable::Nothing, outbox);
     }
 
     /// A staged value is one commit's: while a vote in doubt names it, no other may.

@@ -5,7 +5,7 @@ use crate::member::replica::Replica;
 use crate::member::{Member, Purpose, overlay};
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    BUILDS_ON_MAX, BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, PARTICIPANTS_MAX,
+    BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, DEPENDS_ON_MAX, PARTICIPANTS_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -22,7 +22,7 @@ impl Member {
         commits.filter(|commit| commit.is_to_tell()).count()
     }
 
-    pub(super) fn commit(&mut self, mut commit: InFlight, out: &mut Outbox) {
+    pub(super) fn commit(&mut self, mut commit: InFlight, outbox: &mut Outbox) {
         self.sequence += 1;
         let id = CommitId {
             member: self.config.id,
@@ -30,22 +30,22 @@ impl Member {
         };
         if let Err(refusal) = self.may_commit(&commit) {
             if matches!(refusal, Refusal::Busy { .. }) {
-                out.note(Note::RefusedBusy);
+                outbox.note(Note::RefusedBusy);
             }
             let outcome = Outcome::Refused(refusal);
             let told = Response::Outcome(id, outcome, None);
             return commit
                 .ticket
                 .into_iter()
-                .for_each(|t| out.answer(t, told.clone()));
+                .for_each(|t| outbox.answer(t, told.clone()));
         }
         let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
-        self.give_way(&homes, out);
-        self.show_early(id, &mut commit, out);
+        self.give_way(&homes, outbox);
+        self.show_early(id, &mut commit, outbox);
         self.commits.insert(id, commit);
         for home in homes {
-            self.register(home, out);
-            self.send_waiting_commits(home, out);
+            self.register(home, outbox);
+            self.send_waiting_commits(home, outbox);
         }
     }
 
@@ -64,7 +64,7 @@ impl Member {
         let outruns = parts.iter().any(|at| self.would_outrun(at.home()));
         // Some of these are going to be delivered, and are evidence no more then.
         let names = |at: &AtPart| commit.names_at(at.home()).count();
-        let names_many = parts.iter().any(|at| names(at) > BUILDS_ON_MAX);
+        let names_many = parts.iter().any(|at| names(at) > DEPENDS_ON_MAX);
         if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns || names_many {
             return Err(busy());
         }
@@ -92,12 +92,12 @@ impl Member {
 
     /// What waits for one home must not hold up the others: before it is outrun
     /// there its program is told busy, and may ask again under a new id.
-    fn give_way(&mut self, homes: &[HomeId], out: &mut Outbox) {
+    fn give_way(&mut self, homes: &[HomeId], outbox: &mut Outbox) {
         for home in homes {
             for id in self.commits_at(*home, AtPart::is_waiting) {
                 if self.is_outrun(id) && self.may_give_way(id) {
-                    out.note(Note::RefusedBusy);
-                    self.ended(*home, id, Outcome::Refused(busy()), out);
+                    outbox.note(Note::RefusedBusy);
+                    self.ended(*home, id, Outcome::Refused(busy()), outbox);
                 }
             }
         }
@@ -105,7 +105,7 @@ impl Member {
 
     /// The ways to all homes of a commit, once each has registered this member
     /// and can be reached: nobody votes, and locks, for what cannot be sent to the others.
-    pub(super) fn ways(&self, id: CommitId) -> Option<Vec<(EdgeId, Registration)>> {
+    pub(super) fn routes(&self, id: CommitId) -> Option<Vec<(EdgeId, Registration)>> {
         let parts = self.commits.get(&id)?.parts.iter();
         let way = |at: &AtPart| {
             let state = self.homes.get(&at.part.home)?;
@@ -117,13 +117,13 @@ impl Member {
     pub(super) fn send_commit(
         &mut self,
         id: CommitId,
-        ways: &[(EdgeId, Registration)],
-        out: &mut Outbox,
+        routes: &[(EdgeId, Registration)],
+        outbox: &mut Outbox,
     ) {
         let Some(commit) = self.commits.get_mut(&id) else {
             return;
         };
-        let participants = commit.parts.iter().zip(ways);
+        let participants = commit.parts.iter().zip(routes);
         let mut with: Vec<Participant> = participants
             .map(|(at, (_, registration))| Participant {
                 home: at.part.home,
@@ -133,38 +133,45 @@ impl Member {
         if !commit.is_shared() {
             with.clear();
         }
-        for (at, (edge, registration)) in commit.parts.iter_mut().zip(ways) {
+        for (at, (edge, registration)) in commit.parts.iter_mut().zip(routes) {
             at.state = PartState::Sent;
             at.registration = Some(*registration);
-            self.kept.put(at.part.home, id, &at.part.writes, out);
+            self.pending_writes
+                .put(at.part.home, id, &at.part.writes, outbox);
             let here = |(home, id): &(HomeId, CommitId)| (*home == at.part.home).then_some(*id);
-            let builds_on = commit.builds_on.iter().filter_map(here);
+            let depends_on = commit.depends_on.iter().filter_map(here);
             let request = CommitRequest {
                 id,
                 registration: *registration,
                 part: at.part.clone(),
                 with: with.clone(),
-                builds_on: builds_on.collect(),
+                depends_on: depends_on.collect(),
                 after: commit.after,
             };
-            out.up(*edge, Up::Commit(request));
+            outbox.up(*edge, Up::Commit(request));
         }
     }
 
     /// A commit has ended at a home.
-    pub(super) fn ended(&mut self, home: HomeId, id: CommitId, outcome: Outcome, out: &mut Outbox) {
-        self.kept.drop_commit(home, id);
+    pub(super) fn ended(
+        &mut self,
+        home: HomeId,
+        id: CommitId,
+        outcome: Outcome,
+        outbox: &mut Outbox,
+    ) {
+        self.pending_writes.drop_commit(home, id);
         if outcome == Outcome::Refused(Refusal::Forgotten) {
             // The home has forgotten this member: it registers again.
             self.at(home).registration = None;
             if !self.commits_at(home, AtPart::is_waiting).is_empty() {
-                self.register(home, out);
+                self.register(home, outbox);
             }
         }
         let state = self.at(home);
         let early = state.up.is_held() && !planted::is(Bug::OutcomeTooEarly);
         if early && matches!(outcome, Outcome::Committed { .. }) {
-            out.note(Note::OutcomeHeldBack);
+            outbox.note(Note::OutcomeHeldBack);
             return state.resync.hold_back(id, outcome);
         }
         let Some(commit) = self.commits.get_mut(&id) else {
@@ -179,16 +186,16 @@ impl Member {
         let is_told_first = planted::is(Bug::RefusedToldFirst);
         // Its program could read it once more, and stand on it.
         if is_refused && !is_told_first {
-            self.withdraw(home, id, out);
+            self.withdraw(home, id, outbox);
         }
-        self.go_on(id, out);
+        self.go_on(id, outbox);
         if is_refused && is_told_first {
-            self.withdraw(home, id, out);
+            self.withdraw(home, id, outbox);
         }
     }
 
     /// A home has voted for its part (rule 10).
-    pub(super) fn voted(&mut self, home: HomeId, id: CommitId, stamp: Stamp, out: &mut Outbox) {
+    pub(super) fn voted(&mut self, home: HomeId, id: CommitId, stamp: Stamp, outbox: &mut Outbox) {
         let commit = self.commits.get_mut(&id);
         let Some(at) = commit.and_then(|commit| commit.at(home)) else {
             return;
@@ -197,19 +204,19 @@ impl Member {
             self.room_came = true;
             at.state = PartState::Voted(stamp);
         }
-        self.go_on(id, out);
+        self.go_on(id, outbox);
     }
 
     /// Does what follows from the answers that are there.
-    fn go_on(&mut self, id: CommitId, out: &mut Outbox) {
+    fn go_on(&mut self, id: CommitId, outbox: &mut Outbox) {
         let Some(commit) = self.commits.get_mut(&id) else {
             return;
         };
         if commit.decision.is_none() {
             commit.decision = commit.decide();
             if commit.is_shared() {
-                self.spread(id, out);
-                self.show_own(id, out);
+                self.spread(id, outbox);
+                self.show_own(id, outbox);
             }
         }
         let Some(commit) = self.commits.get_mut(&id) else {
@@ -222,16 +229,16 @@ impl Member {
         if let Some((home, outcome)) = answer
             && let Some(ticket) = commit.ticket.take()
         {
-            out.answer(ticket, Response::Outcome(id, outcome, home));
+            outbox.answer(ticket, Response::Outcome(id, outcome, home));
         }
         if commit.has_ended() {
-            self.settle(id, out);
+            self.settle(id, outbox);
         }
     }
 
     /// What is known to be committed is shown before it is delivered (rule 3), where its place
     /// is still to come: its home has voted in this life of the stream, and no answer was lost.
-    fn show_own(&mut self, id: CommitId, out: &mut Outbox) {
+    fn show_own(&mut self, id: CommitId, outbox: &mut Outbox) {
         let Some(commit) = self.commits.get_mut(&id) else {
             return;
         };
@@ -254,13 +261,13 @@ impl Member {
             };
             if let Some(state) = state.filter(may_show) {
                 at.shown = true;
-                state.show_own(id, stamp, &at.part, out);
+                state.show_own(id, stamp, &at.part, outbox);
             }
         }
     }
 
     /// Tells the decision to every home that has not ended its part.
-    fn spread(&mut self, id: CommitId, out: &mut Outbox) {
+    fn spread(&mut self, id: CommitId, outbox: &mut Outbox) {
         let Some(commit) = self.commits.get_mut(&id) else {
             return;
         };
@@ -272,12 +279,12 @@ impl Member {
         }
         let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
         for home in homes {
-            self.send_decision(home, id, out);
+            self.send_decision(home, id, outbox);
         }
     }
 
     /// Tells the decision to a home that has not ended its part.
-    fn send_decision(&mut self, home: HomeId, commit: CommitId, out: &mut Outbox) {
+    fn send_decision(&mut self, home: HomeId, commit: CommitId, outbox: &mut Outbox) {
         let edge = self.homes.get(&home).and_then(|state| state.up.edge);
         let Some(in_flight) = self.commits.get_mut(&commit) else {
             return;
@@ -286,7 +293,7 @@ impl Member {
         let at = in_flight.at(home).filter(|at| at.is_under_way());
         let registration = at.and_then(|at| at.registration);
         if let (Some(edge), Some(decision), Some(registration)) = (edge, decision, registration) {
-            out.up(
+            outbox.up(
                 edge,
                 Up::Decide {
                     home,
@@ -299,7 +306,7 @@ impl Member {
     }
 
     /// It has ended everywhere: homes need not keep it for each other.
-    fn settle(&mut self, commit: CommitId, out: &mut Outbox) {
+    fn settle(&mut self, commit: CommitId, outbox: &mut Outbox) {
         let Some(in_flight) = self.commits.remove(&commit) else {
             return;
         };
@@ -310,7 +317,7 @@ impl Member {
             let edge = self.homes.get(&at.part.home).and_then(|s| s.up.edge);
             if let (Some(edge), Some(registration)) = (edge, at.registration) {
                 let home = at.part.home;
-                out.up(
+                outbox.up(
                     edge,
                     Up::Settled {
                         home,
@@ -330,19 +337,19 @@ impl Member {
         home: HomeId,
         commit: CommitId,
         position: Position,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let state = self.homes.entry(home).or_insert_with(|| Replica::new(home));
         let mut publish = None;
         if planted::is(Bug::AppliedTwice) {
             let at = self.commits.get_mut(&commit).and_then(|c| c.at(home));
-            publish = at.map(|at| state.apply_again(&at.part, position, out));
+            publish = at.map(|at| state.apply_again(&at.part, position, outbox));
         }
         state.up.advance(position);
         let mut publish = publish.unwrap_or_else(|| state.publish());
         state.own_passed(commit, &mut publish);
-        out.publish(publish);
-        self.caught_up(now, home, out);
+        outbox.publish(publish);
+        self.caught_up(now, home, outbox);
     }
 
     /// What waited for the registration is told that it cannot be had.
@@ -350,14 +357,14 @@ impl Member {
         &mut self,
         home: HomeId,
         failure: &CallError,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let refusal = match failure {
             CallError::Full => Refusal::Full,
             _ => busy(),
         };
         for id in self.commits_at(home, AtPart::is_waiting) {
-            self.ended(home, id, Outcome::Refused(refusal.clone()), out);
+            self.ended(home, id, Outcome::Refused(refusal.clone()), outbox);
         }
     }
 
@@ -377,27 +384,27 @@ impl Member {
 
     /// After a new beginning: what was decided is told again, what was sent is
     /// asked for and never guessed (rule 11), what waited is sent.
-    pub(super) fn resend_commits(&mut self, home: HomeId, out: &mut Outbox) {
+    pub(super) fn resend_commits(&mut self, home: HomeId, outbox: &mut Outbox) {
         for id in self.commits_at(home, AtPart::is_under_way) {
             let decided = self.commits.get(&id).is_some_and(|c| c.decision.is_some());
             // Its place in the stream may be past: what was kept of it fills nothing any more.
-            self.kept.drop_commit(home, id);
+            self.pending_writes.drop_commit(home, id);
             if let Some(at) = self.commits.get_mut(&id).and_then(|c| c.at(home)) {
                 at.lost = true;
                 // What was shown of it ended with the old stream.
                 at.shown = false;
             }
             if decided {
-                self.send_decision(home, id, out);
+                self.send_decision(home, id, outbox);
             } else {
-                self.ask_outcome(home, id, out);
+                self.ask_outcome(home, id, outbox);
             }
         }
-        self.send_waiting_commits(home, out);
+        self.send_waiting_commits(home, outbox);
     }
 
-    pub(super) fn ask_outcome(&mut self, home: HomeId, commit: CommitId, out: &mut Outbox) {
-        out.note(Note::OutcomeAsked);
+    pub(super) fn ask_outcome(&mut self, home: HomeId, commit: CommitId, outbox: &mut Outbox) {
+        outbox.note(Note::OutcomeAsked);
         let in_flight = self.commits.get_mut(&commit);
         let Some(at) = in_flight.and_then(|in_flight| in_flight.at(home)) else {
             return;
@@ -407,7 +414,7 @@ impl Member {
             commit,
             registration: at.registration.unwrap_or_default(),
         };
-        self.call(home, request, Purpose::Outcome(commit), out);
+        self.call(home, request, Purpose::Outcome(commit), outbox);
     }
 
     pub(super) fn outcome(
@@ -416,16 +423,16 @@ impl Member {
         home: HomeId,
         commit: CommitId,
         result: Result<CallResponse, CallError>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         match result {
             Ok(CallResponse::Outcome(outcome)) => {
                 if let Outcome::Committed { position, .. } = outcome {
-                    self.told(now, home, commit, position, out);
+                    self.told(now, home, commit, position, outbox);
                 }
-                self.ended(home, commit, outcome, out);
+                self.ended(home, commit, outcome, outbox);
             }
-            Ok(CallResponse::Voted(stamp)) => self.voted(home, commit, stamp, out),
+            Ok(CallResponse::Voted(stamp)) => self.voted(home, commit, stamp, outbox),
             // A home that has no room to end the id is asked again with the next tick.
             _ => {}
         }

@@ -12,7 +12,7 @@ pub(super) struct InFlight {
     pub(super) ticket: Option<RequestId>,
     pub(super) parts: Vec<AtPart>,
     /// The commits that it builds on, and at which home.
-    pub(super) builds_on: Vec<(HomeId, CommitId)>,
+    pub(super) depends_on: Vec<(HomeId, CommitId)>,
     /// What it stands above.
     pub(super) after: Stamp,
     /// Its program goes on without its answer, and has what it wrote before its eyes (rule 14).
@@ -52,11 +52,11 @@ impl InFlight {
     pub(super) fn new(
         ticket: RequestId,
         parts: Vec<Part>,
-        builds_on: Vec<(HomeId, CommitId)>,
+        depends_on: Vec<(HomeId, CommitId)>,
         (after, early): (Stamp, bool),
     ) -> Self {
         let with = if parts.len() > 1 { parts.len() } else { 0 };
-        let here = |home| builds_on.iter().filter(|(of, _)| *of == home).count();
+        let here = |home| depends_on.iter().filter(|(of, _)| *of == home).count();
         let at_part = |part: Part| AtPart {
             bytes: part.bytes_in(with, here(part.home)),
             part,
@@ -68,7 +68,7 @@ impl InFlight {
         InFlight {
             ticket: Some(ticket),
             parts: parts.into_iter().map(at_part).collect(),
-            builds_on,
+            depends_on,
             after,
             early,
             decision: None,
@@ -86,7 +86,7 @@ impl InFlight {
     /// The commits that it names at a home.
     pub(super) fn names_at(&self, home: HomeId) -> impl Iterator<Item = CommitId> + '_ {
         let here = move |(of, id): &(HomeId, CommitId)| (*of == home).then_some(*id);
-        self.builds_on.iter().filter_map(here)
+        self.depends_on.iter().filter_map(here)
     }
 
     pub(super) fn is_shared(&self) -> bool {

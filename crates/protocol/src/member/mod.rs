@@ -24,7 +24,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    HEARTBEAT_MS, KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, UPWARD_BYTES_MAX,
+    HEARTBEAT_MS, KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX,
+    SEND_WINDOW_BYTES_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -61,10 +62,10 @@ impl MemberConfig {
         MemberConfig {
             id,
             name,
-            kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+            kept_bytes_max: PENDING_WRITES_COMMIT_BYTES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
             images_beside: false,
-            upward_bytes_max: UPWARD_BYTES_MAX,
+            upward_bytes_max: SEND_WINDOW_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
             alive: Some(AliveLimits::default()),
         }
@@ -80,7 +81,7 @@ pub struct Member {
     calls: BTreeMap<CallId, Called>,
     parents: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
-    kept: PendingWrites,
+    pending_writes: PendingWrites,
     sequence: u64,
     call_number: u64,
     next_ack: Millis,
@@ -108,7 +109,7 @@ enum Purpose {
 }
 
 impl StateMachine for Member {
-    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+    fn handle(&mut self, now: Now, input: Event, outbox: &mut Outbox) {
         let now = now.mono;
         if let Event::Received { edge, .. } = &input {
             self.neighbours.heard(*edge);
@@ -118,20 +119,20 @@ impl StateMachine for Member {
                 edge,
                 direction: Direction::Down,
                 ..
-            } => out.close(edge, "a member has no children"),
+            } => outbox.close(edge, "a member has no children"),
             Event::Received {
                 message: Message::Alive,
                 ..
             } => {}
-            Event::Disconnected { edge } => self.disconnected(edge, out),
+            Event::Disconnected { edge } => self.disconnected(edge, outbox),
             Event::Received {
                 edge,
                 message: Message::Down(message),
-            } => self.received(now, edge, message, out),
-            Event::Received { edge, .. } => out.close(edge, "a parent sent up"),
-            Event::Asked { ticket, ask } => self.asked(now, ticket, ask, out),
-            Event::Evict(places) => self.evict(&places, out),
-            Event::Tick => self.tick(now, out),
+            } => self.received(now, edge, message, outbox),
+            Event::Received { edge, .. } => outbox.close(edge, "a parent sent up"),
+            Event::Asked { ticket, ask } => self.asked(now, ticket, ask, outbox),
+            Event::Evict(places) => self.evict(&places, outbox),
+            Event::Tick => self.tick(now, outbox),
             // The stream begins with the parent's first message.
             Event::Connected { edge, peer, .. } => {
                 self.parents.insert(edge, peer.kind);
@@ -139,10 +140,10 @@ impl StateMachine for Member {
             }
             Event::Durable(_) | Event::Loaded { .. } | Event::Room(_) | Event::Left { .. } => {}
         }
-        self.use_room(out);
-        self.uncover(out);
-        for edge in self.neighbours.tick(now, out) {
-            self.give_up(edge, out);
+        self.use_room(outbox);
+        self.uncover(outbox);
+        for edge in self.neighbours.tick(now, outbox) {
+            self.give_up(edge, outbox);
         }
     }
 
@@ -157,7 +158,7 @@ impl Member {
     /// A member that knows no home yet.
     pub fn new(config: MemberConfig) -> Self {
         Member {
-            kept: PendingWrites::new(config.kept_bytes_max),
+            pending_writes: PendingWrites::new(config.kept_bytes_max),
             neighbours: Neighbours::new(config.alive),
             config,
             homes: BTreeMap::new(),
@@ -224,8 +225,8 @@ impl Member {
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let homes = self.homes.values();
-        let homes_own = homes.clone().map(|at| at.own.len()).sum();
-        let homes_recent = homes.clone().map(|at| at.recent.len()).sum();
+        let homes_own = homes.clone().map(|at| at.overlay.len()).sum();
+        let homes_recent = homes.clone().map(|at| at.recent_changes.len()).sum();
         alloc::vec![
             ("pages", homes.clone().map(|at| at.pages.len()).sum()),
             ("fetches", homes.clone().map(|at| at.up.fetches()).sum()),
@@ -237,7 +238,7 @@ impl Member {
             ("recent", homes_recent),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
-            ("kept", self.kept.len()),
+            ("kept", self.pending_writes.len()),
         ]
     }
 
@@ -259,28 +260,28 @@ impl Member {
     }
 
     /// A parent says nothing: its edge ends here and now, whatever still comes of it.
-    fn give_up(&mut self, edge: EdgeId, out: &mut Outbox) {
-        out.note(Note::ParentSilent);
-        self.disconnected(edge, out);
-        out.close(edge, "it says nothing");
+    fn give_up(&mut self, edge: EdgeId, outbox: &mut Outbox) {
+        outbox.note(Note::ParentSilent);
+        self.disconnected(edge, outbox);
+        outbox.close(edge, "it says nothing");
     }
 
-    fn disconnected(&mut self, edge: EdgeId, out: &mut Outbox) {
+    fn disconnected(&mut self, edge: EdgeId, outbox: &mut Outbox) {
         self.parents.remove(&edge);
         self.neighbours.went(edge);
         let homes = self.homes.iter_mut();
         let lost = homes.filter_map(|(home, at)| at.up.lost(edge).then_some(*home));
         for home in lost.collect::<Vec<HomeId>>() {
-            self.end(home, out);
+            self.end(home, outbox);
         }
     }
 
     /// The home is out of reach: what is cached stays readable as of where the
     /// stream ended, for as long as sessions allow (foundation 9).
-    fn end(&mut self, home: HomeId, out: &mut Outbox) {
-        out.note(Note::StreamEnded);
+    fn end(&mut self, home: HomeId, outbox: &mut Outbox) {
+        outbox.note(Note::StreamEnded);
         let state = self.at(home);
-        state.up.end(out);
+        state.up.end(outbox);
         state.resync.clear();
         // What was on this edge weighs on no other.
         self.room_came = true;
@@ -291,13 +292,13 @@ impl Member {
 
     // --- Down ---
 
-    fn received(&mut self, now: Millis, edge: EdgeId, message: Down, out: &mut Outbox) {
+    fn received(&mut self, now: Millis, edge: EdgeId, message: Down, outbox: &mut Outbox) {
         if !self.parents.contains_key(&edge) {
-            return out.note(Note::OtherEpochDropped);
+            return outbox.note(Note::OtherEpochDropped);
         }
         // A member belongs to one parent at a time, for each home (rule 1).
         let is_heard = match self.homes.get_mut(&message.home()) {
-            Some(at) => at.up.hears(edge, &message, out),
+            Some(at) => at.up.hears(edge, &message, outbox),
             None => matches!(message, Down::Begin { .. }),
         };
         if !is_heard {
@@ -314,10 +315,10 @@ impl Member {
             } => {
                 self.at(home).up.name = name;
                 let heard = now.before(u64::from(silent_ms));
-                self.begin(now, home, edge, epoch, (position, watermark, heard), out);
+                self.begin(now, home, edge, epoch, (position, watermark, heard), outbox);
             }
-            Down::End { home } => self.end(home, out),
-            Down::Step(step) => self.step(now, step, out),
+            Down::End { home } => self.end(home, outbox),
+            Down::Step(step) => self.step(now, step, outbox),
             Down::Image {
                 home,
                 page,
@@ -332,18 +333,18 @@ impl Member {
                 if planted::is(Bug::MemoryIsNews) {
                     up.heard = now;
                 }
-                if let Some(fetched) = up.take_in_stream(page, attempt, entry, answer, out) {
-                    self.install(home, fetched, out);
+                if let Some(fetched) = up.take_in_stream(page, attempt, entry, answer, outbox) {
+                    self.install(home, fetched, outbox);
                 }
-                self.caught_up(now, home, out);
-                self.at(home).settle_strays(out);
+                self.caught_up(now, home, outbox);
+                self.at(home).settle_strays(outbox);
             }
             Down::Peer(peer) => {
                 let home = peer.home;
-                if let Some(fetched) = self.at(home).up.take_peer(peer, now, out) {
-                    self.install(home, fetched, out);
+                if let Some(fetched) = self.at(home).up.take_peer(peer, now, outbox) {
+                    self.install(home, fetched, outbox);
                 }
-                self.at(home).settle_strays(out);
+                self.at(home).settle_strays(outbox);
             }
             Down::Redirect {
                 home,
@@ -363,36 +364,36 @@ impl Member {
                     position: self.at(home).up.position,
                     image: None,
                 };
-                self.help(edge, answer, out);
+                self.help(edge, answer, outbox);
             }
             Down::Voted {
                 home,
                 commit,
                 stamp,
-            } => self.voted(home, commit, stamp, out),
+            } => self.voted(home, commit, stamp, outbox),
             Down::Refused {
                 home,
                 commit,
                 refusal,
-            } => self.ended(home, commit, Outcome::Refused(refusal), out),
+            } => self.ended(home, commit, Outcome::Refused(refusal), outbox),
             Down::Told {
                 home,
                 commit,
                 position,
                 stamp,
             } => {
-                self.told(now, home, commit, position, out);
-                self.ended(home, commit, Outcome::Committed { position, stamp }, out);
+                self.told(now, home, commit, position, outbox);
+                self.ended(home, commit, Outcome::Committed { position, stamp }, outbox);
             }
             Down::Heartbeat {
                 home,
                 position,
                 watermark,
-            } => self.heartbeat(now, home, position, watermark, out),
-            Down::Answer { home, call, result } => self.answered(now, home, call, result, out),
-            Down::Unwatched { home, segment } => self.unwatched(home, segment, out),
-            Down::Hint { home, next, .. } => self.hinted(home, &next, out),
-            Down::Joined { home, page } => self.joined(home, page, out),
+            } => self.heartbeat(now, home, position, watermark, outbox),
+            Down::Answer { home, call, result } => self.answered(now, home, call, result, outbox),
+            Down::Unwatched { home, segment } => self.unwatched(home, segment, outbox),
+            Down::Hint { home, next, .. } => self.hinted(home, &next, outbox),
+            Down::Joined { home, page } => self.joined(home, page, outbox),
             Down::Resynchronised {
                 home,
                 report,
@@ -402,7 +403,7 @@ impl Member {
                 open,
             } => {
                 self.at(home).up.advance(position);
-                self.resynchronised(now, home, (report, entry), (&changed, &open), out);
+                self.resynchronised(now, home, (report, entry), (&changed, &open), outbox);
             }
         }
     }
@@ -416,48 +417,50 @@ impl Member {
         edge: EdgeId,
         epoch: Epoch,
         at: (Position, Stamp, Millis),
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.note(Note::StreamBegan);
+        outbox.note(Note::StreamBegan);
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
         let state = self.at(home);
         let is_first = state.up.epoch == Epoch(0);
-        state.own_ended(out);
+        state.own_ended(outbox);
         state.up.helpers = helpers;
         let held = state.report_all();
-        state.up.begin(edge, epoch, at, held, now, out);
-        state.recent.begin_anew(state.up.position);
-        state.send_reports(edge, epoch, out);
+        state.up.begin(edge, epoch, at, held, now, outbox);
+        state.recent_changes.begin_anew(state.up.position);
+        state.send_reports(edge, epoch, outbox);
         if !held {
             let mut publish = state.publish();
             publish.missed = (!is_first).then(Vec::new);
-            out.publish(publish);
+            outbox.publish(publish);
         }
         for segment in state.watches.keys() {
-            state.tell_watch(*segment, true, out);
+            state.tell_watch(*segment, true, outbox);
         }
-        self.resend(home, out);
+        self.resend(home, outbox);
     }
 
-    fn step(&mut self, now: Millis, step: Step, out: &mut Outbox) {
+    fn step(&mut self, now: Millis, step: Step, outbox: &mut Outbox) {
         let home = step.home;
         let mut changes = step.changes;
         if let Some(commit) = step.commit {
-            self.kept.fill(home, commit, &mut changes);
+            self.pending_writes.fill(home, commit, &mut changes);
         }
         let state = self.at(home);
         state.up.advance_promised(step.position, step.watermark);
-        state.up.keep(step.position, step.stamp, &changes, now, out);
+        state
+            .up
+            .keep(step.position, step.stamp, &changes, now, outbox);
         let at = (step.position, step.stamp);
-        state.take_step(step.commit, &changes, at, out);
+        state.take_step(step.commit, &changes, at, outbox);
         if let Some(commit) = step.commit {
             let outcome = Outcome::Committed {
                 position: step.position,
                 stamp: step.stamp,
             };
-            self.ended(home, commit, outcome, out);
+            self.ended(home, commit, outcome, outbox);
         }
-        self.caught_up(now, home, out);
+        self.caught_up(now, home, outbox);
     }
 
     fn heartbeat(
@@ -466,26 +469,26 @@ impl Member {
         home: HomeId,
         position: Position,
         watermark: Stamp,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let state = self.at(home);
         state.up.beaten(position, watermark, now);
         let publish = state.publish();
-        out.publish(publish);
-        self.caught_up(now, home, out);
+        outbox.publish(publish);
+        self.caught_up(now, home, outbox);
     }
 
-    fn caught_up(&mut self, now: Millis, home: HomeId, out: &mut Outbox) {
-        for fetched in self.at(home).up.caught_up(now, out) {
-            self.install(home, fetched, out);
+    fn caught_up(&mut self, now: Millis, home: HomeId, outbox: &mut Outbox) {
+        for fetched in self.at(home).up.caught_up(now, outbox) {
+            self.install(home, fetched, outbox);
         }
     }
 
-    fn install(&mut self, home: HomeId, fetched: Fetched<RequestId>, out: &mut Outbox) {
+    fn install(&mut self, home: HomeId, fetched: Fetched<RequestId>, outbox: &mut Outbox) {
         let state = self.at(home);
         let answer = match fetched.result {
             Ok(image) => {
-                state.install(fetched.page, image, fetched.entry, out);
+                state.install(fetched.page, image, fetched.entry, outbox);
                 Response::Fetched
             }
             Err(refusal) => Response::NotFetched(refusal),
@@ -495,23 +498,23 @@ impl Member {
             return waiting.extend(fetched.waiting);
         }
         for ticket in fetched.waiting {
-            out.answer(ticket, answer.clone());
+            outbox.answer(ticket, answer.clone());
         }
     }
 
     /// Answers who waited for own values to be told.
-    fn uncover(&mut self, out: &mut Outbox) {
+    fn uncover(&mut self, outbox: &mut Outbox) {
         let states = self.homes.values_mut();
         for state in states.filter(|state| !state.covered.is_empty()) {
             for ticket in state.uncovered() {
-                out.answer(ticket, Response::Fetched);
+                outbox.answer(ticket, Response::Fetched);
             }
         }
     }
 
     /// Answers a redirected request after everything before it, with the
     /// newest committed image (rule 9).
-    fn help(&mut self, edge: EdgeId, mut answer: PeerImage, out: &mut Outbox) {
+    fn help(&mut self, edge: EdgeId, mut answer: PeerImage, outbox: &mut Outbox) {
         let state = self.at(answer.home);
         // What is not resynchronised is as of the old stream, and tells nothing of this one.
         let pages = Some(&state.pages).filter(|_| !state.up.is_held());
@@ -522,43 +525,43 @@ impl Member {
             false => image,
         };
         answer.image = image.filter(Image::is_complete);
-        out.note(if answer.image.is_some() {
+        outbox.note(if answer.image.is_some() {
             Note::HelperAnswered
         } else {
             Note::HelperRefused
         });
-        out.up(edge, Up::Peer(answer));
+        outbox.up(edge, Up::Peer(answer));
     }
 
     // --- Eviction and time ---
 
     /// Gives up pages: running transactions that read them are told first, by
     /// what is published (rule 2); then the parent.
-    fn evict(&mut self, places: &[Place], out: &mut Outbox) {
+    fn evict(&mut self, places: &[Place], outbox: &mut Outbox) {
         let homes: BTreeSet<HomeId> = places.iter().map(|place| place.home).collect();
         for home in homes {
             let pages = places.iter().filter(|place| place.home == home);
             let pages: Vec<PageId> = pages.map(|place| place.page).collect();
-            self.at(home).evict(&pages, out);
+            self.at(home).evict(&pages, outbox);
         }
     }
 
-    fn tick(&mut self, now: Millis, out: &mut Outbox) {
+    fn tick(&mut self, now: Millis, outbox: &mut Outbox) {
         for state in self.homes.values_mut() {
-            state.up.tick(now, out);
+            state.up.tick(now, outbox);
         }
         if now < self.next_ack {
             return;
         }
         self.next_ack = now.plus(HEARTBEAT_MS);
         for state in self.homes.values_mut() {
-            state.acknowledge(out);
+            state.acknowledge(outbox);
         }
-        self.ask_unasked(out);
+        self.ask_unasked(outbox);
     }
 
     /// Asks again for outcomes that a home could not tell.
-    fn ask_unasked(&mut self, out: &mut Outbox) {
+    fn ask_unasked(&mut self, outbox: &mut Outbox) {
         let asking: BTreeSet<(HomeId, CommitId)> = self
             .calls
             .values()
@@ -576,7 +579,7 @@ impl Member {
             .collect();
         for (home, commit) in unasked {
             if self.at(home).up.edge.is_some() {
-                self.ask_outcome(home, commit, out);
+                self.ask_outcome(home, commit, outbox);
             }
         }
     }

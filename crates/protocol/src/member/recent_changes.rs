@@ -132,15 +132,15 @@ mod tests {
         [PageChange { page: PAGE, slots }]
     }
 
-    fn reads(slot: u16, builds_on: Vec<CommitId>) -> Rests {
+    fn reads(slot: u16, depends_on: Vec<CommitId>) -> Rests {
         let part = Part {
             home: HomeId(1),
             evidence: Position(0),
             reads: alloc::vec![(PAGE, SlotSet::of(Slot(slot)))],
             writes: Vec::new(),
         };
-        let stands_on = builds_on.iter().copied().collect();
-        Rests::of(&part, builds_on, stands_on)
+        let stands_on = depends_on.iter().copied().collect();
+        Rests::of(&part, depends_on, stands_on)
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub(super) struct Replica {
     pub(super) pages: BTreeMap<PageId, Held>,
     pub(super) resync: Resync,
     /// Own values that lie over them (rule 3).
-    pub(super) own: Overlay,
+    pub(super) overlay: Overlay,
     /// What the last positions changed (rule 14).
-    pub(super) recent: RecentChanges,
+    pub(super) recent_changes: RecentChanges,
     /// Who waits for pages into which own values do not fit.
     pub(super) covered: BTreeMap<PageId, Vec<RequestId>>,
     pub(super) registration: Option<Registration>,
@@ -47,8 +47,8 @@ impl Replica {
             up: Upstream::new(home),
             pages: BTreeMap::new(),
             resync: Resync::new(),
-            own: Overlay::default(),
-            recent: RecentChanges::default(),
+            overlay: Overlay::default(),
+            recent_changes: RecentChanges::default(),
             covered: BTreeMap::new(),
             registration: None,
             registering: false,
@@ -62,7 +62,7 @@ impl Replica {
     pub(super) fn publish(&self) -> Publish {
         Publish {
             home: self.up.home,
-            own: OverlayUpdate::default(),
+            overlay: OverlayUpdate::default(),
             touched: Vec::new(),
             evicted: Vec::new(),
             images: Vec::new(),
@@ -79,7 +79,7 @@ impl Replica {
         commit: Option<CommitId>,
         changes: &[PageChange],
         at: (Position, Stamp),
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if self.up.is_held() {
             return self.take_held(changes, at);
@@ -89,19 +89,19 @@ impl Replica {
         // and would be told to watches as if it were of here.
         let is_new = at.0 >= self.up.position;
         if is_new {
-            let stood_on = commit.and_then(|commit| self.own.stands_on(commit));
+            let stood_on = commit.and_then(|commit| self.overlay.stands_on(commit));
             let stood_on = stood_on.cloned().unwrap_or_default();
-            self.recent.note(at, (commit, stood_on), changes);
+            self.recent_changes.note(at, (commit, stood_on), changes);
         }
-        let mut left = self.own.step(commit, changes);
+        let mut left = self.overlay.step(commit, changes);
         if !left.withdrawn.is_empty() {
-            out.note(Note::EarlyWithdrawn);
+            outbox.note(Note::EarlyWithdrawn);
         }
         for change in changes {
             if is_new {
                 publish.touched.push((change.page, change.slot_set()));
             }
-            self.apply(change, at.0, at.1, &mut publish, out);
+            self.apply(change, at.0, at.1, &mut publish, outbox);
         }
         for change in changes {
             left.pages.remove(&change.page);
@@ -109,9 +109,9 @@ impl Replica {
         for page in &left.pages {
             self.show(*page, &mut publish);
         }
-        publish.own.delivered.extend(left.delivered);
-        publish.own.shown.extend(left.withdrawn);
-        out.publish(publish);
+        publish.overlay.delivered.extend(left.delivered);
+        publish.overlay.shown.extend(left.withdrawn);
+        outbox.publish(publish);
     }
 
     pub(super) fn apply(
@@ -120,7 +120,7 @@ impl Replica {
         position: Position,
         stamp: Stamp,
         publish: &mut Publish,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let Some(held) = self.pages.get_mut(&change.page) else {
             return;
@@ -131,13 +131,19 @@ impl Replica {
             return;
         };
         if change.makes_holes() {
-            out.note(Note::HoleMade);
+            outbox.note(Note::HoleMade);
         }
         held.image = image;
         self.show(change.page, publish);
     }
 
-    pub(super) fn install(&mut self, page: PageId, image: Image, entry: EntryNo, out: &mut Outbox) {
+    pub(super) fn install(
+        &mut self,
+        page: PageId,
+        image: Image,
+        entry: EntryNo,
+        outbox: &mut Outbox,
+    ) {
         #[cfg(feature = "planted-bugs")]
         {
             *self.received.entry(page).or_default() += 1;
@@ -154,13 +160,13 @@ impl Replica {
         self.pages.insert(page, held);
         let mut publish = self.publish();
         self.show(page, &mut publish);
-        out.publish(publish);
+        outbox.publish(publish);
     }
 
     /// What the program sees of a held page: own values lie over it.
     pub(super) fn shown(&self, page: PageId) -> Option<Image> {
         let held = self.pages.get(&page)?;
-        self.own.over(page, &held.image)
+        self.overlay.over(page, &held.image)
     }
 
     /// Who waits for pages.
@@ -200,9 +206,9 @@ impl Replica {
         if !self.pages.contains_key(&page) {
             return;
         }
-        let own = self.own.of(page);
+        let own = self.overlay.of(page);
         let values = own.map(|(slots, commit)| (page, slots, commit));
-        publish.own.values.extend(values);
+        publish.overlay.values.extend(values);
         publish.images.push((page, self.shown(page)));
     }
 
@@ -212,28 +218,28 @@ impl Replica {
         commit: CommitId,
         stamp: Stamp,
         part: &Part,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.note(Note::OwnShown);
-        let shown = self.own.enter(commit, stamp, &part.writes);
-        self.publish_shown(shown, out);
+        outbox.note(Note::OwnShown);
+        let shown = self.overlay.enter(commit, stamp, &part.writes);
+        self.publish_shown(shown, outbox);
     }
 
     /// The epoch has ended: what was shown before its place is shown no more. Whoever has seen
     /// it would see older values beside it.
-    pub(super) fn own_ended(&mut self, out: &mut Outbox) {
-        let shown = self.own.clear();
+    pub(super) fn own_ended(&mut self, outbox: &mut Outbox) {
+        let shown = self.overlay.clear();
         if !shown.is_empty() {
-            self.publish_shown(shown, out);
+            self.publish_shown(shown, outbox);
         }
     }
 
     /// These slots show something else than before.
-    pub(super) fn publish_shown(&self, shown: Vec<(PageId, SlotSet)>, out: &mut Outbox) {
+    pub(super) fn publish_shown(&self, shown: Vec<(PageId, SlotSet)>, outbox: &mut Outbox) {
         let mut publish = self.publish();
         self.show_all(&shown, &mut publish);
-        publish.own.shown = shown;
-        out.publish(publish);
+        publish.overlay.shown = shown;
+        outbox.publish(publish);
     }
 
     /// Each page once: of several commits' slots the same may be.
@@ -246,7 +252,7 @@ impl Replica {
 
     /// A commit has its place, and it was not delivered: nobody can say here what is there now.
     pub(super) fn own_passed(&mut self, commit: CommitId, publish: &mut Publish) {
-        for (page, slots) in self.own.passed(commit) {
+        for (page, slots) in self.overlay.passed(commit) {
             let holes = slots.iter().map(|slot| (slot, SlotChange::Invalid));
             let change = PageChange {
                 page,
@@ -262,10 +268,10 @@ impl Replica {
         }
     }
 
-    pub(super) fn evict(&mut self, pages: &[PageId], out: &mut Outbox) {
+    pub(super) fn evict(&mut self, pages: &[PageId], outbox: &mut Outbox) {
         let mut publish = self.publish();
         let mut notices = Vec::new();
-        let withdrawn = self.withdraw_resting_on(pages, out);
+        let withdrawn = self.withdraw_resting_on(pages, outbox);
         for page in pages {
             if let Some(held) = self.pages.remove(page) {
                 publish.evicted.push(*page);
@@ -277,17 +283,17 @@ impl Replica {
             }
         }
         self.show_all(&withdrawn, &mut publish);
-        publish.own.shown = withdrawn;
+        publish.overlay.shown = withdrawn;
         if planted::is(Bug::EvictionNotTold) {
             publish.evicted.clear();
         }
-        out.publish(publish);
+        outbox.publish(publish);
         let Some(edge) = self.up.edge else {
             return;
         };
         for (page, entry) in notices {
             let (home, epoch) = (self.up.home, self.up.epoch);
-            out.up(
+            outbox.up(
                 edge,
                 Up::Evict {
                     home,
@@ -303,28 +309,28 @@ impl Replica {
     fn withdraw_resting_on(
         &mut self,
         pages: &[PageId],
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Vec<(PageId, SlotSet)> {
         if planted::is(Bug::RestsOnEvicted) {
             return Vec::new();
         }
         let pages = pages.iter();
-        let shown = pages.flat_map(|page| self.own.withdraw_resting_on(*page));
+        let shown = pages.flat_map(|page| self.overlay.withdraw_resting_on(*page));
         let shown: Vec<_> = shown.collect();
         if !shown.is_empty() {
-            out.note(Note::EarlyWithdrawn);
+            outbox.note(Note::EarlyWithdrawn);
         }
         shown
     }
 
     /// The parent has entered pages whose images were dropped (rule 2).
-    pub(super) fn settle_strays(&mut self, out: &mut Outbox) {
+    pub(super) fn settle_strays(&mut self, outbox: &mut Outbox) {
         for (page, entry) in self.up.take_strays() {
             if let Some(held) = self.pages.get_mut(&page) {
                 held.entry = held.entry.max(entry);
             } else if let Some(edge) = self.up.edge {
                 let (home, epoch) = (self.up.home, self.up.epoch);
-                out.up(
+                outbox.up(
                     edge,
                     Up::Evict {
                         home,
@@ -353,7 +359,7 @@ impl Replica {
         &mut self,
         part: &Part,
         position: Position,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Publish {
         let mut publish = self.publish();
         for writes in &part.writes {
@@ -362,16 +368,16 @@ impl Replica {
                 page: writes.page,
                 slots: PageSlots::Some(slots.collect()),
             };
-            self.apply(&change, position, Stamp::default(), &mut publish, out);
+            self.apply(&change, position, Stamp::default(), &mut publish, outbox);
         }
         publish
     }
 
     /// Asks the parent to tell the changes of a segment, or no longer.
-    pub(super) fn tell_watch(&self, segment: SegmentId, on: bool, out: &mut Outbox) {
+    pub(super) fn tell_watch(&self, segment: SegmentId, on: bool, outbox: &mut Outbox) {
         if let Some(edge) = self.up.edge {
             let (home, epoch) = (self.up.home, self.up.epoch);
-            out.up(
+            outbox.up(
                 edge,
                 Up::Watch {
                     home,
@@ -384,13 +390,13 @@ impl Replica {
     }
 
     /// Tells the parent how far everything was applied (rule 7).
-    pub(super) fn acknowledge(&mut self, out: &mut Outbox) {
+    pub(super) fn acknowledge(&mut self, outbox: &mut Outbox) {
         if let Some(edge) = self.up.edge
             && self.up.acked < self.up.position
         {
             self.up.acked = self.up.position;
             let (home, epoch, position) = (self.up.home, self.up.epoch, self.up.position);
-            out.up(
+            outbox.up(
                 edge,
                 Up::Ack {
                     home,

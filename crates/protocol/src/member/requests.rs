@@ -14,43 +14,55 @@ use thorp_model::{
 };
 
 impl Member {
-    pub(super) fn asked(&mut self, now: Millis, ticket: RequestId, ask: Request, out: &mut Outbox) {
+    pub(super) fn asked(
+        &mut self,
+        now: Millis,
+        ticket: RequestId,
+        ask: Request,
+        outbox: &mut Outbox,
+    ) {
         match ask {
-            Request::Fetch(place) => self.fetch(now, ticket, place, out),
-            Request::Prefetch(place) => self.prefetch(now, place, out),
+            Request::Fetch(place) => self.fetch(now, ticket, place, outbox),
+            Request::Prefetch(place) => self.prefetch(now, place, outbox),
             Request::Commit {
                 parts,
-                builds_on,
+                depends_on,
                 after,
                 early,
             } => {
-                let (builds_on, stamp) = self.names(&parts, &builds_on);
+                let (depends_on, stamp) = self.names(&parts, &depends_on);
                 let seen = (after.max(stamp), early);
-                self.commit(InFlight::new(ticket, parts, builds_on, seen), out);
+                self.commit(InFlight::new(ticket, parts, depends_on, seen), outbox);
             }
             Request::Call { home, request } => {
                 if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
-                    return out.answer(ticket, Response::Busy);
+                    return outbox.answer(ticket, Response::Busy);
                 }
-                self.call(home, request, Purpose::Program(ticket), out);
+                self.call(home, request, Purpose::Program(ticket), outbox);
             }
-            Request::Watch { home, segment, on } => self.watch(ticket, home, segment, on, out),
+            Request::Watch { home, segment, on } => self.watch(ticket, home, segment, on, outbox),
             Request::Forget(ticket) => self.forget(ticket),
         }
     }
 
-    pub(super) fn fetch(&mut self, now: Millis, ticket: RequestId, place: Place, out: &mut Outbox) {
+    pub(super) fn fetch(
+        &mut self,
+        now: Millis,
+        ticket: RequestId,
+        place: Place,
+        outbox: &mut Outbox,
+    ) {
         let state = self.at(place.home);
         if state
             .shown(place.page)
             .is_some_and(|shown| shown.is_complete())
         {
-            return out.answer(ticket, Response::Fetched);
+            return outbox.answer(ticket, Response::Fetched);
         }
         if state.has_own_holes(place.page) {
             let waiting = state.covered.entry(place.page).or_default();
             if waiting.len() >= WAITING_PER_PAGE_MAX {
-                return out.answer(ticket, Response::Busy);
+                return outbox.answer(ticket, Response::Busy);
             }
             return waiting.push(ticket);
         }
@@ -59,23 +71,25 @@ impl Member {
             false => state.up.fetches() >= FETCHES_MAX,
         };
         if is_too_much {
-            return out.answer(ticket, Response::Busy);
+            return outbox.answer(ticket, Response::Busy);
         }
-        state.up.ask(place.page, Want::default(), ticket, now, out);
+        state
+            .up
+            .ask(place.page, Want::default(), ticket, now, outbox);
     }
 
-    fn prefetch(&mut self, now: Millis, place: Place, out: &mut Outbox) {
+    fn prefetch(&mut self, now: Millis, place: Place, outbox: &mut Outbox) {
         let state = self.at(place.home);
         let held = state.pages.get(&place.page);
         let is_here = held.is_some_and(|held| held.image.is_complete());
         // What nobody waits for leaves room for what somebody does.
         if !is_here && state.up.fetches() < FETCHES_MAX / 2 {
-            state.up.ask_ahead(place.page, 0, now, out);
+            state.up.ask_ahead(place.page, 0, now, outbox);
         }
     }
 
     /// What the parent holds to be likely (rule 9): the program knows how much of it it wants.
-    pub(super) fn hinted(&mut self, home: HomeId, next: &[PageId], out: &mut Outbox) {
+    pub(super) fn hinted(&mut self, home: HomeId, next: &[PageId], outbox: &mut Outbox) {
         let state = self.at(home);
         let is_wanted = |page: &PageId| {
             let held = state.pages.get(page);
@@ -86,14 +100,14 @@ impl Member {
         let wanted = next.filter(is_wanted);
         let likely: Vec<Place> = wanted.map(|page| Place { home, page }).collect();
         if !likely.is_empty() {
-            out.hint(likely);
+            outbox.hint(likely);
         }
     }
 
     /// A neighbour gets a page, too, that was asked for ahead (rule 9). If it has come meanwhile, that is old news.
-    pub(super) fn joined(&mut self, home: HomeId, page: PageId, out: &mut Outbox) {
+    pub(super) fn joined(&mut self, home: HomeId, page: PageId, outbox: &mut Outbox) {
         if self.at(home).up.is_fetching(page) {
-            out.joined(Place { home, page });
+            outbox.joined(Place { home, page });
         }
     }
 
@@ -102,7 +116,7 @@ impl Member {
         home: HomeId,
         request: CallRequest,
         purpose: Purpose,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         self.call_number += 1;
         let call = CallId {
@@ -119,14 +133,14 @@ impl Member {
         };
         self.calls.insert(call, called);
         if bytes == 0 {
-            self.send_call(call, out);
+            self.send_call(call, outbox);
         } else {
-            self.send_waiting_calls(home, out);
+            self.send_waiting_calls(home, outbox);
         }
     }
 
     /// Sends a call, once the home has registered this member if the call says so.
-    pub(super) fn send_call(&mut self, call: CallId, out: &mut Outbox) {
+    pub(super) fn send_call(&mut self, call: CallId, outbox: &mut Outbox) {
         let Some(called) = self.calls.get_mut(&call) else {
             return;
         };
@@ -139,13 +153,13 @@ impl Member {
         };
         if let Some(registration) = called.request.registration_mut() {
             let Some(own) = state.registration else {
-                return self.register(home, out);
+                return self.register(home, outbox);
             };
             *registration = own;
         }
         let request = called.request.clone();
         called.sent = true;
-        out.up(
+        outbox.up(
             edge,
             Up::Call {
                 call,
@@ -161,7 +175,7 @@ impl Member {
         home: HomeId,
         call: CallId,
         result: Result<CallResponse, CallError>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let Some(called) = self.calls.remove(&call) else {
             return;
@@ -176,19 +190,19 @@ impl Member {
             _ => {}
         }
         match called.purpose {
-            Purpose::Program(ticket) => out.answer(ticket, Response::Called(result)),
+            Purpose::Program(ticket) => outbox.answer(ticket, Response::Called(result)),
             Purpose::Forgotten => {}
-            Purpose::Registering => self.registered(home, result, out),
-            Purpose::Outcome(commit) => self.outcome(now, home, commit, result, out),
+            Purpose::Registering => self.registered(home, result, outbox),
+            Purpose::Outcome(commit) => self.outcome(now, home, commit, result, outbox),
         }
     }
 
     /// The home remembers this member's commits from its first one on (rule 11).
-    pub(super) fn register(&mut self, home: HomeId, out: &mut Outbox) {
+    pub(super) fn register(&mut self, home: HomeId, outbox: &mut Outbox) {
         let state = self.at(home);
         if state.registration.is_none() && !state.registering && state.up.edge.is_some() {
             state.registering = true;
-            self.call(home, CallRequest::Register, Purpose::Registering, out);
+            self.call(home, CallRequest::Register, Purpose::Registering, outbox);
         }
     }
 
@@ -196,35 +210,35 @@ impl Member {
         &mut self,
         home: HomeId,
         result: Result<CallResponse, CallError>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let state = self.at(home);
         state.registering = false;
         let failure = match result {
-            Ok(CallResponse::Registered(_)) => return self.send_waiting(home, out),
+            Ok(CallResponse::Registered(_)) => return self.send_waiting(home, outbox),
             Ok(_) => CallError::Invalid,
             Err(error) => error,
         };
-        self.give_back_waiting(home, &failure, out);
+        self.give_back_waiting(home, &failure, outbox);
     }
 
     /// The home cannot register now: what waited for it is told so, and the
     /// next request asks again.
-    fn give_back_waiting(&mut self, home: HomeId, failure: &CallError, out: &mut Outbox) {
-        self.give_back_commits(home, failure, out);
+    fn give_back_waiting(&mut self, home: HomeId, failure: &CallError, outbox: &mut Outbox) {
+        self.give_back_commits(home, failure, outbox);
         let waiting = self
             .calls
             .extract_if(.., |_, called| called.home == home && !called.sent);
         for (_, called) in waiting {
             if let Purpose::Program(ticket) = called.purpose {
-                out.answer(ticket, Response::Called(Err(failure.clone())));
+                outbox.answer(ticket, Response::Called(Err(failure.clone())));
             }
         }
     }
 
     /// After a new beginning: calls are made again, outcomes of commits that
     /// were sent are asked for, and never guessed (rule 11).
-    pub(super) fn resend(&mut self, home: HomeId, out: &mut Outbox) {
+    pub(super) fn resend(&mut self, home: HomeId, outbox: &mut Outbox) {
         self.at(home).registering = false;
         self.calls.retain(|_, called| {
             called.home != home || matches!(called.purpose, Purpose::Program(_))
@@ -232,9 +246,9 @@ impl Member {
         for called in self.calls.values_mut().filter(|c| c.home == home) {
             called.sent = false;
         }
-        self.register(home, out);
-        self.send_waiting_calls(home, out);
-        self.resend_commits(home, out);
+        self.register(home, outbox);
+        self.send_waiting_calls(home, outbox);
+        self.resend_commits(home, outbox);
     }
 
     fn watch(
@@ -243,29 +257,29 @@ impl Member {
         home: HomeId,
         segment: SegmentId,
         on: bool,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let state = self.at(home);
         let is_new = on && !state.watches.contains_key(&segment);
         if is_new && state.watches.len() >= WATCHES_PER_CHILD_MAX {
-            out.note(Note::ChildLimited);
-            return out.answer(ticket, Response::Unwatched { home, segment });
+            outbox.note(Note::ChildLimited);
+            return outbox.answer(ticket, Response::Unwatched { home, segment });
         }
         if on {
             state.watches.insert(segment, ticket);
         } else {
             state.watches.remove(&segment);
         }
-        state.tell_watch(segment, on, out);
+        state.tell_watch(segment, on, outbox);
     }
 
     /// The parent does not tell the changes of a segment: the program is told.
-    pub(super) fn unwatched(&mut self, home: HomeId, segment: SegmentId, out: &mut Outbox) {
+    pub(super) fn unwatched(&mut self, home: HomeId, segment: SegmentId, outbox: &mut Outbox) {
         let state = self.at(home);
         if let Some(ticket) = state.watches.remove(&segment) {
             // Asked for anew meanwhile, it may be watched above: that is ended too.
-            state.tell_watch(segment, false, out);
-            out.answer(ticket, Response::Unwatched { home, segment });
+            state.tell_watch(segment, false, outbox);
+            outbox.answer(ticket, Response::Unwatched { home, segment });
         }
     }
 

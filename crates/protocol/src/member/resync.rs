@@ -93,8 +93,8 @@ impl Replica {
         !all.is_empty()
     }
 
-    pub(super) fn send_reports(&mut self, edge: EdgeId, epoch: Epoch, out: &mut Outbox) {
-        self.resync.reports.send(self.up.home, edge, epoch, out);
+    pub(super) fn send_reports(&mut self, edge: EdgeId, epoch: Epoch, outbox: &mut Outbox) {
+        self.resync.reports.send(self.up.home, edge, epoch, outbox);
     }
 
     /// What the stream says while the member is held.
@@ -112,10 +112,10 @@ impl Replica {
         report: ReportNo,
         entry: EntryNo,
         (changed, open): (&[PageId], &[PageId]),
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> bool {
         let Some(piece) = self.resync.reports.answered(report, open) else {
-            out.note(Note::OtherEpochDropped);
+            outbox.note(Note::OtherEpochDropped);
             return false;
         };
         for reported in &piece.pages {
@@ -123,20 +123,20 @@ impl Replica {
             self.up.drop_entered(reported.page, entry);
         }
         for page in changed {
-            out.note(Note::PageChanged);
+            outbox.note(Note::PageChanged);
             self.resync.next.insert(*page, None);
         }
         for _ in changed.len()..piece.pages.len() {
-            out.note(Note::PageUnchanged);
+            outbox.note(Note::PageUnchanged);
         }
         true
     }
 
     /// Goes on to where the parent stands, with all pages at once (rule 4).
-    fn go_on(&mut self, out: &mut Outbox) {
-        out.note(Note::Resynchronised);
+    fn go_on(&mut self, outbox: &mut Outbox) {
+        outbox.note(Note::Resynchronised);
         self.up.release();
-        self.recent.begin_anew(self.up.position);
+        self.recent_changes.begin_anew(self.up.position);
         let mut publish = self.publish();
         let mut missed = Vec::new();
         for (page, image) in core::mem::take(&mut self.resync.next) {
@@ -155,8 +155,8 @@ impl Replica {
             publish.images.push((page, image));
         }
         publish.missed = Some(missed);
-        out.publish(publish);
-        self.settle_strays(out);
+        outbox.publish(publish);
+        self.settle_strays(outbox);
     }
 }
 
@@ -168,24 +168,24 @@ impl Member {
         home: HomeId,
         (report, entry): (ReportNo, EntryNo),
         pages: (&[PageId], &[PageId]),
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let state = self.at(home);
-        if !state.take_answer(report, entry, pages, out) {
+        if !state.take_answer(report, entry, pages, outbox) {
             return;
         }
-        state.settle_strays(out);
+        state.settle_strays(outbox);
         if let Some(edge) = state.up.edge {
             let epoch = state.up.epoch;
-            state.send_reports(edge, epoch, out);
+            state.send_reports(edge, epoch, outbox);
         }
         if !state.resync.reports.is_empty() {
             return;
         }
-        state.go_on(out);
+        state.go_on(outbox);
         for (commit, outcome) in core::mem::take(&mut state.resync.ended) {
-            self.ended(home, commit, outcome, out);
+            self.ended(home, commit, outcome, outbox);
         }
-        self.caught_up(now, home, out);
+        self.caught_up(now, home, outbox);
     }
 }

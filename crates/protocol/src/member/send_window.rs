@@ -11,42 +11,42 @@ use thorp_model::{CallId, CommitId, EdgeId, HomeId, Note, Outbox, Registration, 
 impl Member {
     /// Sends what waits, as far as there is room; a home that has forgotten
     /// this member meanwhile registers it first.
-    pub(super) fn use_room(&mut self, out: &mut Outbox) {
+    pub(super) fn use_room(&mut self, outbox: &mut Outbox) {
         if !core::mem::take(&mut self.room_came) {
             return;
         }
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {
             if !self.commits_at(home, AtPart::is_waiting).is_empty() {
-                self.register(home, out);
+                self.register(home, outbox);
             }
-            self.send_waiting(home, out);
+            self.send_waiting(home, outbox);
         }
     }
 
-    pub(super) fn send_waiting(&mut self, home: HomeId, out: &mut Outbox) {
-        self.send_waiting_commits(home, out);
-        self.send_waiting_calls(home, out);
+    pub(super) fn send_waiting(&mut self, home: HomeId, outbox: &mut Outbox) {
+        self.send_waiting_commits(home, outbox);
+        self.send_waiting_calls(home, outbox);
     }
 
     /// In order, or small ones would leave no room for a large one, and what builds on one would come before it (rule 14);
     /// but what waits for its turn or for room on the way to another home holds nothing up here.
-    pub(super) fn send_waiting_commits(&mut self, home: HomeId, out: &mut Outbox) {
+    pub(super) fn send_waiting_commits(&mut self, home: HomeId, outbox: &mut Outbox) {
         let here = self.homes.get(&home).and_then(|state| state.up.edge);
         for id in self.commits_at(home, AtPart::is_waiting) {
             if self.writes_over_withdrawn(home, id) {
                 // Nor does what builds on this one go.
-                return out.note(Note::EarlyWaited);
+                return outbox.note(Note::EarlyWaited);
             }
             if self.waits_elsewhere(home, id) {
-                out.note(Note::EarlyWaited);
+                outbox.note(Note::EarlyWaited);
                 continue;
             }
-            let Some(ways) = self.ways(id) else {
+            let Some(routes) = self.routes(id) else {
                 continue;
             };
-            match self.edge_without_room(id, &ways, here) {
-                None => self.send_commit(id, &ways, out),
+            match self.edge_without_room(id, &routes, here) {
+                None => self.send_commit(id, &routes, outbox),
                 full if full == here => return,
                 Some(_) => {}
             }
@@ -57,12 +57,12 @@ impl Member {
     fn edge_without_room(
         &self,
         id: CommitId,
-        ways: &[(EdgeId, Registration)],
+        routes: &[(EdgeId, Registration)],
         first: Option<EdgeId>,
     ) -> Option<EdgeId> {
         let parts = self.commits.get(&id).map_or(&[][..], InFlight::parts);
         let mut bytes: BTreeMap<EdgeId, usize> = BTreeMap::new();
-        for (at, (edge, _)) in parts.iter().zip(ways) {
+        for (at, (edge, _)) in parts.iter().zip(routes) {
             *bytes.entry(*edge).or_default() += at.bytes;
         }
         let mut full = bytes
@@ -74,7 +74,7 @@ impl Member {
     }
 
     /// Small calls overtake values that wait to be staged.
-    pub(super) fn send_waiting_calls(&mut self, home: HomeId, out: &mut Outbox) {
+    pub(super) fn send_waiting_calls(&mut self, home: HomeId, outbox: &mut Outbox) {
         let edge = self.homes.get(&home).and_then(|state| state.up.edge);
         let Some(edge) = edge else {
             return;
@@ -91,7 +91,7 @@ impl Member {
                 is_full = is_full || !self.has_room(bytes, self.call_bytes_on(edge));
             }
             if bytes == 0 || !is_full {
-                self.send_call(call, out);
+                self.send_call(call, outbox);
             }
         }
     }

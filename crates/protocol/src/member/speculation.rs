@@ -27,7 +27,7 @@ impl Member {
             let state = self.homes.get(&part.home);
             let over = state.into_iter().flat_map(|at| at.written_over(part, read));
             for id in here.map(|(_, id)| *id).chain(over) {
-                let delivered = state.and_then(|at| at.recent.delivered(id));
+                let delivered = state.and_then(|at| at.recent_changes.delivered(id));
                 match delivered.filter(|(at, _)| *at <= part.evidence) {
                     Some(_) if planted::is(Bug::EarlyStampNotKnown) => {}
                     Some((_, past)) => stamp = stamp.max(past),
@@ -40,17 +40,17 @@ impl Member {
     }
 
     /// Shows what a commit wrote whose program wants to go on, if nothing that is known here speaks against it.
-    pub(super) fn show_early(&mut self, id: CommitId, commit: &mut InFlight, out: &mut Outbox) {
+    pub(super) fn show_early(&mut self, id: CommitId, commit: &mut InFlight, outbox: &mut Outbox) {
         if !commit.early {
             return;
         }
         commit.early = match &commit.parts[..] {
-            [at] => self.show_part(id, at.home(), commit, out),
+            [at] => self.show_part(id, at.home(), commit, outbox),
             _ => false,
         };
         match (commit.early, commit.ticket) {
-            (true, Some(ticket)) => out.answer(ticket, Response::Shown(id)),
-            _ => out.note(Note::EarlyNotShown),
+            (true, Some(ticket)) => outbox.answer(ticket, Response::Shown(id)),
+            _ => outbox.note(Note::EarlyNotShown),
         }
     }
 
@@ -59,7 +59,7 @@ impl Member {
         id: CommitId,
         home: HomeId,
         commit: &InFlight,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> bool {
         let Some(part) = commit.parts().first().map(|at| &at.part) else {
             return false;
@@ -73,13 +73,13 @@ impl Member {
             .hidden_before(home, id)
             .flat_map(objects)
             .any(|object| rests.includes(object));
-        !is_behind && self.at(home).show_early(id, part, rests, out)
+        !is_behind && self.at(home).show_early(id, part, rests, outbox)
     }
 
     /// A commit that is not answered, if it is one, is shown no more.
-    pub(super) fn withdraw(&mut self, home: HomeId, id: CommitId, out: &mut Outbox) {
+    pub(super) fn withdraw(&mut self, home: HomeId, id: CommitId, outbox: &mut Outbox) {
         if let Some(state) = self.homes.get_mut(&home) {
-            state.withdraw(id, out);
+            state.withdraw(id, outbox);
         }
     }
 
@@ -115,7 +115,7 @@ impl Member {
 
     /// What a program has committed here before another commit, was shown, and is not any more, and not answered.
     fn hidden_before(&self, home: HomeId, id: CommitId) -> impl Iterator<Item = &Part> + '_ {
-        let own = self.homes.get(&home).map(|state| &state.own);
+        let own = self.homes.get(&home).map(|state| &state.overlay);
         let earlier = self.commits.range(..id).filter(|(_, commit)| commit.early);
         let hidden = earlier.filter(move |(id, _)| own.is_some_and(|own| !own.has(**id)));
         let parts = hidden.flat_map(|(_, commit)| commit.parts());
@@ -143,7 +143,7 @@ impl Replica {
     /// been before it was shown; unless the part has read what stands on it, which was shown after it: whoever had read it
     /// before was doomed then. What was read of it at another home tells nothing of here.
     fn written_over(&self, part: &Part, read: &[(HomeId, CommitId)]) -> Vec<CommitId> {
-        if self.own.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
+        if self.overlay.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
             return Vec::new();
         }
         // Itself, or what stands on it.
@@ -151,13 +151,13 @@ impl Replica {
             let is_here = |home| home == part.home || planted::is(Bug::KnownElsewhere);
             let mut read = read.iter().filter(|(home, _)| is_here(*home));
             read.any(|(_, read)| {
-                let below = self.own.stands_on(*read);
+                let below = self.overlay.stands_on(*read);
                 read == id || below.is_some_and(|below| below.contains(id))
             })
         };
         let may_be_named = |id: &CommitId| {
             let mut reads = part.reads.iter();
-            !reads.any(|(page, slots)| self.own.writes(*id, *page, slots))
+            !reads.any(|(page, slots)| self.overlay.writes(*id, *page, slots))
                 || is_known(id)
                 || planted::is(Bug::WrittenOverTakenForRead)
         };
@@ -165,7 +165,12 @@ impl Replica {
             true => 1,
             false => usize::MAX,
         };
-        let over = |object| self.own.writers(object).take(looked_at).find(may_be_named);
+        let over = |object| {
+            self.overlay
+                .writers(object)
+                .take(looked_at)
+                .find(may_be_named)
+        };
         objects(part).filter_map(over).collect()
     }
 
@@ -175,37 +180,37 @@ impl Replica {
             if planted::is(Bug::OnlyNamesSeen) {
                 return None.into_iter().flatten();
             }
-            let own = self.own.stands_on(*id);
-            own.or_else(|| self.recent.stood_on(*id))
+            let own = self.overlay.stands_on(*id);
+            own.or_else(|| self.recent_changes.stood_on(*id))
                 .into_iter()
                 .flatten()
         };
         let all = names.iter().chain(names.iter().flat_map(below));
         let is_open = |id: &&CommitId| {
-            let delivered = self.recent.delivered(**id);
-            delivered.map_or(self.own.has(**id), |(at, _)| at > evidence)
+            let delivered = self.recent_changes.delivered(**id);
+            delivered.map_or(self.overlay.has(**id), |(at, _)| at > evidence)
         };
         all.filter(is_open).copied().collect()
     }
 
     /// True if it is shown from now on.
-    fn show_early(&mut self, id: CommitId, part: &Part, rests: Rests, out: &mut Outbox) -> bool {
-        self.recent.begin(self.up.position);
+    fn show_early(&mut self, id: CommitId, part: &Part, rests: Rests, outbox: &mut Outbox) -> bool {
+        self.recent_changes.begin(self.up.position);
         if !self.may_show(part, &rests) {
             return false;
         }
-        let shown = self.own.enter_early(id, rests, &part.writes);
+        let shown = self.overlay.enter_early(id, rests, &part.writes);
         if part
             .writes
             .iter()
             .any(|writes| self.is_covered(writes.page))
         {
             // It does not fit, and only its home can say where it goes.
-            self.own.withdraw(id);
+            self.overlay.withdraw(id);
             return false;
         }
-        out.note(Note::EarlyShown);
-        self.publish_shown(shown, out);
+        outbox.note(Note::EarlyShown);
+        self.publish_shown(shown, outbox);
         true
     }
 
@@ -232,21 +237,22 @@ impl Replica {
 
     /// Whether all that it names is shown or delivered, and all else that it has read is as it was.
     fn is_as_read(&self, part: &Part, rests: &Rests) -> bool {
-        let is_there = |id: &CommitId| self.own.has(*id) || self.recent.delivered(*id).is_some();
+        let is_there =
+            |id: &CommitId| self.overlay.has(*id) || self.recent_changes.delivered(*id).is_some();
         let has_seen = |(page, slots): &(_, thorp_model::SlotSet)| {
-            let mut own = self.own.of(*page);
+            let mut own = self.overlay.of(*page);
             own.all(|(own, id)| !own.touches(slots) || rests.names().contains(&id))
         };
         rests.names().iter().all(is_there)
             && part.reads.iter().all(has_seen)
-            && self.recent.leaves(rests, part.evidence)
+            && self.recent_changes.leaves(rests, part.evidence)
     }
 
-    fn withdraw(&mut self, id: CommitId, out: &mut Outbox) {
-        let shown = self.own.withdraw(id);
+    fn withdraw(&mut self, id: CommitId, outbox: &mut Outbox) {
+        let shown = self.overlay.withdraw(id);
         if !shown.is_empty() {
-            out.note(Note::EarlyWithdrawn);
-            self.publish_shown(shown, out);
+            outbox.note(Note::EarlyWithdrawn);
+            self.publish_shown(shown, outbox);
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::member::{Member, MemberConfig};
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX,
-    UPWARD_BYTES_MAX,
+    COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, OVERFLOW_CHUNK_BYTES, SEND_WINDOW_BYTES_MAX,
+    STAGE_PAGES_MAX,
 };
 use thorp_model::{
     Action, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
@@ -83,13 +83,13 @@ impl Village {
     }
 
     fn tell(&mut self, input: Event) {
-        let mut out = Outbox::new();
+        let mut outbox = Outbox::new();
         let now = Now {
             mono: Millis(0),
             wall: Millis(0),
         };
-        self.member.handle(now, input, &mut out);
-        for effect in out.effects {
+        self.member.handle(now, input, &mut outbox);
+        for effect in outbox.effects {
             match effect {
                 Action::Send(edge, Message::Up(up)) if edge == self.edge => self.sent.push(up),
                 Action::Respond(ticket, answer) => self.answers.push((ticket, answer)),
@@ -170,7 +170,7 @@ impl Village {
         });
         let ask = Request::Commit {
             parts: parts.collect(),
-            builds_on: Vec::new(),
+            depends_on: Vec::new(),
             after: Stamp::default(),
             early: false,
         };
@@ -393,9 +393,9 @@ fn stagings_at_once_wait_also_after_a_new_beginning() {
     // The registration.
     village.answer();
     let staged = village.queued();
-    assert!(staged <= UPWARD_BYTES_MAX && staged > UPWARD_BYTES_MAX / 2);
+    assert!(staged <= SEND_WINDOW_BYTES_MAX && staged > SEND_WINDOW_BYTES_MAX / 2);
     village.begin();
-    assert!(village.queued() <= UPWARD_BYTES_MAX);
+    assert!(village.queued() <= SEND_WINDOW_BYTES_MAX);
     // Small calls overtake them.
     let prefix = String::new();
     let after = String::new();

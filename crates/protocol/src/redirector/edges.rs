@@ -7,14 +7,20 @@ use thorp_model::planted::Bug;
 use thorp_model::{EdgeId, HomeId, MemberId, Millis, NodeKind, Note, Outbox, Peer, planted};
 
 impl Redirector {
-    pub(super) fn child_came(&mut self, now: Millis, edge: EdgeId, peer: Peer, out: &mut Outbox) {
+    pub(super) fn child_came(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        peer: Peer,
+        outbox: &mut Outbox,
+    ) {
         if peer.kind == NodeKind::Home {
-            return out.close(edge, "a home is no child of a site");
+            return outbox.close(edge, "a home is no child of a site");
         }
-        self.end_old_edge(now, peer.node, out);
+        self.end_old_edge(now, peer.node, outbox);
         if self.below.len() >= CHILDREN_MAX {
-            out.note(Note::ChildLimited);
-            return out.close(edge, "too many children");
+            outbox.note(Note::ChildLimited);
+            return outbox.close(edge, "too many children");
         }
         self.below.insert(edge, peer);
         self.neighbours.came(edge);
@@ -25,20 +31,20 @@ impl Redirector {
             .map(|(home, _)| *home)
             .collect();
         for home in live {
-            self.begin_child(now, home, edge, out);
+            self.begin_child(now, home, edge, outbox);
         }
     }
 
     /// A child that comes again has lost its old edge: nobody reads there,
     /// nobody acknowledges, and no helper is to be found.
-    fn end_old_edge(&mut self, now: Millis, node: MemberId, out: &mut Outbox) {
+    fn end_old_edge(&mut self, now: Millis, node: MemberId, outbox: &mut Outbox) {
         let mut below = self.below.iter();
         let Some((old, _)) = below.find(|(_, peer)| peer.node == node) else {
             return;
         };
         let old = *old;
-        out.note(Note::CameAgain);
-        self.end_edge(now, old, "the same node has come again", out);
+        outbox.note(Note::CameAgain);
+        self.end_edge(now, old, "the same node has come again", outbox);
     }
 
     /// Ends a child's edge now: what still comes of it changes nothing.
@@ -47,30 +53,30 @@ impl Redirector {
         now: Millis,
         edge: EdgeId,
         why: &'static str,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         self.below.remove(&edge);
         self.neighbours.went(edge);
-        self.child_went(now, edge, out);
-        out.close(edge, why);
+        self.child_went(now, edge, outbox);
+        outbox.close(edge, why);
     }
 
     /// A neighbour says nothing. A child is struck: what it was asked for goes to another, and
     /// what it has committed is delivered to its neighbours as ever. A parent is left.
-    pub(super) fn give_up(&mut self, now: Millis, edge: EdgeId, out: &mut Outbox) {
+    pub(super) fn give_up(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         const WHY: &str = "it says nothing";
         self.neighbours.went(edge);
         if !self.below.contains_key(&edge) {
-            out.note(Note::ParentSilent);
-            self.disconnected(now, edge, out);
-            return out.close(edge, WHY);
+            outbox.note(Note::ParentSilent);
+            self.disconnected(now, edge, outbox);
+            return outbox.close(edge, WHY);
         }
-        out.note(Note::ChildSilent);
+        outbox.note(Note::ChildSilent);
         if planted::is(Bug::StruckChildBelieved) {
             let homes = self.homes.values_mut();
             return homes.for_each(|proxy| proxy.children.strike_pages(edge));
         }
-        self.end_edge(now, edge, WHY, out);
+        self.end_edge(now, edge, WHY, outbox);
     }
 
     pub(super) fn worn_out(&self) -> Option<EdgeId> {
@@ -83,7 +89,7 @@ impl Redirector {
         now: Millis,
         home: HomeId,
         edge: EdgeId,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let (Some(proxy), Some(peer)) = (self.homes.get_mut(&home), self.below.get(&edge)) else {
             return;
@@ -95,23 +101,25 @@ impl Redirector {
             false => now.since(proxy.up.heard),
         };
         // The number of children was checked when the child came.
-        proxy.children.begin(edge, peer, at, &name, silent_ms, out);
+        proxy
+            .children
+            .begin(edge, peer, at, &name, silent_ms, outbox);
     }
 
-    pub(super) fn disconnected(&mut self, now: Millis, edge: EdgeId, out: &mut Outbox) {
+    pub(super) fn disconnected(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         self.neighbours.went(edge);
         if self.below.remove(&edge).is_some() {
-            return self.child_went(now, edge, out);
+            return self.child_went(now, edge, outbox);
         }
         self.above.remove(&edge);
         let homes = self.homes.iter_mut();
         let lost = homes.filter_map(|(home, proxy)| proxy.up.lost(edge).then_some(*home));
         for home in lost.collect::<Vec<HomeId>>() {
-            self.end(home, out);
+            self.end(home, outbox);
         }
     }
 
-    fn child_went(&mut self, now: Millis, edge: EdgeId, out: &mut Outbox) {
+    fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         // What it wrote stays kept: its neighbours get that if it commits (rule 13). And it stays on its way up:
         // every way that a commit came hears how it ended.
         self.commits.retain(|_, from| {
@@ -125,16 +133,16 @@ impl Redirector {
                 continue;
             };
             proxy.children.end(edge);
-            proxy.sequels.child_went(edge);
+            proxy.successors.child_went(edge);
             proxy.reports.child_went(edge);
             proxy.up.retain_waiting(|waiter| waiter.edge != edge);
-            proxy.helper_went(now, edge, out);
-            proxy.follow_watches(out);
+            proxy.helper_went(now, edge, outbox);
+            proxy.follow_watches(outbox);
         }
     }
 
-    pub(super) fn cut_off(&mut self, edge: EdgeId, why: &'static str, out: &mut Outbox) {
-        out.note(Note::ChildCutOff);
-        out.close(edge, why);
+    pub(super) fn cut_off(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
+        outbox.note(Note::ChildCutOff);
+        outbox.close(edge, why);
     }
 }

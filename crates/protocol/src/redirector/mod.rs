@@ -30,8 +30,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{
     BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, HISTORY_PAGES_MAX,
-    KEPT_CHANGES_MAX, KEPT_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SEQUEL_PAGES_MAX,
-    SITE_CACHE_BYTES, UPWARD_BYTES_MAX,
+    KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX,
+    SEND_WINDOW_BYTES_MAX, SITE_CACHE_BYTES, SUCCESSOR_PAGES_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -59,7 +59,7 @@ pub struct RedirectorConfig {
     pub history_pages_max: usize,
     /// Pages of one home of which it knows what its children waited for next (rule 9); with zero it
     /// gives no hints, and asks for nothing because of them.
-    pub sequel_pages_max: usize,
+    pub successor_pages_max: usize,
     /// Messages kept for a page that is on its way (rule 9).
     pub kept_changes_max: usize,
     /// Whether a home may answer beside its stream (rule 9): where its images travel by sockets of their own.
@@ -84,12 +84,12 @@ impl RedirectorConfig {
             node,
             name,
             cache_bytes: SITE_CACHE_BYTES,
-            kept_bytes_max: KEPT_COMMIT_BYTES_MAX,
+            kept_bytes_max: PENDING_WRITES_COMMIT_BYTES_MAX,
             history_pages_max: HISTORY_PAGES_MAX,
-            sequel_pages_max: SEQUEL_PAGES_MAX,
+            successor_pages_max: SUCCESSOR_PAGES_MAX,
             kept_changes_max: KEPT_CHANGES_MAX,
             images_beside: false,
-            upward_bytes_max: UPWARD_BYTES_MAX,
+            upward_bytes_max: SEND_WINDOW_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
             reported_max: REPORTED_MAX,
             alive: Some(AliveLimits::default()),
@@ -112,7 +112,7 @@ pub struct Redirector {
     /// again asks again, and its old edge may bring the same call later still.
     calls: BTreeMap<(CallId, EdgeId), HomeId>,
     passing: Passing,
-    kept: PendingWrites,
+    pending_writes: PendingWrites,
     next_beat: Millis,
 }
 
@@ -123,7 +123,7 @@ struct Proxy {
     children: Children,
     images: Images,
     history: History,
-    sequels: Successors,
+    successors: Successors,
     /// What helpers were asked for, by who wants it: one try for each page.
     redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
     watched: BTreeSet<SegmentId>,
@@ -136,7 +136,7 @@ struct Proxy {
 const DECIDED_MAX: usize = 2 * COMMITS_IN_FLIGHT_MAX;
 
 impl StateMachine for Redirector {
-    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+    fn handle(&mut self, now: Now, input: Event, outbox: &mut Outbox) {
         let now = now.mono;
         if let Event::Received { edge, .. } = &input {
             self.neighbours.heard(*edge);
@@ -150,17 +150,17 @@ impl StateMachine for Redirector {
                 edge,
                 direction: Direction::Down,
                 peer,
-            } => self.child_came(now, edge, peer, out),
-            Event::Disconnected { edge } => self.disconnected(now, edge, out),
+            } => self.child_came(now, edge, peer, outbox),
+            Event::Disconnected { edge } => self.disconnected(now, edge, outbox),
             Event::Received {
                 edge,
                 message: Message::Down(message),
-            } => self.received_down(now, edge, message, out),
+            } => self.received_down(now, edge, message, outbox),
             Event::Received {
                 edge,
                 message: Message::Up(message),
-            } => self.received_up(now, edge, message, out),
-            Event::Tick => self.tick(now, out),
+            } => self.received_up(now, edge, message, outbox),
+            Event::Tick => self.tick(now, outbox),
             Event::Connected { edge, peer, .. } => {
                 self.above.insert(edge, peer.kind);
                 self.neighbours.came(edge);
@@ -172,16 +172,16 @@ impl StateMachine for Redirector {
             | Event::Asked { .. }
             | Event::Evict(_) => {}
         }
-        for edge in self.neighbours.tick(now, out) {
-            self.give_up(now, edge, out);
+        for edge in self.neighbours.tick(now, outbox) {
+            self.give_up(now, edge, outbox);
         }
         while let Some(edge) = self.worn_out() {
-            out.note(Note::EdgeWornOut);
-            self.end_edge(now, edge, "its entries are counted out: begin anew", out);
+            outbox.note(Note::EdgeWornOut);
+            self.end_edge(now, edge, "its entries are counted out: begin anew", outbox);
         }
         for proxy in self.homes.values_mut() {
             for page in proxy.children.sweep() {
-                proxy.give_up_if_unused(page, out);
+                proxy.give_up_if_unused(page, outbox);
             }
         }
     }
@@ -197,7 +197,7 @@ impl Redirector {
     /// A redirector that knows no home yet.
     pub fn new(config: RedirectorConfig) -> Self {
         Redirector {
-            kept: PendingWrites::new(config.kept_bytes_max),
+            pending_writes: PendingWrites::new(config.kept_bytes_max),
             neighbours: Neighbours::new(config.alive),
             config,
             below: BTreeMap::new(),
@@ -281,9 +281,15 @@ impl Redirector {
                 "refetches",
                 homes.clone().map(|p| p.history.under_way()).sum()
             ),
-            ("sequels", homes.clone().map(|p| p.sequels.len()).sum()),
-            ("unasked", homes.clone().map(|p| p.sequels.unasked()).sum()),
-            ("ahead", homes.clone().map(|p| p.sequels.under_way()).sum()),
+            ("sequels", homes.clone().map(|p| p.successors.len()).sum()),
+            (
+                "unasked",
+                homes.clone().map(|p| p.successors.unasked()).sum()
+            ),
+            (
+                "ahead",
+                homes.clone().map(|p| p.successors.under_way()).sum()
+            ),
             (
                 "redirecting",
                 homes.clone().map(|p| p.redirecting.len()).sum()
@@ -293,22 +299,22 @@ impl Redirector {
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("upward_bytes", self.passing.bytes()),
-            ("kept", self.kept.len()),
+            ("kept", self.pending_writes.len()),
         ]
     }
 
     // --- Up ---
 
-    fn received_up(&mut self, now: Millis, edge: EdgeId, message: Up, out: &mut Outbox) {
+    fn received_up(&mut self, now: Millis, edge: EdgeId, message: Up, outbox: &mut Outbox) {
         if self.above.contains_key(&edge) {
-            return out.close(edge, "a parent sent up");
+            return outbox.close(edge, "a parent sent up");
         }
         let Some(child) = self.below.get(&edge) else {
-            return out.note(Note::OtherEpochDropped);
+            return outbox.note(Note::OtherEpochDropped);
         };
         let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
         if child.kind == NodeKind::Member && !is_own {
-            return self.cut_off(edge, "it speaks for another member", out);
+            return self.cut_off(edge, "it speaks for another member", outbox);
         }
         match message {
             Up::Fetch {
@@ -329,12 +335,12 @@ impl Redirector {
                     // site that refetches what its members want.
                     counts: !ahead || updates > 0,
                 };
-                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
-                    proxy.asked_by(page, edge, ahead, out);
-                    proxy.fetch(now, page, waiter, out);
+                if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
+                    proxy.asked_by(page, edge, ahead, outbox);
+                    proxy.fetch(now, page, waiter, outbox);
                     // What is waited for goes first.
                     if !ahead {
-                        proxy.hint(now, page, edge, out);
+                        proxy.hint(now, page, edge, outbox);
                     }
                 }
             }
@@ -344,10 +350,10 @@ impl Redirector {
                 page,
                 entry,
             } => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, out)
-                    && proxy.children.evict(edge, page, entry, out)
+                if let Some(proxy) = self.proxy(home, edge, epoch, outbox)
+                    && proxy.children.evict(edge, page, entry, outbox)
                 {
-                    proxy.give_up_if_unused(page, out);
+                    proxy.give_up_if_unused(page, outbox);
                 }
             }
             Up::Ack {
@@ -355,7 +361,7 @@ impl Redirector {
                 epoch,
                 position,
             } => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
+                if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
                     proxy.children.ack(edge, position);
                 }
             }
@@ -365,8 +371,8 @@ impl Redirector {
                 segment,
                 on,
             } => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, out) {
-                    proxy.watch(edge, segment, on, out);
+                if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
+                    proxy.watch(edge, segment, on, outbox);
                 }
             }
             Up::Report {
@@ -375,27 +381,27 @@ impl Redirector {
                 report,
                 pages,
             } => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, out)
-                    && let Err(why) = proxy.report(edge, report, &pages, out)
+                if let Some(proxy) = self.proxy(home, edge, epoch, outbox)
+                    && let Err(why) = proxy.report(edge, report, &pages, outbox)
                 {
-                    self.cut_off(edge, why, out);
+                    self.cut_off(edge, why, outbox);
                 }
             }
             Up::Peer(peer) => {
                 if let Some(proxy) = self.homes.get_mut(&peer.home) {
-                    proxy.helper_answered(now, edge, peer, out);
+                    proxy.helper_answered(now, edge, peer, outbox);
                 }
             }
-            Up::Commit(request) => self.commit(edge, request, out),
-            Up::Decide { home, commit, .. } => self.decide(edge, (home, commit), message, out),
+            Up::Commit(request) => self.commit(edge, request, outbox),
+            Up::Decide { home, commit, .. } => self.decide(edge, (home, commit), message, outbox),
             Up::Settled { home, .. } => {
-                self.pass_up(home, message, out);
+                self.pass_up(home, message, outbox);
             }
             Up::Call {
                 call,
                 home,
                 request,
-            } => self.call(edge, home, call, request, out),
+            } => self.call(edge, home, call, request, outbox),
         }
     }
 
@@ -405,25 +411,25 @@ impl Redirector {
         home: HomeId,
         edge: EdgeId,
         epoch: Epoch,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Option<&mut Proxy> {
         let proxy = self.homes.get_mut(&home)?;
-        proxy.children.in_epoch(edge, epoch, out)?;
+        proxy.children.in_epoch(edge, epoch, outbox)?;
         Some(proxy)
     }
 
     /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
     /// the member's own: nobody on the way rewrites it (rule 4).
-    fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, out: &mut Outbox) {
+    fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, outbox: &mut Outbox) {
         let id = request.id;
         let home = request.home();
         let has_all = self.is_member(edge) && self.commits_of(edge, home) >= COMMITS_IN_FLIGHT_MAX;
         if has_all && !planted::is(Bug::ChildNotLimited) {
-            out.note(Note::ChildLimited);
-            return refuse_busy(edge, home, id, out);
+            outbox.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, outbox);
         }
         let Some(proxy) = self.homes.get(&home) else {
-            return refuse_busy(edge, home, id, out);
+            return refuse_busy(edge, home, id, outbox);
         };
         // Without the home the commit is lost, as if it had been lost on the
         // way: the member asks for its outcome when the stream begins again.
@@ -432,26 +438,33 @@ impl Redirector {
         };
         let bytes = request.bytes() + COMMIT_CHARGE;
         if !self.has_room_for_commit(home, bytes) {
-            out.note(Note::ChildLimited);
-            return refuse_busy(edge, home, id, out);
+            outbox.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, outbox);
         }
         if planted::is(Bug::EvidenceRewritten) {
             request.part.evidence = proxy.up.position;
         }
-        self.kept.put(home, id, &request.part.writes, out);
+        self.pending_writes
+            .put(home, id, &request.part.writes, outbox);
         self.came_by((home, id), edge);
         self.passing.commit(home, id, bytes);
-        out.up(up, Up::Commit(request));
+        outbox.up(up, Up::Commit(request));
     }
 
     /// The delivery of what is decided is this child's reply, also where the vote went another
     /// way. What is lost here has none: the homes find out by themselves (rule 10).
-    fn decide(&mut self, edge: EdgeId, commit: (HomeId, CommitId), message: Up, out: &mut Outbox) {
+    fn decide(
+        &mut self,
+        edge: EdgeId,
+        commit: (HomeId, CommitId),
+        message: Up,
+        outbox: &mut Outbox,
+    ) {
         let is_new = !self.commits.contains_key(&commit);
         if is_new && self.is_member(edge) && self.commits_of(edge, commit.0) >= DECIDED_MAX {
-            return out.note(Note::ChildLimited);
+            return outbox.note(Note::ChildLimited);
         }
-        if self.pass_up(commit.0, message, out) {
+        if self.pass_up(commit.0, message, outbox) {
             self.came_by(commit, edge);
         }
     }
@@ -482,10 +495,10 @@ impl Redirector {
 
     /// Without the home the message is lost, which is told; the member sends
     /// it again when the stream begins.
-    fn pass_up(&self, home: HomeId, message: Up, out: &mut Outbox) -> bool {
+    fn pass_up(&self, home: HomeId, message: Up, outbox: &mut Outbox) -> bool {
         let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
         if let Some(up) = up {
-            out.up(up, message);
+            outbox.up(up, message);
         }
         up.is_some()
     }
@@ -496,16 +509,16 @@ impl Redirector {
         home: HomeId,
         call: CallId,
         request: CallRequest,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let waiting = self.calls.keys().filter(|(_, from)| *from == edge).count();
         let bytes = request.staged_bytes();
         let is_full = bytes > 0 && !self.has_room_for_staging(home, bytes);
         let is_limited = waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited);
         if is_full || is_limited {
-            out.note(Note::ChildLimited);
+            outbox.note(Note::ChildLimited);
             let result = Err(CallError::Busy);
-            return out.down(edge, Down::Answer { home, call, result });
+            return outbox.down(edge, Down::Answer { home, call, result });
         }
         // Without the home the call is lost; it is made again when the stream begins.
         let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
@@ -514,7 +527,7 @@ impl Redirector {
             if bytes > 0 {
                 self.passing.staging(call, home, bytes);
             }
-            out.up(
+            outbox.up(
                 up,
                 Up::Call {
                     call,
@@ -527,26 +540,26 @@ impl Redirector {
 
     // --- Time ---
 
-    fn tick(&mut self, now: Millis, out: &mut Outbox) {
+    fn tick(&mut self, now: Millis, outbox: &mut Outbox) {
         for proxy in self.homes.values_mut() {
-            proxy.up.tick(now, out);
+            proxy.up.tick(now, outbox);
         }
         if now >= self.next_beat {
             self.next_beat = now.plus(HEARTBEAT_MS);
             for proxy in self.homes.values_mut() {
                 proxy.expire_redirects(now);
-                proxy.acknowledge(out);
+                proxy.acknowledge(outbox);
             }
         }
     }
 }
 
-fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, out: &mut Outbox) {
+fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, outbox: &mut Outbox) {
     let refusal = Refusal::Busy {
         retry_after_ms: BUSY_RETRY_MS,
     };
-    out.note(Note::RefusedBusy);
-    out.down(
+    outbox.note(Note::RefusedBusy);
+    outbox.down(
         edge,
         Down::Refused {
             home,
@@ -557,8 +570,8 @@ fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, out: &mut Outbox) {
 }
 
 /// Passes an outcome on to a child.
-fn tell(edge: EdgeId, home: HomeId, commit: CommitId, outcome: Outcome, out: &mut Outbox) {
-    out.down(
+fn tell(edge: EdgeId, home: HomeId, commit: CommitId, outcome: Outcome, outbox: &mut Outbox) {
+    outbox.down(
         edge,
         match outcome {
             Outcome::Committed { position, stamp } => Down::Told {

@@ -45,30 +45,30 @@ pub(super) struct Redirecting {
 }
 
 impl Proxy {
-    pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Outbox) {
+    pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         self.asked_anew(page, waiter.edge);
         if !self.children.has_room(waiter.edge, page) {
-            out.note(Note::ChildLimited);
-            return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
+            outbox.note(Note::ChildLimited);
+            return self.answer(page, waiter, Err(FetchRefusal::Busy), outbox);
         }
         if waiter.counts {
-            self.asked_below(page, out);
+            self.asked_below(page, outbox);
         }
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         if own && let Some(image) = self.images.get(page) {
-            out.note(Note::ServedFromMemory);
-            return self.answer(page, waiter, Ok(image), out);
+            outbox.note(Note::ServedFromMemory);
+            return self.answer(page, waiter, Ok(image), outbox);
         }
-        if planted::is(Bug::JoinedOntoRedirect) && self.join_redirect(page, waiter, out) {
+        if planted::is(Bug::JoinedOntoRedirect) && self.join_redirect(page, waiter, outbox) {
             return;
         }
         if waiter.peers && !self.up.is_fetching(page) {
             let asked = alloc::vec![waiter.edge];
-            if self.redirect(now, page, waiter, asked, out) {
+            if self.redirect(now, page, waiter, asked, outbox) {
                 return;
             }
         }
-        self.ask_above(now, page, waiter, out);
+        self.ask_above(now, page, waiter, outbox);
     }
 
     /// What was asked of a helper before is of no use. It did not answer in
@@ -89,19 +89,19 @@ impl Proxy {
     }
 
     /// Asks above; requests for one page in flight upward are joined.
-    fn ask_above(&mut self, now: Millis, page: PageId, waiter: Waiter, out: &mut Outbox) {
+    fn ask_above(&mut self, now: Millis, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         if !self.may_ask(page, waiter) && !planted::is(Bug::ChildNotLimited) {
-            out.note(Note::ChildLimited);
-            return self.answer(page, waiter, Err(FetchRefusal::Busy), out);
+            outbox.note(Note::ChildLimited);
+            return self.answer(page, waiter, Err(FetchRefusal::Busy), outbox);
         }
         if waiter.ahead && self.is_for_a_neighbour(page, waiter.edge) {
-            self.tell_joined(page, waiter.edge, out);
+            self.tell_joined(page, waiter.edge, outbox);
         }
         let want = Want {
             ahead: waiter.ahead,
             updates: self.history.updates(page),
         };
-        self.up.ask(page, want, waiter, now, out);
+        self.up.ask(page, want, waiter, now, outbox);
     }
 
     /// Whether a child may ask for one more page. All of them together are one
@@ -153,7 +153,7 @@ impl Proxy {
         page: PageId,
         waiter: Waiter,
         mut asked: Vec<EdgeId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> bool {
         let tries = asked.len() as u32;
         let helper = self.children.helper(page, &asked);
@@ -170,10 +170,10 @@ impl Proxy {
         };
         let (position, watermark) = (self.up.position, self.up.watermark);
         self.children
-            .tell_position(waiter.edge, position, watermark, out);
+            .tell_position(waiter.edge, position, watermark, outbox);
         asked.push(helper);
-        out.note(Note::Redirected);
-        out.down(
+        outbox.note(Note::Redirected);
+        outbox.down(
             helper,
             Down::Redirect {
                 home: self.up.home,
@@ -203,7 +203,7 @@ impl Proxy {
         now: Millis,
         helper: EdgeId,
         peer: PeerImage,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let key = (peer.requester, peer.page);
         let answers = |r: &Redirecting| {
@@ -211,7 +211,7 @@ impl Proxy {
             is_asked && (r.attempt, r.entry) == (peer.attempt, peer.entry)
         };
         if !self.redirecting.get(&key).is_some_and(answers) {
-            out.note(Note::OtherAttemptDropped);
+            outbox.note(Note::OtherAttemptDropped);
             return;
         }
         let Some(redirecting) = self.redirecting.remove(&key) else {
@@ -219,17 +219,23 @@ impl Proxy {
         };
         if peer.image.is_none() {
             self.children.set_complete(helper, peer.page, false);
-            return self.next_try(now, peer.page, redirecting, out);
+            return self.next_try(now, peer.page, redirecting, outbox);
         }
         self.children
             .set_complete(redirecting.requester, peer.page, true);
         for (edge, waiter) in &redirecting.joined {
-            self.pass_joined(*edge, *waiter, &peer, out);
+            self.pass_joined(*edge, *waiter, &peer, outbox);
         }
-        out.down(redirecting.requester, Down::Peer(peer));
+        outbox.down(redirecting.requester, Down::Peer(peer));
     }
 
-    fn next_try(&mut self, now: Millis, page: PageId, redirecting: Redirecting, out: &mut Outbox) {
+    fn next_try(
+        &mut self,
+        now: Millis,
+        page: PageId,
+        redirecting: Redirecting,
+        outbox: &mut Outbox,
+    ) {
         let waiter = Waiter {
             edge: redirecting.requester,
             attempt: redirecting.attempt,
@@ -239,17 +245,17 @@ impl Proxy {
             counts: false,
         };
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
-        if own || !self.redirect(now, page, waiter, redirecting.asked, out) {
+        if own || !self.redirect(now, page, waiter, redirecting.asked, outbox) {
             let waiter = Waiter {
                 peers: false,
                 ..waiter
             };
-            self.fetch(now, page, waiter, out);
+            self.fetch(now, page, waiter, outbox);
         }
     }
 
     /// A child went: what it was to help with goes to another, what it asked for is forgotten.
-    pub(super) fn helper_went(&mut self, now: Millis, edge: EdgeId, out: &mut Outbox) {
+    pub(super) fn helper_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         self.redirecting.retain(|_, r| r.requester != edge);
         let orphans: Vec<_> = self
             .redirecting
@@ -259,7 +265,7 @@ impl Proxy {
             .collect();
         for key in orphans {
             if let Some(redirecting) = self.redirecting.remove(&key) {
-                self.next_try(now, key.1, redirecting, out);
+                self.next_try(now, key.1, redirecting, outbox);
             }
         }
     }
@@ -278,17 +284,17 @@ impl Proxy {
     }
 
     /// A page came from above, as of this redirector's position.
-    pub(super) fn arrived(&mut self, fetched: Fetched<Waiter>, out: &mut Outbox) {
+    pub(super) fn arrived(&mut self, fetched: Fetched<Waiter>, outbox: &mut Outbox) {
         let page = fetched.page;
         let complete = fetched.result.as_ref().is_ok_and(|i| i.is_complete());
         self.history.came(page, complete);
-        let was_ahead = self.sequels.came(page);
+        let was_ahead = self.successors.came(page);
         if let Ok(image) = &fetched.result {
             self.children.directory.set_above(page, fetched.entry);
             self.images.put(page, image.clone());
         }
         for waiter in fetched.waiting {
-            self.answer(page, waiter, fetched.result.clone(), out);
+            self.answer(page, waiter, fetched.result.clone(), outbox);
             if was_ahead && planted::is(Bug::AheadNotEntered) {
                 let any = EntryNo(u32::MAX);
                 self.children
@@ -296,10 +302,10 @@ impl Proxy {
             }
         }
         if fetched.result.is_err() {
-            self.forget_ahead(page, out);
+            self.forget_ahead(page, outbox);
         }
-        self.shrink(out);
-        self.give_up_if_unused(page, out);
+        self.shrink(outbox);
+        self.give_up_if_unused(page, outbox);
     }
 
     /// Answers in the child's stream: the child is entered, then the image is
@@ -309,7 +315,7 @@ impl Proxy {
         page: PageId,
         waiter: Waiter,
         result: Result<thorp_model::Image, FetchRefusal>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if self.children.get(waiter.edge).is_none() {
             return;
@@ -326,7 +332,7 @@ impl Proxy {
                 FetchResult::Refused(refused.err().unwrap_or(FetchRefusal::Busy)),
             ),
         };
-        out.down(
+        outbox.down(
             waiter.edge,
             Down::Image {
                 home: self.up.home,
@@ -341,61 +347,61 @@ impl Proxy {
     }
 
     /// This node as a helper of its parent: only its own memory is looked at.
-    pub(super) fn help(&mut self, edge: EdgeId, mut answer: PeerImage, out: &mut Outbox) {
+    pub(super) fn help(&mut self, edge: EdgeId, mut answer: PeerImage, outbox: &mut Outbox) {
         let own = self.images.peek(answer.page);
         answer.image = own.filter(|image| image.is_complete()).cloned();
         answer.position = self.up.position;
-        out.note(if answer.image.is_some() {
+        outbox.note(if answer.image.is_some() {
             Note::HelperAnswered
         } else {
             Note::HelperRefused
         });
-        out.up(edge, Up::Peer(answer));
+        outbox.up(edge, Up::Peer(answer));
     }
 
     /// Keeps within the memory given.
-    pub(super) fn shrink(&mut self, out: &mut Outbox) {
+    pub(super) fn shrink(&mut self, outbox: &mut Outbox) {
         for page in self.images.shrink() {
-            self.dropped_own(page, out);
+            self.dropped_own(page, outbox);
             if planted::is(Bug::OwnCopyOnly) {
-                self.give_up(page, out);
+                self.give_up(page, outbox);
             }
-            self.give_up_if_unused(page, out);
+            self.give_up_if_unused(page, outbox);
         }
     }
 
     /// Tells above that a page is held no more, once nobody in the whole
     /// subtree holds it or has asked for it (rule 2, trap 24).
-    pub(super) fn give_up_if_unused(&mut self, page: PageId, out: &mut Outbox) {
+    pub(super) fn give_up_if_unused(&mut self, page: PageId, outbox: &mut Outbox) {
         let used = self.children.directory.is_held(page)
             || self.images.has(page)
             || self.up.is_fetching(page);
         if !used {
-            self.give_up(page, out);
+            self.give_up(page, outbox);
         }
     }
 
     /// Pages that are entered above and whose images were dropped (rule 2).
-    pub(super) fn settle_strays(&mut self, out: &mut Outbox) {
+    pub(super) fn settle_strays(&mut self, outbox: &mut Outbox) {
         for (page, entry) in self.up.take_strays() {
             let above = self.children.directory.above(page);
             let entry = above.map_or(entry, |above| above.max(entry));
             self.children.directory.set_above(page, entry);
-            self.give_up_if_unused(page, out);
+            self.give_up_if_unused(page, outbox);
         }
     }
 
-    fn give_up(&mut self, page: PageId, out: &mut Outbox) {
+    fn give_up(&mut self, page: PageId, outbox: &mut Outbox) {
         let Some(entry) = self.children.directory.above(page) else {
             return;
         };
-        self.forget_history(page, out);
+        self.forget_history(page, outbox);
         self.children.directory.clear_above(page);
         let Some(edge) = self.up.edge else {
             return;
         };
-        out.note(Note::SubtreeEvicted);
-        out.up(
+        outbox.note(Note::SubtreeEvicted);
+        outbox.up(
             edge,
             Up::Evict {
                 home: self.up.home,
@@ -422,7 +428,7 @@ impl Proxy {
     }
 
     /// A planted bug: a second request waits for the first one's helper.
-    fn join_redirect(&mut self, page: PageId, waiter: Waiter, out: &mut Outbox) -> bool {
+    fn join_redirect(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) -> bool {
         let Some(redirecting) = self
             .redirecting
             .iter_mut()
@@ -431,13 +437,13 @@ impl Proxy {
         else {
             return false;
         };
-        out.note(Note::FetchJoined);
+        outbox.note(Note::FetchJoined);
         redirecting.joined.push((waiter.edge, waiter));
         self.children.enter(waiter.edge, page, false);
         true
     }
 
-    fn pass_joined(&mut self, edge: EdgeId, waiter: Waiter, peer: &PeerImage, out: &mut Outbox) {
+    fn pass_joined(&mut self, edge: EdgeId, waiter: Waiter, peer: &PeerImage, outbox: &mut Outbox) {
         let Some(child) = self.children.get(edge) else {
             return;
         };
@@ -447,6 +453,6 @@ impl Proxy {
             attempt: waiter.attempt,
             ..peer.clone()
         };
-        out.down(edge, Down::Peer(peer));
+        outbox.down(edge, Down::Peer(peer));
     }
 }

@@ -48,7 +48,7 @@ impl Proxy {
         edge: EdgeId,
         report: ReportNo,
         pages: &[Reported],
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), &'static str> {
         if pages.len() > REPORT_PAGES_MAX {
             return Err("more pages in a report than may be");
@@ -78,7 +78,7 @@ impl Proxy {
             }
         }
         if limited {
-            out.note(Note::ChildLimited);
+            outbox.note(Note::ChildLimited);
         }
         let piece = Piece {
             edge,
@@ -87,12 +87,12 @@ impl Proxy {
         };
         if asked.len() < pages.len() {
             let open = asked.iter().map(|reported| reported.page).collect();
-            out.note(Note::ResynchronisedFromMemory);
-            self.answer_report(&piece, changed, open, out);
+            outbox.note(Note::ResynchronisedFromMemory);
+            self.answer_report(&piece, changed, open, outbox);
         }
         if !asked.is_empty() {
             self.reports.push(Whose::Child(piece), asked);
-            self.send_reports(out);
+            self.send_reports(outbox);
         }
         Ok(())
     }
@@ -146,12 +146,12 @@ impl Proxy {
         piece: &Piece,
         changed: Vec<PageId>,
         open: Vec<PageId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if self.children.get(piece.edge).is_none() {
             return;
         }
-        out.down(
+        outbox.down(
             piece.edge,
             Down::Resynchronised {
                 home: self.up.home,
@@ -166,7 +166,7 @@ impl Proxy {
 
     /// Under a new parent nothing of this node's own memory is shown before it is known to be
     /// as it was.
-    pub(super) fn report_own(&mut self, as_of: Position, out: &mut Outbox) {
+    pub(super) fn report_own(&mut self, as_of: Position, outbox: &mut Outbox) {
         self.reports.clear();
         let own = self.images.doubt();
         let own = own.into_iter().map(|(page, complete)| Reported {
@@ -176,13 +176,13 @@ impl Proxy {
         });
         let own: Vec<Reported> = own.collect();
         self.reports.push_all(Whose::Own, &own);
-        self.send_reports(out);
+        self.send_reports(outbox);
     }
 
-    fn send_reports(&mut self, out: &mut Outbox) {
+    fn send_reports(&mut self, outbox: &mut Outbox) {
         if let Some(edge) = self.up.edge {
             let (home, epoch) = (self.up.home, self.up.epoch);
-            self.reports.send(home, edge, epoch, out);
+            self.reports.send(home, edge, epoch, outbox);
         }
     }
 
@@ -192,10 +192,10 @@ impl Proxy {
         (report, entry): (ReportNo, EntryNo),
         changed: Vec<PageId>,
         open: Vec<PageId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let Some(piece) = self.reports.answered(report, &open) else {
-            return out.note(Note::OtherEpochDropped);
+            return outbox.note(Note::OtherEpochDropped);
         };
         for reported in &piece.pages {
             self.up.drop_entered(reported.page, entry);
@@ -206,12 +206,12 @@ impl Proxy {
             .iter()
             .partition(|reported| is_changed.contains(&reported.page));
         match piece.whose {
-            Whose::Own => self.settle_own(&gone, &same, out),
+            Whose::Own => self.settle_own(&gone, &same, outbox),
             // Unchanged up to where the parent stands, and this node stands further down: the child
             // would believe it up to there. A page that is given up in vain does no harm.
             Whose::Child(piece) if self.up.lags() && !planted::is(Bug::WordFromBehindPassed) => {
                 let all = gone.iter().chain(&same).map(|reported| reported.page);
-                self.answer_report(&piece, all.collect(), open, out);
+                self.answer_report(&piece, all.collect(), open, outbox);
             }
             Whose::Child(piece) => {
                 let mut changed = changed;
@@ -221,19 +221,19 @@ impl Proxy {
                         false => changed.push(reported.page),
                     }
                 }
-                self.answer_report(&piece, changed, open, out);
+                self.answer_report(&piece, changed, open, outbox);
             }
         }
-        self.send_reports(out);
+        self.send_reports(outbox);
     }
 
-    fn settle_own(&mut self, gone: &[Reported], same: &[Reported], out: &mut Outbox) {
+    fn settle_own(&mut self, gone: &[Reported], same: &[Reported], outbox: &mut Outbox) {
         for reported in gone {
-            out.note(Note::PageChanged);
+            outbox.note(Note::PageChanged);
             self.images.drop_doubted(reported.page);
         }
         for reported in same {
-            out.note(Note::PageUnchanged);
+            outbox.note(Note::PageUnchanged);
             self.images.trust(reported.page);
         }
     }

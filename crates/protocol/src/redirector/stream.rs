@@ -25,16 +25,16 @@ impl Redirector {
         now: Millis,
         edge: EdgeId,
         message: Down,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if self.below.contains_key(&edge) {
-            return self.cut_off(edge, "a child sent down", out);
+            return self.cut_off(edge, "a child sent down", outbox);
         }
         if !self.above.contains_key(&edge) {
-            return out.note(Note::OtherEpochDropped);
+            return outbox.note(Note::OtherEpochDropped);
         }
         let is_heard = match self.homes.get_mut(&message.home()) {
-            Some(proxy) => proxy.up.hears(edge, &message, out),
+            Some(proxy) => proxy.up.hears(edge, &message, outbox),
             None => matches!(message, Down::Begin { .. }),
         };
         if !is_heard {
@@ -57,11 +57,11 @@ impl Redirector {
                     edge,
                     epoch,
                     (position, watermark, heard),
-                    out,
+                    outbox,
                 );
             }
-            Down::End { home } => self.end(home, out),
-            Down::Step(step) => self.step(now, step, out),
+            Down::End { home } => self.end(home, outbox),
+            Down::Step(step) => self.step(now, step, outbox),
             Down::Image {
                 home,
                 page,
@@ -75,20 +75,23 @@ impl Redirector {
                     return;
                 };
                 proxy.up.advance_promised(position, watermark);
-                if let Some(fetched) = proxy.up.take_in_stream(page, attempt, entry, answer, out) {
-                    proxy.arrived(fetched, out);
+                if let Some(fetched) = proxy
+                    .up
+                    .take_in_stream(page, attempt, entry, answer, outbox)
+                {
+                    proxy.arrived(fetched, outbox);
                 }
-                proxy.caught_up(now, out);
-                proxy.settle_strays(out);
+                proxy.caught_up(now, outbox);
+                proxy.settle_strays(outbox);
             }
             Down::Peer(peer) => {
                 let Some(proxy) = self.homes.get_mut(&peer.home) else {
                     return;
                 };
-                if let Some(fetched) = proxy.up.take_peer(peer, now, out) {
-                    proxy.arrived(fetched, out);
+                if let Some(fetched) = proxy.up.take_peer(peer, now, outbox) {
+                    proxy.arrived(fetched, outbox);
                 }
-                proxy.settle_strays(out);
+                proxy.settle_strays(outbox);
             }
             Down::Redirect {
                 home,
@@ -109,24 +112,24 @@ impl Redirector {
                     image: None,
                 };
                 if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.help(edge, answer, out);
+                    proxy.help(edge, answer, outbox);
                 }
             }
             Down::Hint { home, page, next } => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.pass_hint(page, next, out);
+                    proxy.pass_hint(page, next, outbox);
                 }
             }
             Down::Joined { home, page } => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.joined_above(page, out);
+                    proxy.joined_above(page, outbox);
                 }
             }
             Down::Voted { home, commit, .. } => {
                 self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
                     for edge in from.iter() {
-                        out.down(edge, message.clone());
+                        outbox.down(edge, message.clone());
                     }
                 }
             }
@@ -134,7 +137,7 @@ impl Redirector {
                 home,
                 commit,
                 refusal,
-            } => self.told(now, home, commit, Outcome::Refused(refusal), out),
+            } => self.told(now, home, commit, Outcome::Refused(refusal), outbox),
             Down::Told {
                 home,
                 commit,
@@ -145,7 +148,7 @@ impl Redirector {
                 home,
                 commit,
                 Outcome::Committed { position, stamp },
-                out,
+                outbox,
             ),
             Down::Heartbeat {
                 home,
@@ -153,7 +156,7 @@ impl Redirector {
                 watermark,
             } => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.heartbeat(now, position, watermark, out);
+                    proxy.heartbeat(now, position, watermark, outbox);
                 }
             }
             Down::Answer { home, call, result } => {
@@ -161,7 +164,7 @@ impl Redirector {
                 let asked = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
                 for ((call, edge), _) in self.calls.extract_if(asked, |_, _| true) {
                     let result = result.clone();
-                    out.down(edge, Down::Answer { home, call, result });
+                    outbox.down(edge, Down::Answer { home, call, result });
                 }
             }
             Down::Resynchronised {
@@ -174,14 +177,14 @@ impl Redirector {
             } => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
                     proxy.up.advance(position);
-                    proxy.resynchronised((report, entry), changed, open, out);
-                    proxy.caught_up(now, out);
-                    proxy.settle_strays(out);
+                    proxy.resynchronised((report, entry), changed, open, outbox);
+                    proxy.caught_up(now, outbox);
+                    proxy.settle_strays(outbox);
                 }
             }
             Down::Unwatched { home, segment } => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.unwatched(segment, out);
+                    proxy.unwatched(segment, outbox);
                 }
             }
         }
@@ -198,13 +201,13 @@ impl Redirector {
         edge: EdgeId,
         epoch: Epoch,
         at: (Position, Stamp, Millis),
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.note(Note::StreamBegan);
+        outbox.note(Note::StreamBegan);
         self.passing.forget(home);
         if !self.homes.contains_key(&home) {
             self.homes.insert(home, Proxy::new(home, &self.config));
-            self.share_memory(out);
+            self.share_memory(outbox);
         }
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
@@ -216,51 +219,51 @@ impl Redirector {
         proxy.reports.limit(self.config.report_pages_max);
         let as_of = proxy.up.position;
         if planted::is(Bug::OldDirectoryKept) && proxy.up.epoch != Epoch(0) {
-            return proxy.up.begin(edge, epoch, at, false, now, out);
+            return proxy.up.begin(edge, epoch, at, false, now, outbox);
         }
         proxy.children.end_all();
         proxy.history.clear();
-        proxy.sequels.stream_ended();
+        proxy.successors.stream_ended();
         proxy.redirecting.clear();
         proxy.watched.clear();
         proxy.up.retain_waiting(|_| false);
-        proxy.up.begin(edge, epoch, at, false, now, out);
-        proxy.report_own(as_of, out);
+        proxy.up.begin(edge, epoch, at, false, now, outbox);
+        proxy.report_own(as_of, outbox);
         let children: Vec<EdgeId> = self.below.keys().copied().collect();
         for child in children {
-            self.begin_child(now, home, child, out);
+            self.begin_child(now, home, child, outbox);
         }
     }
 
     /// Every home has an equal share of the memory for images.
-    fn share_memory(&mut self, out: &mut Outbox) {
+    fn share_memory(&mut self, outbox: &mut Outbox) {
         let share = self.config.cache_bytes / self.homes.len().max(1);
         for proxy in self.homes.values_mut() {
             proxy.images.limit(share);
-            proxy.shrink(out);
+            proxy.shrink(outbox);
         }
     }
 
     /// The home is out of reach: those below are told, and keep what they have
     /// as of where the stream ended.
-    pub(super) fn end(&mut self, home: HomeId, out: &mut Outbox) {
+    pub(super) fn end(&mut self, home: HomeId, outbox: &mut Outbox) {
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
         if proxy.up.edge.is_none() {
             return;
         }
-        out.note(Note::StreamEnded);
-        proxy.up.end(out);
+        outbox.note(Note::StreamEnded);
+        proxy.up.end(outbox);
         if planted::is(Bug::OldDirectoryKept) {
             return;
         }
         for edge in proxy.children.edges() {
-            out.down(edge, Down::End { home });
+            outbox.down(edge, Down::End { home });
         }
         proxy.children.end_all();
         proxy.history.clear();
-        proxy.sequels.stream_ended();
+        proxy.successors.stream_ended();
         proxy.redirecting.clear();
         proxy.reports.clear();
         self.forget_requests(home);
@@ -269,14 +272,14 @@ impl Redirector {
     /// Answers that are lost with the stream are asked for again by the members.
     fn forget_requests(&mut self, home: HomeId) {
         self.commits.retain(|(of, _), _| *of != home);
-        self.kept.forget_home(home);
+        self.pending_writes.forget_home(home);
         self.calls.retain(|_, of| *of != home);
         self.passing.forget(home);
     }
 
     /// One position: applied here, then told below as one step. The values
     /// that were kept of the commit are put in here and nowhere else (rule 8).
-    fn step(&mut self, now: Millis, step: Step, out: &mut Outbox) {
+    fn step(&mut self, now: Millis, step: Step, outbox: &mut Outbox) {
         let Step {
             home,
             position,
@@ -290,36 +293,36 @@ impl Redirector {
         let origin = last.zip(commit);
         if let Some(commit) = commit {
             self.passing.commit_ended(home, commit);
-            self.kept.fill(home, commit, &mut changes);
+            self.pending_writes.fill(home, commit, &mut changes);
         }
-        note_delivery(&changes, out);
+        note_delivery(&changes, outbox);
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
         let invalidated = refetch::invalidated(&changes);
         proxy.up.advance_promised(position, watermark);
-        proxy.up.keep(position, stamp, &changes, now, out);
+        proxy.up.keep(position, stamp, &changes, now, outbox);
         for change in &changes {
             proxy.apply_own(change, (position, stamp));
             if change.slots == PageSlots::Whole {
                 proxy.children.directory.clear_above(change.page);
-                proxy.forget_history(change.page, out);
+                proxy.forget_history(change.page, outbox);
             }
         }
         if planted::is(Bug::RefetchedNotTold) {
             changes.retain(|change| !change.makes_holes() || !proxy.history.wants(change.page));
         }
-        proxy.deliver(position, stamp, changes, origin, out);
+        proxy.deliver(position, stamp, changes, origin, outbox);
         if let Some((commit, mut from)) = commit.zip(from) {
             let outcome = Outcome::Committed { position, stamp };
             for edge in from.take_others() {
-                tell(edge, home, commit, outcome.clone(), out);
+                tell(edge, home, commit, outcome.clone(), outbox);
             }
         }
-        proxy.refetch(now, &invalidated, out);
+        proxy.refetch(now, &invalidated, outbox);
         // New values may be longer than the old ones (rule 15).
-        proxy.shrink(out);
-        proxy.caught_up(now, out);
+        proxy.shrink(outbox);
+        proxy.caught_up(now, outbox);
     }
 
     /// An outcome that has no delivery: forwarded, never applied (rule 11).
@@ -329,19 +332,19 @@ impl Redirector {
         home: HomeId,
         commit: CommitId,
         outcome: Outcome,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if let (Outcome::Committed { position, .. }, Some(proxy)) =
             (&outcome, self.homes.get_mut(&home))
         {
             proxy.up.advance(*position);
-            proxy.caught_up(now, out);
+            proxy.caught_up(now, outbox);
         }
         self.passing.commit_ended(home, commit);
-        self.kept.drop_commit(home, commit);
+        self.pending_writes.drop_commit(home, commit);
         if let Some(from) = self.commits.remove(&(home, commit)) {
             for edge in from.iter() {
-                tell(edge, home, commit, outcome.clone(), out);
+                tell(edge, home, commit, outcome.clone(), outbox);
             }
         }
     }
@@ -354,7 +357,7 @@ impl Proxy {
             children: Children::new(home, Epoch(0), config.per_child),
             images: Images::new(config.cache_bytes),
             history: History::new(config.history_pages_max),
-            sequels: Successors::new(config.sequel_pages_max),
+            successors: Successors::new(config.successor_pages_max),
             redirecting: BTreeMap::new(),
             watched: BTreeSet::new(),
             reports: Reports::new(),
@@ -368,7 +371,7 @@ impl Proxy {
         stamp: Stamp,
         mut changes: Vec<PageChange>,
         origin: Option<(EdgeId, CommitId)>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if planted::is(Bug::DroppedNotInvalidated) {
             changes.iter_mut().for_each(drop_invalid);
@@ -381,25 +384,31 @@ impl Proxy {
             values: Values::ToHolders,
             origin,
         };
-        self.children.deliver(news, out);
+        self.children.deliver(news, outbox);
     }
 
-    fn heartbeat(&mut self, now: Millis, position: Position, watermark: Stamp, out: &mut Outbox) {
+    fn heartbeat(
+        &mut self,
+        now: Millis,
+        position: Position,
+        watermark: Stamp,
+        outbox: &mut Outbox,
+    ) {
         self.up.beaten(position, watermark, now);
         self.children
-            .heartbeat(self.up.position, self.up.watermark, out);
-        self.caught_up(now, out);
+            .heartbeat(self.up.position, self.up.watermark, outbox);
+        self.caught_up(now, outbox);
     }
 
-    fn caught_up(&mut self, now: Millis, out: &mut Outbox) {
-        for fetched in self.up.caught_up(now, out) {
-            self.arrived(fetched, out);
+    fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) {
+        for fetched in self.up.caught_up(now, outbox) {
+            self.arrived(fetched, outbox);
         }
     }
 
     /// The group acknowledgement: what every child has acknowledged, and this
     /// node has applied (rule 7).
-    pub(super) fn acknowledge(&mut self, out: &mut Outbox) {
+    pub(super) fn acknowledge(&mut self, outbox: &mut Outbox) {
         let below = self.children.acknowledged();
         let position = below.map_or(self.up.position, |below| below.min(self.up.position));
         let Some(edge) = self.up.edge else {
@@ -408,7 +417,7 @@ impl Proxy {
         if position > self.up.acked {
             self.up.acked = position;
             let (home, epoch) = (self.up.home, self.up.epoch);
-            out.up(
+            outbox.up(
                 edge,
                 Up::Ack {
                     home,
@@ -420,16 +429,16 @@ impl Proxy {
     }
 }
 
-fn note_delivery(changes: &[PageChange], out: &mut Outbox) {
+fn note_delivery(changes: &[PageChange], outbox: &mut Outbox) {
     for change in changes {
         let PageSlots::Some(slots) = &change.slots else {
             continue;
         };
         for (_, slot_change) in slots {
             match slot_change {
-                SlotChange::Invalid => out.note(Note::InvalidationDelivered),
+                SlotChange::Invalid => outbox.note(Note::InvalidationDelivered),
                 SlotChange::Value { .. } | SlotChange::Patch { .. } => {
-                    out.note(Note::UpdateDelivered);
+                    outbox.note(Note::UpdateDelivered);
                 }
                 SlotChange::Overflow { .. } | SlotChange::Deleted { .. } => {}
             }

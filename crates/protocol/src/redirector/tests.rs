@@ -3,7 +3,7 @@
 use crate::redirector::{DECIDED_MAX, Redirector, RedirectorConfig};
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::{FETCHES_AHEAD_PER_CHILD_MAX, HINT_PAGES_MAX, SEQUELS_UNDER_WAY_MAX};
+use thorp_model::limits::{FETCHES_AHEAD_PER_CHILD_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
 use thorp_model::{
     Action, Attempt, CommitId, CommitRequest, Decision, Direction, Down, EdgeId, EntryNo, Epoch,
     Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis, NodeKind, Note, Now,
@@ -15,13 +15,13 @@ const ABOVE: EdgeId = EdgeId(1);
 const CHILD: EdgeId = EdgeId(2);
 
 fn tell(redirector: &mut Redirector, input: Event) -> Vec<Action> {
-    let mut out = Outbox::new();
+    let mut outbox = Outbox::new();
     let now = Now {
         mono: Millis(0),
         wall: Millis(0),
     };
-    redirector.handle(now, input, &mut out);
-    out.effects
+    redirector.handle(now, input, &mut outbox);
+    outbox.effects
 }
 
 fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event {
@@ -117,7 +117,7 @@ fn commit(from: EdgeId, member: EdgeId, homes: u32) -> Event {
             writes: Vec::new(),
         },
         with: with.collect(),
-        builds_on: Vec::new(),
+        depends_on: Vec::new(),
         after: Stamp::default(),
     };
     Event::Received {
@@ -438,7 +438,7 @@ fn what_is_likely_is_asked_for_within_its_limit() {
         let effects = tell(&mut redirector, fetch(page, u64::from(1000 + page), false));
         let asked = asked_above(&effects);
         ahead += asked.iter().filter(|(_, _, ahead)| *ahead).count();
-        assert!(size(&redirector, "ahead") <= SEQUELS_UNDER_WAY_MAX);
+        assert!(size(&redirector, "ahead") <= SUCCESSORS_UNDER_WAY_MAX);
         // What is waited for goes first.
         let is_first = asked.iter().skip(1).all(|(_, _, ahead)| *ahead);
         assert!(is_first, "{asked:?}");
@@ -448,5 +448,5 @@ fn what_is_likely_is_asked_for_within_its_limit() {
         });
         longest = hints.fold(longest, usize::max);
     }
-    assert_eq!((ahead, longest), (SEQUELS_UNDER_WAY_MAX, HINT_PAGES_MAX));
+    assert_eq!((ahead, longest), (SUCCESSORS_UNDER_WAY_MAX, HINT_PAGES_MAX));
 }

@@ -8,27 +8,33 @@ use thorp_model::{Down, EdgeId, Note, Outbox, SegmentId, Up};
 impl Proxy {
     /// A child begins or ends to watch a segment. What cannot be watched above
     /// is refused at once: the child's program has to know.
-    pub(super) fn watch(&mut self, edge: EdgeId, segment: SegmentId, on: bool, out: &mut Outbox) {
+    pub(super) fn watch(
+        &mut self,
+        edge: EdgeId,
+        segment: SegmentId,
+        on: bool,
+        outbox: &mut Outbox,
+    ) {
         let is_new = on && !self.watched.contains(&segment);
         let full = is_new && self.watched.len() >= WATCHES_PER_CHILD_MAX;
         if full || !self.children.watch(edge, segment, on) {
             let home = self.up.home;
-            out.note(Note::ChildLimited);
-            return out.down(edge, Down::Unwatched { home, segment });
+            outbox.note(Note::ChildLimited);
+            return outbox.down(edge, Down::Unwatched { home, segment });
         }
-        self.follow_watches(out);
+        self.follow_watches(outbox);
     }
 
     /// The parent does not tell the changes of a segment: nobody below hears
     /// of them.
-    pub(super) fn unwatched(&mut self, segment: SegmentId, out: &mut Outbox) {
-        self.children.unwatch(segment, out);
+    pub(super) fn unwatched(&mut self, segment: SegmentId, outbox: &mut Outbox) {
+        self.children.unwatch(segment, outbox);
         // Asked for anew meanwhile, it may be watched above: that is ended too.
-        self.follow_watches(out);
+        self.follow_watches(outbox);
     }
 
     /// Watches above what is watched below.
-    pub(super) fn follow_watches(&mut self, out: &mut Outbox) {
+    pub(super) fn follow_watches(&mut self, outbox: &mut Outbox) {
         let wanted = self.children.watched();
         let Some(edge) = self.up.edge else {
             return;
@@ -37,7 +43,7 @@ impl Proxy {
         let ended = self.watched.difference(&wanted).copied();
         let begun = wanted.difference(&self.watched).copied();
         for segment in ended.chain(begun) {
-            out.up(
+            outbox.up(
                 edge,
                 Up::Watch {
                     home: self.up.home,

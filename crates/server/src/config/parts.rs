@@ -227,7 +227,7 @@ impl Default for SiteLimits {
     fn default() -> Self {
         Self {
             cache: bytes(limits::SITE_CACHE_BYTES),
-            kept: bytes(limits::KEPT_COMMIT_BYTES_MAX),
+            kept: bytes(limits::PENDING_WRITES_COMMIT_BYTES_MAX),
         }
     }
 }

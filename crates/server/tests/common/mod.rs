@@ -298,7 +298,7 @@ impl Program {
         };
         let ask = Request::Commit {
             parts: vec![part],
-            builds_on: vec![],
+            depends_on: vec![],
             after: thorp_model::Stamp::default(),
             early: false,
         };

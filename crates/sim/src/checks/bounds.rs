@@ -7,7 +7,7 @@ use crate::world::World;
 use thorp_model::NodeKind;
 use thorp_model::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
-    OVERTAKEN_MAX, REFETCHES_MAX, SEQUELS_UNDER_WAY_MAX, UNASKED_MAX, UPWARD_BYTES_MAX,
+    OVERTAKEN_MAX, REFETCHES_MAX, SEND_WINDOW_BYTES_MAX, SUCCESSORS_UNDER_WAY_MAX, UNASKED_MAX,
     WATCHES_PER_CHILD_MAX,
 };
 
@@ -48,15 +48,15 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "history") => {
             Some(homes * world.village.sites[node.plan].history_pages_max())
         }
-        (NodeKind::Redirector, "ahead") => Some(homes * SEQUELS_UNDER_WAY_MAX),
+        (NodeKind::Redirector, "ahead") => Some(homes * SUCCESSORS_UNDER_WAY_MAX),
         (NodeKind::Redirector, "unasked") => Some(homes * UNASKED_MAX),
         (NodeKind::Redirector, "sequels") => {
-            Some(homes * world.village.sites[node.plan].sequel_pages_max())
+            Some(homes * world.village.sites[node.plan].successor_pages_max())
         }
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
-        (NodeKind::Redirector, "upward_bytes") => Some(homes * 2 * UPWARD_BYTES_MAX),
+        (NodeKind::Redirector, "upward_bytes") => Some(homes * 2 * SEND_WINDOW_BYTES_MAX),
         (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
         (NodeKind::Member | NodeKind::Redirector, "overtaken") => Some(homes * OVERTAKEN_MAX),
         (NodeKind::Member, "fetches") => Some(homes * FETCHES_MAX),

@@ -58,7 +58,7 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
         return Ok(());
     };
     let mut pages = 0;
-    for home in world.truths.keys().copied() {
+    for home in world.oracles.keys().copied() {
         let images = machine.shown(home);
         pages += images.len();
         let position = machine.position(home).unwrap_or_default();

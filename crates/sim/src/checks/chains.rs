@@ -3,8 +3,8 @@
 use crate::failure::{Checked, demand};
 use crate::history::{Asked, Seen};
 use crate::node::Resident;
+use crate::oracle::{Object, Oracle};
 use crate::program::Transaction;
-use crate::truth::{Object, Truth};
 use crate::world::World;
 use std::collections::BTreeMap;
 use thorp_model::records::LogRecord;
@@ -17,7 +17,7 @@ pub fn published(resident: &mut Resident, publish: &Publish) {
             home: publish.home,
             page: *page,
         };
-        let own = publish.own.values.iter().filter(|(of, ..)| of == page);
+        let own = publish.overlay.values.iter().filter(|(of, ..)| of == page);
         let own = own.map(|(_, _, commit)| *commit).collect();
         match image {
             Some(_) => resident.own.insert(place, own),
@@ -42,11 +42,11 @@ pub fn answered(resident: &Resident, answer: &Response) -> Checked {
 
 /// What a commit names is in the log before it (trap 8), and what a program made one after the other is in that order.
 pub fn in_the_log(world: &mut World, home: HomeId, record: &LogRecord) -> Checked {
-    let (Some(id), Some(truth)) = (record.commit, world.truths.get(&home)) else {
+    let (Some(id), Some(oracle)) = (record.commit, world.oracles.get(&home)) else {
         return Ok(());
     };
     for named in world.history.names(id, home) {
-        let at = truth.commits.get(named).map(|(position, _)| *position);
+        let at = oracle.commits.get(named).map(|(position, _)| *position);
         demand!(
             at.is_some_and(|at| at < record.position),
             "chains",
@@ -66,24 +66,24 @@ pub fn in_the_log(world: &mut World, home: HomeId, record: &LogRecord) -> Checke
 
 /// All that a transaction saw which has read own values before their place stands together at one position, with these
 /// over it, each of which finds there what it has seen itself.
-pub fn opacity(world: &World, truth: &Truth, transaction: &Transaction) -> Checked {
+pub fn opacity(world: &World, oracle: &Oracle, transaction: &Transaction) -> Checked {
     let home = transaction.home;
     let own = transaction.reads.built_on().iter().map(|(_, id)| *id);
     let chain = world.history.chain(own);
     let stands = |position: Position| {
         let mut state = State {
-            truth,
+            oracle,
             position,
             written: BTreeMap::new(),
         };
         let is_open = |id: &CommitId| {
-            let at = truth.commits.get(id).map(|(at, _)| *at);
+            let at = oracle.commits.get(id).map(|(at, _)| *at);
             at.is_none_or(|at| at > position)
         };
         let mut open = chain.iter().filter(|(id, _)| is_open(id));
         open.all(|(_, asked)| state.take(home, asked)) && state.has(home, &transaction.seen)
     };
-    let mut positions = (0..=truth.end.0).rev().map(Position);
+    let mut positions = (0..=oracle.end.0).rev().map(Position);
     demand!(
         positions.any(stands),
         "opacity",
@@ -96,7 +96,7 @@ pub fn opacity(world: &World, truth: &Truth, transaction: &Transaction) -> Check
 
 /// A home as of a position, and after some commits that are not in its log there.
 struct State<'a> {
-    truth: &'a Truth,
+    oracle: &'a Oracle,
     position: Position,
     /// What these made of objects; none if that is not known.
     written: BTreeMap<ObjectId, Option<Object>>,
@@ -108,7 +108,7 @@ impl State<'_> {
         let mut seen = seen.iter().filter(|((of, _), _)| *of == home);
         seen.all(|((_, object), seen)| match self.written.get(object) {
             Some(after) => after.as_ref().is_none_or(|after| after == seen),
-            None => self.truth.object(*object, self.position) == *seen,
+            None => self.oracle.object(*object, self.position) == *seen,
         })
     }
 

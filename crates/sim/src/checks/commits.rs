@@ -4,7 +4,7 @@
 use crate::counts::kind_of;
 use crate::failure::{Checked, demand};
 use crate::history::{Asked, Reader};
-use crate::truth::{Changed, Object, Truth};
+use crate::oracle::{Changed, Object, Oracle};
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,10 +21,10 @@ type Staged = BTreeMap<(HomeId, SegmentId, PageNo), Arc<[u8]>>;
 /// Batches have become durable: their commits are part of the truth now.
 pub fn durable(world: &mut World, home: HomeId, batches: &[Batch]) -> Checked {
     for batch in batches {
-        let Some(truth) = world.truths.get_mut(&home) else {
+        let Some(oracle) = world.oracles.get_mut(&home) else {
             continue;
         };
-        for (record, changed) in truth.take(batch)? {
+        for (record, changed) in oracle.take(batch)? {
             let now = world.now;
             world
                 .trace
@@ -43,7 +43,11 @@ pub fn durable(world: &mut World, home: HomeId, batches: &[Batch]) -> Checked {
 
 /// Only what somebody asked to remove is removed.
 fn check_removals(world: &World, home: HomeId) -> Checked {
-    let removed = world.truths.get(&home).into_iter().flat_map(Truth::removed);
+    let removed = world
+        .oracles
+        .get(&home)
+        .into_iter()
+        .flat_map(Oracle::removed);
     let asked = &world.history.removals;
     let unasked = removed.into_iter().find(|s| !asked.contains(&(home, *s)));
     demand!(
@@ -57,7 +61,7 @@ fn check_removals(world: &World, home: HomeId) -> Checked {
 fn check_stamp(world: &World, home: HomeId, record: &LogRecord) -> Checked {
     let joint = record.commit.is_some_and(|id| world.history.is_joint(id));
     demand!(
-        joint || !world.truths[&home].is_behind(record.position),
+        joint || !world.oracles[&home].is_behind(record.position),
         "stamps",
         "position {} has stamp {:?}, which is not above all before it",
         record.position,
@@ -76,7 +80,7 @@ fn check_stamp(world: &World, home: HomeId, record: &LogRecord) -> Checked {
 
 fn check_commit(world: &World, home: HomeId, record: &LogRecord, changed: &Changed) -> Checked {
     let position = record.position;
-    let (Some(id), Some(truth)) = (record.commit, world.truths.get(&home)) else {
+    let (Some(id), Some(oracle)) = (record.commit, world.oracles.get(&home)) else {
         return Ok(());
     };
     let Some(asked) = world.history.sent.get(&id) else {
@@ -100,24 +104,24 @@ fn check_commit(world: &World, home: HomeId, record: &LogRecord, changed: &Chang
         "commit {id:?} is at {position}; its program was told {told:?}"
     );
     let before = Position(position.0 - 1);
-    check_seen(truth, home, asked, before, "serializability")?;
+    check_seen(oracle, home, asked, before, "serializability")?;
     for part in asked.parts.iter().filter(|part| part.home == home) {
-        check_evidence(world, truth, id, part, before)?;
-        check_effects(truth, &world.history.staged, part, position, changed)?;
+        check_evidence(world, oracle, id, part, before)?;
+        check_effects(oracle, &world.history.staged, part, position, changed)?;
     }
     Ok(())
 }
 
 /// Everything a transaction saw is there as of a position.
 pub fn check_seen(
-    truth: &Truth,
+    oracle: &Oracle,
     home: HomeId,
     asked: &Asked,
     position: Position,
     checker: &'static str,
 ) -> Checked {
     for ((_, object), seen) in asked.seen.iter().filter(|((h, _), _)| *h == home) {
-        let (since, is) = truth.object_at(*object, position);
+        let (since, is) = oracle.object_at(*object, position);
         if is != *seen {
             let detail = format!(
                 "{:?} saw {object} as {seen:?}; as of {position} it is {is:?} since {since}",
@@ -133,7 +137,7 @@ pub fn check_seen(
 /// changed since the evidence.
 fn check_evidence(
     world: &World,
-    truth: &Truth,
+    oracle: &Oracle,
     id: CommitId,
     part: &Part,
     before: Position,
@@ -141,7 +145,7 @@ fn check_evidence(
     // What it read of these, or wrote over, before they were delivered, it names.
     let named = |since: Position| {
         let mut named = world.history.names(id, part.home).iter();
-        named.any(|id| truth.commits.get(id).is_some_and(|(at, _)| *at == since))
+        named.any(|id| oracle.commits.get(id).is_some_and(|(at, _)| *at == since))
     };
     let read = part.reads.iter();
     let read =
@@ -154,7 +158,7 @@ fn check_evidence(
     });
     for (page, slot) in read.chain(written) {
         let object = ObjectId { page, slot };
-        let (since, _) = truth.object_at(object, before);
+        let (since, _) = oracle.object_at(object, before);
         demand!(
             since <= part.evidence || named(since),
             "serializability",
@@ -168,7 +172,7 @@ fn check_evidence(
 
 /// A commit does what it asked for, and nothing else.
 fn check_effects(
-    truth: &Truth,
+    oracle: &Oracle,
     staged: &Staged,
     part: &Part,
     position: Position,
@@ -182,9 +186,9 @@ fn check_effects(
                 page: writes.page,
                 slot: *slot,
             };
-            let was = truth.object(object, before);
+            let was = oracle.object(object, before);
             let after = applied(op, &was, part.home, object, staged);
-            let is = truth.object(object, position);
+            let is = oracle.object(object, position);
             demand!(
                 after.as_ref() == Some(&is),
                 "effects",
@@ -192,7 +196,7 @@ fn check_effects(
             );
             expected.insert(object, ());
         }
-        let extent = truth.extent(writes.page, position);
+        let extent = oracle.extent(writes.page, position);
         demand!(
             extent > writes.page.page,
             "effects",
@@ -260,18 +264,18 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
                     .answered("outcomes forgotten with their members");
                 return Ok(());
             }
-            for truth in world.truths.values() {
+            for oracle in world.oracles.values() {
                 demand!(
-                    !truth.commits.contains_key(&id),
+                    !oracle.commits.contains_key(&id),
                     "exactly once",
                     "{id:?} was refused as {refusal:?}; it is in the log at {:?}",
-                    truth.commits.get(&id)
+                    oracle.commits.get(&id)
                 );
             }
         }
     }
     let at = |home: &HomeId| {
-        let known = world.truths.get(home)?.commits.get(&id)?;
+        let known = world.oracles.get(home)?.commits.get(&id)?;
         Some(known.0)
     };
     let homes = asked.parts.iter().map(|part| part.home);
@@ -298,10 +302,10 @@ fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Posit
     demand!(!asked.wrong, "refusals", "{id:?} should have been refused");
     let alone = asked.parts.len() == 1;
     for part in &asked.parts {
-        let Some(truth) = world.truths.get(&part.home) else {
+        let Some(oracle) = world.oracles.get(&part.home) else {
             continue;
         };
-        let at = truth.commits.get(&id).map(|(at, _)| *at);
+        let at = oracle.commits.get(&id).map(|(at, _)| *at);
         let reads_only = part.writes.is_empty() && alone;
         demand!(
             reads_only || !alone || at == Some(position),
@@ -321,12 +325,12 @@ fn committed(world: &mut World, id: CommitId, asked: &Rc<Asked>, position: Posit
         );
         if reads_only {
             demand!(
-                position <= truth.end,
+                position <= oracle.end,
                 "durable first",
                 "{id:?} stands at {position}, the log is durable to {}",
-                truth.end
+                oracle.end
             );
-            check_seen(truth, part.home, asked, position, "strictness")?;
+            check_seen(oracle, part.home, asked, position, "strictness")?;
             world.counts.strict_read_only += 1;
         }
     }

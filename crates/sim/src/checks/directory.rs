@@ -16,7 +16,7 @@ pub fn check_edge(world: &World, id: EdgeId) -> Checked {
     let Some(child) = &world.nodes[edge.child.0].machine else {
         return Ok(());
     };
-    for home in world.truths.keys().copied() {
+    for home in world.oracles.keys().copied() {
         for (page, _) in child.images(home) {
             check_way_up(world, edge.child, id, edge, home, page)?;
         }

@@ -59,8 +59,8 @@ fn left_after<T>(world: &mut World, ms: u64, find: fn(&World) -> Option<T>) -> C
 fn removed_pages(world: &World) -> Option<PageId> {
     world.nodes.iter().find_map(|node| {
         let (home, disk) = node.home.as_ref()?;
-        let truth = world.truths.get(home)?;
-        disk.pages().find(|page| truth.is_removed(page.segment))
+        let oracle = world.oracles.get(home)?;
+        disk.pages().find(|page| oracle.is_removed(page.segment))
     })
 }
 
@@ -94,10 +94,10 @@ fn nothing_is_lost(world: &World) -> Checked {
         };
         let alone = asked.parts.len() == 1;
         for part in &asked.parts {
-            let Some(truth) = world.truths.get(&part.home) else {
+            let Some(oracle) = world.oracles.get(&part.home) else {
                 continue;
             };
-            let at = truth.commits.get(id).map(|(position, _)| *position);
+            let at = oracle.commits.get(id).map(|(position, _)| *position);
             let right = match outcome {
                 Outcome::Committed { .. } if alone && part.writes.is_empty() => true,
                 Outcome::Committed { position, .. } => {
@@ -134,9 +134,9 @@ fn nothing_leaks(world: &mut World) -> Checked {
 /// Somebody who is entered for a page that nobody holds there.
 fn leak(world: &World) -> Option<String> {
     let pages: Vec<(HomeId, PageId)> = world
-        .truths
+        .oracles
         .iter()
-        .flat_map(|(home, truth)| truth.pages().map(|page| (*home, page)))
+        .flat_map(|(home, oracle)| oracle.pages().map(|page| (*home, page)))
         .collect();
     world.edges.iter().find_map(|(id, edge)| {
         let parent = &world.nodes[edge.parent.0];
@@ -178,9 +178,9 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     let only = world.nodes[parent.0].home.as_ref().map(|(home, _)| *home);
     let is_there = |home: &&HomeId| only.is_none_or(|only| only == **home);
     let mut places = BTreeSet::new();
-    for home in world.truths.keys().filter(is_there) {
-        let truth = &world.truths[home];
-        for page in truth.pages().filter(|page| truth.is_live(*page)) {
+    for home in world.oracles.keys().filter(is_there) {
+        let oracle = &world.oracles[home];
+        for page in oracle.pages().filter(|page| oracle.is_live(*page)) {
             places.insert(Place { home: *home, page });
         }
     }
@@ -209,8 +209,8 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
             world.nodes[parent.0].name
         );
     }
-    let end = |home: &HomeId| world.truths.get(home).map(|truth| truth.end);
-    for home in world.truths.keys().filter(is_there) {
+    let end = |home: &HomeId| world.oracles.get(home).map(|oracle| oracle.end);
+    for home in world.oracles.keys().filter(is_there) {
         demand!(
             machine.position(*home) == end(home),
             "at the end",

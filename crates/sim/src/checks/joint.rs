@@ -11,7 +11,12 @@ pub fn check(world: &World) -> Checked {
     for (id, asked) in &world.history.sent {
         let homes = asked.parts.iter().map(|part| part.home);
         let stamps: Vec<_> = homes
-            .map(|home| world.truths[&home].commits.get(id).map(|(_, stamp)| *stamp))
+            .map(|home| {
+                world.oracles[&home]
+                    .commits
+                    .get(id)
+                    .map(|(_, stamp)| *stamp)
+            })
             .collect();
         demand!(
             stamps.windows(2).all(|pair| pair[0] == pair[1]),
@@ -33,7 +38,7 @@ fn nothing_is_lost(world: &World) -> Checked {
         };
         for part in asked.parts.iter().filter(|_| asked.parts.len() > 1) {
             demand!(
-                world.truths[&part.home].commits.contains_key(id),
+                world.oracles[&part.home].commits.contains_key(id),
                 "nothing is lost",
                 "{id:?} was told to be committed; home {} does not have it",
                 part.home
@@ -48,7 +53,7 @@ fn nothing_is_lost(world: &World) -> Checked {
 fn readers(world: &World) -> Checked {
     for reader in &world.history.readers {
         for (home, object, evidence) in &reader.seen {
-            let (since, next) = world.truths[home].stamps_around(*object, *evidence);
+            let (since, next) = world.oracles[home].stamps_around(*object, *evidence);
             let stands = since.is_none_or(|since| since <= reader.stamp)
                 && next.is_none_or(|next| reader.stamp < next);
             demand!(
@@ -101,9 +106,9 @@ type Followers = BTreeMap<CommitId, BTreeSet<CommitId>>;
 /// of them writing.
 fn followers(world: &World) -> Followers {
     let mut after = Followers::new();
-    let homes = world.truths.iter();
-    for (home, truth) in homes {
-        let mut order: Vec<(Position, CommitId)> = truth
+    let homes = world.oracles.iter();
+    for (home, oracle) in homes {
+        let mut order: Vec<(Position, CommitId)> = oracle
             .commits
             .iter()
             .map(|(id, (position, _))| (*position, *id))
@@ -124,9 +129,9 @@ fn followers(world: &World) -> Followers {
 fn stamps_rise(world: &World, after: &Followers) -> Checked {
     let stamp = |id: &CommitId| {
         let mut commits = world
-            .truths
+            .oracles
             .values()
-            .filter_map(|truth| truth.commits.get(id));
+            .filter_map(|oracle| oracle.commits.get(id));
         commits.next().map(|(_, stamp)| *stamp)
     };
     for (earlier, later) in after

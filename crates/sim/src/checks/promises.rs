@@ -100,7 +100,7 @@ pub fn published(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {
 }
 
 fn durable(world: &World, from: NodeNo, home: HomeId, position: Position) -> Checked {
-    let end = world.truths.get(&home).map_or(Position(0), |t| t.end);
+    let end = world.oracles.get(&home).map_or(Position(0), |t| t.end);
     demand!(
         position <= end,
         "durable first",
@@ -120,10 +120,10 @@ fn promised(
 ) -> Checked {
     let known = world.promised.entry(home).or_default();
     *known = (*known).max(watermark);
-    let Some(truth) = world.truths.get(&home) else {
+    let Some(oracle) = world.oracles.get(&home) else {
         return Ok(());
     };
-    let next = truth.stamp_after(position);
+    let next = oracle.stamp_after(position);
     demand!(
         next.is_none_or(|stamp| stamp > watermark),
         "watermark",

@@ -2,7 +2,7 @@
 //! past that is recent enough, sessions never go back.
 
 use crate::failure::{Checked, demand};
-use crate::news::News;
+use crate::freshness::Freshness;
 use crate::program::{Session, Transaction};
 use crate::time::NodeNo;
 use crate::world::World;
@@ -10,12 +10,12 @@ use thorp_model::{Position, Stamp};
 
 /// All that a transaction saw stood together at one position.
 pub fn opacity(world: &World, transaction: &Transaction) -> Checked {
-    match world.truths.get(&transaction.home) {
+    match world.oracles.get(&transaction.home) {
         // Own values before their place stand together with the rest at no position yet (trap 6).
-        Some(truth) if !transaction.reads.built_on().is_empty() => {
-            super::chains::opacity(world, truth, transaction)
+        Some(oracle) if !transaction.reads.built_on().is_empty() => {
+            super::chains::opacity(world, oracle, transaction)
         }
-        Some(truth) => transaction.check_opacity(truth, truth.end),
+        Some(oracle) => transaction.check_opacity(oracle, oracle.end),
         None => Ok(()),
     }
 }
@@ -28,11 +28,11 @@ pub fn read_only(
     transaction: &Transaction,
     evidence: Position,
 ) -> Checked {
-    let Some(truth) = world.truths.get(&transaction.home) else {
+    let Some(oracle) = world.oracles.get(&transaction.home) else {
         return Ok(());
     };
     for ((_, object), seen) in &transaction.seen {
-        let is = truth.object(*object, evidence);
+        let is = oracle.object(*object, evidence);
         demand!(
             is == *seen,
             "serializability",
@@ -41,10 +41,10 @@ pub fn read_only(
         );
     }
     demand!(
-        evidence <= truth.end,
+        evidence <= oracle.end,
         "durable first",
         "evidence {evidence} lies above the end of the log, {}",
-        truth.end
+        oracle.end
     );
     if transaction.seen.is_empty() {
         return Ok(());
@@ -107,7 +107,7 @@ fn staleness(world: &World, no: NodeNo, transaction: &Transaction, evidence: Pos
 }
 
 /// The home was heard of not too long before.
-fn silence(world: &World, no: NodeNo, news: News) -> Checked {
+fn silence(world: &World, no: NodeNo, news: Freshness) -> Checked {
     let silent = world.now.ms_since(news.arrived);
     // Nodes count whole milliseconds: when it came, and what time it is.
     let counted = world.village.habits.staleness_ms_max + 1;

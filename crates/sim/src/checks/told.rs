@@ -73,10 +73,10 @@ fn committed(position: Position, stamp: Stamp) -> Outcome {
 
 /// Whether a home that starts again now would say the same.
 fn is_durable(world: &World, home: HomeId, id: CommitId, outcome: &Outcome) -> bool {
-    let truth = &world.truths[&home];
+    let oracle = &world.oracles[&home];
     match outcome {
         Outcome::Committed { position, stamp } => {
-            let logged = truth.commits.get(&id);
+            let logged = oracle.commits.get(&id);
             let is_written = || leaves_a_trace(world, home, id);
             logged.map_or_else(|| !is_written(), |logged| *logged == (*position, *stamp))
         }
@@ -84,7 +84,7 @@ fn is_durable(world: &World, home: HomeId, id: CommitId, outcome: &Outcome) -> b
         Outcome::Refused(refusal) => {
             refusal.leaves_id_usable()
                 || *refusal == Refusal::Forgotten
-                || truth.refused.get(&id) == Some(refusal)
+                || oracle.refused.get(&id) == Some(refusal)
         }
     }
 }
@@ -112,7 +112,7 @@ pub fn answered(world: &World, no: NodeNo, answer: &Response) -> Checked {
     };
     let is_alone = asked.parts.len() == 1;
     for part in &asked.parts {
-        let logged = world.truths[&part.home].commits.get(id);
+        let logged = world.oracles[&part.home].commits.get(id);
         let at = match is_alone {
             true => Some(*position),
             false => logged.map(|(at, _)| *at),
@@ -132,12 +132,12 @@ pub fn answered(world: &World, no: NodeNo, answer: &Response) -> Checked {
 
 /// Whether no page shows what was there before a part that is not delivered yet.
 fn is_shown(world: &World, cache: &Cache, part: &Part) -> bool {
-    let (home, truth) = (part.home, &world.truths[&part.home]);
+    let (home, oracle) = (part.home, &world.oracles[&part.home]);
     part.writes.iter().all(|writes| {
         let page = writes.page;
         let shown = cache.image(Place { home, page });
         shown.is_none_or(|shown| {
-            let before = truth.image(page, cache.position(home));
+            let before = oracle.image(page, cache.position(home));
             !shows_old(&shown, &before, writes)
         })
     })

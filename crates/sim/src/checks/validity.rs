@@ -2,8 +2,8 @@
 //! its committed value as of n.
 
 use crate::failure::{Checked, demand};
+use crate::oracle::Oracle;
 use crate::time::NodeNo;
-use crate::truth::Truth;
 use crate::world::World;
 use thorp_model::{Content, Image, PageId, Position};
 
@@ -13,19 +13,19 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
     let Some(machine) = &node.machine else {
         return Ok(());
     };
-    for (home, truth) in &world.truths {
+    for (home, oracle) in &world.oracles {
         let Some(position) = machine.position(*home) else {
             continue;
         };
         demand!(
-            position <= truth.end,
+            position <= oracle.end,
             "durable first",
             "{} stands at {position} of home {home}, whose log is durable to {}",
             node.name,
-            truth.end
+            oracle.end
         );
         for (page, image) in machine.images(*home) {
-            check_image(truth, &node.name, page, &image, position)?;
+            check_image(oracle, &node.name, page, &image, position)?;
         }
     }
     Ok(())
@@ -33,20 +33,20 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
 
 /// Holds one image against the truth as of a position.
 pub fn check_image(
-    truth: &Truth,
+    oracle: &Oracle,
     name: &str,
     page: PageId,
     image: &Image,
     position: Position,
 ) -> Checked {
-    let is = truth.image(page, position);
+    let is = oracle.image(page, position);
     if is == *image {
         return Ok(());
     }
     demand!(
         image.version() == is.version() && image.stamp() == is.stamp(),
         "validity",
-        "{name} at {position} holds page {page} as {image:?} (stamp {:?}), the truth is {is:?} \
+        "{name} at {position} holds page {page} as {image:?} (stamp {:?}), the oracle is {is:?} \
          (stamp {:?})",
         image.stamp(),
         is.stamp()
@@ -57,7 +57,7 @@ pub fn check_image(
         demand!(
             held.1 == Content::Hole || held == is.slot(slot),
             "validity",
-            "{name} at {position} holds page {page} slot {slot} as {held:?}, the truth is {:?}",
+            "{name} at {position} holds page {page} slot {slot} as {held:?}, the oracle is {:?}",
             is.slot(slot)
         );
     }

@@ -2,8 +2,8 @@
 //! nothing else is told, and nothing before a read would find it.
 
 use crate::failure::{Checked, demand};
+use crate::oracle::Oracle;
 use crate::time::NodeNo;
-use crate::truth::Truth;
 use crate::world::World;
 use std::collections::BTreeMap;
 use thorp_cache::{Cache, Changes, Cursor};
@@ -96,7 +96,7 @@ impl Watches {
 /// A member has published something: whoever watches may look.
 pub fn look(world: &mut World, no: NodeNo, home: HomeId) -> Checked {
     let node = &mut world.nodes[no.0];
-    let (Some(resident), Some(truth)) = (&mut node.resident, world.truths.get(&home)) else {
+    let (Some(resident), Some(oracle)) = (&mut node.resident, world.oracles.get(&home)) else {
         return Ok(());
     };
     for ((of, segment), watch) in &mut resident.watches.all {
@@ -109,7 +109,7 @@ pub fn look(world: &mut World, no: NodeNo, home: HomeId) -> Checked {
         if told.lost {
             world.counts.answered("watches told lost");
         }
-        let changes = check(watch, &resident.cache, truth, (home, *segment), told);
+        let changes = check(watch, &resident.cache, oracle, (home, *segment), told);
         let changes = changes.map_err(|mut failure| {
             failure.detail = format!("{} watches {segment}: {}", node.name, failure.detail);
             failure
@@ -125,7 +125,7 @@ pub fn look(world: &mut World, no: NodeNo, home: HomeId) -> Checked {
 fn check(
     watch: &mut Watch,
     cache: &Cache,
-    truth: &Truth,
+    oracle: &Oracle,
     (home, segment): (HomeId, SegmentId),
     told: Changes,
 ) -> Checked<usize> {
@@ -134,7 +134,7 @@ fn check(
     let mut changes = Vec::new();
     for (at, page, slots) in told.touched {
         if page.segment == segment {
-            check_told(watch, cache, truth, home, (at, page, slots))?;
+            check_told(watch, cache, oracle, home, (at, page, slots))?;
             changes.push((at, page, slots));
         }
     }
@@ -146,7 +146,7 @@ fn check(
     let Some(since) = watch.since else {
         return Ok(changes.len());
     };
-    for (at, page, slots) in truth.touched(since, position, segment) {
+    for (at, page, slots) in oracle.touched(since, position, segment) {
         demand!(
             changes.contains(&(at, page, slots)),
             "watches",
@@ -161,12 +161,12 @@ fn check(
 fn check_told(
     watch: &mut Watch,
     cache: &Cache,
-    truth: &Truth,
+    oracle: &Oracle,
     home: HomeId,
     (at, page, slots): (Position, PageId, SlotSet),
 ) -> Checked {
     demand!(
-        truth.has_touched(at, page, slots),
+        oracle.has_touched(at, page, slots),
         "watches",
         "it is told that {slots:?} of page {page} changed at {at}, which is not so"
     );
@@ -179,7 +179,7 @@ fn check_told(
     );
     watch.last = at;
     // A page that has ended by now may have been asked for again, and is found empty.
-    let least = at.min(truth.image(page, cache.position(home)).version());
+    let least = at.min(oracle.image(page, cache.position(home)).version());
     let image = cache.image(Place { home, page });
     demand!(
         image.as_ref().is_none_or(|image| image.version() >= least),

@@ -51,7 +51,7 @@ impl Session {
         let wrong = wrong || drawn.iter().any(|(_, committed)| !committed);
         let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
         let own = transaction.reads.built_on().iter().copied();
-        let builds_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
+        let depends_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
         self.asker.1 += 1;
         let asked = Rc::new(Asked {
             asker: self.asker,
@@ -61,12 +61,12 @@ impl Session {
             seen: transaction.seen.clone(),
             acknowledged: transaction.acknowledged.clone(),
             wrong,
-            builds_on: builds_on.clone(),
+            depends_on: depends_on.clone(),
             after,
         });
         let ask = Request::Commit {
             parts: asked.parts.clone(),
-            builds_on,
+            depends_on,
             after,
             early: self.prng.percent(context.habits.early),
         };

@@ -23,14 +23,14 @@ impl Session {
         let part = transaction.part(evidence.filter(|_| fits)?);
         let learned = transaction.learned();
         let seen = transaction.reads.stamp(other.home).max(other.stamp_floor);
-        let mut builds_on = own.asked.builds_on.clone();
-        builds_on.extend(transaction.reads.built_on());
+        let mut depends_on = own.asked.depends_on.clone();
+        depends_on.extend(transaction.reads.built_on());
         let mut asked = Asked {
             parts: own.asked.parts.iter().cloned().chain([part]).collect(),
             seen: own.asked.seen.clone(),
             acknowledged: BTreeMap::new(),
             after: own.asked.after.max(seen),
-            builds_on,
+            depends_on,
             writes: own.asked.writes.clone(),
             ..*own.asked
         };
@@ -62,7 +62,7 @@ impl Session {
             return None;
         };
         let reads = transaction.is_read_only() && !self.strict;
-        reads.then(|| transaction.reads.sight(cache, home).ok())?
+        reads.then(|| transaction.reads.read_point(cache, home).ok())?
     }
 
     /// The transaction that waits for another one.

@@ -6,11 +6,11 @@ use super::transaction::{Stop, Tools, Transaction};
 use super::value::Maker;
 use crate::checks::watches::Watches;
 use crate::failure::Checked;
+use crate::freshness::Freshness;
 use crate::history::Asked;
-use crate::news::News;
+use crate::oracle::{Object, Oracle};
 use crate::prng::Prng;
 use crate::time::At;
-use crate::truth::{Object, Truth};
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -121,7 +121,7 @@ pub struct Context<'a> {
     /// The time.
     pub now: At,
     /// The truth of the session's home, for checks.
-    pub truth: &'a Truth,
+    pub oracle: &'a Oracle,
     /// The time on the member's monotone clock.
     pub mono: Millis,
     /// What programs do here.
@@ -131,7 +131,7 @@ pub struct Context<'a> {
     /// What its member's program watches.
     pub watches: Option<&'a Watches>,
     /// What its member last heard of the session's home.
-    pub news: News,
+    pub news: Freshness,
     /// What was acknowledged to anybody so far.
     pub acknowledged: &'a BTreeMap<HomeId, Position>,
     /// Whether the faults are over: nobody loses patience any more.
@@ -307,7 +307,7 @@ impl Session {
             known: &self.known,
             habits: context.habits,
             staged: &self.staged,
-            truth: context.truth,
+            oracle: context.oracle,
         };
         match transaction.act(&action, &mut tools) {
             Ok(()) => {}
@@ -341,7 +341,7 @@ impl Session {
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
-        let Ok(sight) = transaction.reads.sight(cache, self.home) else {
+        let Ok(read_point) = transaction.reads.read_point(cache, self.home) else {
             return Ok(Wish::Ended(transaction, "doomed"));
         };
         if transaction.given_up {
@@ -356,13 +356,13 @@ impl Session {
                 self.phase = Phase::Pairing(transaction);
                 return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
             }
-            return Ok(Wish::ReadOnly(transaction, sight));
+            return Ok(Wish::ReadOnly(transaction, read_point));
         }
         if !alone && self.prng.percent(context.habits.joint) {
             self.phase = Phase::Pairing(transaction);
             return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
         }
-        Ok(self.ask_to_commit(transaction, sight.position, context))
+        Ok(self.ask_to_commit(transaction, read_point.position, context))
     }
 
     pub(super) fn patience(&mut self, context: &Context<'_>) -> Option<u64> {

@@ -4,11 +4,11 @@ use super::action::{ACCOUNTS, BALANCE_FIRST, Operation, account};
 use super::session::Known;
 use super::value::{HEAD_BYTES, Maker, balance};
 use crate::failure::{Checked, Failure, demand};
+use crate::freshness::Freshness;
 use crate::history::{Seen, Written};
-use crate::news::News;
+use crate::oracle::{Object, Oracle};
 use crate::prng::Prng;
 use crate::time::At;
-use crate::truth::{Object, Truth};
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct Transaction {
     /// When it began.
     pub began: At,
     /// What its member had heard of the home then.
-    pub news: News,
+    pub news: Freshness,
     /// What had been acknowledged to anybody when it began.
     pub acknowledged: BTreeMap<HomeId, Position>,
     writes: BTreeMap<ObjectId, Tentative>,
@@ -91,7 +91,7 @@ pub struct Tools<'a> {
     /// What programs do here.
     pub habits: &'a Habits,
     /// The truth, for checks.
-    pub truth: &'a Truth,
+    pub oracle: &'a Oracle,
     /// The values of staged overflows.
     pub staged: &'a BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
 }
@@ -110,7 +110,7 @@ impl Transaction {
             fetches: 0,
             operations: 0,
             began,
-            news: News::default(),
+            news: Freshness::default(),
             acknowledged: BTreeMap::new(),
             writes: BTreeMap::new(),
         }
@@ -189,7 +189,7 @@ impl Transaction {
                 },
             };
             let read = self.reads.read(tools.cache, place, Slot(0))?;
-            if read.content == Content::Free && !is_there(tools.truth, object, overflow) {
+            if read.content == Content::Free && !is_there(tools.oracle, object, overflow) {
                 // The object went on since, and its old pages are gone (trap 12).
                 return Err(Stop::Gone);
             }
@@ -521,12 +521,12 @@ impl Transaction {
 
     /// Everything that it saw must have stood together at one position (rule 4):
     /// also if it was doomed since.
-    pub fn check_opacity(&self, truth: &Truth, upto: Position) -> Checked {
+    pub fn check_opacity(&self, oracle: &Oracle, upto: Position) -> Checked {
         let mut position = upto;
         // Walk down to the newest position at which the latest change seen stands.
         'down: loop {
             for ((_, object), seen) in &self.seen {
-                let (since, is) = truth.object_at(*object, position);
+                let (since, is) = oracle.object_at(*object, position);
                 if is == *seen {
                     continue;
                 }
@@ -546,8 +546,8 @@ impl Transaction {
 }
 
 /// Whether an object still lies where it was seen to lie.
-fn is_there(truth: &Truth, object: ObjectId, overflow: Overflow) -> bool {
-    let image = truth.image(object.page, truth.end);
+fn is_there(oracle: &Oracle, object: ObjectId, overflow: Overflow) -> bool {
+    let image = oracle.image(object.page, oracle.end);
     image.content(object.slot) == Content::Overflow(overflow)
 }
 

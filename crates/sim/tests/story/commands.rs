@@ -428,7 +428,7 @@ fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
             writes: Vec::new(),
         },
         with: Vec::new(),
-        builds_on: Vec::new(),
+        depends_on: Vec::new(),
         after: thorp_model::Stamp::default(),
     }
 }

@@ -218,7 +218,7 @@ impl Founder<'_> {
             registration: Registration(1),
             part,
             with: Vec::new(),
-            builds_on: Vec::new(),
+            depends_on: Vec::new(),
             after: thorp_model::Stamp::default(),
         }));
     }

@@ -114,8 +114,8 @@ impl Node {
                 let mut config = RedirectorConfig::new(id, self.name.clone());
                 self.limit("cache", |n| config.cache_bytes = n as usize);
                 // Only where a story says so: nearly every other one would have hints.
-                config.sequel_pages_max = 0;
-                self.limit("sequels", |n| config.sequel_pages_max = n as usize);
+                config.successor_pages_max = 0;
+                self.limit("sequels", |n| config.successor_pages_max = n as usize);
                 self.limit("kept", |n| config.kept_bytes_max = n as usize);
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 self.limit("report", |n| config.report_pages_max = n as usize);

@@ -130,7 +130,7 @@ impl Program {
         for (page, slots) in &publish.touched {
             said.push(format!("touched {}", text::slot_set(*page, slots)));
         }
-        for (page, slots) in &publish.own.shown {
+        for (page, slots) in &publish.overlay.shown {
             said.push(format!("own {}", text::slot_set(*page, slots)));
         }
         for page in &publish.evicted {
@@ -253,7 +253,7 @@ impl Program {
         transaction.ended = Some(String::from("waits for its outcome"));
         Did::Asks(Request::Commit {
             parts,
-            builds_on: transaction.reads.built_on().to_vec(),
+            depends_on: transaction.reads.built_on().to_vec(),
             after,
             early: how == How::Early,
         })
@@ -321,7 +321,7 @@ impl Transaction {
         floor: Stamp,
     ) -> Result<(String, Stamp), Result<Lagging, Doomed>> {
         let homes: Vec<HomeId> = self.reads.homes().collect();
-        let sights = homes.iter().map(|home| self.reads.sight(cache, *home));
+        let sights = homes.iter().map(|home| self.reads.read_point(cache, *home));
         let sights: Vec<ReadPoint> = sights.collect::<Result<_, _>>().map_err(Err)?;
         let stamp = snapshot::place(&sights, floor).map_err(Ok)?;
         let at = match &sights[..] {

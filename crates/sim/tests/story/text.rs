@@ -203,7 +203,7 @@ impl Pen<'_> {
             let homes = request.with.iter().map(|with| format!("H{}", with.home));
             text += &format!(", with {}", homes.collect::<Vec<_>>().join(" "));
         }
-        for id in &request.builds_on {
+        for id in &request.depends_on {
             text += &format!(", builds on {}", self.id(*id));
         }
         for (page, slots) in &part.reads {

@@ -58,7 +58,7 @@ pub(crate) async fn commit(program: &Program, page: PageId, op: WriteOp) -> Posi
     };
     let ask = Request::Commit {
         parts: vec![part],
-        builds_on: vec![],
+        depends_on: vec![],
         after: thorp_model::Stamp::default(),
         early: false,
     };

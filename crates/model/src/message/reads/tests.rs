@@ -113,7 +113,7 @@ fn a_request_comes_back_with_what_follows_its_reads() {
                 }],
             },
             with: vec![],
-            builds_on: vec![],
+            depends_on: vec![],
             after: Stamp::default(),
         };
         let message = Message::Up(Up::Commit(request));

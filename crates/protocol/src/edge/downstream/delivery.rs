@@ -47,7 +47,7 @@ struct ChildNews {
 impl Children {
     /// Tells a position: to every child what concerns it, as ONE step (rule 1).
     /// The child that the commit came from is told without values: it kept them.
-    pub(crate) fn deliver(&mut self, news: News, out: &mut Outbox) {
+    pub(crate) fn deliver(&mut self, news: News, outbox: &mut Outbox) {
         let mut steps: BTreeMap<EdgeId, ChildNews> = BTreeMap::new();
         let origin = news
             .origin
@@ -57,7 +57,7 @@ impl Children {
         }
         for change in &news.changes {
             let origin = origin.map(|(edge, _)| edge);
-            self.sort_change(change, news.values, origin, &mut steps, out);
+            self.sort_change(change, news.values, origin, &mut steps, outbox);
         }
         for (edge, ChildNews { changes, .. }) in steps {
             if let Some(child) = self.by_edge.get_mut(&edge) {
@@ -72,7 +72,7 @@ impl Children {
                 commit,
                 changes,
             };
-            send_step(edge, step, out);
+            send_step(edge, step, outbox);
         }
     }
 
@@ -82,7 +82,7 @@ impl Children {
         values: Values,
         origin: Option<EdgeId>,
         steps: &mut BTreeMap<EdgeId, ChildNews>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let page = change.page;
         let silent = change.without_values();
@@ -100,7 +100,7 @@ impl Children {
                 }
             };
             if is_told_values && values == Values::ToWhoAsked {
-                out.note(Note::UpdateTold);
+                outbox.note(Note::UpdateTold);
                 told.updates += change.bytes();
             }
             told.changes.push(match is_told_values {
@@ -109,7 +109,7 @@ impl Children {
             });
         }
         if change.slots == thorp_model::PageSlots::Whole {
-            out.note(Note::WholePageInvalidated);
+            outbox.note(Note::WholePageInvalidated);
             self.strike_holders(page);
         } else if change.makes_holes() || (values == Values::ToWhoAsked && silent.makes_holes()) {
             let origin = origin.and_then(|edge| self.by_edge.get(&edge));
@@ -149,10 +149,10 @@ impl Children {
     }
 
     /// Tells every child that nothing more concerns it up to a position.
-    pub(crate) fn heartbeat(&mut self, position: Position, watermark: Stamp, out: &mut Outbox) {
+    pub(crate) fn heartbeat(&mut self, position: Position, watermark: Stamp, outbox: &mut Outbox) {
         for (edge, child) in &mut self.by_edge {
             child.told = child.told.max(position);
-            out.down(
+            outbox.down(
                 *edge,
                 Down::Heartbeat {
                     home: self.home,
@@ -170,14 +170,14 @@ impl Children {
         edge: EdgeId,
         position: Position,
         watermark: Stamp,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let child = self.by_edge.get_mut(&edge);
         let Some(child) = child.filter(|child| child.told < position) else {
             return;
         };
         child.told = position;
-        out.down(
+        outbox.down(
             edge,
             Down::Step(Step {
                 home: self.home,
@@ -191,7 +191,7 @@ impl Children {
     }
 }
 
-fn send_step(edge: EdgeId, step: Step, out: &mut Outbox) {
+fn send_step(edge: EdgeId, step: Step, outbox: &mut Outbox) {
     if planted::is(Bug::StepSplit) && step.changes.len() > 1 {
         for change in step.changes.clone() {
             let changes = alloc::vec![change];
@@ -200,13 +200,13 @@ fn send_step(edge: EdgeId, step: Step, out: &mut Outbox) {
                 changes,
                 ..step.clone()
             };
-            out.down(edge, Down::Step(part));
+            outbox.down(edge, Down::Step(part));
         }
         if step.commit.is_none() {
             return;
         }
     }
-    out.down(edge, Down::Step(step));
+    outbox.down(edge, Down::Step(step));
 }
 
 /// Which invalidations the planted bug loses.

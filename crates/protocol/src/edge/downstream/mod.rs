@@ -101,11 +101,11 @@ impl Children {
         at: (Position, Stamp),
         name: &str,
         silent_ms: u64,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> bool {
         let no = self.free_no();
         let Some(no) = no.filter(|_| self.by_edge.len() < CHILDREN_MAX) else {
-            out.note(Note::ChildLimited);
+            outbox.note(Note::ChildLimited);
             return false;
         };
         self.next_epoch = self.next_epoch.next();
@@ -123,8 +123,8 @@ impl Children {
                 watches: BTreeSet::new(),
             },
         );
-        out.note(Note::StreamBegan);
-        out.down(
+        outbox.note(Note::StreamBegan);
+        outbox.down(
             edge,
             Down::Begin {
                 home: self.home,
@@ -183,10 +183,15 @@ impl Children {
     }
 
     /// A child's stream, if a message of this epoch belongs to it (rule 1).
-    pub(crate) fn in_epoch(&self, edge: EdgeId, epoch: Epoch, out: &mut Outbox) -> Option<&Child> {
+    pub(crate) fn in_epoch(
+        &self,
+        edge: EdgeId,
+        epoch: Epoch,
+        outbox: &mut Outbox,
+    ) -> Option<&Child> {
         let child = self.by_edge.get(&edge).filter(|c| c.epoch == epoch);
         if child.is_none() {
-            out.note(Note::OtherEpochDropped);
+            outbox.note(Note::OtherEpochDropped);
         }
         child
     }
@@ -293,7 +298,7 @@ impl Children {
         edge: EdgeId,
         page: PageId,
         entry: EntryNo,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> bool {
         let Some(child) = self.by_edge.get(&edge) else {
             return false;
@@ -305,11 +310,11 @@ impl Children {
         };
         match self.directory.strike(page, child.no, entry) {
             Notice::Struck => {
-                out.note(Note::EvictionTaken);
+                outbox.note(Note::EvictionTaken);
                 !self.directory.is_held(page)
             }
             Notice::Late => {
-                out.note(Note::EvictionIgnored);
+                outbox.note(Note::EvictionIgnored);
                 false
             }
             Notice::Absent => false,

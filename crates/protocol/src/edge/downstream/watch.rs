@@ -25,12 +25,12 @@ impl Children {
     }
 
     /// Ends every child's watching of a segment, and tells them so.
-    pub(crate) fn unwatch(&mut self, segment: SegmentId, out: &mut Outbox) {
+    pub(crate) fn unwatch(&mut self, segment: SegmentId, outbox: &mut Outbox) {
         let home = self.home;
         for edge in self.watchers.remove(&segment).unwrap_or_default() {
             if let Some(child) = self.by_edge.get_mut(&edge) {
                 child.watches.remove(&segment);
-                out.down(edge, Down::Unwatched { home, segment });
+                outbox.down(edge, Down::Unwatched { home, segment });
             }
         }
     }

@@ -112,24 +112,30 @@ impl<W> Upstream<W> {
         want: Want,
         waiter: W,
         now: Millis,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if let Some(fetching) = self.fetching.get_mut(&page) {
             fetching.want.ahead &= want.ahead;
             fetching.waiting.push(waiter);
-            return out.note(Note::FetchJoined);
+            return outbox.note(Note::FetchJoined);
         }
-        self.ask_first(page, want, alloc::vec![waiter], now, out);
+        self.ask_first(page, want, alloc::vec![waiter], now, outbox);
     }
 
     /// Asks for a page that nobody waits for, unless it is on its way.
-    pub(crate) fn ask_ahead(&mut self, page: PageId, updates: u8, now: Millis, out: &mut Outbox) {
+    pub(crate) fn ask_ahead(
+        &mut self,
+        page: PageId,
+        updates: u8,
+        now: Millis,
+        outbox: &mut Outbox,
+    ) {
         if !self.is_fetching(page) {
             let want = Want {
                 ahead: true,
                 updates,
             };
-            self.ask_first(page, want, Vec::new(), now, out);
+            self.ask_first(page, want, Vec::new(), now, outbox);
         }
     }
 
@@ -144,7 +150,7 @@ impl<W> Upstream<W> {
         want: Want,
         waiting: Vec<W>,
         now: Millis,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let peers = self.answers_beside() && !self.overtaken.remove(&page);
         self.fetching.insert(
@@ -163,24 +169,24 @@ impl<W> Upstream<W> {
                 arrived: None,
             },
         );
-        out.note(Note::FetchSent);
-        self.ask_again(page, peers, now, out);
+        outbox.note(Note::FetchSent);
+        self.ask_again(page, peers, now, outbox);
     }
 
     /// The stream has begun anew: entries ended with the old epoch.
-    pub(super) fn ask_all_again(&mut self, now: Millis, out: &mut Outbox) {
+    pub(super) fn ask_all_again(&mut self, now: Millis, outbox: &mut Outbox) {
         for fetching in self.fetching.values_mut() {
             fetching.entry = EntryNo(0);
             fetching.arrived = None;
         }
         let pages: Vec<PageId> = self.fetching.keys().copied().collect();
         for page in pages {
-            self.ask_again(page, self.answers_beside(), now, out);
+            self.ask_again(page, self.answers_beside(), now, outbox);
         }
     }
 
     /// Begins a new attempt; what belongs to an older one is dropped when it comes.
-    fn ask_again(&mut self, page: PageId, peers: bool, now: Millis, out: &mut Outbox) {
+    fn ask_again(&mut self, page: PageId, peers: bool, now: Millis, outbox: &mut Outbox) {
         self.attempts = self.attempts.next();
         let Some(fetching) = self.fetching.get_mut(&page) else {
             return;
@@ -196,7 +202,7 @@ impl<W> Upstream<W> {
         }
         let Want { ahead, updates } = fetching.want;
         if let Some(edge) = self.edge {
-            out.up(
+            outbox.up(
                 edge,
                 Up::Fetch {
                     home: self.home,
@@ -218,7 +224,7 @@ impl<W> Upstream<W> {
         stamp: Stamp,
         changes: &[PageChange],
         now: Millis,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let mut overflowed = Vec::new();
         for change in changes {
@@ -237,8 +243,8 @@ impl<W> Upstream<W> {
             fetching.kept.push((position, stamp, change.clone()));
         }
         for page in overflowed {
-            out.note(Note::KeptOverflowed);
-            self.ask_again(page, false, now, out);
+            outbox.note(Note::KeptOverflowed);
+            self.ask_again(page, false, now, outbox);
         }
     }
 
@@ -249,7 +255,7 @@ impl<W> Upstream<W> {
         attempt: Attempt,
         entry: EntryNo,
         answer: FetchResult,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Option<Fetched<W>> {
         let (waits, position) = (self.waits(), self.told);
         let known = self.fetching.get_mut(&page);
@@ -257,20 +263,20 @@ impl<W> Upstream<W> {
         // answers: over a slow link the answer to the first try may well come
         // after the second was sent.
         let Some(fetching) = known.filter(|fetching| fetching.is_answered_by(attempt)) else {
-            out.note(Note::OtherAttemptDropped);
+            outbox.note(Note::OtherAttemptDropped);
             self.drop_entered(page, entry);
             return None;
         };
         let is_busy = matches!(answer, FetchResult::Refused(FetchRefusal::Busy));
         if is_busy && fetching.was_ahead && !fetching.want.ahead {
             let (peers, asked) = (fetching.peers, fetching.asked);
-            out.note(Note::FetchAskedAgain);
+            outbox.note(Note::FetchAskedAgain);
             self.drop_entered(page, entry);
-            self.ask_again(page, peers, asked, out);
+            self.ask_again(page, peers, asked, outbox);
             return None;
         }
         if waits && let FetchResult::Image(image) = &answer {
-            out.note(Note::PeerImageWaited);
+            outbox.note(Note::PeerImageWaited);
             fetching.arrived = Some(Arrived {
                 position,
                 entry,
@@ -319,38 +325,38 @@ impl<W> Upstream<W> {
         &mut self,
         peer: PeerImage,
         now: Millis,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Option<Fetched<W>> {
         if peer.epoch != self.epoch || self.edge.is_none() {
-            out.note(Note::OtherEpochDropped);
+            outbox.note(Note::OtherEpochDropped);
             return None;
         }
         let page = peer.page;
         let late = planted::is(Bug::LateAttemptTaken);
         let known = self.fetching.get_mut(&page);
         let Some(fetching) = known.filter(|f| f.attempt == peer.attempt || late) else {
-            out.note(Note::OtherAttemptDropped);
+            outbox.note(Note::OtherAttemptDropped);
             self.drop_entered(page, peer.entry);
             return None;
         };
         let Some(image) = peer.image else {
             fetching.entry = fetching.entry.max(peer.entry);
-            self.ask_again(page, false, now, out);
+            self.ask_again(page, false, now, outbox);
             return None;
         };
         if peer.position > self.position {
-            out.note(Note::PeerImageWaited);
+            outbox.note(Note::PeerImageWaited);
         }
         fetching.arrived = Some(Arrived {
             position: peer.position,
             entry: peer.entry,
             image,
         });
-        self.take_arrived(page, now, out)
+        self.take_arrived(page, now, outbox)
     }
 
     /// The images that the stream has caught up with.
-    pub(crate) fn caught_up(&mut self, now: Millis, out: &mut Outbox) -> Vec<Fetched<W>> {
+    pub(crate) fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) -> Vec<Fetched<W>> {
         let waiting: Vec<PageId> = self
             .fetching
             .iter()
@@ -359,11 +365,16 @@ impl<W> Upstream<W> {
             .collect();
         let taken = waiting.into_iter();
         taken
-            .filter_map(|page| self.take_arrived(page, now, out))
+            .filter_map(|page| self.take_arrived(page, now, outbox))
             .collect()
     }
 
-    fn take_arrived(&mut self, page: PageId, now: Millis, out: &mut Outbox) -> Option<Fetched<W>> {
+    fn take_arrived(
+        &mut self,
+        page: PageId,
+        now: Millis,
+        outbox: &mut Outbox,
+    ) -> Option<Fetched<W>> {
         let fetching = self.fetching.get(&page)?;
         let arrived = fetching.arrived.as_ref()?;
         let early = arrived.position > self.position || self.waits();
@@ -373,12 +384,12 @@ impl<W> Upstream<W> {
         let (entry, was_complete) = (arrived.entry, arrived.image.is_complete());
         let Some(image) = brought_up(arrived, &fetching.kept) else {
             // The page was invalidated as a whole meanwhile: nobody is entered for it now.
-            self.ask_again(page, false, now, out);
+            self.ask_again(page, false, now, outbox);
             return None;
         };
-        out.note(Note::PeerImageTaken);
+        outbox.note(Note::PeerImageTaken);
         if was_complete && !image.is_complete() && !self.helpers {
-            out.note(Note::ImageOvertaken);
+            outbox.note(Note::ImageOvertaken);
             self.note_overtaken(page);
         }
         let fetching = self.fetching.remove(&page)?;
@@ -404,7 +415,7 @@ impl<W> Upstream<W> {
     }
 
     /// Asks again for what takes too long: a lost helper costs one try.
-    pub(crate) fn tick(&mut self, now: Millis, out: &mut Outbox) {
+    pub(crate) fn tick(&mut self, now: Millis, outbox: &mut Outbox) {
         if self.edge.is_none() {
             return;
         }
@@ -415,8 +426,8 @@ impl<W> Upstream<W> {
             .map(|(page, _)| *page)
             .collect();
         for page in late {
-            out.note(Note::FetchAskedAgain);
-            self.ask_again(page, false, now, out);
+            outbox.note(Note::FetchAskedAgain);
+            self.ask_again(page, false, now, outbox);
         }
     }
 
@@ -492,10 +503,10 @@ mod tests {
             page,
             slots: PageSlots::Some(vec![(Slot(0), value)]),
         };
-        let mut out = Outbox::new();
+        let mut outbox = Outbox::new();
         let stamp = Stamp::default();
-        up.keep(Position(position), stamp, &[change], NOW, &mut out);
-        let effects = out.effects.into_iter();
+        up.keep(Position(position), stamp, &[change], NOW, &mut outbox);
+        let effects = outbox.effects.into_iter();
         let peers = effects.filter_map(|effect| match effect {
             Action::Send(_, Message::Up(Up::Fetch { peers, .. })) => Some(peers),
             _ => None,

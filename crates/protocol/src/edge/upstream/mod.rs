@@ -98,7 +98,7 @@ impl<W> Upstream<W> {
         at: (Position, Stamp, Millis),
         held: bool,
         now: Millis,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         self.edge = Some(edge);
         self.unheard.remove(&edge);
@@ -110,17 +110,17 @@ impl<W> Upstream<W> {
         // Entries ended with the old epoch.
         self.strays.clear();
         self.overtaken.clear();
-        self.ask_all_again(now, out);
+        self.ask_all_again(now, outbox);
     }
 
     /// The stream is gone for now. Another parent's can take its place, but not
     /// in the middle: what it told was dropped. So its edge is closed, and when
     /// it is there again, its streams begin (rule 1).
-    pub(crate) fn end(&mut self, out: &mut Outbox) {
+    pub(crate) fn end(&mut self, outbox: &mut Outbox) {
         self.edge = None;
         self.held = false;
         for edge in core::mem::take(&mut self.unheard).into_keys() {
-            out.close(edge, "its stream of a home is wanted from the beginning");
+            outbox.close(edge, "its stream of a home is wanted from the beginning");
         }
     }
 
@@ -133,34 +133,34 @@ impl<W> Upstream<W> {
     /// Whether a message is one of this stream, or begins it: two parents of one
     /// home stand at different places. A second parent's stream is left alone,
     /// and so is its edge: other homes may be on it (rule 1).
-    pub(crate) fn hears(&mut self, edge: EdgeId, message: &Down, out: &mut Outbox) -> bool {
+    pub(crate) fn hears(&mut self, edge: EdgeId, message: &Down, outbox: &mut Outbox) -> bool {
         if self.edge == Some(edge) || planted::is(Bug::SecondParentTaken) {
             return true;
         }
         match (self.edge, message) {
             (None, Down::Begin { .. }) => return true,
             (Some(_), Down::Begin { epoch, .. }) => {
-                out.note(Note::SecondParentUnheard);
+                outbox.note(Note::SecondParentUnheard);
                 self.unheard.insert(edge, *epoch);
             }
             (_, Down::End { .. }) => {
                 self.unheard.remove(&edge);
             }
             (_, Down::Heartbeat { position, .. }) if self.unheard.contains_key(&edge) => {
-                out.note(Note::OtherEpochDropped);
-                self.acknowledge_unheard(edge, *position, out);
+                outbox.note(Note::OtherEpochDropped);
+                self.acknowledge_unheard(edge, *position, outbox);
             }
-            _ => out.note(Note::OtherEpochDropped),
+            _ => outbox.note(Note::OtherEpochDropped),
         }
         false
     }
 
     /// Nothing is held by a stream that is left alone, so nothing of it is missing here: its
     /// parent may trim its tables as if it had no such child (rule 7).
-    fn acknowledge_unheard(&self, edge: EdgeId, position: Position, out: &mut Outbox) {
+    fn acknowledge_unheard(&self, edge: EdgeId, position: Position, outbox: &mut Outbox) {
         if let Some(epoch) = self.unheard.get(&edge).copied() {
             let home = self.home;
-            out.up(
+            outbox.up(
                 edge,
                 Up::Ack {
                     home,

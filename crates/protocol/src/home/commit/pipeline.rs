@@ -9,7 +9,7 @@ use crate::home::two_phase::votes::Vote;
 use crate::home::{Home, OnDurable, outcomes};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use thorp_model::limits::{BUILDS_ON_MAX, BUSY_RETRY_MS, COMMIT_BYTES_MAX};
+use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records;
 use thorp_model::records::LogRecord;
@@ -24,11 +24,11 @@ impl Home {
         now: Now,
         edge: EdgeId,
         request: CommitRequest,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        if self.has_all_commits(edge, out) {
-            out.note(Note::RefusedBusy);
-            return self.tell(edge, request.id, &Outcome::Refused(busy()), out);
+        if self.has_all_commits(edge, outbox) {
+            outbox.note(Note::RefusedBusy);
+            return self.tell(edge, request.id, &Outcome::Refused(busy()), outbox);
         }
         let parked = Parked {
             edge,
@@ -36,34 +36,34 @@ impl Home {
             needs: BTreeSet::new(),
             missing: BTreeSet::new(),
         };
-        self.try_commit(now, parked, out);
+        self.try_commit(now, parked, outbox);
     }
 
-    pub(in crate::home) fn try_commit(&mut self, now: Now, parked: Parked, out: &mut Outbox) {
+    pub(in crate::home) fn try_commit(&mut self, now: Now, parked: Parked, outbox: &mut Outbox) {
         let Parked { edge, request, .. } = &parked;
         let edge = *edge;
         let whose = Whose {
             id: request.id,
             registration: request.registration,
         };
-        if self.voted_before(edge, whose.id, out) {
+        if self.voted_before(edge, whose.id, outbox) {
             return;
         }
         match self.outcomes.known(whose.registration, whose.id) {
             Known::Ended(_) if planted::is(Bug::OutcomeForgotten) => {}
             Known::Ended(outcome) => {
-                out.note(Note::OutcomeRemembered);
-                return self.tell_ended(edge, whose.id, outcome, out);
+                outbox.note(Note::OutcomeRemembered);
+                return self.tell_ended(edge, whose.id, outcome, outbox);
             }
             Known::BelowWindow => {
-                out.note(Note::BelowWindow);
-                return self.tell(edge, whose.id, &outcomes::forgotten(), out);
+                outbox.note(Note::BelowWindow);
+                return self.tell(edge, whose.id, &outcomes::forgotten(), outbox);
             }
             Known::New => self.staging.touch(whose.registration, now),
         }
-        let judged = self.judge(request, out).and_then(|effects| {
+        let judged = self.judge(request, outbox).and_then(|effects| {
             if !request.with.is_empty() {
-                self.make_room(now, &request.part, &effects, out)?;
+                self.make_room(now, &request.part, &effects, outbox)?;
             }
             Ok(effects)
         });
@@ -71,19 +71,19 @@ impl Home {
             self.clock.move_up(now.wall, request.after);
         }
         match judged {
-            Ok(_) if !request.with.is_empty() => self.vote(now, edge, parked.request, out),
+            Ok(_) if !request.with.is_empty() => self.vote(now, edge, parked.request, outbox),
             Ok(effects) if request.part.writes.is_empty() => {
                 debug_assert!(effects.changes.is_empty());
                 let after = self.after_named(request);
-                self.read_only(now, edge, whose.id, after, out);
+                self.read_only(now, edge, whose.id, after, outbox);
             }
-            Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, out),
-            Err(NotNow::Needs(pages)) => self.park(parked, pages, out),
+            Ok(effects) => self.accept(now, effects, Some((edge, whose)), None, outbox),
+            Err(NotNow::Needs(pages)) => self.park(parked, pages, outbox),
             Err(NotNow::Refused(refusal)) => {
                 if !request.with.is_empty() {
-                    out.note(Note::VotedNo);
+                    outbox.note(Note::VotedNo);
                 }
-                self.refuse(edge, request, refusal, out);
+                self.refuse(edge, request, refusal, outbox);
             }
         }
     }
@@ -95,14 +95,14 @@ impl Home {
         now: Now,
         part: &Part,
         voted: &Effects,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
-        let room = match self.room_for(part, out) {
+        let room = match self.room_for(part, outbox) {
             Err(NotNow::Refused(Refusal::Invalid { .. })) => return Ok(()),
             room => room?,
         };
         if !room.changes.is_empty() && self.fits([&room, voted]) {
-            self.accept(now, room, None, None, out);
+            self.accept(now, room, None, None, outbox);
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Home {
     pub(in crate::home) fn judge(
         &mut self,
         request: &CommitRequest,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<Effects, NotNow> {
         if self.is_busy() {
             return Err(NotNow::Refused(busy()));
@@ -119,7 +119,7 @@ impl Home {
         if part.home != self.config.home {
             return Err(InvalidCommit::Malformed.into());
         }
-        if request.bytes() > COMMIT_BYTES_MAX || request.builds_on.len() > BUILDS_ON_MAX {
+        if request.bytes() > COMMIT_BYTES_MAX || request.depends_on.len() > DEPENDS_ON_MAX {
             return Err(InvalidCommit::TooLarge.into());
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
@@ -130,12 +130,12 @@ impl Home {
         if self.mob_is_full() && !part.writes.is_empty() {
             return Err(NotNow::Refused(busy()));
         }
-        let named = self.check_builds_on(request)?;
+        let named = self.check_depends_on(request)?;
         self.check_participants(request)?;
         self.check_locks(part)?;
         self.check_named_values(request)?;
-        self.validate(part, &named, out)?;
-        let effects = self.effects(part, request.registration, Effects::default(), out)?;
+        self.validate(part, &named, outbox)?;
+        let effects = self.effects(part, request.registration, Effects::default(), outbox)?;
         if !part.writes.is_empty() && !self.fits([&effects]) {
             return Err(NotNow::Refused(Refusal::Full));
         }
@@ -145,11 +145,11 @@ impl Home {
     /// Rules 4 and 14: what it builds on must be committed, and is its evidence for the objects
     /// that were changed by it last. What is voted for, and not told yet, is in doubt here. One that waits for pages was sent
     /// before: so long this one waits, too.
-    fn check_builds_on(&self, request: &CommitRequest) -> Result<Vec<Position>, NotNow> {
+    fn check_depends_on(&self, request: &CommitRequest) -> Result<Vec<Position>, NotNow> {
         let is_known = |id: &&CommitId| {
             !planted::is(Bug::BuiltOnAnything) || self.outcomes.committed(**id).is_some()
         };
-        let named = request.builds_on.iter().filter(is_known).map(|id| {
+        let named = request.depends_on.iter().filter(is_known).map(|id| {
             if let Some(pages) = self.parking.missing_of(*id) {
                 return Err(NotNow::Needs(pages));
             }
@@ -169,7 +169,7 @@ impl Home {
         if planted::is(Bug::EarlyStampNotKnown) {
             return request.after;
         }
-        let named = request.builds_on.iter();
+        let named = request.depends_on.iter();
         let named = named.filter_map(|id| self.outcomes.committed(*id));
         named
             .map(|(_, stamp)| stamp)
@@ -187,25 +187,25 @@ impl Home {
         let bytes = values + slots * CHANGE_FRAME_BYTES + ops.sum::<usize>();
         // The log records and outcomes, too.
         let ops = accepted.iter().map(|effects| effects.ops.len() + 2);
-        self.left.fits(bytes, ops.sum())
+        self.space.fits(bytes, ops.sum())
     }
 
     pub(in crate::home) fn park(
         &mut self,
         mut parked: Parked,
         pages: Vec<PageId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let (edge, id) = (parked.edge, parked.request.id);
         parked.needs.extend(&pages);
         parked.missing.extend(&pages);
         if !self.parking.park(parked) {
-            out.note(Note::RefusedBusy);
-            return self.tell(edge, id, &Outcome::Refused(busy()), out);
+            outbox.note(Note::RefusedBusy);
+            return self.tell(edge, id, &Outcome::Refused(busy()), outbox);
         }
-        out.note(Note::CommitParked);
+        outbox.note(Note::CommitParked);
         for page in pages {
-            self.load(page, out);
+            self.load(page, outbox);
         }
     }
 
@@ -219,9 +219,9 @@ impl Home {
         edge: EdgeId,
         id: CommitId,
         after: Stamp,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.note(Note::ReadOnlyValidated);
+        outbox.note(Note::ReadOnlyValidated);
         let forgets = planted::is(Bug::ReaderAboveCeiling);
         let reserves = self.room && self.clock.wants_reserve(now.wall) && !forgets;
         let is_kept = reserves || self.clock.keeps(after) || forgets;
@@ -235,8 +235,8 @@ impl Home {
         };
         let then = OnDurable::Tell(edge, id, outcome);
         match reserves {
-            true => self.append(now, Vec::new(), then, out),
-            false => self.after_all(then, out),
+            true => self.append(now, Vec::new(), then, outbox),
+            false => self.after_all(then, outbox),
         }
     }
 
@@ -247,11 +247,11 @@ impl Home {
         effects: Effects,
         whose: Option<(EdgeId, Whose)>,
         removed: Option<SegmentId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let stamp = self.clock.stamp(now.wall);
         let whose = whose.map(|(edge, whose)| (Some(edge), whose));
-        self.accept_at(now, stamp, effects, whose, removed, out);
+        self.accept_at(now, stamp, effects, whose, removed, outbox);
     }
 
     /// Puts effects at the next position of the log: log record, outcome and
@@ -263,7 +263,7 @@ impl Home {
         effects: Effects,
         whose: Option<(Option<EdgeId>, Whose)>,
         removed: Option<SegmentId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         self.tip = self.tip.next();
         let position = self.tip;
@@ -271,9 +271,9 @@ impl Home {
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
         let mut ops = effects.ops;
         let at = (position, stamp);
-        self.note_changes(&changes, &effects.moved, at, &mut ops, out);
+        self.note_changes(&changes, &effects.moved, at, &mut ops, outbox);
         if let Some((_, whose)) = whose {
-            out.note(Note::CommitAccepted);
+            outbox.note(Note::CommitAccepted);
             for token in effects.staged {
                 self.staging.remove(whose.registration, token);
             }
@@ -300,7 +300,7 @@ impl Home {
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
             removed,
         };
-        self.append(now, ops, then, out);
+        self.append(now, ops, then, outbox);
     }
 
     /// What was only moved is as it was: whoever has read it is right, and its last change may be one that no name of this
@@ -311,7 +311,7 @@ impl Home {
         moved: &BTreeSet<ObjectId>,
         (position, stamp): (Position, Stamp),
         ops: &mut Vec<Op>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let mut floor_rose = false;
         for change in changes {
@@ -335,7 +335,7 @@ impl Home {
             self.pages.accept(change.clone(), position, stamp);
         }
         if floor_rose {
-            out.note(Note::FloorRose);
+            outbox.note(Note::FloorRose);
         }
     }
 
@@ -362,7 +362,7 @@ impl Home {
         edge: EdgeId,
         request: &CommitRequest,
         refusal: Refusal,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let whose = Whose {
             id: request.id,
@@ -374,7 +374,7 @@ impl Home {
             // The id has ended: nothing will ever name them again.
             self.drop_named(request, &mut ops);
         }
-        self.refuse_id(edge, whose, refusal, ops, out);
+        self.refuse_id(edge, whose, refusal, ops, outbox);
     }
 
     /// Refuses an id, whether or not its request was ever seen here.
@@ -384,21 +384,21 @@ impl Home {
         whose: Whose,
         refusal: Refusal,
         mut ops: Vec<Op>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.note(refusal_note(&refusal));
+        outbox.note(refusal_note(&refusal));
         if refusal.leaves_id_usable() {
             // Said before anything is recorded (rule 11).
-            return self.tell(edge, whose.id, &Outcome::Refused(refusal), out);
+            return self.tell(edge, whose.id, &Outcome::Refused(refusal), outbox);
         }
         if !self.room {
             // What cannot be recorded cannot end the id.
-            return self.tell(edge, whose.id, &Outcome::Refused(Refusal::Full), out);
+            return self.tell(edge, whose.id, &Outcome::Refused(Refusal::Full), outbox);
         }
         let outcome = Outcome::Refused(refusal);
         self.outcomes
             .record(whose.registration, whose.id, outcome.clone(), &mut ops);
-        self.append_ops(ops, OnDurable::Tell(edge, whose.id, outcome), out);
+        self.append_ops(ops, OnDurable::Tell(edge, whose.id, outcome), outbox);
     }
 }
 

@@ -43,16 +43,16 @@ impl Home {
         &mut self,
         part: &Part,
         named: &[Position],
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
         self.check_shape(part)?;
         for (page, slots) in &part.reads {
-            self.validate_page(*page, slots, (part.evidence, named), out)?;
+            self.validate_page(*page, slots, (part.evidence, named), outbox)?;
         }
         for writes in &part.writes {
             let reads = |(_, op): &&(Slot, WriteOp)| op.reads() && !is_blind(op);
             let slots: SlotSet = writes.slots.iter().filter(reads).map(|(s, _)| *s).collect();
-            self.validate_page(writes.page, &slots, (part.evidence, named), out)?;
+            self.validate_page(writes.page, &slots, (part.evidence, named), outbox)?;
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Home {
         page: PageId,
         slots: &SlotSet,
         (evidence, named): (Position, &[Position]),
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
         if slots.is_empty() {
             return Ok(());
@@ -119,7 +119,7 @@ impl Home {
             Verdict::Current => Ok(()),
             Verdict::Changed(object) => Err(conflict(object)),
             Verdict::AskPage if planted::is(Bug::FloorIgnored) => Ok(()),
-            Verdict::AskPage => self.validate_by_version(page, slots, evidence, out),
+            Verdict::AskPage => self.validate_by_version(page, slots, evidence, outbox),
         }
     }
 
@@ -128,14 +128,14 @@ impl Home {
         page: PageId,
         slots: &SlotSet,
         evidence: Position,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
         let image = self.tip_of(page)?;
         if image.version() <= evidence {
-            out.note(Note::AcceptedOnPageGrounds);
+            outbox.note(Note::AcceptedOnPageGrounds);
             return Ok(());
         }
-        out.note(Note::RefusedOnPageGrounds);
+        outbox.note(Note::RefusedOnPageGrounds);
         let slot = slots.iter().next().unwrap_or_default();
         Err(conflict(ObjectId { page, slot }))
     }
@@ -162,7 +162,7 @@ impl Home {
         part: &Part,
         registration: Registration,
         mut effects: Effects,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<Effects, NotNow> {
         self.require(part)?;
         for writes in &part.writes {
@@ -172,11 +172,11 @@ impl Home {
                     page: writes.page,
                     slot: *slot,
                 };
-                self.write(object, op, registration, &mut edit, &mut effects, out)?;
+                self.write(object, op, registration, &mut edit, &mut effects, outbox)?;
                 effects.check_size()?;
             }
             let slots = self.votes.slots_of(writes.page);
-            self.spill(writes.page, slots, &mut edit, &mut effects, out)?;
+            self.spill(writes.page, slots, &mut edit, &mut effects, outbox)?;
         }
         self.put_spilled(&mut effects);
         self.raise_extents(part, &mut effects)?;
@@ -189,7 +189,7 @@ impl Home {
     pub(in crate::home) fn room_for(
         &mut self,
         part: &Part,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<Effects, NotNow> {
         let mut effects = Effects::default();
         if planted::is(Bug::LockedIsMoved) {
@@ -199,7 +199,7 @@ impl Home {
             let last = writes.slots.last().map_or(0, |(slot, _)| slot.0 + 1);
             let slots = self.votes.slots_of(writes.page).max(last);
             let mut edit = ImageEdit::of(&self.tip_of(writes.page)?);
-            self.spill(writes.page, slots, &mut edit, &mut effects, out)?;
+            self.spill(writes.page, slots, &mut edit, &mut effects, outbox)?;
         }
         self.put_spilled(&mut effects);
         // Nobody can name the position, so that it excuses nothing: the objects count as changed there, and who holds their
@@ -239,7 +239,7 @@ impl Home {
         registration: Registration,
         edit: &mut ImageEdit,
         effects: &mut Effects,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
         let (found, content) = edit.get(object.slot);
         check_generation(object, op, found, content)?;
@@ -254,7 +254,7 @@ impl Home {
                 bytes,
             } => self.patched(object, *generation, content, *offset, bytes)?,
             WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => {
-                self.check_staged(object, value, registration, effects, out)?;
+                self.check_staged(object, value, registration, effects, outbox)?;
                 op.effect()
             }
             WriteOp::Delete { .. } => op.effect(),
@@ -315,7 +315,7 @@ impl Home {
         value: &NewValue,
         registration: Registration,
         effects: &mut Effects,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
         let NewValue::Staged(overflow) = value else {
             return Ok(());
@@ -335,7 +335,7 @@ impl Home {
         if effects.staged.contains(&token) {
             return Err(InvalidCommit::NotStaged.into());
         }
-        out.note(Note::LargeCommitted);
+        outbox.note(Note::LargeCommitted);
         let key = records::pair_key(registration, token);
         effects.ops.push(records::delete(Table::Staged, key));
         effects.staged.push(token);
@@ -352,7 +352,7 @@ impl Home {
         slots: u16,
         edit: &mut ImageEdit,
         effects: &mut Effects,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
         while !edit.fits_with(slots) {
             let changed = match effects.changes.get(&page) {
@@ -373,9 +373,9 @@ impl Home {
                 .segments
                 .give_overflow(page.segment, value.len() as u64, 1)
                 .ok_or(InvalidCommit::TooLarge)?;
-            out.note(Note::ObjectSpilled);
+            outbox.note(Note::ObjectSpilled);
             if !changed.contains(slot) {
-                out.note(Note::ObjectMoved);
+                outbox.note(Note::ObjectMoved);
                 effects.moved.insert(ObjectId { page, slot });
             }
             let spilled = SlotChange::Overflow {

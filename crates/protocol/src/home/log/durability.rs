@@ -20,56 +20,61 @@ impl Home {
         now: Now,
         mut ops: Vec<Op>,
         then: OnDurable,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if self.clock.wants_reserve(now.wall) {
-            out.note(Note::ClockReserved);
+            outbox.note(Note::ClockReserved);
             ops.push(self.clock.reserve(now.wall, self.mark.next()));
         }
-        self.append_ops(ops, then, out);
+        self.append_ops(ops, then, outbox);
     }
 
-    pub(in crate::home) fn append_ops(&mut self, ops: Vec<Op>, then: OnDurable, out: &mut Outbox) {
-        let batch_bytes = self.put_batch(ops, out);
+    pub(in crate::home) fn append_ops(
+        &mut self,
+        ops: Vec<Op>,
+        then: OnDurable,
+        outbox: &mut Outbox,
+    ) {
+        let batch_bytes = self.put_batch(ops, outbox);
         let bytes = batch_bytes + PENDING_ENTRY_BYTES + self.kept_for(&then);
         self.pending_bytes += bytes;
-        self.under_way.begin(&then);
+        self.admission.begin(&then);
         self.pending.push_back(Pending {
             mark: self.mark,
             bytes,
             then,
         });
         if planted::is(Bug::ToldBeforeDurable) {
-            self.flush(out);
+            self.flush(outbox);
         }
     }
 
     /// Appends the home's own work, one batch of each kind at a time. Nothing that is told rests on
     /// it: it may wait for room in the store for as long as that takes.
-    pub(in crate::home) fn append_own_work(&mut self, ops: Vec<Op>, out: &mut Outbox) {
-        self.put_batch(ops, out);
+    pub(in crate::home) fn append_own_work(&mut self, ops: Vec<Op>, outbox: &mut Outbox) {
+        self.put_batch(ops, outbox);
     }
 
-    fn put_batch(&mut self, ops: Vec<Op>, out: &mut Outbox) -> usize {
+    fn put_batch(&mut self, ops: Vec<Op>, outbox: &mut Outbox) -> usize {
         self.mark = self.mark.next();
         let batch = Batch {
             mark: self.mark,
             ops,
         };
         let bytes = batch.bytes();
-        self.left.spend(&batch);
-        out.append(batch);
+        self.space.spend(&batch);
+        outbox.append(batch);
         bytes
     }
 
     /// Tells something when all that was appended so far is durable, but for the home's own work.
-    pub(in crate::home) fn after_all(&mut self, then: OnDurable, out: &mut Outbox) {
+    pub(in crate::home) fn after_all(&mut self, then: OnDurable, outbox: &mut Outbox) {
         let bytes = PENDING_ENTRY_BYTES + self.kept_for(&then);
         let mark = self.pending.back().map_or(self.durable_mark, |p| p.mark);
-        self.under_way.begin(&then);
+        self.admission.begin(&then);
         self.pending.push_back(Pending { mark, bytes, then });
         self.pending_bytes += bytes;
-        self.flush(out);
+        self.flush(outbox);
     }
 
     /// Bytes that stay in memory until something is told, beside its batch.
@@ -92,27 +97,27 @@ impl Home {
         self.pending_bytes > self.config.pending_bytes_max
     }
 
-    pub(in crate::home) fn made_durable(&mut self, mark: Mark, out: &mut Outbox) {
+    pub(in crate::home) fn made_durable(&mut self, mark: Mark, outbox: &mut Outbox) {
         self.durable_mark = self.durable_mark.max(mark);
         self.clock.durable(self.durable_mark);
-        self.flush(out);
-        self.end_install(out);
+        self.flush(outbox);
+        self.end_install(outbox);
     }
 
-    pub(in crate::home) fn flush(&mut self, out: &mut Outbox) {
+    pub(in crate::home) fn flush(&mut self, outbox: &mut Outbox) {
         while let Some(first) = self.pending.front() {
             if first.mark > self.durable_mark && !planted::is(Bug::ToldBeforeDurable) {
                 break;
             }
             if let Some(pending) = self.pending.pop_front() {
                 self.pending_bytes -= pending.bytes;
-                self.under_way.end(&pending.then);
-                self.then(pending.then, out);
+                self.admission.end(&pending.then);
+                self.then(pending.then, outbox);
             }
         }
     }
 
-    pub(in crate::home) fn then(&mut self, then: OnDurable, out: &mut Outbox) {
+    pub(in crate::home) fn then(&mut self, then: OnDurable, outbox: &mut Outbox) {
         match then {
             OnDurable::Reach {
                 position,
@@ -120,15 +125,15 @@ impl Home {
                 changes,
                 origin,
                 removed,
-            } => self.reach(position, stamp, &changes, origin, removed, out),
-            OnDurable::Vote(edge, commit, stamp) => self.tell_vote(edge, commit, stamp, out),
-            OnDurable::Tell(edge, id, outcome) => self.tell(edge, id, &outcome, out),
-            OnDurable::Answer(edge, call, result) => self.answer(edge, call, result, out),
-            OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, out),
+            } => self.reach(position, stamp, &changes, origin, removed, outbox),
+            OnDurable::Vote(edge, commit, stamp) => self.tell_vote(edge, commit, stamp, outbox),
+            OnDurable::Tell(edge, id, outcome) => self.tell(edge, id, &outcome, outbox),
+            OnDurable::Answer(edge, call, result) => self.answer(edge, call, result, outbox),
+            OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, outbox),
             OnDurable::NoPage(page, waiter) => {
-                let child = self.children.in_epoch(waiter.edge, waiter.epoch, out);
+                let child = self.children.in_epoch(waiter.edge, waiter.epoch, outbox);
                 if child.is_some() {
-                    self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, out);
+                    self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
                 }
             }
             OnDurable::Nothing => {}
@@ -143,7 +148,7 @@ impl Home {
         changes: &[PageChange],
         origin: Option<(EdgeId, CommitId)>,
         removed: Option<SegmentId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         self.durable = position;
         self.open.remove(&(stamp, position));
@@ -162,7 +167,7 @@ impl Home {
             values: Values::ToWhoAsked,
             origin,
         };
-        self.children.deliver(news, out);
+        self.children.deliver(news, outbox);
     }
 
     pub(in crate::home) fn tell(
@@ -170,10 +175,10 @@ impl Home {
         edge: EdgeId,
         commit: CommitId,
         outcome: &Outcome,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let home = self.config.home;
-        out.down(
+        outbox.down(
             edge,
             match outcome {
                 Outcome::Committed { position, stamp } => Down::Told {
@@ -191,9 +196,9 @@ impl Home {
         );
     }
 
-    fn tell_vote(&self, edge: EdgeId, commit: CommitId, stamp: Stamp, out: &mut Outbox) {
+    fn tell_vote(&self, edge: EdgeId, commit: CommitId, stamp: Stamp, outbox: &mut Outbox) {
         let home = self.config.home;
-        out.down(
+        outbox.down(
             edge,
             Down::Voted {
                 home,
@@ -204,9 +209,9 @@ impl Home {
     }
 
     /// The promise itself comes as a heartbeat, for all that are below.
-    fn tell_watermark(&self, edge: EdgeId, call: CallId, out: &mut Outbox) {
+    fn tell_watermark(&self, edge: EdgeId, call: CallId, outbox: &mut Outbox) {
         let (home, position, watermark) = (self.config.home, self.durable, self.promised());
-        out.down(
+        outbox.down(
             edge,
             Down::Heartbeat {
                 home,
@@ -214,7 +219,7 @@ impl Home {
                 watermark,
             },
         );
-        self.answer(edge, call, Ok(CallResponse::Watermark(watermark)), out);
+        self.answer(edge, call, Ok(CallResponse::Watermark(watermark)), outbox);
     }
 
     pub(in crate::home) fn answer(
@@ -222,9 +227,9 @@ impl Home {
         edge: EdgeId,
         call: CallId,
         result: Result<CallResponse, CallError>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let home = self.config.home;
-        out.down(edge, Down::Answer { home, call, result });
+        outbox.down(edge, Down::Answer { home, call, result });
     }
 }

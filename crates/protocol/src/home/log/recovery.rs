@@ -104,7 +104,7 @@ impl Home {
         config: HomeConfig,
         store: &dyn Reader,
         now: Now,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> Result<Home, StorageError> {
         let known = read::<HomeRecord>(store, records::HOME_KEY)?;
         check_identity(known.as_ref(), &config)?;
@@ -137,7 +137,7 @@ impl Home {
             pending: VecDeque::new(),
             open: BTreeSet::new(),
             pending_bytes: 0,
-            under_way: Admission::default(),
+            admission: Admission::default(),
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiting: BTreeMap::new(),
             installed,
@@ -146,7 +146,7 @@ impl Home {
             removing: None,
             removable: BTreeSet::new(),
             room: true,
-            left: SpaceEstimate::default(),
+            space: SpaceEstimate::default(),
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
@@ -156,7 +156,12 @@ impl Home {
         home.recover_votes(store, now)?;
         home.removable = home.segments.removing().collect();
         home.start_clock(ceiling, last_stamp, now);
-        home.append(now, home.first_ops(known.as_ref()), OnDurable::Nothing, out);
+        home.append(
+            now,
+            home.first_ops(known.as_ref()),
+            OnDurable::Nothing,
+            outbox,
+        );
         Ok(home)
     }
 
@@ -216,7 +221,7 @@ impl Home {
             &to,
             |key, record: QuarantineRecord| {
                 if let Some(page) = records::quarantine_of(key) {
-                    self.pages.aside.recover(page, record);
+                    self.pages.quarantine.recover(page, record);
                 }
             },
         )?;

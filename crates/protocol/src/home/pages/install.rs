@@ -22,7 +22,7 @@ pub(in crate::home) struct Installing {
     mark: Mark,
     pages: Vec<PageId>,
     /// Damaged pages whose changes are set aside.
-    aside: Vec<PageId>,
+    quarantine: Vec<PageId>,
     /// The pages are installed, or set aside, as of here.
     position: Position,
     /// The log is trimmed to here.
@@ -39,10 +39,10 @@ pub(in crate::home) struct Removing {
 }
 
 impl Home {
-    pub(in crate::home) fn housekeep(&mut self, out: &mut Outbox) {
-        self.install(out);
-        self.trim(out);
-        self.remove_pages(out);
+    pub(in crate::home) fn housekeep(&mut self, outbox: &mut Outbox) {
+        self.install(outbox);
+        self.trim(outbox);
+        self.remove_pages(outbox);
         // After the installation: what was loaded for it would go before it is used.
         let (to_install, parking, votes) = (&self.to_install, &self.parking, &self.votes);
         let needed = |page| to_install.contains(&page) || parking.needs(page) || votes.needs(page);
@@ -52,7 +52,7 @@ impl Home {
     /// Installs the pages that were modified first, one batch at a time. Those that have to be
     /// loaded for it are installed when they are there: by the next time they would be out of
     /// memory again, and hold the log for ever.
-    fn install(&mut self, out: &mut Outbox) {
+    fn install(&mut self, outbox: &mut Outbox) {
         if self.installing.is_some() {
             return;
         }
@@ -62,7 +62,7 @@ impl Home {
         } else {
             self.loaded_to_install()
         };
-        let (mut pages, mut aside) = (Vec::new(), Vec::new());
+        let (mut pages, mut quarantine) = (Vec::new(), Vec::new());
         let mut ops = Vec::new();
         for page in wanted {
             if let Some(installable) = self.pages.installable(page) {
@@ -71,31 +71,31 @@ impl Home {
                 self.to_install.remove(&page);
                 pages.push(page);
             } else if let Some(op) = self.pages.begin_aside(page, position) {
-                out.note(Note::SetAside);
+                outbox.note(Note::SetAside);
                 ops.push(op);
                 self.to_install.remove(&page);
-                aside.push(page);
+                quarantine.push(page);
             } else {
                 self.to_install.insert(page);
-                self.load(page, out);
+                self.load(page, outbox);
             }
         }
         if ops.is_empty() {
             return;
         }
-        let done = [&pages[..], &aside].concat();
+        let done = [&pages[..], &quarantine].concat();
         let installed = self
             .pages
             .installed_without(&done, position)
             .min(Position(self.installed.0 + self.config.log_trim_max))
             .max(self.installed);
         self.trim_to(installed, &mut ops);
-        out.note(Note::Installed);
-        self.append_own_work(ops, out);
+        outbox.note(Note::Installed);
+        self.append_own_work(ops, outbox);
         self.installing = Some(Installing {
             mark: self.mark,
             pages,
-            aside,
+            quarantine,
             position,
             installed,
         });
@@ -140,7 +140,7 @@ impl Home {
 
     /// Trims the log as far as everything is installed: one installation may
     /// leave more behind it than one batch should delete.
-    fn trim(&mut self, out: &mut Outbox) {
+    fn trim(&mut self, outbox: &mut Outbox) {
         let installed = self.pages.installed_without(&[], self.durable);
         let most = self.config.log_trim_max;
         let enough = self.installed.0 + (most / TRIM_WORTH).max(1);
@@ -153,11 +153,11 @@ impl Home {
         let installed = installed.min(Position(self.installed.0 + most));
         let mut ops = Vec::new();
         self.trim_to(installed, &mut ops);
-        self.append_own_work(ops, out);
+        self.append_own_work(ops, outbox);
         self.installing = Some(Installing {
             mark: self.mark,
             pages: Vec::new(),
-            aside: Vec::new(),
+            quarantine: Vec::new(),
             position: installed,
             installed,
         });
@@ -179,7 +179,7 @@ impl Home {
             for page in &done.pages {
                 self.pages.installed(*page, done.position);
             }
-            for page in &done.aside {
+            for page in &done.quarantine {
                 self.pages.set_aside(*page, done.position);
             }
             self.installed = done.installed;
@@ -209,7 +209,7 @@ impl Home {
         ended.collect()
     }
 
-    fn remove_pages(&mut self, out: &mut Outbox) {
+    fn remove_pages(&mut self, outbox: &mut Outbox) {
         let (mut segment, from) = match (&self.removing, self.removable.first()) {
             (None, Some(segment)) => (*segment, PageNo(0)),
             (Some(r), _) if r.mark <= self.durable_mark => match r.next {
@@ -231,13 +231,13 @@ impl Home {
             };
             ops.push(records::delete(Table::Pages, records::page_key(page)));
             ops.extend(self.pages.no_more_aside(page));
-            self.pages.aside.forget(page);
+            self.pages.quarantine.forget(page);
         }
         let last = pages.len() < most as usize;
         if last {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));
         }
-        self.append_own_work(ops, out);
+        self.append_own_work(ops, outbox);
         self.removing = Some(Removing {
             mark: self.mark,
             segment,

@@ -68,7 +68,7 @@ impl Quarantine {
 impl Pages {
     /// The operation that removes a page's record, if it has one.
     pub(in crate::home) fn no_more_aside(&self, page: PageId) -> Option<Op> {
-        self.aside
+        self.quarantine
             .has(page)
             .then(|| records::delete(Table::Meta, records::quarantine_key(page)))
     }
@@ -80,8 +80,8 @@ impl Pages {
         if changes.is_empty() {
             return None;
         }
-        let changes = [self.aside.changes(page), &changes].concat();
-        self.aside.list(page);
+        let changes = [self.quarantine.changes(page), &changes].concat();
+        self.quarantine.list(page);
         let key = records::quarantine_key(page);
         Some(records::put(
             Table::Meta,

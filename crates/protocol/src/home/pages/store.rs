@@ -34,7 +34,7 @@ pub(in crate::home) struct Pages {
     by_use: BTreeSet<(u64, PageId)>,
     by_first_change: BTreeSet<(Position, PageId)>,
     /// What was set aside of damaged pages.
-    pub(in crate::home) aside: Quarantine,
+    pub(in crate::home) quarantine: Quarantine,
     /// Changes up to here may have left the MOB, for pages that were installed or set aside:
     /// often long before everything below is installed.
     left_mob: Position,
@@ -65,7 +65,7 @@ impl Pages {
             pages: BTreeMap::new(),
             by_use: BTreeSet::new(),
             by_first_change: BTreeSet::new(),
-            aside: Quarantine::default(),
+            quarantine: Quarantine::default(),
             left_mob: Position(0),
             uses: 0,
             image_bytes: 0,
@@ -120,7 +120,7 @@ impl Pages {
         as_of: Position,
         installed: Position,
     ) -> bool {
-        if !self.aside.changes(page).is_empty() {
+        if !self.quarantine.changes(page).is_empty() {
             return true;
         }
         let installed = installed.max(self.left_mob);
@@ -221,7 +221,7 @@ impl Pages {
         stamp: Stamp,
     ) {
         let page = change.page;
-        if self.aside.has_change(page, position) {
+        if self.quarantine.has_change(page, position) {
             return;
         }
         self.push_mob(
@@ -329,14 +329,14 @@ impl Pages {
     /// A damaged page's changes up to a position have a record: they leave the MOB.
     pub(in crate::home) fn set_aside(&mut self, page: PageId, position: Position) {
         let changes = self.changes_of_damaged(page, position);
-        self.aside.add(page, changes);
+        self.quarantine.add(page, changes);
         self.leave_mob(page, position);
     }
 
     /// A page can be read: what was set aside is to be installed again. The
     /// record stays until it is.
     fn take_back(&mut self, page: PageId) {
-        if self.aside.changes(page).is_empty() {
+        if self.quarantine.changes(page).is_empty() {
             return;
         }
         let later = match self.pages.get_mut(&page) {
@@ -348,14 +348,14 @@ impl Pages {
         }
         let bytes = |m: &Modified| m.change.bytes() + CHANGE_BYTES;
         self.mob_bytes -= later.iter().map(bytes).sum::<usize>();
-        for modified in self.aside.take(page).into_iter().chain(later) {
+        for modified in self.quarantine.take(page).into_iter().chain(later) {
             self.push_mob(page, modified);
         }
     }
 
     /// A page was installed as of a position: its changes up to there are done.
     pub(in crate::home) fn installed(&mut self, page: PageId, position: Position) {
-        self.aside.forget(page);
+        self.quarantine.forget(page);
         self.leave_mob(page, position);
     }
 

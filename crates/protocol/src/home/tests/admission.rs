@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    BUILDS_ON_MAX, EXTENT_PAGES, INLINE_VALUE_BYTES_MAX, INSTALL_PAGES_MIN, MOB_FULL_TIMES,
+    DEPENDS_ON_MAX, EXTENT_PAGES, INLINE_VALUE_BYTES_MAX, INSTALL_PAGES_MIN, MOB_FULL_TIMES,
     OVERFLOW_CHUNK_BYTES,
 };
 use thorp_model::{
@@ -226,7 +226,7 @@ fn a_small_request_with_large_effects_is_too_large() {
 fn a_commit_builds_on_no_more_than_its_member_has_under_way() {
     let mut world = World::new(|_| {});
     let mut request = world.request(world.home.durable(), vec![], vec![]);
-    request.builds_on = vec![request.id; BUILDS_ON_MAX + 1];
+    request.depends_on = vec![request.id; DEPENDS_ON_MAX + 1];
     let id = world.send(request);
     world.sync();
     assert_eq!(world.outcome(id), invalid(InvalidCommit::TooLarge));

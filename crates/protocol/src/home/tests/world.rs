@@ -61,8 +61,8 @@ impl World {
     pub(super) fn new(limit: impl FnOnce(&mut HomeConfig)) -> Self {
         let mut config = HomeConfig::new(HOME, String::from("h"), MemberId(1));
         limit(&mut config);
-        let (disk, mut out) = (Disk::default(), Outbox::new());
-        let home = Home::open(config, &disk, now(0), &mut out).expect("an empty disk");
+        let (disk, mut outbox) = (Disk::default(), Outbox::new());
+        let home = Home::open(config, &disk, now(0), &mut outbox).expect("an empty disk");
         let mut world = World {
             home,
             disk,
@@ -78,7 +78,7 @@ impl World {
             clock_ms: 0,
             last: 0,
         };
-        world.work(out);
+        world.work(outbox);
         world.sync();
         world.connect(SITE, Direction::Down, NodeKind::Redirector, MemberId(2));
         let begun = world.sent.iter().find_map(|down| match down {
@@ -103,15 +103,15 @@ impl World {
 
     pub(super) fn handle(&mut self, input: Event) {
         self.now += 1;
-        let mut out = Outbox::new();
+        let mut outbox = Outbox::new();
         let mut now = now(self.now);
         now.wall.0 = now.wall.0.saturating_add_signed(self.clock_ms);
-        self.home.handle(now, input, &mut out);
-        self.work(out);
+        self.home.handle(now, input, &mut outbox);
+        self.work(outbox);
     }
 
-    fn work(&mut self, out: Outbox) {
-        for effect in out.effects {
+    fn work(&mut self, outbox: Outbox) {
+        for effect in outbox.effects {
             match effect {
                 Action::Send(SITE, Message::Down(down)) => self.sent.push(down),
                 Action::Send(_, Message::Up(up)) => self.asked.push(up),
@@ -251,7 +251,7 @@ impl World {
             registration: self.registration,
             part,
             with: Vec::new(),
-            builds_on: Vec::new(),
+            depends_on: Vec::new(),
             after: Stamp::default(),
         }
     }

@@ -21,34 +21,34 @@ impl Home {
         edge: EdgeId,
         whose: Whose,
         decision: Decision,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let Some(vote) = self.votes.get_mut(whose.id) else {
-            return self.decide_without_vote(edge, whose, decision, out);
+            return self.decide_without_vote(edge, whose, decision, outbox);
         };
         // Whatever it says: it hears how that ends, so that nobody on the way keeps it for ever.
-        vote.ways.came_by(edge);
+        vote.routes.came_by(edge);
         if let State::Ended(outcome) = &vote.state {
             let outcome = outcome.clone();
-            return self.tell_ended(edge, whose.id, outcome, out);
+            return self.tell_ended(edge, whose.id, outcome, outbox);
         }
         if let Decision::Commit(stamp) = decision
             && !planted::is(Bug::DecisionBelieved)
         {
             if !vote.may_end_at(stamp) {
-                return self.disbelieve(edge, "it decides what the votes do not come to", out);
+                return self.disbelieve(edge, "it decides what the votes do not come to", outbox);
             }
             if !self.clock.may_be_told(now.wall, stamp) {
-                out.note(Note::DecisionDoubted);
+                outbox.note(Note::DecisionDoubted);
                 vote.doubted = Some(stamp);
                 vote.ask_at = now.mono;
                 return;
             }
         }
         if vote.state == State::InDoubt {
-            out.note(Note::DecidedByMember);
+            outbox.note(Note::DecidedByMember);
         }
-        self.decided(now, whose.id, decision, out);
+        self.decided(now, whose.id, decision, outbox);
     }
 
     fn decide_without_vote(
@@ -56,16 +56,16 @@ impl Home {
         edge: EdgeId,
         whose: Whose,
         decision: Decision,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         match self.outcomes.known(whose.registration, whose.id) {
-            Known::Ended(outcome) => self.tell_ended(edge, whose.id, outcome, out),
-            Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), out),
+            Known::Ended(outcome) => self.tell_ended(edge, whose.id, outcome, outbox),
+            Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), outbox),
             Known::New => {
                 let refusal = match decision {
                     Decision::Abort => Refusal::Elsewhere,
                     Decision::Commit(_) => {
-                        self.disbelieve(edge, "it decides on a vote that was not given", out);
+                        self.disbelieve(edge, "it decides on a vote that was not given", outbox);
                         Refusal::Unknown
                     }
                 };
@@ -73,7 +73,7 @@ impl Home {
                 // recorded now, what comes late is found out as any vote in doubt is.
                 let full = self.is_busy() || self.has_all_answers(edge);
                 let refusal = if full { busy() } else { refusal };
-                self.refuse_id(edge, whose, refusal, Vec::new(), out);
+                self.refuse_id(edge, whose, refusal, Vec::new(), outbox);
             }
         }
     }
@@ -85,19 +85,19 @@ impl Home {
         edge: EdgeId,
         commit: CommitId,
         outcome: Outcome,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        if !self.under_way.tells(edge, commit) {
-            self.after_all(OnDurable::Tell(edge, commit, outcome), out);
+        if !self.admission.tells(edge, commit) {
+            self.after_all(OnDurable::Tell(edge, commit, outcome), outbox);
         }
     }
 
     /// No right member says so. Below a site there are others, who have done nothing wrong: what
     /// was said is not heeded, and the homes find out by themselves.
-    fn disbelieve(&mut self, edge: EdgeId, why: &'static str, out: &mut Outbox) {
-        out.note(Note::DecisionDisbelieved);
+    fn disbelieve(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
+        outbox.note(Note::DecisionDisbelieved);
         if self.is_member(edge) {
-            self.cut_off(edge, why, out);
+            self.cut_off(edge, why, outbox);
         }
     }
 
@@ -106,21 +106,21 @@ impl Home {
         now: Now,
         commit: CommitId,
         decision: Decision,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if self.votes.decide(commit, decision) {
-            self.carry_out(now, commit, out);
+            self.carry_out(now, commit, outbox);
         }
     }
 
     /// What was decided and had to wait: pages came, or room.
-    pub(in crate::home) fn carry_out_waiting(&mut self, now: Now, out: &mut Outbox) {
+    pub(in crate::home) fn carry_out_waiting(&mut self, now: Now, outbox: &mut Outbox) {
         for commit in self.votes.decided() {
-            self.carry_out(now, commit, out);
+            self.carry_out(now, commit, outbox);
         }
     }
 
-    fn carry_out(&mut self, now: Now, commit: CommitId, out: &mut Outbox) {
+    fn carry_out(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
         let Some(vote) = self.votes.get(commit) else {
             return;
         };
@@ -128,68 +128,68 @@ impl Home {
             return;
         };
         if !self.room {
-            return out.note(Note::DecisionWaited);
+            return outbox.note(Note::DecisionWaited);
         }
         match decision {
-            Decision::Abort => self.carry_out_abort(now, commit, out),
-            Decision::Commit(stamp) => self.carry_out_commit(now, commit, stamp, out),
+            Decision::Abort => self.carry_out_abort(now, commit, outbox),
+            Decision::Commit(stamp) => self.carry_out_commit(now, commit, stamp, outbox),
         }
     }
 
-    fn carry_out_abort(&mut self, now: Now, commit: CommitId, out: &mut Outbox) {
-        out.note(Note::VoteAborted);
+    fn carry_out_abort(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
+        outbox.note(Note::VoteAborted);
         let outcome = Outcome::Refused(Refusal::Elsewhere);
-        let then = match self.votes.get(commit).and_then(|vote| vote.ways.last()) {
+        let then = match self.votes.get(commit).and_then(|vote| vote.routes.last()) {
             Some(edge) => OnDurable::Tell(edge, commit, outcome.clone()),
             None => OnDurable::Nothing,
         };
         let mut ops = Vec::new();
         self.end_vote(now, commit, outcome.clone(), &mut ops);
-        self.append_ops(ops, then, out);
-        self.tell_others_below(commit, &outcome, out);
+        self.append_ops(ops, then, outbox);
+        self.tell_others_below(commit, &outcome, outbox);
     }
 
     /// Who passed it up by another way than the last one keeps what it wrote until it hears.
-    fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, out: &mut Outbox) {
+    fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, outbox: &mut Outbox) {
         let vote = self.votes.get_mut(commit);
-        let others = vote.map(|vote| vote.ways.take_others());
+        let others = vote.map(|vote| vote.routes.take_others());
         for edge in others.unwrap_or_default() {
-            self.after_all(OnDurable::Tell(edge, commit, outcome.clone()), out);
+            self.after_all(OnDurable::Tell(edge, commit, outcome.clone()), outbox);
         }
     }
 
     /// The part gets its position now, under the stamp of all its homes.
-    fn carry_out_commit(&mut self, now: Now, commit: CommitId, stamp: Stamp, out: &mut Outbox) {
+    fn carry_out_commit(&mut self, now: Now, commit: CommitId, stamp: Stamp, outbox: &mut Outbox) {
         let Some(vote) = self.votes.get(commit) else {
             return;
         };
-        let (request, edge) = (vote.request.clone(), vote.ways.last());
+        let (request, edge) = (vote.request.clone(), vote.routes.last());
         let unbounded = Effects::unbounded();
-        let effects = match self.effects(&request.part, request.registration, unbounded, out) {
+        let effects = match self.effects(&request.part, request.registration, unbounded, outbox) {
             Ok(effects) => effects,
-            Err(NotNow::Needs(pages)) => return self.decision_needs(commit, pages, out),
+            Err(NotNow::Needs(pages)) => return self.decision_needs(commit, pages, outbox),
             // Everything was checked before the vote and is locked since. If it
             // does not hold, this home's tables are wrong: it stays in doubt, for people to see.
-            Err(NotNow::Refused(_)) => return out.note(Note::DecisionWaited),
+            Err(NotNow::Refused(_)) => return outbox.note(Note::DecisionWaited),
         };
-        out.note(Note::VoteCommitted);
+        outbox.note(Note::VoteCommitted);
         self.clock.observe(stamp);
         let whose = Whose {
             id: commit,
             registration: request.registration,
         };
-        self.accept_at(now, stamp, effects, Some((edge, whose)), None, out);
+        self.accept_at(now, stamp, effects, Some((edge, whose)), None, outbox);
         let position = self.tip;
-        self.tell_others_below(commit, &Outcome::Committed { position, stamp }, out);
+        self.tell_others_below(commit, &Outcome::Committed { position, stamp }, outbox);
     }
 
-    fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, out: &mut Outbox) {
-        out.note(Note::DecisionWaited);
+    fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, outbox: &mut Outbox) {
+        outbox.note(Note::DecisionWaited);
         if let Some(vote) = self.votes.get_mut(commit) {
             vote.needs.extend(&pages);
         }
         for page in pages {
-            self.load(page, out);
+            self.load(page, outbox);
         }
     }
 
@@ -211,10 +211,10 @@ impl Home {
     }
 
     /// Every home has heard how it ended.
-    pub(in crate::home) fn settled(&mut self, commit: CommitId, out: &mut Outbox) {
+    pub(in crate::home) fn settled(&mut self, commit: CommitId, outbox: &mut Outbox) {
         if let Some(op) = self.votes.forget(commit) {
-            out.note(Note::VoteSettled);
-            self.append_ops(Vec::from([op]), OnDurable::Nothing, out);
+            outbox.note(Note::VoteSettled);
+            self.append_ops(Vec::from([op]), OnDurable::Nothing, outbox);
         }
     }
 }

@@ -94,19 +94,19 @@ impl Home {
         &mut self,
         edge: EdgeId,
         commit: CommitId,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) -> bool {
         let Some(vote) = self.votes.get_mut(commit) else {
             return false;
         };
-        out.note(Note::OutcomeRemembered);
-        vote.ways.came_by(edge);
+        outbox.note(Note::OutcomeRemembered);
+        vote.routes.came_by(edge);
         let (state, stamp) = (vote.state.clone(), vote.stamp);
         match state {
-            State::InDoubt if self.under_way.tells_vote(edge, commit) => {}
-            State::InDoubt => self.after_all(OnDurable::Vote(edge, commit, stamp), out),
+            State::InDoubt if self.admission.tells_vote(edge, commit) => {}
+            State::InDoubt => self.after_all(OnDurable::Vote(edge, commit, stamp), outbox),
             State::Decided(_) => {}
-            State::Ended(outcome) => self.tell_ended(edge, commit, outcome, out),
+            State::Ended(outcome) => self.tell_ended(edge, commit, outcome, outbox),
         }
         true
     }
@@ -117,20 +117,20 @@ impl Home {
         now: Now,
         edge: EdgeId,
         request: CommitRequest,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        out.note(Note::Voted);
+        outbox.note(Note::Voted);
         let id = request.id;
         let locks = self.locks_of(&request.part);
         let stamp = self.clock.stamp(now.wall);
         let mut vote = Vote::new(request, stamp, locks, now.mono);
-        vote.ways.came_by(edge);
+        vote.routes.came_by(edge);
         let ops = match planted::is(Bug::VoteForgotten) {
             true => Vec::new(),
             false => Vec::from([vote.store()]),
         };
         self.votes.insert(vote);
-        self.append(now, ops, OnDurable::Vote(edge, id, stamp), out);
+        self.append(now, ops, OnDurable::Vote(edge, id, stamp), outbox);
     }
 
     // --- Finding out ---
@@ -146,7 +146,7 @@ impl Home {
 
     /// Asks the other homes of what has been in doubt for too long, and of what
     /// has ended and nobody says to be settled.
-    pub(in crate::home) fn ask_others(&mut self, now: Now, out: &mut Outbox) {
+    pub(in crate::home) fn ask_others(&mut self, now: Now, outbox: &mut Outbox) {
         let due: Vec<CommitId> = self
             .votes
             .iter()
@@ -155,12 +155,12 @@ impl Home {
             .collect();
         for commit in due {
             if planted::is(Bug::VoteTimesOut) {
-                self.decided(now, commit, Decision::Abort, out);
+                self.decided(now, commit, Decision::Abort, outbox);
             }
             if let Some(decision) = self.not_doubted_any_more(now, commit) {
-                self.decided(now, commit, decision, out);
+                self.decided(now, commit, decision, outbox);
             }
-            self.ask_other_homes(now, commit, out);
+            self.ask_other_homes(now, commit, outbox);
         }
     }
 
@@ -171,7 +171,7 @@ impl Home {
         may_be.then_some(Decision::Commit(stamp))
     }
 
-    fn ask_other_homes(&mut self, now: Now, commit: CommitId, out: &mut Outbox) {
+    fn ask_other_homes(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
         let Some(vote) = self.votes.get_mut(commit) else {
             return;
         };
@@ -180,16 +180,16 @@ impl Home {
         let is_over = !vote.holds_locks() && ask.is_empty();
         if is_over && !planted::is(Bug::VoteKept) {
             // This home was the last one to hear, and has asked for it itself.
-            return self.settled(commit, out);
+            return self.settled(commit, outbox);
         }
         for other in ask {
-            self.ask_other(other, commit, out);
+            self.ask_other(other, commit, outbox);
         }
     }
 
-    fn ask_other(&mut self, other: Participant, commit: CommitId, out: &mut Outbox) {
+    fn ask_other(&mut self, other: Participant, commit: CommitId, outbox: &mut Outbox) {
         let Some(edge) = self.others.get(&other.home).copied() else {
-            return out.note(Note::OtherHomeWanted);
+            return outbox.note(Note::OtherHomeWanted);
         };
         let Some(vote) = self.votes.get_mut(commit) else {
             return;
@@ -200,7 +200,7 @@ impl Home {
         }
         vote.asked.insert(other.home);
         self.votes.note_asked(commit, other.home);
-        out.note(Note::InDoubtAsked);
+        outbox.note(Note::InDoubtAsked);
         self.questions += 1;
         let call = CallId {
             member: self.config.node,
@@ -212,7 +212,7 @@ impl Home {
             commit,
             registration: other.registration,
         };
-        out.up(
+        outbox.up(
             edge,
             Up::Call {
                 call,
@@ -228,7 +228,7 @@ impl Home {
         now: Now,
         call: CallId,
         result: Result<CallResponse, CallError>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         let Some(question) = self.asking.remove(&call) else {
             return;
@@ -241,12 +241,12 @@ impl Home {
             Err(CallError::Busy) => self.votes.turned_away(commit, home),
             Ok(CallResponse::Voted(stamp)) => {
                 if let Some(decision) = self.votes.voted(commit, home, stamp) {
-                    out.note(Note::InDoubtResolved);
-                    self.decided(now, commit, decision, out);
+                    outbox.note(Note::InDoubtResolved);
+                    self.decided(now, commit, decision, outbox);
                 }
             }
             Ok(CallResponse::Outcome(outcome)) if in_doubt == Some(true) => {
-                out.note(Note::InDoubtResolved);
+                outbox.note(Note::InDoubtResolved);
                 let decision = match outcome {
                     Outcome::Committed { stamp, .. } => Decision::Commit(stamp),
                     // Also one that was forgotten: it was not voted for there, or
@@ -254,10 +254,10 @@ impl Home {
                     Outcome::Refused(_) => Decision::Abort,
                 };
                 self.votes.heard(commit, home);
-                self.decided(now, commit, decision, out);
+                self.decided(now, commit, decision, outbox);
             }
             Ok(CallResponse::Outcome(_)) if self.votes.heard(commit, home) => {
-                self.settled(commit, out);
+                self.settled(commit, outbox);
             }
             // It is asked again.
             _ => {}
@@ -267,7 +267,7 @@ impl Home {
             false => Vec::new(),
         };
         for (commit, other) in asked_again {
-            self.ask_other(other, commit, out);
+            self.ask_other(other, commit, outbox);
         }
     }
 
@@ -278,7 +278,7 @@ impl Home {
         now: Now,
         edge: EdgeId,
         message: Up,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         match message {
             Up::Call {
@@ -287,10 +287,10 @@ impl Home {
                 ..
             } if self.askers.contains(&edge) => match self.is_busy() {
                 // It asks again.
-                true => self.answer(edge, call, Err(CallError::Busy), out),
-                false => self.call(now, edge, call, request, out),
+                true => self.answer(edge, call, Err(CallError::Busy), outbox),
+                false => self.call(now, edge, call, request, outbox),
             },
-            _ => out.note(Note::OtherEpochDropped),
+            _ => outbox.note(Note::OtherEpochDropped),
         }
     }
 
@@ -300,15 +300,15 @@ impl Home {
         edge: EdgeId,
         name: String,
         at: (Position, Stamp),
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         if self.askers.len() >= OTHER_HOMES_MAX {
-            out.note(Note::ChildLimited);
-            return out.close(edge, "too many other homes");
+            outbox.note(Note::ChildLimited);
+            return outbox.close(edge, "too many other homes");
         }
         self.askers.insert(edge);
         self.neighbours.came(edge);
-        out.down(
+        outbox.down(
             edge,
             Down::Begin {
                 home: self.config.home,
@@ -327,7 +327,7 @@ impl Home {
         now: Now,
         edge: EdgeId,
         message: Down,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         match message {
             Down::Begin { home, .. } => {
@@ -337,7 +337,7 @@ impl Home {
                 let asked = self.asking.get(&call);
                 // Only who was asked is heard.
                 if asked.is_some_and(|asked| asked.edge == edge) {
-                    self.other_answered(now, call, result, out);
+                    self.other_answered(now, call, result, outbox);
                 }
             }
             // The rest of the stream is not for a home.

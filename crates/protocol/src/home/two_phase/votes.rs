@@ -22,7 +22,7 @@ pub(in crate::home) struct Vote {
     /// The stamp voted for.
     pub(in crate::home) stamp: Stamp,
     /// Who hears of the outcome.
-    pub(in crate::home) ways: ReplyRoutes,
+    pub(in crate::home) routes: ReplyRoutes,
     pub(in crate::home) state: State,
     /// The stamp of a decision that this home's clock does not believe, or not yet.
     pub(in crate::home) doubted: Option<Stamp>,
@@ -63,7 +63,7 @@ impl Vote {
         Vote {
             request,
             stamp,
-            ways: ReplyRoutes::default(),
+            routes: ReplyRoutes::default(),
             state: State::InDoubt,
             doubted: None,
             needs: BTreeSet::new(),
@@ -126,7 +126,7 @@ impl Vote {
     fn forget_part(&mut self) {
         let part = &mut self.request.part;
         (part.reads, part.writes) = (Vec::new(), Vec::new());
-        self.request.builds_on = Vec::new();
+        self.request.depends_on = Vec::new();
     }
 
     fn names_staged(&self, of: Overflow) -> bool {
@@ -311,7 +311,7 @@ impl Votes {
     /// The edge of askers is gone: outcomes are told to nobody there.
     pub(in crate::home) fn edge_gone(&mut self, edge: EdgeId) {
         for vote in self.by_commit.values_mut() {
-            vote.ways.went(edge);
+            vote.routes.went(edge);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::redirector::Proxy;
 use alloc::vec::Vec;
-use thorp_model::limits::{FETCHES_MAX, HINT_PAGES_MAX, SEQUELS_UNDER_WAY_MAX};
+use thorp_model::limits::{FETCHES_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
 use thorp_model::{Down, EdgeId, Millis, Note, Outbox, PageId};
 
 impl Proxy {
@@ -12,13 +12,13 @@ impl Proxy {
         page: PageId,
         child: EdgeId,
         ahead: bool,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
-        if self.sequels.no_more_unasked(page) {
-            out.note(Note::AheadUsed);
+        if self.successors.no_more_unasked(page) {
+            outbox.note(Note::AheadUsed);
         }
         if ahead {
-            self.sequels.heeded(child);
+            self.successors.heeded(child);
         }
     }
 
@@ -28,7 +28,7 @@ impl Proxy {
         now: Millis,
         page: PageId,
         child: EdgeId,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         // A large object's pages are asked for all at once anyway.
         if page.page.is_overflow() {
@@ -37,12 +37,12 @@ impl Proxy {
         let children = &self.children;
         let has = |other| children.holds_complete(child, other);
         let asks_above = self.images.takes_pages();
-        let next = self.sequels.waited(child, page, now, asks_above, has);
+        let next = self.successors.waited(child, page, now, asks_above, has);
         for likely in &next.pages {
-            self.fetch_ahead(now, *likely, child, out);
+            self.fetch_ahead(now, *likely, child, outbox);
         }
         if next.is_told {
-            self.tell_hint(page, next.pages, child, out);
+            self.tell_hint(page, next.pages, child, outbox);
         }
     }
 
@@ -51,18 +51,18 @@ impl Proxy {
         &mut self,
         page: PageId,
         mut next: Vec<PageId>,
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         next.truncate(HINT_PAGES_MAX);
-        for child in self.sequels.children_at(page) {
-            self.tell_hint(page, next.clone(), child, out);
+        for child in self.successors.children_at(page) {
+            self.tell_hint(page, next.clone(), child, outbox);
         }
     }
 
-    fn tell_hint(&self, page: PageId, next: Vec<PageId>, child: EdgeId, out: &mut Outbox) {
+    fn tell_hint(&self, page: PageId, next: Vec<PageId>, child: EdgeId, outbox: &mut Outbox) {
         let home = self.up.home;
-        out.note(Note::Hinted);
-        out.down(child, Down::Hint { home, page, next });
+        outbox.note(Note::Hinted);
+        outbox.down(child, Down::Hint { home, page, next });
     }
 
     /// Whether a page is on its way as a neighbour of this child has asked for it, and not the child itself.
@@ -73,52 +73,57 @@ impl Proxy {
 
     /// A child has asked ahead for what is on its way: it may ask for something else with what that
     /// would have cost (record 0018).
-    pub(in crate::redirector) fn tell_joined(&self, page: PageId, child: EdgeId, out: &mut Outbox) {
+    pub(in crate::redirector) fn tell_joined(
+        &self,
+        page: PageId,
+        child: EdgeId,
+        outbox: &mut Outbox,
+    ) {
         let home = self.up.home;
-        out.note(Note::JoinedAhead);
-        out.down(child, Down::Joined { home, page });
+        outbox.note(Note::JoinedAhead);
+        outbox.down(child, Down::Joined { home, page });
     }
 
     /// Another site gets the page, too: that is news to the child that asked for it first. Those that joined it know.
-    pub(in crate::redirector) fn joined_above(&self, page: PageId, out: &mut Outbox) {
+    pub(in crate::redirector) fn joined_above(&self, page: PageId, outbox: &mut Outbox) {
         let first = self.up.waiting_for(page).next();
         if let Some(waiter) = first.filter(|waiter| waiter.ahead) {
-            self.tell_joined(page, waiter.edge, out);
+            self.tell_joined(page, waiter.edge, outbox);
         }
     }
 
     /// Asks above for a page that nobody below has asked for, unless it can be had here.
-    fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, out: &mut Outbox) {
+    fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, outbox: &mut Outbox) {
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         let is_near = own || self.children.helper(page, &[child]).is_some();
         if is_near || self.up.is_fetching(page) || !self.has_room_for_sequels() {
             return;
         }
-        out.note(Note::FetchedAhead);
-        if self.sequels.asked_ahead(page) {
-            out.note(Note::AheadWasted);
+        outbox.note(Note::FetchedAhead);
+        if self.successors.asked_ahead(page) {
+            outbox.note(Note::AheadWasted);
         }
         let updates = self.history.updates(page);
-        self.up.ask_ahead(page, updates, now, out);
+        self.up.ask_ahead(page, updates, now, outbox);
     }
 
     /// What nobody waits for leaves room for what somebody does, and needs a place to come to.
     fn has_room_for_sequels(&self) -> bool {
         let is_room = self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2;
-        is_room && self.sequels.under_way() < SEQUELS_UNDER_WAY_MAX
+        is_room && self.successors.under_way() < SUCCESSORS_UNDER_WAY_MAX
     }
 
     /// This node's memory had no room for a page.
-    pub(in crate::redirector) fn dropped_ahead(&mut self, page: PageId, out: &mut Outbox) {
-        if self.sequels.dropped(page) {
-            out.note(Note::AheadWasted);
+    pub(in crate::redirector) fn dropped_ahead(&mut self, page: PageId, outbox: &mut Outbox) {
+        if self.successors.dropped(page) {
+            outbox.note(Note::AheadWasted);
         }
     }
 
     /// A page is here no more, or not as it was.
-    pub(in crate::redirector) fn forget_ahead(&mut self, page: PageId, out: &mut Outbox) {
-        if self.sequels.no_more_unasked(page) {
-            out.note(Note::AheadWasted);
+    pub(in crate::redirector) fn forget_ahead(&mut self, page: PageId, outbox: &mut Outbox) {
+        if self.successors.no_more_unasked(page) {
+            outbox.note(Note::AheadWasted);
         }
     }
 }

@@ -19,7 +19,7 @@ impl Proxy {
         &mut self,
         now: Millis,
         invalidated: &[PageId],
-        out: &mut Outbox,
+        outbox: &mut Outbox,
     ) {
         for page in invalidated {
             // What is on its way is answered behind this step, or brought up to it when it comes.
@@ -27,16 +27,16 @@ impl Proxy {
                 continue;
             }
             if !self.children.directory.is_held(*page) {
-                self.forget_history(*page, out);
+                self.forget_history(*page, outbox);
                 continue;
             }
             let fate = self.history.invalidated(*page);
-            note(fate, out);
+            note(fate, outbox);
             if self.history.wants(*page) && self.has_room_to_refetch() {
                 self.history.refetched(*page);
-                out.note(Note::Refetched);
+                outbox.note(Note::Refetched);
                 let updates = self.history.updates(*page);
-                self.up.ask_ahead(*page, updates, now, out);
+                self.up.ask_ahead(*page, updates, now, outbox);
             }
         }
     }
@@ -47,27 +47,27 @@ impl Proxy {
     }
 
     /// Somebody below asks for a page.
-    pub(in crate::redirector) fn asked_below(&mut self, page: PageId, out: &mut Outbox) {
-        note(self.history.asked(page), out);
+    pub(in crate::redirector) fn asked_below(&mut self, page: PageId, outbox: &mut Outbox) {
+        note(self.history.asked(page), outbox);
     }
 
     /// A page went out of this node's memory.
-    pub(in crate::redirector) fn dropped_own(&mut self, page: PageId, out: &mut Outbox) {
-        note(self.history.dropped(page), out);
-        self.dropped_ahead(page, out);
+    pub(in crate::redirector) fn dropped_own(&mut self, page: PageId, outbox: &mut Outbox) {
+        note(self.history.dropped(page), outbox);
+        self.dropped_ahead(page, outbox);
     }
 
     /// Nobody below holds a page.
-    pub(in crate::redirector) fn forget_history(&mut self, page: PageId, out: &mut Outbox) {
-        note(self.history.forget(page), out);
-        self.forget_ahead(page, out);
+    pub(in crate::redirector) fn forget_history(&mut self, page: PageId, outbox: &mut Outbox) {
+        note(self.history.forget(page), outbox);
+        self.forget_ahead(page, outbox);
     }
 }
 
-fn note(fate: Option<Fate>, out: &mut Outbox) {
+fn note(fate: Option<Fate>, outbox: &mut Outbox) {
     match fate {
-        Some(Fate::Used) => out.note(Note::RefetchUsed),
-        Some(Fate::Wasted) => out.note(Note::RefetchWasted),
+        Some(Fate::Used) => outbox.note(Note::RefetchUsed),
+        Some(Fate::Wasted) => outbox.note(Note::RefetchWasted),
         None => {}
     }
 }

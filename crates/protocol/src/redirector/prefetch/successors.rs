@@ -5,8 +5,8 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::ops::Bound;
 use thorp_model::limits::{
-    HINT_PAGES_FIRST, HINT_PAGES_MAX, HINTS_UNHEEDED_MAX, SEQUEL_COUNT_MAX, SEQUEL_MS_MAX,
-    SEQUELS_LOOKED_MAX, SEQUELS_OF_A_PAGE_MAX, UNASKED_MAX,
+    HINT_PAGES_FIRST, HINT_PAGES_MAX, HINTS_UNHEEDED_MAX, SUCCESSOR_COUNT_MAX, SUCCESSOR_MS_MAX,
+    SUCCESSORS_LOOKED_MAX, SUCCESSORS_OF_A_PAGE_MAX, UNASKED_MAX,
 };
 use thorp_model::{EdgeId, Millis, PageId};
 
@@ -132,7 +132,7 @@ impl Successors {
 
     /// What comes after a page, learnt from what came; tells how far the child is trusted from now on.
     fn learn(&mut self, walk: &Walk, page: PageId, now: Millis) -> usize {
-        if now.since(walk.at) > SEQUEL_MS_MAX {
+        if now.since(walk.at) > SUCCESSOR_MS_MAX {
             return walk.trust;
         }
         let leads = |from: &&PageId| self.follows(**from, page);
@@ -152,8 +152,9 @@ impl Successors {
     }
 
     fn follows(&self, from: PageId, page: PageId) -> bool {
-        let sequels = self.pages.get(&from);
-        sequels.is_some_and(|sequels| sequels.iter().any(|sequel| sequel.page == page))
+        let successors = self.pages.get(&from);
+        successors
+            .is_some_and(|successors| successors.iter().any(|successor| successor.page == page))
     }
 
     fn followed(&mut self, from: PageId, page: PageId) {
@@ -163,19 +164,24 @@ impl Successors {
             }
             self.pages.insert(from, Vec::new());
         }
-        let Some(sequels) = self.pages.get_mut(&from) else {
+        let Some(successors) = self.pages.get_mut(&from) else {
             return;
         };
-        if let Some(known) = sequels.iter_mut().find(|sequel| sequel.page == page) {
-            known.count = (known.count + 1).min(SEQUEL_COUNT_MAX);
-        } else if sequels.len() < SEQUELS_OF_A_PAGE_MAX {
-            sequels.push(Sequel {
+        if let Some(known) = successors
+            .iter_mut()
+            .find(|successor| successor.page == page)
+        {
+            known.count = (known.count + 1).min(SUCCESSOR_COUNT_MAX);
+        } else if successors.len() < SUCCESSORS_OF_A_PAGE_MAX {
+            successors.push(Sequel {
                 page,
                 count: COUNT_FIRST,
             });
         } else {
             // The least known gives way, bit by bit.
-            let least = sequels.iter_mut().min_by_key(|sequel| sequel.count);
+            let least = successors
+                .iter_mut()
+                .min_by_key(|successor| successor.count);
             if let Some(least) = least {
                 least.count -= 1;
                 if least.count == 0 {
@@ -190,20 +196,23 @@ impl Successors {
 
     /// Others were likely to follow, and did not: they count less, unless the one that did was only as likely.
     fn discredit(&mut self, walk: &Walk, came: PageId, is_right: bool) {
-        let Some(sequels) = self.pages.get_mut(&walk.last) else {
+        let Some(successors) = self.pages.get_mut(&walk.last) else {
             return;
         };
-        let known = sequels.iter().find(|sequel| sequel.page == came);
+        let known = successors.iter().find(|successor| successor.page == came);
         let most = match known {
             Some(known) if is_right => known.count / 2,
-            _ => SEQUEL_COUNT_MAX,
+            _ => SUCCESSOR_COUNT_MAX,
         };
-        for sequel in sequels.iter_mut().filter(|sequel| sequel.page != came) {
-            if sequel.count <= most && walk.likely.contains(&sequel.page) {
-                sequel.count -= 1;
+        for successor in successors
+            .iter_mut()
+            .filter(|successor| successor.page != came)
+        {
+            if successor.count <= most && walk.likely.contains(&successor.page) {
+                successor.count -= 1;
             }
         }
-        sequels.retain(|sequel| sequel.count > 0);
+        successors.retain(|successor| successor.count > 0);
     }
 
     /// What follows a page, and what follows that, the likeliest first: all that was looked at, and of it so many pages
@@ -226,15 +235,18 @@ impl Successors {
                 if !has(from) {
                     wanted.push(from);
                 }
-                if wanted.len() >= most || looked.len() >= SEQUELS_LOOKED_MAX {
+                if wanted.len() >= most || looked.len() >= SUCCESSORS_LOOKED_MAX {
                     break;
                 }
             }
-            let sequels = self.pages.get(&from).map_or(&[][..], Vec::as_slice);
-            let all: u32 = sequels.iter().map(|sequel| u32::from(sequel.count)).sum();
-            let next = sequels
+            let successors = self.pages.get(&from).map_or(&[][..], Vec::as_slice);
+            let all: u32 = successors
                 .iter()
-                .map(|sequel| (chance * u32::from(sequel.count) / all, sequel.page));
+                .map(|successor| u32::from(successor.count))
+                .sum();
+            let next = successors
+                .iter()
+                .map(|successor| (chance * u32::from(successor.count) / all, successor.page));
             open.extend(next.filter(|(chance, next)| *chance >= UNLIKELY && *next != page));
         }
         (looked, wanted)
@@ -317,17 +329,17 @@ impl Successors {
         for _ in 0..LOOKED_AT {
             let from = self.hand.map_or(Bound::Unbounded, Bound::Excluded);
             let mut after = self.pages.range_mut((from, Bound::Unbounded));
-            let Some((page, sequels)) = after.next() else {
+            let Some((page, successors)) = after.next() else {
                 self.hand = None;
                 continue;
             };
             let page = *page;
             self.hand = Some(page);
-            for sequel in sequels.iter_mut() {
-                sequel.count -= 1;
+            for successor in successors.iter_mut() {
+                successor.count -= 1;
             }
-            sequels.retain(|sequel| sequel.count > 0);
-            if sequels.is_empty() {
+            successors.retain(|successor| successor.count > 0);
+            if successors.is_empty() {
                 self.pages.remove(&page);
                 return true;
             }
@@ -382,16 +394,16 @@ mod tests {
     }
 
     /// A child that fetches what it is told, and waits for what it has not: how often, and how many it has fetched in vain.
-    fn walks(sequels: &mut Successors, child: EdgeId, order: &[PageId]) -> (usize, usize) {
+    fn walks(successors: &mut Successors, child: EdgeId, order: &[PageId]) -> (usize, usize) {
         let mut has: BTreeSet<PageId> = BTreeSet::new();
         let (mut waits, mut ahead) = (0, BTreeSet::new());
         for page in order {
             if has.insert(*page) {
                 waits += 1;
-                let next = sequels.waited(child, *page, NOW, true, |other| has.contains(&other));
+                let next = successors.waited(child, *page, NOW, true, |other| has.contains(&other));
                 assert!(next.pages.len() <= HINT_PAGES_MAX);
                 if next.is_told {
-                    sequels.heeded(child);
+                    successors.heeded(child);
                     ahead.extend(next.pages.iter().copied());
                     has.extend(next.pages);
                 }
@@ -403,20 +415,23 @@ mod tests {
 
     #[test]
     fn who_goes_the_way_of_a_neighbour_waits_seldom() {
-        let mut sequels = Successors::new(1000);
+        let mut successors = Successors::new(1000);
         let order = scattered(500);
-        assert_eq!(walks(&mut sequels, FIRST, &order), (500, 0));
-        let (waits, wasted) = walks(&mut sequels, SECOND, &order);
+        assert_eq!(walks(&mut successors, FIRST, &order), (500, 0));
+        let (waits, wasted) = walks(&mut successors, SECOND, &order);
         assert!(waits < 500 / 12 && wasted == 0, "{waits} {wasted}");
         // Waits that were saved do not change what follows what.
         for child in 3..10 {
-            assert_eq!(walks(&mut sequels, EdgeId(child), &order), (waits, wasted));
+            assert_eq!(
+                walks(&mut successors, EdgeId(child), &order),
+                (waits, wasted)
+            );
         }
     }
 
     #[test]
     fn who_goes_anywhere_is_told_little() {
-        let mut sequels = Successors::new(100_000);
+        let mut successors = Successors::new(100_000);
         let mut random = 1_u64;
         let mut anywhere = || {
             random = random
@@ -426,10 +441,10 @@ mod tests {
         };
         let mut told = 0;
         for _ in 0..50_000 {
-            let next = sequels.waited(FIRST, anywhere(), NOW, true, |_| false);
+            let next = successors.waited(FIRST, anywhere(), NOW, true, |_| false);
             told += next.pages.len();
             if next.is_told {
-                sequels.heeded(FIRST);
+                successors.heeded(FIRST);
             }
         }
         assert!(told < 50_000 / 20, "{told}");
@@ -437,45 +452,45 @@ mod tests {
 
     #[test]
     fn what_is_followed_by_something_else_is_forgotten() {
-        let mut sequels = Successors::new(100);
+        let mut successors = Successors::new(100);
         for (child, after) in [(1, 2), (2, 2), (3, 3), (4, 3), (5, 3), (6, 3)] {
             for number in [1, after] {
-                sequels.waited(EdgeId(child), page(number), NOW, true, |_| false);
+                successors.waited(EdgeId(child), page(number), NOW, true, |_| false);
             }
         }
-        let next = sequels.waited(EdgeId(7), page(1), NOW, true, |_| false);
+        let next = successors.waited(EdgeId(7), page(1), NOW, true, |_| false);
         assert_eq!(next.pages, [page(3)]);
     }
 
     #[test]
     fn what_comes_long_after_is_no_sequel() {
-        let mut sequels = Successors::new(100);
-        sequels.waited(FIRST, page(1), NOW, true, |_| false);
-        let later = NOW.plus(SEQUEL_MS_MAX + 1);
-        sequels.waited(FIRST, page(2), later, true, |_| false);
-        sequels.waited(FIRST, page(2), later, true, |_| false);
-        assert_eq!(sequels.len(), 0);
-        sequels.waited(FIRST, page(3), later, true, |_| false);
-        assert_eq!(sequels.len(), 1);
+        let mut successors = Successors::new(100);
+        successors.waited(FIRST, page(1), NOW, true, |_| false);
+        let later = NOW.plus(SUCCESSOR_MS_MAX + 1);
+        successors.waited(FIRST, page(2), later, true, |_| false);
+        successors.waited(FIRST, page(2), later, true, |_| false);
+        assert_eq!(successors.len(), 0);
+        successors.waited(FIRST, page(3), later, true, |_| false);
+        assert_eq!(successors.len(), 1);
     }
 
     #[test]
     fn who_does_not_listen_is_not_told_for_ever() {
-        let mut sequels = Successors::new(1000);
+        let mut successors = Successors::new(1000);
         let order = scattered(500);
-        walks(&mut sequels, FIRST, &order);
+        walks(&mut successors, FIRST, &order);
         let mut told = 0;
         for page in &order {
-            let next = sequels.waited(SECOND, *page, NOW, true, |_| false);
+            let next = successors.waited(SECOND, *page, NOW, true, |_| false);
             told += u32::from(next.is_told);
             assert!(!next.pages.is_empty() || *page == order[499]);
         }
         assert_eq!(told, u32::from(HINTS_UNHEEDED_MAX));
-        let nothing = sequels.waited(SECOND, order[1], NOW, false, |_| false);
+        let nothing = successors.waited(SECOND, order[1], NOW, false, |_| false);
         assert_eq!(nothing, Next::default());
-        sequels.heeded(SECOND);
+        successors.heeded(SECOND);
         assert!(
-            sequels
+            successors
                 .waited(SECOND, order[0], NOW, true, |_| false)
                 .is_told
         );
@@ -483,15 +498,15 @@ mod tests {
 
     #[test]
     fn all_that_is_known_is_bounded() {
-        let mut sequels = Successors::new(100);
+        let mut successors = Successors::new(100);
         for number in 0..10_000_u32 {
             let page = page(number.wrapping_mul(2_654_435_761) >> 12);
-            sequels.waited(FIRST, page, NOW, true, |_| false);
-            sequels.asked_ahead(page);
+            successors.waited(FIRST, page, NOW, true, |_| false);
+            successors.asked_ahead(page);
         }
-        assert!(sequels.len() <= 100 && sequels.unasked() == UNASKED_MAX);
-        for sequels in sequels.pages.values() {
-            assert!(sequels.len() <= SEQUELS_OF_A_PAGE_MAX);
+        assert!(successors.len() <= 100 && successors.unasked() == UNASKED_MAX);
+        for successors in successors.pages.values() {
+            assert!(successors.len() <= SUCCESSORS_OF_A_PAGE_MAX);
         }
         let mut none = Successors::new(0);
         walks(&mut none, FIRST, &scattered(100));
@@ -500,21 +515,21 @@ mod tests {
 
     #[test]
     fn where_there_is_no_room_less_is_told() {
-        let mut sequels = Successors::new(1000);
+        let mut successors = Successors::new(1000);
         let order = scattered(100);
-        walks(&mut sequels, FIRST, &order);
+        walks(&mut successors, FIRST, &order);
         assert_eq!(
-            sequels
+            successors
                 .waited(SECOND, order[0], NOW, true, |_| false)
                 .pages
                 .len(),
             HINT_PAGES_FIRST
         );
         for page in &order[1..9] {
-            assert!(!sequels.asked_ahead(*page));
-            assert!(sequels.dropped(*page));
+            assert!(!successors.asked_ahead(*page));
+            assert!(successors.dropped(*page));
         }
-        let next = sequels.waited(SECOND, order[1], NOW, true, |_| false);
+        let next = successors.waited(SECOND, order[1], NOW, true, |_| false);
         assert!(next.pages.len() <= 1, "{next:?}");
     }
 }

@@ -39,7 +39,7 @@ impl fmt::Debug for Object {
 
 /// One home's truth.
 #[derive(Debug, Default)]
-pub struct Truth {
+pub struct Oracle {
     /// The last durable position.
     pub end: Position,
     /// Every commit that is in the log.
@@ -78,7 +78,7 @@ struct Version {
 /// The objects of a position that are not as they were before.
 pub type Changed = Vec<(ObjectId, Object)>;
 
-impl Truth {
+impl Oracle {
     /// Takes a batch that has become durable; tells the commits in it.
     pub fn take(&mut self, batch: &Batch) -> Checked<Vec<(LogRecord, Changed)>> {
         let mut commits = Vec::new();
@@ -392,11 +392,11 @@ impl Truth {
             self.staged.insert(page, image);
             return Ok(());
         }
-        let truth = self.image(page, image.version());
+        let oracle = self.image(page, image.version());
         demand!(
-            image.version() <= self.end && truth == image,
+            image.version() <= self.end && oracle == image,
             "installed",
-            "page {page} is installed as {image:?}, the log says {truth:?} (end {})",
+            "page {page} is installed as {image:?}, the log says {oracle:?} (end {})",
             self.end
         );
         Ok(())

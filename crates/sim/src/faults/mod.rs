@@ -1,12 +1,13 @@
 //! How faults strike the simulated world, and how it is healed.
 
 mod disks;
+pub mod kinds;
 mod links;
 mod nodes;
 
 use crate::digest::Turn;
 use crate::failure::Checked;
-use crate::faults::Kind;
+use crate::faults::kinds::Kind;
 use crate::time::{Local, NodeNo, Planned};
 use crate::world::World;
 use thorp_model::{EdgeId, Event, NodeKind};
@@ -21,7 +22,7 @@ pub enum Relief {
     /// A node's wall clock goes right.
     Clock(NodeNo),
     /// A process that keeps no rules is ended.
-    Rogue(NodeNo),
+    Byzantine(NodeNo),
     /// A connection beside a node's own is ended.
     Besides(EdgeId),
     /// What a disk had stored is put back.
@@ -87,7 +88,7 @@ impl World {
             Kind::Squeeze => self.empty_cache(),
             Kind::Moves => Ok(self.move_member()),
             Kind::SentAgain => self.send_again(),
-            Kind::Rogue => self.let_rogue_in(),
+            Kind::Byzantine => self.let_rogue_in(),
             Kind::SecondParent => Ok(self.connect_besides()),
             Kind::BitFlip => self.flip_bit(),
             Kind::LeftInDoubt => Ok(!std::mem::replace(&mut self.leave_in_doubt, true)),
@@ -130,7 +131,7 @@ impl World {
         self.trace
             .digest(|digest| digest.turn(now, Turn::Relieved, which));
         match relief {
-            Relief::Rogue(no) => {
+            Relief::Byzantine(no) => {
                 if self.nodes[no.0].is_up() {
                     self.kill(no)?;
                 }

@@ -1,10 +1,10 @@
 //! Faults of nodes: slow, hung or dead ones, wrong clocks, and processes that keep no rules.
 
 use super::{HUNG_MS_MAX, Relief};
+use crate::byzantine::Byzantine;
 use crate::failure::Checked;
 use crate::link::Edge;
 use crate::node::{Drift, Machine};
-use crate::rogue::Rogue;
 use crate::time::NodeNo;
 use crate::world::World;
 use thorp_model::{CommitRequest, Event, MemberId, Message, NodeKind, Outcome, Place, Up};
@@ -118,7 +118,7 @@ impl World {
         let Some(machine) = &self.nodes[no.0].machine else {
             return Vec::new();
         };
-        let homes = self.truths.keys();
+        let homes = self.oracles.keys();
         homes
             .flat_map(|home| {
                 let images = machine.images(*home).into_iter();
@@ -171,7 +171,7 @@ impl World {
         };
         let no = self.add_node(NodeKind::Member, usize::MAX, vec![parent], None);
         let children = self.edges.values().filter(|edge| edge.parent == parent);
-        let homes = self.truths.keys().copied().collect();
+        let homes = self.oracles.keys().copied().collect();
         let neighbours = children.count();
         self.node(no).rogue = true;
         self.start(no)?;
@@ -179,11 +179,11 @@ impl World {
         let members: Vec<MemberId> = members.map(|node| node.id).collect();
         let own = self.nodes[no.0].id;
         let other = self.fault_prng.pick(&members).copied().unwrap_or(own);
-        let rogue = Rogue::new(self.fault_prng.fork(), [own, other], neighbours, homes);
-        self.node(no).machine = Some(Machine::Rogue(rogue));
+        let rogue = Byzantine::new(self.fault_prng.fork(), [own, other], neighbours, homes);
+        self.node(no).machine = Some(Machine::Byzantine(rogue));
         self.node(no).resident = None;
         let ms = self.fault_prng.range(300, 3_000);
-        self.relieve_in(ms, Relief::Rogue(no));
+        self.relieve_in(ms, Relief::Byzantine(no));
         Ok(true)
     }
 }

@@ -8,7 +8,7 @@ use thorp_model::{Down, HomeId, Message, NodeKind};
 
 /// That a home was heard of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct News {
+pub struct Freshness {
     /// When the home said it: everything told there before is known.
     pub as_of: At,
     /// When it came. What a site tells a new child of what it has heard before came
@@ -16,17 +16,17 @@ pub struct News {
     pub arrived: At,
 }
 
-impl News {
-    fn add(&mut self, news: News) {
+impl Freshness {
+    fn add(&mut self, news: Freshness) {
         self.as_of = self.as_of.max(news.as_of);
         self.arrived = self.arrived.max(news.arrived);
     }
 }
 
 /// The last news of each home.
-pub type NewsOf = BTreeMap<HomeId, News>;
+pub type FreshnessByHome = BTreeMap<HomeId, Freshness>;
 
-/// News on their way: how old they were when they were sent on.
+/// Freshness on their way: how old they were when they were sent on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
     home: HomeId,
@@ -36,14 +36,14 @@ pub struct Sent {
 
 impl World {
     /// What a message says of a home being there, if it says that.
-    pub fn news_in(&self, from: NodeNo, message: &Message) -> Option<Sent> {
+    pub fn freshness_in(&self, from: NodeNo, message: &Message) -> Option<Sent> {
         let home = match message {
             Message::Down(Down::Begin { home, .. } | Down::Heartbeat { home, .. }) => *home,
             _ => return None,
         };
         let node = &self.nodes[from.0];
         let news = if node.kind == NodeKind::Home {
-            News {
+            Freshness {
                 as_of: self.now,
                 arrived: self.now,
             }
@@ -60,22 +60,22 @@ impl World {
         })
     }
 
-    /// News arrive at a node, which may still turn the message away.
-    pub fn news_arrive(&mut self, sent: Option<Sent>) {
+    /// Freshness arrive at a node, which may still turn the message away.
+    pub fn freshness_arrive(&mut self, sent: Option<Sent>) {
         self.arriving = sent.map(|sent| {
             let arrived = At(self.now.0.saturating_sub(sent.age_us));
             let as_of = sent.as_of;
-            (sent.home, News { as_of, arrived })
+            (sent.home, Freshness { as_of, arrived })
         });
     }
 
     /// The message was not one of the node's stream: it is no news.
-    pub fn news_turned_away(&mut self) {
+    pub fn freshness_turned_away(&mut self) {
         self.arriving = None;
     }
 
     /// The node has taken the message.
-    pub fn news_taken(&mut self, no: NodeNo) {
+    pub fn freshness_taken(&mut self, no: NodeNo) {
         let Some((home, news)) = self.arriving.take() else {
             return;
         };
@@ -83,7 +83,7 @@ impl World {
         let machine = node.machine.as_ref();
         let held = machine.is_some_and(|machine| machine.is_held(home));
         let all = match held {
-            true => &mut node.news_held,
+            true => &mut node.freshness_held,
             false => &mut node.news,
         };
         all.entry(home).or_default().add(news);
@@ -91,14 +91,18 @@ impl World {
 
     /// What a member heard while its pages were not resynchronised counts when they are: until
     /// then they are as of the stream before (rule 13).
-    pub fn news_settle(&mut self, no: NodeNo) {
+    pub fn freshness_settle(&mut self, no: NodeNo) {
         let node = self.node(no);
-        let Some(machine) = node.machine.as_ref().filter(|_| !node.news_held.is_empty()) else {
+        let Some(machine) = node
+            .machine
+            .as_ref()
+            .filter(|_| !node.freshness_held.is_empty())
+        else {
             return;
         };
-        for (home, news) in std::mem::take(&mut node.news_held) {
+        for (home, news) in std::mem::take(&mut node.freshness_held) {
             if machine.is_held(home) {
-                node.news_held.insert(home, news);
+                node.freshness_held.insert(home, news);
             } else if machine.is_live(home) {
                 node.news.entry(home).or_default().add(news);
             }

@@ -74,16 +74,16 @@ pub(crate) struct Demand {
 }
 
 /// The limits of a store.
-pub(crate) struct Room {
+pub(crate) struct Space {
     dir: PathBuf,
     /// `u64::MAX` for none.
     limit: AtomicU64,
     disk_reserve: Option<u64>,
 }
 
-impl Room {
-    pub(crate) fn new(dir: &Path, options: &Options) -> Room {
-        Room {
+impl Space {
+    pub(crate) fn new(dir: &Path, options: &Options) -> Space {
+        Space {
             dir: dir.to_path_buf(),
             limit: AtomicU64::new(options.limit_bytes.unwrap_or(u64::MAX)),
             disk_reserve: options.disk_reserve_bytes,
@@ -188,13 +188,13 @@ mod tests {
         CommitId, HomeId, Mark, MemberId, PageChange, PageId, PageSlots, Position, Stamp,
     };
 
-    fn room(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Room {
+    fn room(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Space {
         let options = Options {
             limit_bytes,
             disk_reserve_bytes,
             ..Options::default()
         };
-        Room::new(&std::env::temp_dir(), &options)
+        Space::new(&std::env::temp_dir(), &options)
     }
 
     fn demand(purpose: Purpose, before: u64, after: u64) -> Demand {

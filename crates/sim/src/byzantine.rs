@@ -11,7 +11,7 @@ use thorp_model::{
 };
 
 /// The rogue.
-pub struct Rogue {
+pub struct Byzantine {
     prng: Prng,
     member: MemberId,
     /// A member that it would like to be.
@@ -21,7 +21,7 @@ pub struct Rogue {
     homes: Vec<HomeId>,
 }
 
-impl Rogue {
+impl Byzantine {
     /// A rogue of this name, and another member's; among so many other children, and what homes there are.
     pub fn new(
         prng: Prng,
@@ -29,7 +29,7 @@ impl Rogue {
         neighbours: usize,
         homes: Vec<HomeId>,
     ) -> Self {
-        Rogue {
+        Byzantine {
             homes,
             member,
             other,
@@ -286,7 +286,7 @@ fn nothing(id: CommitId, registration: Registration, home: HomeId) -> CommitRequ
         registration,
         part,
         with: Vec::new(),
-        builds_on: Vec::new(),
+        depends_on: Vec::new(),
         after: Stamp::default(),
     }
 }

@@ -2,7 +2,7 @@
 //! stopped goes on where it was, and what several machines did is added up.
 
 use crate::counts::Counts;
-use crate::pieces::Seeds;
+use crate::shards::Seeds;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -23,21 +23,21 @@ pub struct Piece {
 
 /// The pieces of a campaign, and the file that keeps them.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Checkpoint {
     path: PathBuf,
     tree: String,
     pieces: Vec<Piece>,
     others: usize,
 }
 
-impl Kept {
+impl Checkpoint {
     /// Reads what is kept for this tree; a file that is not there yet keeps nothing.
     ///
     /// # Errors
     ///
     /// The file cannot be read, or has a line that is no piece (the last one may be torn).
     pub fn open(path: &Path, tree: &str) -> io::Result<Self> {
-        let mut kept = Kept {
+        let mut kept = Checkpoint {
             path: path.to_owned(),
             tree: tree.to_owned(),
             pieces: Vec::new(),
@@ -102,7 +102,7 @@ impl Kept {
 
     /// With what another file kept of the same tree.
     #[must_use]
-    pub fn joined(mut self, other: Kept) -> Self {
+    pub fn joined(mut self, other: Checkpoint) -> Self {
         self.others += other.others;
         for piece in other.pieces {
             if !self.has(piece.seeds) {
@@ -159,10 +159,10 @@ mod tests {
     fn what_held_is_kept_and_added_up() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("campaign");
-        let mut kept = Kept::open(&path, "one")?;
+        let mut kept = Checkpoint::open(&path, "one")?;
         kept.keep(FEW, 2.0, counts(FEW))?;
         kept.keep(MORE, 3.0, counts(MORE))?;
-        let again = Kept::open(&path, "one")?;
+        let again = Checkpoint::open(&path, "one")?;
         assert!(again.has(FEW) && again.has(MORE));
         assert!(!again.has(Seeds {
             first: 11,
@@ -171,9 +171,9 @@ mod tests {
         assert_eq!(again.counts().seeds, 15);
         assert_eq!(again.counts().refusals.get("busy"), Some(&2));
         assert_eq!(again.seconds(), 5.0);
-        let other = Kept::open(&path, "two")?;
+        let other = Checkpoint::open(&path, "two")?;
         assert_eq!((other.counts().seeds, other.others()), (0, 2));
-        let both = Kept::open(&path, "one")?.joined(again);
+        let both = Checkpoint::open(&path, "one")?.joined(again);
         assert_eq!(both.counts().operations, 14);
         Ok(())
     }
@@ -183,7 +183,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("campaign");
         std::fs::write(&path, "{\n")?;
-        let error = Kept::open(&path, "one").expect_err("no piece");
+        let error = Checkpoint::open(&path, "one").expect_err("no piece");
         assert!(error.to_string().contains("line 1"), "{error}");
         Ok(())
     }

@@ -60,7 +60,7 @@ kinds! {
     /// A commit that has ended comes once more.
     SentAgain,
     /// A process that keeps no rules connects for a while.
-    Rogue,
+    Byzantine,
     /// A node connects to another parent beside its own.
     SecondParent,
     /// A bit of a stored page flips, until what is stored is put back.

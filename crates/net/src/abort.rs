@@ -11,7 +11,7 @@ use crate::Error;
 
 /// Tells the reader and the writer of one connection that it is over.
 #[derive(Debug, Default)]
-pub(crate) struct Cut {
+pub(crate) struct AbortHandle {
     /// Set with the first cause only.
     pulled: AtomicBool,
     /// What the writer died of; empty if the owner pulled the brake.
@@ -19,7 +19,7 @@ pub(crate) struct Cut {
     bell: Notify,
 }
 
-impl Cut {
+impl AbortHandle {
     /// The owner cuts the peer off.
     pub(crate) fn abort(&self) {
         self.pulled.store(true, Ordering::Release);

@@ -138,9 +138,9 @@ impl World {
     fn outcome_at(&self, home: HomeId, answer: &Response) -> Response {
         if let Response::Outcome(id, Outcome::Committed { position, stamp }, by) = answer {
             let at = self
-                .truths
+                .oracles
                 .get(&home)
-                .and_then(|truth| truth.commits.get(id));
+                .and_then(|oracle| oracle.commits.get(id));
             let position = at.map_or(*position, |(position, _)| *position);
             let stamp = *stamp;
             return Response::Outcome(*id, Outcome::Committed { position, stamp }, *by);
@@ -172,7 +172,7 @@ impl World {
 
     /// From now on a watch is told everything.
     fn fence(&mut self, no: NodeNo, key: (HomeId, SegmentId), number: u64) {
-        let end = self.truths[&key.0].end;
+        let end = self.oracles[&key.0].end;
         if let Some(resident) = &mut self.node(no).resident {
             resident.watches.fence(key, number, &resident.cache, end);
         }
@@ -182,7 +182,7 @@ impl World {
         let node = &self.nodes[no.0];
         Context {
             now: self.now,
-            truth: &self.truths[&home],
+            oracle: &self.oracles[&home],
             mono: node.now(self.now).mono,
             habits: &self.village.habits,
             member: node.id,
@@ -235,8 +235,8 @@ impl World {
         wish: Wish,
     ) -> Checked<Option<Wish>> {
         Ok(Some(match wish {
-            Wish::ReadOnly(transaction, sight) => {
-                return self.read_only(no, session, transaction, sight);
+            Wish::ReadOnly(transaction, read_point) => {
+                return self.read_only(no, session, transaction, read_point);
             }
             Wish::Ended(transaction, why) => {
                 self.count_transaction(&transaction);
@@ -257,7 +257,7 @@ impl World {
                     Some(joint) => {
                         let ask = Request::Commit {
                             parts: joint.parts.clone(),
-                            builds_on: joint.builds_on.clone(),
+                            depends_on: joint.depends_on.clone(),
                             after: joint.after,
                             early: false,
                         };
@@ -281,7 +281,7 @@ impl World {
         no: NodeNo,
         session: &mut Session,
         transaction: Box<Transaction>,
-        sight: ReadPoint,
+        read_point: ReadPoint,
     ) -> Checked<Option<Wish>> {
         if rests_on_open(&self.history, &transaction) {
             return Ok(Some(session.wait_for_own(transaction)));
@@ -296,13 +296,15 @@ impl World {
             Some((index, other.reader(&resident.cache)?, other.stamp_floor))
         });
         let floor = other.map_or(session.stamp_floor, |(_, _, f)| f.max(session.stamp_floor));
-        let sights: Vec<ReadPoint> = std::iter::once(sight).chain(other.map(|o| o.1)).collect();
+        let sights: Vec<ReadPoint> = std::iter::once(read_point)
+            .chain(other.map(|o| o.1))
+            .collect();
         let stamp = match snapshot::place(&sights, floor) {
             Ok(stamp) => stamp,
             Err(lagging) => {
                 self.counts.answered("transactions that lagged");
                 let context = self.context(no, session.home);
-                let wish = session.lags(transaction, sight.position, &lagging, &context);
+                let wish = session.lags(transaction, read_point.position, &lagging, &context);
                 return self.settle_wish(no, session, wish);
             }
         };
@@ -322,7 +324,7 @@ impl World {
             }
             ended?;
         }
-        self.has_read(no, session, &transaction, (sight.position, stamp))?;
+        self.has_read(no, session, &transaction, (read_point.position, stamp))?;
         Ok(Some(self.think()))
     }
 

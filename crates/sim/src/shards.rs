@@ -2,8 +2,8 @@
 
 use crate::Story;
 use crate::campaign::run_seeds;
+use crate::checkpoint::Checkpoint;
 use crate::counts::Counts;
-use crate::kept::Kept;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
@@ -113,7 +113,7 @@ pub struct Ran {
 pub fn run(
     plan: Plan,
     jobs: u64,
-    mut kept: Option<&mut Kept>,
+    mut kept: Option<&mut Checkpoint>,
     tell: &mut dyn FnMut(&Progress),
 ) -> io::Result<Ran> {
     let begun = Instant::now();
