@@ -5,10 +5,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Mutex;
 use thorp_model::codec::{decode, encode};
-use thorp_model::{StateMachine, Direction, Action, Event, LoadResult, Outbox, EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Op, Reader, Scan, StorageError, Table};
-use thorp_protocol::{Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig};
+use thorp_model::{StateMachine, Direction, Action, Event, Outbox, EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Op, Reader, Scan, StorageError, Table};
+use thorp_protocol::{LoadResult, Home, HomeAction, HomeCommand, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig};
 
 #[derive(Default)]
 struct Disk(Mutex<BTreeMap<(Table, Vec<u8>), Vec<u8>>>);
@@ -31,7 +32,9 @@ impl Reader for Disk {
 }
 
 struct World {
-    cores: Vec<Box<dyn StateMachine>>,
+    home: Home,
+    redirector: Redirector,
+    member: Member,
     disk: Disk,
     now: u64,
 }
@@ -40,19 +43,21 @@ impl World {
     fn new() -> Self {
         let node = MemberId(1);
         let disk = Disk::default();
-        let mut out = Outbox::new();
+        let mut outbox = Outbox::new();
         let mut config = HomeConfig::new(HomeId(1), "h".into(), node);
         config.mob_bytes_high = 1;
-        let home = Home::open(config, &disk, Now::default(), &mut out).expect("an empty disk");
+        let home = Home::open(config, &disk, Now::default(), &mut outbox).expect("an empty disk");
         let redirector = Redirector::new(RedirectorConfig::new(node, "r".into()));
         let member = Member::new(MemberConfig::new(node, "m".into()));
         let mut world = World {
-            cores: vec![Box::new(home), Box::new(redirector), Box::new(member)],
+            home,
+            redirector,
+            member,
             disk,
             now: 0,
         };
-        world.work(0, out);
-        for core in 0..3 {
+        world.work(outbox);
+        for node in 0..3 {
             for (edge, direction, kind) in [
                 (1, Direction::Down, NodeKind::Member),
                 (2, Direction::Down, NodeKind::Redirector),
@@ -65,37 +70,49 @@ impl World {
                     name: String::new(),
                 };
                 let edge = EdgeId(edge as u64);
-                world.handle(core, Event::Connected { edge, direction, peer });
+                world.handle(node, Event::Connected { edge, direction, peer });
             }
         }
         world
     }
 
-    fn handle(&mut self, core: usize, input: Event) {
+    fn now(&mut self) -> Now {
         self.now += 100;
-        let now = Now {
+        Now {
             mono: Millis(self.now),
             wall: Millis(self.now),
-        };
-        let mut out = Outbox::new();
-        self.cores[core].handle(now, input, &mut out);
-        self.work(core, out);
+        }
     }
 
-    fn work(&mut self, core: usize, out: Outbox) {
-        for effect in out.effects {
-            match effect {
-                Action::Send(_, message) => {
-                    encode(&message).expect("what is sent can be encoded");
-                }
-                Action::Append(batch) => {
+    /// Hands an event to the home (0), the redirector (1) or the member (2).
+    fn handle(&mut self, node: usize, event: Event<Infallible>) {
+        if node == 0 {
+            return self.to_home(event.for_role());
+        }
+        let now = self.now();
+        match node {
+            1 => check(run(&mut self.redirector, now, event)),
+            _ => check(run(&mut self.member, now, event.for_role())),
+        }
+    }
+
+    fn to_home(&mut self, event: Event<HomeCommand>) {
+        let now = self.now();
+        let outbox = run(&mut self.home, now, event);
+        self.work(outbox);
+    }
+
+    fn work(&mut self, outbox: Outbox<HomeAction>) {
+        for action in outbox.actions {
+            match action {
+                Action::Role(HomeAction::Append(batch)) => {
                     for op in batch.ops {
                         self.write(op);
                     }
-                    self.handle(core, Event::Durable(batch.mark));
+                    self.to_home(Event::Command(HomeCommand::Durable(batch.mark)));
                 }
-                Action::Load(page) => self.load(core, page),
-                _ => {}
+                Action::Role(HomeAction::Load(page)) => self.load(page),
+                other => check_one(other),
             }
         }
     }
@@ -108,14 +125,30 @@ impl World {
         };
     }
 
-    fn load(&mut self, core: usize, page: PageId) {
+    fn load(&mut self, page: PageId) {
         let key = thorp_model::records::page_key(page);
         let value = self.disk.get(Table::Pages, &key).expect("it cannot fail");
         let image = value.map(|value| {
             thorp_model::records::decode_page(&key, &value).expect("the home wrote it")
         });
         let result = LoadResult::Found(image);
-        self.handle(core, Event::Loaded { page, result });
+        self.to_home(Event::Command(HomeCommand::Loaded { page, result }));
+    }
+}
+
+fn run<M: StateMachine>(machine: &mut M, now: Now, event: Event<M::Command>) -> Outbox<M::Action> {
+    let mut outbox = Outbox::new();
+    machine.handle(now, event, &mut outbox);
+    outbox
+}
+
+fn check<A>(outbox: Outbox<A>) {
+    outbox.actions.into_iter().for_each(check_one);
+}
+
+fn check_one<A>(action: Action<A>) {
+    if let Action::Send(_, message) = action {
+        encode(&message).expect("what is sent can be encoded");
     }
 }
 
@@ -126,11 +159,11 @@ fuzz_target!(|bytes: &[u8]| {
     while let [to, length, more @ ..] = rest {
         let (message, after) = more.split_at(more.len().min(usize::from(*length)));
         rest = after;
-        let core = usize::from(to % 3);
+        let node = usize::from(to % 3);
         let edge = EdgeId(u64::from(to / 3 % 5));
         match decode(message) {
-            Ok(message) => world.handle(core, Event::Received { edge, message }),
-            Err(_) => world.handle(core, Event::Tick),
+            Ok(message) => world.handle(node, Event::Received { edge, message }),
+            Err(_) => world.handle(node, Event::Tick),
         }
     }
 });

@@ -12,9 +12,9 @@ use thorp_cache::Cache;
 use thorp_model::{
     Action, Direction, Down, Draft, EdgeId, EntryNo, Epoch, Event, FetchResult, Generation, HomeId,
     Image, ImageEdit, MemberId, Message, Millis, NodeKind, Now, Outbox, PageId, Peer, Place,
-    Position, Request, RequestId, Slot, Stamp, StateMachine, Up,
+    Position, RequestId, Slot, Stamp, StateMachine, Up,
 };
-use thorp_protocol::{Member, MemberConfig};
+use thorp_protocol::{Member, MemberAction, MemberCommand, MemberConfig, Request};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -74,7 +74,7 @@ fn free_bytes() -> Result<f64> {
 struct Village {
     member: Member,
     cache: Cache,
-    out: Outbox,
+    outbox: Outbox<MemberAction>,
     asked: u64,
 }
 
@@ -83,7 +83,7 @@ impl Village {
         let mut village = Village {
             member: Member::new(MemberConfig::new(MemberId(1), "anna".to_owned())),
             cache: Cache::new(usize::MAX),
-            out: Outbox::new(),
+            outbox: Outbox::new(),
             asked: 0,
         };
         village.input(Event::Connected {
@@ -109,9 +109,9 @@ impl Village {
     /// Has a page fetched; the bytes of its image.
     fn fetch(&mut self, page: PageId) -> Result<usize> {
         self.asked += 1;
-        let ask = Request::Fetch(Place { home: HOME, page });
-        let ticket = RequestId(self.asked);
-        let sent = self.input(Event::Asked { ticket, ask });
+        let request = Request::Fetch(Place { home: HOME, page });
+        let id = RequestId(self.asked);
+        let sent = self.input(Event::Command(MemberCommand::Request { id, request }));
         let attempt = sent.into_iter().find_map(|up| match up {
             Up::Fetch { attempt, .. } => Some(attempt),
             _ => None,
@@ -139,16 +139,16 @@ impl Village {
     }
 
     /// What the member sends then; what it publishes is published.
-    fn input(&mut self, input: Event) -> Vec<Up> {
+    fn input(&mut self, event: Event<MemberCommand>) -> Vec<Up> {
         let now = Now {
             mono: Millis(1),
             wall: Millis(1),
         };
-        self.member.handle(now, input, &mut self.out);
+        self.member.handle(now, event, &mut self.outbox);
         let mut sent = Vec::new();
-        for effect in self.out.effects.drain(..) {
-            match effect {
-                Action::Publish(publish) => self.cache.publish(&publish),
+        for action in self.outbox.actions.drain(..) {
+            match action {
+                Action::Role(MemberAction::Publish(publish)) => self.cache.publish(&publish),
                 Action::Send(_, Message::Up(up)) => sent.push(up),
                 _ => {}
             }

@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Cursor;
-use thorp_model::{CallRequest, ObjectId, Position, Request, Slot, SlotSet};
+use thorp_model::{CallRequest, ObjectId, Position, Slot, SlotSet};
+use thorp_protocol::Request;
 use tokio::sync::watch;
 
 /// Tells what changes in a segment: see [`Segment::watch`](crate::Segment::watch). Also what this member itself commits.

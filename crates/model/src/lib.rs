@@ -27,6 +27,7 @@ mod message;
 mod nibble;
 mod note;
 pub mod planted;
+mod publish;
 pub mod records;
 mod slots;
 pub mod snapshot;
@@ -39,14 +40,12 @@ pub use ids::{
     SegmentId, Slot, Stamp,
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
-pub use machine::{
-    Action, Direction, Event, LoadResult, Outbox, OverlayUpdate, Publish, Request, Response,
-    StateMachine,
-};
+pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Down, FetchRefusal,
     FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, Participant, PeerImage,
     Refusal, Reported, SegmentInfo, Step, Up,
 };
 pub use note::Note;
+pub use publish::{OverlayUpdate, Publish};
 pub use storage::{Batch, Engine, Mark, Op, Reader, Scan, StorageError, Table};

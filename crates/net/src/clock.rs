@@ -1,7 +1,7 @@
 //! A clock for link delays, finer than tokio's.
 //!
 //! Tokio's timers tick in milliseconds, far too coarse for a link of a few milliseconds. Spinning would be exact but
-//! would take a whole core for every delayed link. So one thread for the whole process sleeps with the system's own
+//! would take a whole processor core for every delayed link. So one thread for the whole process sleeps with the system's own
 //! precision (some 50 us late on Linux) and wakes whoever is due.
 
 use std::cmp::{Ordering, Reverse};

@@ -1,4 +1,4 @@
-//! Frames, TLS and the loop that drives any core.
+//! Frames, TLS and the loop that drives any machine.
 //!
 //! This is the transport half: it carries opaque frames between two nodes of one village and knows nothing of what is in
 //! them. A connection is TLS 1.3 with certificates on both ends, over TCP or over a Unix-domain socket (the same TLS

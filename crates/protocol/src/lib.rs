@@ -23,6 +23,6 @@ pub mod takeover;
 pub use edge::directory::{ChildNo, Directory, Holder};
 pub use edge::downstream::ChildLimits;
 pub use edge::liveness::{AliveLimits, Wrong};
-pub use home::{Doubts, Home, HomeConfig};
-pub use member::{Member, MemberConfig};
+pub use home::{Doubts, Home, HomeAction, HomeCommand, HomeConfig, LoadResult};
+pub use member::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response};
 pub use redirector::{Redirector, RedirectorConfig};

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use thorp_model::{Action, NodeKind, Outbox};
-use thorp_net::driver::{Driver, Handle, ParentConfig, World};
+use thorp_model::{NodeKind, Outbox};
+use thorp_net::driver::{Driver, Handle, NoWorld, ParentConfig};
 use thorp_net::{Address, Identity, IdentityError, issue};
 use thorp_protocol::{Redirector, RedirectorConfig};
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::beside::{serve_beside, until};
 use crate::config::SiteConfigFile;
@@ -100,19 +100,9 @@ impl SiteServer {
 
     async fn serve(mut self, shutdown: impl Future<Output = ()>) {
         info!(listen = listed(&self.addresses), "the site is there");
-        let (core, world) = (&mut self.core, &mut Nothing);
+        let (core, world) = (&mut self.core, &mut NoWorld);
         self.driver.run(core, world, Outbox::new(), shutdown).await;
         info!("the site has shut down");
-    }
-}
-
-/// A redirector has nothing but its edges.
-struct Nothing;
-
-impl World for Nothing {
-    fn effect(&mut self, effect: Action) {
-        debug_assert!(false, "a redirector wants {effect:?}");
-        warn!("a redirector wants something that a site does not have: {effect:?}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use thorp_model::StateMachine;
 
 use serde::Serialize;
 use thorp_model::codec::PROTOCOL_VERSION;
@@ -279,7 +280,7 @@ pub(crate) type Acknowledged = HashMap<EdgeId, Vec<(HomeId, Position)>>;
 
 impl Nameplate {
     /// Everything that a driver's handle knows.
-    pub(crate) fn status<C>(&self, handle: &Handle<C>) -> Status {
+    pub(crate) fn status<C: StateMachine>(&self, handle: &Handle<C>) -> Status {
         let totals = handle.totals();
         Status {
             role: self.role,
@@ -305,7 +306,7 @@ impl Nameplate {
 }
 
 impl AgreementStatus {
-    pub(crate) fn of<C>(doubts: &Doubts, handle: &Handle<C>) -> Self {
+    pub(crate) fn of<C: StateMachine>(doubts: &Doubts, handle: &Handle<C>) -> Self {
         let has_voted = handle.notes().get(Note::Voted) > 0;
         let notes = handle.notes();
         let homes = doubts.homes.iter();
@@ -416,7 +417,7 @@ impl Patience {
 }
 
 impl HitCounts {
-    fn of<C>(handle: &Handle<C>) -> Self {
+    fn of<C: StateMachine>(handle: &Handle<C>) -> Self {
         let notes = handle.notes();
         let from_memory = notes.get(Note::ServedFromMemory);
         let redirected = notes.get(Note::Redirected);
@@ -455,7 +456,7 @@ impl From<Traffic> for TrafficLine {
     }
 }
 
-fn parents<C>(handle: &Handle<C>) -> Vec<ParentLine> {
+fn parents<C: StateMachine>(handle: &Handle<C>) -> Vec<ParentLine> {
     let edges = handle.edges();
     let parents = handle.parents();
     parents.into_iter().map(|p| parent(p, &edges)).collect()

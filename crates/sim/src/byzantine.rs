@@ -3,11 +3,12 @@
 
 use crate::node::WALL_MS_FIRST;
 use crate::prng::Prng;
+use std::convert::Infallible;
 use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
-    EntryNo, Epoch, Event, HomeId, MemberId, Message, Outbox, PageId, Part, Participant, Position,
-    Registration, SegmentId, Stamp, Up,
+    EntryNo, Epoch, Event, HomeId, MemberId, Message, Millis, Now, Outbox, PageId, Part,
+    Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up,
 };
 
 /// The rogue.
@@ -40,11 +41,11 @@ impl Byzantine {
 
     /// When a stream begins it does its worst; else it is silent, also where
     /// its help is wanted.
-    pub fn handle(&mut self, input: &Event, out: &mut Outbox) {
+    fn provoked(&mut self, event: &Event<Infallible>, outbox: &mut Outbox<Infallible>) {
         let Event::Received {
             edge,
             message: Message::Down(message),
-        } = input
+        } = event
         else {
             return;
         };
@@ -54,20 +55,20 @@ impl Byzantine {
             ..
         } = message
         {
-            return self.decide_all(*edge, *home, *registration, out);
+            return self.decide_all(*edge, *home, *registration, outbox);
         }
         let Down::Begin { home, epoch, .. } = message else {
             return;
         };
         match self.prng.below(8) {
-            6 => self.speak_for_another(*edge, *home, out),
-            5 => self.register(*edge, *home, out),
-            0 => self.fetch_all(*edge, *home, *epoch, out),
-            1 => self.call_all(*edge, *home, out),
-            2 => self.commit_all(*edge, *home, out),
-            3 => watch_all(*edge, *home, *epoch, out),
-            4 => self.talk_nonsense(*edge, *home, *epoch, out),
-            _ => out.down(
+            6 => self.speak_for_another(*edge, *home, outbox),
+            5 => self.register(*edge, *home, outbox),
+            0 => self.fetch_all(*edge, *home, *epoch, outbox),
+            1 => self.call_all(*edge, *home, outbox),
+            2 => self.commit_all(*edge, *home, outbox),
+            3 => watch_all(*edge, *home, *epoch, outbox),
+            4 => self.talk_nonsense(*edge, *home, *epoch, outbox),
+            _ => outbox.down(
                 *edge,
                 Down::Heartbeat {
                     home: *home,
@@ -78,10 +79,16 @@ impl Byzantine {
         }
     }
 
-    fn fetch_all(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Outbox) {
+    fn fetch_all(
+        &mut self,
+        edge: EdgeId,
+        home: HomeId,
+        epoch: Epoch,
+        outbox: &mut Outbox<Infallible>,
+    ) {
         let most = (self.neighbours + 1) * FETCHES_PER_CHILD_MAX;
         for number in 1..=most as u32 {
-            out.up(
+            outbox.up(
                 edge,
                 Up::Fetch {
                     home,
@@ -96,7 +103,7 @@ impl Byzantine {
         }
     }
 
-    fn call_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
+    fn call_all(&mut self, edge: EdgeId, home: HomeId, outbox: &mut Outbox<Infallible>) {
         let most = (self.neighbours + 1) * CALLS_PER_CHILD_MAX;
         for number in 1..=most as u64 {
             let call = CallId {
@@ -107,7 +114,7 @@ impl Byzantine {
                 prefix: String::new(),
                 after: String::new(),
             };
-            out.up(
+            outbox.up(
                 edge,
                 Up::Call {
                     call,
@@ -119,13 +126,13 @@ impl Byzantine {
     }
 
     /// It goes on when it is registered.
-    fn register(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
+    fn register(&mut self, edge: EdgeId, home: HomeId, outbox: &mut Outbox<Infallible>) {
         let call = CallId {
             member: self.member,
             number: 0,
         };
         let request = CallRequest::Register;
-        out.up(
+        outbox.up(
             edge,
             Up::Call {
                 call,
@@ -142,7 +149,7 @@ impl Byzantine {
         edge: EdgeId,
         home: HomeId,
         registration: Registration,
-        out: &mut Outbox,
+        outbox: &mut Outbox<Infallible>,
     ) {
         let Some(other) = self.homes.iter().copied().find(|other| *other != home) else {
             return;
@@ -156,7 +163,7 @@ impl Byzantine {
             let homes = [home.min(other), home.max(other)];
             let with = homes.map(|home| Participant { home, registration });
             request.with = Vec::from(with);
-            out.up(edge, Up::Commit(request));
+            outbox.up(edge, Up::Commit(request));
             let clock = match self.prng.below(4) {
                 0 => 0,
                 1 => u64::MAX,
@@ -171,9 +178,9 @@ impl Byzantine {
             };
             for decision in [Decision::Commit(stamp), Decision::Abort] {
                 if decision == Decision::Abort && self.prng.percent(50) {
-                    continue; // The homes find out.
+                    continue; // The homes find outbox.
                 }
-                out.up(
+                outbox.up(
                     edge,
                     Up::Decide {
                         home,
@@ -184,7 +191,7 @@ impl Byzantine {
                 );
             }
             if self.prng.percent(50) {
-                out.up(
+                outbox.up(
                     edge,
                     Up::Settled {
                         home,
@@ -197,7 +204,7 @@ impl Byzantine {
     }
 
     /// Ends what another member has begun, or may begin.
-    fn speak_for_another(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
+    fn speak_for_another(&mut self, edge: EdgeId, home: HomeId, outbox: &mut Outbox<Infallible>) {
         let registration = Registration(self.prng.below(5));
         for sequence in 1..=20 {
             let commit = CommitId {
@@ -208,7 +215,7 @@ impl Byzantine {
                 member: self.other,
                 number: sequence,
             };
-            out.up(
+            outbox.up(
                 edge,
                 match self.prng.below(3) {
                     0 => Up::Settled {
@@ -236,7 +243,7 @@ impl Byzantine {
     }
 
     /// Commits under registrations that are not its own.
-    fn commit_all(&mut self, edge: EdgeId, home: HomeId, out: &mut Outbox) {
+    fn commit_all(&mut self, edge: EdgeId, home: HomeId, outbox: &mut Outbox<Infallible>) {
         let most = (self.neighbours + 1) * COMMITS_IN_FLIGHT_MAX;
         for sequence in 1..=most as u64 {
             let id = CommitId {
@@ -244,15 +251,21 @@ impl Byzantine {
                 sequence,
             };
             let registration = Registration(self.prng.below(5));
-            out.up(edge, Up::Commit(nothing(id, registration, home)));
+            outbox.up(edge, Up::Commit(nothing(id, registration, home)));
         }
     }
 
-    fn talk_nonsense(&mut self, edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Outbox) {
+    fn talk_nonsense(
+        &mut self,
+        edge: EdgeId,
+        home: HomeId,
+        epoch: Epoch,
+        outbox: &mut Outbox<Infallible>,
+    ) {
         for number in 0..50 {
             let page = PageId::new(1, number);
             let epoch = Epoch(epoch.0 + self.prng.below(2));
-            out.up(
+            outbox.up(
                 edge,
                 Up::Evict {
                     home,
@@ -261,7 +274,7 @@ impl Byzantine {
                     entry: EntryNo(u32::MAX),
                 },
             );
-            out.up(
+            outbox.up(
                 edge,
                 Up::Ack {
                     home: HomeId(home.0 + self.prng.below(2) as u32),
@@ -274,6 +287,19 @@ impl Byzantine {
 }
 
 /// A commit that neither reads nor writes.
+impl StateMachine for Byzantine {
+    type Command = Infallible;
+    type Action = Infallible;
+
+    fn handle(&mut self, _: Now, event: Event<Infallible>, outbox: &mut Outbox<Infallible>) {
+        self.provoked(&event, outbox);
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        None
+    }
+}
+
 fn nothing(id: CommitId, registration: Registration, home: HomeId) -> CommitRequest {
     let part = Part {
         home,
@@ -291,10 +317,10 @@ fn nothing(id: CommitId, registration: Registration, home: HomeId) -> CommitRequ
     }
 }
 
-fn watch_all(edge: EdgeId, home: HomeId, epoch: Epoch, out: &mut Outbox) {
+fn watch_all(edge: EdgeId, home: HomeId, epoch: Epoch, outbox: &mut Outbox<Infallible>) {
     for segment in (1..400).map(SegmentId) {
         let on = true;
-        out.up(
+        outbox.up(
             edge,
             Up::Watch {
                 home,

@@ -5,10 +5,12 @@
 
 use crate::time::{At, NodeNo};
 use serde::Serialize;
+use std::convert::Infallible;
+use std::fmt;
 use thorp_model::{
-    Action, Batch, CommitId, Direction, Event, Image, LoadResult, Op, OverlayUpdate, PageId,
-    Publish, Response, SlotSet,
+    Action, Batch, CommitId, Direction, Event, Image, Op, OverlayUpdate, PageId, Publish, SlotSet,
 };
+use thorp_protocol::{HomeAction, HomeCommand, LoadResult, MemberAction, MemberCommand, Response};
 
 /// Something of the village that no state machine does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,42 +55,27 @@ impl Digest {
         self.value(&(kind, at.0, number));
     }
 
-    /// A node's machine takes an input. What a message carries was hashed when it was sent.
-    pub fn input(&mut self, at: At, no: NodeNo, input: &Event) {
+    /// A node's machine takes an event. What a message carries was hashed when it was sent.
+    pub fn event<C: Digested>(&mut self, at: At, no: NodeNo, event: &Event<C>) {
         self.value(&(at.0, no.0));
-        match input {
+        match event {
             Event::Connected {
                 edge, direction, ..
             } => self.value(&(10u8, edge, *direction == Direction::Up)),
             Event::Disconnected { edge } => self.value(&(11u8, edge)),
             Event::Received { edge, .. } => self.value(&(12u8, edge)),
             Event::Tick => self.value(&13u8),
-            Event::Durable(mark) => self.value(&(14u8, mark.0)),
-            Event::Loaded { page, result } => {
-                self.value(&(15u8, page, *result == LoadResult::Damaged));
-            }
-            Event::Room(room) => self.value(&(16u8, room)),
-            Event::Left { free, as_of } => self.value(&(17u8, free, as_of.0)),
-            Event::Asked { ticket, .. } => self.value(&(18u8, ticket)),
-            Event::Evict(places) => self.value(&(19u8, places)),
+            Event::Command(command) => command.digest(self),
         }
     }
 
     /// What a machine wants done.
-    pub fn effect(&mut self, effect: &Action) {
-        match effect {
+    pub fn action<A: Digested>(&mut self, action: &Action<A>) {
+        match action {
             Action::Send(edge, message) => self.value(&(30u8, edge, message)),
             Action::Close(edge, _) => self.value(&(31u8, edge)),
-            Action::Append(batch) => self.batch(batch),
-            Action::Load(page) => self.value(&(33u8, page)),
-            Action::Publish(publish) => self.publish(publish),
-            Action::Respond(ticket, answer) => {
-                self.value(&(35u8, ticket));
-                self.answer(answer);
-            }
-            Action::Hint(likely) => self.value(&(36u8, likely)),
-            Action::Joined(place) => self.value(&(37u8, place)),
             Action::Note(note) => self.value(&(38u8, *note as u32)),
+            Action::Role(action) => action.digest(self),
         }
     }
 
@@ -135,8 +122,8 @@ impl Digest {
         self.value(&words.collect::<Vec<(PageId, [u64; 4])>>());
     }
 
-    fn answer(&mut self, answer: &Response) {
-        match answer {
+    fn response(&mut self, response: &Response) {
+        match response {
             Response::Fetched => self.value(&1u8),
             Response::NotFetched(refusal) => self.value(&(2u8, refusal)),
             Response::Outcome(id, outcome, home) => self.value(&(3u8, id, outcome, home)),
@@ -156,21 +143,79 @@ impl Digest {
     }
 }
 
+/// What only one role gets or wants, as numbers.
+pub trait Digested: fmt::Debug {
+    /// Adds it.
+    fn digest(&self, digest: &mut Digest);
+}
+
+impl Digested for Infallible {
+    fn digest(&self, _: &mut Digest) {
+        match *self {}
+    }
+}
+
+impl Digested for HomeCommand {
+    fn digest(&self, digest: &mut Digest) {
+        match self {
+            HomeCommand::Durable(mark) => digest.value(&(14u8, mark.0)),
+            HomeCommand::Loaded { page, result } => {
+                digest.value(&(15u8, page, *result == LoadResult::Damaged));
+            }
+            HomeCommand::HasSpace(has_space) => digest.value(&(16u8, has_space)),
+            HomeCommand::Space { free, as_of } => digest.value(&(17u8, free, as_of.0)),
+        }
+    }
+}
+
+impl Digested for MemberCommand {
+    fn digest(&self, digest: &mut Digest) {
+        match self {
+            MemberCommand::Request { id, .. } => digest.value(&(18u8, id)),
+            MemberCommand::Evict(places) => digest.value(&(19u8, places)),
+        }
+    }
+}
+
+impl Digested for HomeAction {
+    fn digest(&self, digest: &mut Digest) {
+        match self {
+            HomeAction::Append(batch) => digest.batch(batch),
+            HomeAction::Load(page) => digest.value(&(33u8, page)),
+        }
+    }
+}
+
+impl Digested for MemberAction {
+    fn digest(&self, digest: &mut Digest) {
+        match self {
+            MemberAction::Publish(publish) => digest.publish(publish),
+            MemberAction::Respond(id, response) => {
+                digest.value(&(35u8, id));
+                digest.response(response);
+            }
+            MemberAction::Hint(likely) => digest.value(&(36u8, likely)),
+            MemberAction::Joined(place) => digest.value(&(37u8, place)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_differs_has_another_hash() {
-        let input = |input: Event| {
+        let event = |event: Event<HomeCommand>| {
             let mut digest = Digest::default();
-            digest.input(At(7), NodeNo(1), &input);
+            digest.event(At(7), NodeNo(1), &event);
             digest.hash()
         };
-        let tick = input(Event::Tick);
-        assert_eq!(tick, input(Event::Tick));
-        assert_ne!(tick, input(Event::Room(true)));
-        assert_ne!(input(Event::Room(false)), input(Event::Room(true)));
+        let has_space = |has_space| event(Event::Command(HomeCommand::HasSpace(has_space)));
+        let tick = event(Event::Tick);
+        assert_eq!(tick, event(Event::Tick));
+        assert_ne!(tick, has_space(true));
+        assert_ne!(has_space(false), has_space(true));
         assert_ne!(tick, Digest::default().hash());
     }
 }

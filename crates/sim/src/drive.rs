@@ -1,80 +1,56 @@
-//! The driver of every core: hands over inputs, and does what lies on the tray,
+//! The driver of every machine: hands over events, and does what the outbox says,
 //! in its order.
 
 use crate::checks;
 use crate::digest::Turn;
 use crate::disk::Disk;
 use crate::failure::{Checked, Failure, demand};
+use crate::role::Role;
 use crate::time::{At, Local, NodeNo, Planned};
 use crate::world::World;
 use thorp_model::records::{decode_page, page_key};
-use thorp_model::{
-    Action, Batch, Event, HomeId, LoadResult, Mark, NodeKind, Note, Outbox, PageId, Response, Table,
-};
+use thorp_model::{Action, Batch, Event, HomeId, Mark, NodeKind, Note, Outbox, PageId, Table};
+use thorp_protocol::{Home, HomeCommand, LoadResult};
 
 /// Milliseconds until a home that lost its disk is tried again.
 const REOPEN_MS_MAX: u64 = 600;
 
 impl World {
-    /// Hands an input to a node's core, does what follows, and looks at the node.
-    pub fn handle(&mut self, no: NodeNo, input: Event) -> Checked {
+    /// Hands an event to a node's machine, does what follows, and looks at the node.
+    pub fn handle<R: Role>(&mut self, no: NodeNo, event: Event<R::Command>) -> Checked {
         let now = self.now;
         let node = &self.nodes[no.0];
         let clocks = node.now(now);
         self.trace
-            .line(|| format!("{now:?} {} <- {input:?}", node.name));
-        self.trace.digest(|digest| digest.input(now, no, &input));
-        checks::silence::heard(self, no, &input);
-        let mut out = Outbox::new();
-        let node = self.node(no);
-        let Some(machine) = &mut node.machine else {
+            .line(|| format!("{now:?} {} <- {event:?}", node.name));
+        self.trace.digest(|digest| digest.event(now, no, &event));
+        checks::silence::heard(self, no, &event);
+        let mut outbox = Outbox::new();
+        let machine = self.node(no).machine.as_mut();
+        let Some(machine) = machine.and_then(R::of) else {
             return Ok(());
         };
-        machine.handle(clocks, input, &mut out);
-        self.process(no, out)?;
+        machine.handle(clocks, event, &mut outbox);
+        self.process::<R>(no, outbox)?;
         self.freshness_settle(no);
         self.plan_tick(no);
         checks::validity::check(self, no)?;
         checks::bounds::check(self, no)
     }
 
-    /// Does what lies on a tray.
-    pub fn process(&mut self, no: NodeNo, out: Outbox) -> Checked {
-        for effect in out.effects {
+    /// Does what an outbox says.
+    pub fn process<R: Role>(&mut self, no: NodeNo, outbox: Outbox<R::Action>) -> Checked {
+        for action in outbox.actions {
             if !self.nodes[no.0].is_up() {
-                break; // Its disk failed it in the middle of the tray.
+                break; // Its disk failed it in the middle of the outbox.
             }
-            self.trace.digest(|digest| digest.effect(&effect));
-            match effect {
+            self.trace.digest(|digest| digest.action(&action));
+            match action {
                 Action::Send(edge, message) => self.send(no, edge, message)?,
                 Action::Close(edge, why) => {
                     self.freshness_turned_away();
                     self.close(no, edge, why);
                 }
-                Action::Append(batch) => self.append(no, batch)?,
-                Action::Load(page) => {
-                    let at = self.now.plus_us(self.prng.below(5_000));
-                    self.plan_local(no, at, Local::Read(page));
-                }
-                Action::Publish(publish) => checks::cache::publish(self, no, &publish)?,
-                Action::Respond(ticket, answer) => {
-                    checks::told::answered(self, no, &answer)?;
-                    if let Some(resident) = &mut self.node(no).resident {
-                        if let Response::Unwatched { home, segment } = answer {
-                            resident.watches.end(home, segment);
-                        }
-                        checks::chains::answered(resident, &answer)?;
-                        resident.answers.insert(ticket, answer);
-                    }
-                    self.plan_local(no, self.now, Local::Answered { ticket });
-                }
-                Action::Hint(likely) => {
-                    for place in likely {
-                        self.plan_local(no, self.now, Local::Hinted { place });
-                    }
-                }
-                // What a program asks for instead comes like what it asks for when it is told what is likely.
-                Action::Joined(_) => {}
                 Action::Note(note) => {
                     let turned_away = [Note::OtherEpochDropped, Note::SecondParentUnheard];
                     if turned_away.contains(&note) {
@@ -82,6 +58,7 @@ impl World {
                     }
                     self.counts.noted(note);
                 }
+                Action::Role(action) => R::act(self, no, action)?,
             }
         }
         Ok(())
@@ -137,7 +114,7 @@ impl World {
         node.tick_planned = None;
         let due = node.machine.as_ref().and_then(|m| m.deadline());
         if due.is_some_and(|due| node.at(due) <= now) {
-            return self.handle(no, Event::Tick);
+            return self.event(no, Event::Tick);
         }
         self.plan_tick(no);
         Ok(())
@@ -150,7 +127,7 @@ impl World {
         Some((*home, disk))
     }
 
-    fn append(&mut self, no: NodeNo, batch: Batch) -> Checked {
+    pub(crate) fn append(&mut self, no: NodeNo, batch: Batch) -> Checked {
         let Some((_, disk)) = self.disk(no) else {
             let detail = format!("node {no:?} has no disk to append to");
             return Err(Failure::new("driver", detail));
@@ -211,7 +188,7 @@ impl World {
     }
 
     fn sync_told(&mut self, no: NodeNo, mark: Mark) -> Checked {
-        self.handle(no, Event::Durable(mark))?;
+        self.command::<Home>(no, HomeCommand::Durable(mark))?;
         self.tell_left(no)?;
         if let Some((home, _)) = self.disk(no) {
             let end = match &self.nodes[no.0].machine {
@@ -233,7 +210,7 @@ impl World {
             return Ok(());
         };
         let (free, as_of) = disk.left();
-        self.handle(no, Event::Left { free, as_of })
+        self.command::<Home>(no, HomeCommand::Space { free, as_of })
     }
 
     fn read(&mut self, no: NodeNo, page: PageId) -> Checked {
@@ -250,7 +227,7 @@ impl World {
             }
             Err(_) => LoadResult::Damaged,
         };
-        self.handle(no, Event::Loaded { page, result })
+        self.command::<Home>(no, HomeCommand::Loaded { page, result })
     }
 
     // --- Life and death ---

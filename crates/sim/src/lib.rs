@@ -26,6 +26,7 @@ pub mod options;
 pub mod oracle;
 pub mod prng;
 pub mod program;
+pub mod role;
 pub mod sameness;
 pub mod shards;
 pub mod time;

@@ -10,9 +10,10 @@ use crate::world::World;
 use std::rc::Rc;
 use thorp_model::snapshot::ReadPoint;
 use thorp_model::{
-    CallRequest, CommitId, CommitRequest, Event, HomeId, Outcome, Place, Position, Request,
-    RequestId, Response, SegmentId, Stamp, snapshot,
+    CallRequest, CommitId, CommitRequest, HomeId, Outcome, Place, Position, RequestId, SegmentId,
+    Stamp, snapshot,
 };
+use thorp_protocol::{Member, MemberCommand, Request, Response};
 
 impl World {
     /// A session goes on, unless it went on otherwise.
@@ -481,7 +482,11 @@ impl World {
         {
             resident.watches.ask(&resident.cache, *home, *segment, *on);
         }
-        self.handle(no, Event::Asked { ticket, ask })
+        let command = MemberCommand::Request {
+            id: ticket,
+            request: ask,
+        };
+        self.command::<Member>(no, command)
     }
 
     /// A program hears what it is likely to read next, and fetches it, or does not.
@@ -528,7 +533,7 @@ impl World {
         if places.is_empty() {
             return Ok(());
         }
-        self.handle(no, Event::Evict(places))
+        self.command::<Member>(no, MemberCommand::Evict(places))
     }
 
     /// A commit request was seen on its way from its member.

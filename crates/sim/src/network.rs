@@ -167,7 +167,7 @@ impl World {
         if edge.down.closed || !edge.down.opened {
             return Ok(());
         }
-        self.handle(child, Event::Received { edge: id, message })
+        self.event(child, Event::Received { edge: id, message })
     }
 
     /// The next thing on its way to one end arrives, if that end reads.
@@ -204,7 +204,7 @@ impl World {
             Item::Open => self.connected(id, end),
             Item::Message(message, news) => {
                 self.freshness_arrive(news);
-                self.handle(no, Event::Received { edge: id, message })?;
+                self.event(no, Event::Received { edge: id, message })?;
                 self.freshness_taken(no);
                 checks::directory::check_edge(self, id)
             }
@@ -235,7 +235,7 @@ impl World {
             End::Parent => Direction::Down,
         };
         let edge = id;
-        self.handle(
+        self.event(
             no,
             Event::Connected {
                 edge,
@@ -260,7 +260,7 @@ impl World {
             }
         }
         if opened {
-            self.handle(no, Event::Disconnected { edge: id })?;
+            self.event(no, Event::Disconnected { edge: id })?;
         }
         if end == End::Child && self.nodes[no.0].is_up() {
             self.turn(no, lost)?;

@@ -9,10 +9,10 @@ use crate::time::{At, NodeNo};
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::Cache;
 use thorp_model::{
-    CommitId, EdgeId, Event, HomeId, Image, MemberId, Millis, NodeKind, Now, Outbox, PageId, Peer,
-    Place, Position, RequestId, Response, StateMachine,
+    CommitId, EdgeId, HomeId, Image, MemberId, Millis, NodeKind, Now, PageId, Peer, Place,
+    Position, RequestId, StateMachine,
 };
-use thorp_protocol::{Home, Member, Redirector};
+use thorp_protocol::{Home, Member, Redirector, Response};
 
 /// The core of a node.
 pub enum Machine {
@@ -27,16 +27,6 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Hands an input to the core.
-    pub fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
-        match self {
-            Machine::Home(home) => home.handle(now, input, out),
-            Machine::Site(site) => site.handle(now, input, out),
-            Machine::Member(member) => member.handle(now, input, out),
-            Machine::Byzantine(rogue) => rogue.handle(&input, out),
-        }
-    }
-
     /// When the core wants a tick.
     pub fn deadline(&self) -> Option<Millis> {
         match self {

@@ -26,7 +26,7 @@ use thorp_model::{
     EdgeId, EntryNo, HomeId, MemberId, NodeKind, Outbox, Position, RequestId, Stamp,
 };
 use thorp_protocol::{
-    ChildLimits, Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
+    ChildLimits, Home, HomeCommand, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
 };
 
 /// A village in simulated time.
@@ -295,8 +295,8 @@ impl World {
             alive: Some(self.village.alive),
             ..HomeConfig::new(*home, node.name.clone(), node.id)
         };
-        let (home, mut out) = (*home, Outbox::new());
-        let opened = Home::open(config, disk, now, &mut out);
+        let (home, mut outbox) = (*home, Outbox::new());
+        let opened = Home::open(config, disk, now, &mut outbox);
         let machine = opened.map_err(|error| {
             crate::failure::Failure::new("recovery", format!("a home does not open: {error}"))
         })?;
@@ -309,9 +309,9 @@ impl World {
         );
         let room = self.nodes[no.0].room;
         self.node(no).machine = Some(Machine::Home(Box::new(machine)));
-        self.process(no, out)?;
+        self.process::<Home>(no, outbox)?;
         if !room && self.nodes[no.0].is_up() {
-            self.handle(no, thorp_model::Event::Room(false))?;
+            self.command::<Home>(no, HomeCommand::HasSpace(false))?;
         }
         Ok(())
     }

@@ -2,17 +2,20 @@
 //! their own work; the home's store works between the measurements.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thorp_bench::Result;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{
     Action, CallRequest, CallResponse, Direction, EdgeId, Engine, Event, Generation, HomeId,
-    LoadResult, MemberId, Millis, NewValue, NodeKind, Now, Outbox, Outcome, PageId, PageNo,
-    PageWrites, Part, Peer, Place, Position, Reader, Request, RequestId, Response, SegmentId, Slot,
-    Stamp, StateMachine, Table, WriteOp,
+    MemberId, Millis, NewValue, NodeKind, Now, Outbox, Outcome, PageId, PageNo, PageWrites, Part,
+    Peer, Place, Position, Reader, RequestId, SegmentId, Slot, Stamp, StateMachine, Table, WriteOp,
 };
-use thorp_protocol::{Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig};
+use thorp_protocol::{
+    Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Member, MemberAction, MemberCommand,
+    MemberConfig, Redirector, RedirectorConfig, Request, Response,
+};
 use thorp_store::{Options, Store};
 
 const HOME: HomeId = HomeId(1);
@@ -43,15 +46,62 @@ enum Machine {
     Gone,
 }
 
+/// What a node is given.
+enum Given {
+    Event(Event<Infallible>),
+    Home(HomeCommand),
+    Member(MemberCommand),
+}
+
+/// What a node wants beside messages.
+enum Wanted {
+    Home(HomeAction),
+    Member(MemberAction),
+}
+
 impl Machine {
-    fn core(&mut self) -> Option<&mut dyn StateMachine> {
+    fn handle(&mut self, now: Now, given: Given) -> Vec<Action<Wanted>> {
+        match (self, given) {
+            (Machine::Home(home), Given::Event(event)) => {
+                run(&mut **home, now, event.for_role(), Wanted::Home)
+            }
+            (Machine::Home(home), Given::Home(command)) => {
+                run(&mut **home, now, Event::Command(command), Wanted::Home)
+            }
+            (Machine::Site(site), Given::Event(event)) => {
+                run(&mut **site, now, event, |never| match never {})
+            }
+            (Machine::Member(member), Given::Event(event)) => {
+                run(&mut **member, now, event.for_role(), Wanted::Member)
+            }
+            (Machine::Member(member), Given::Member(command)) => {
+                run(&mut **member, now, Event::Command(command), Wanted::Member)
+            }
+            // A node that is gone; no other command is ever given.
+            _ => Vec::new(),
+        }
+    }
+
+    fn deadline(&self) -> Option<Millis> {
         match self {
-            Machine::Home(home) => Some(home.as_mut()),
-            Machine::Site(site) => Some(site.as_mut()),
-            Machine::Member(member) => Some(member.as_mut()),
+            Machine::Home(home) => home.deadline(),
+            Machine::Site(site) => site.deadline(),
+            Machine::Member(member) => member.deadline(),
             Machine::Gone => None,
         }
     }
+}
+
+fn run<M: StateMachine>(
+    machine: &mut M,
+    now: Now,
+    event: Event<M::Command>,
+    wrap: impl Fn(M::Action) -> Wanted,
+) -> Vec<Action<Wanted>> {
+    let mut outbox = Outbox::new();
+    machine.handle(now, event, &mut outbox);
+    let actions = outbox.actions.into_iter();
+    actions.map(|action| action.map(&wrap)).collect()
 }
 
 struct Node {
@@ -72,7 +122,7 @@ pub(crate) struct StillVillage {
     nodes: Vec<Node>,
     /// Parent and child of each edge.
     edges: BTreeMap<EdgeId, (No, No)>,
-    inputs: VecDeque<(No, Event)>,
+    inputs: VecDeque<(No, Given)>,
     answers: BTreeMap<(No, RequestId), Response>,
     store: Store,
     ms: u64,
@@ -126,10 +176,11 @@ impl StillVillage {
             alive: None,
             ..HomeConfig::new(HOME, "home".into(), MemberId(1))
         };
-        let mut out = Outbox::new();
-        let home = Home::open(config, &self.store, self.now(), &mut out)?;
+        let mut first = Outbox::new();
+        let home = Home::open(config, &self.store, self.now(), &mut first)?;
         self.add(NodeKind::Home, Machine::Home(Box::new(home)));
-        self.do_all(0, out)
+        let first = first.actions.into_iter();
+        self.do_all(0, first.map(|action| action.map(Wanted::Home)).collect())
     }
 
     fn add_site(&mut self) -> No {
@@ -195,7 +246,7 @@ impl StillVillage {
                 direction,
                 peer,
             };
-            self.inputs.push_back((no, connected));
+            self.inputs.push_back((no, Given::Event(connected)));
         }
         self.settle()
     }
@@ -215,45 +266,40 @@ impl StillVillage {
         Ok(())
     }
 
-    fn handle(&mut self, no: No, input: Event) -> Result<()> {
-        let (now, mut out) = (self.now(), Outbox::new());
+    fn handle(&mut self, no: No, given: Given) -> Result<()> {
+        let now = self.now();
         let node = &mut self.nodes[no];
-        let Some(core) = node.machine.core() else {
-            return Ok(());
-        };
         let begun = Instant::now();
-        core.handle(now, input, &mut out);
+        let wanted = node.machine.handle(now, given);
         node.spent += begun.elapsed();
-        self.do_all(no, out)
+        self.do_all(no, wanted)
     }
 
-    fn do_all(&mut self, no: No, out: Outbox) -> Result<()> {
-        for effect in out.effects {
-            match effect {
+    fn do_all(&mut self, no: No, wanted: Vec<Action<Wanted>>) -> Result<()> {
+        for action in wanted {
+            match action {
                 Action::Send(edge, message) => {
                     let (parent, child) = self.edges[&edge];
                     let to = if no == parent { child } else { parent };
                     self.inputs
-                        .push_back((to, Event::Received { edge, message }));
+                        .push_back((to, Given::Event(Event::Received { edge, message })));
                 }
-                Action::Append(batch) => {
+                Action::Role(Wanted::Home(HomeAction::Append(batch))) => {
                     let mark = batch.mark;
                     self.store.commit(&[batch])?;
-                    self.inputs.push_back((no, Event::Durable(mark)));
+                    self.inputs
+                        .push_back((no, Given::Home(HomeCommand::Durable(mark))));
                 }
-                Action::Load(page) => {
+                Action::Role(Wanted::Home(HomeAction::Load(page))) => {
                     let result = self.load(page)?;
-                    self.inputs.push_back((no, Event::Loaded { page, result }));
+                    self.inputs
+                        .push_back((no, Given::Home(HomeCommand::Loaded { page, result })));
                 }
-                Action::Respond(ticket, answer) => {
+                Action::Role(Wanted::Member(MemberAction::Respond(ticket, answer))) => {
                     self.answers.insert((no, ticket), answer);
                 }
                 // Nothing goes wrong here, and the members' page caches are not what is measured.
-                Action::Close(..)
-                | Action::Publish(_)
-                | Action::Hint(_)
-                | Action::Joined(_)
-                | Action::Note(_) => {}
+                Action::Role(Wanted::Member(_)) | Action::Close(..) | Action::Note(_) => {}
             }
         }
         Ok(())
@@ -270,10 +316,10 @@ impl StillVillage {
     pub(crate) fn wait(&mut self, ms: u64) -> Result<()> {
         self.ms += ms;
         let due = Millis(self.ms);
-        for (no, node) in self.nodes.iter_mut().enumerate() {
-            let deadline = node.machine.core().and_then(|core| core.deadline());
+        for (no, node) in self.nodes.iter().enumerate() {
+            let deadline = node.machine.deadline();
             if deadline.is_some_and(|deadline| deadline <= due) {
-                self.inputs.push_back((no, Event::Tick));
+                self.inputs.push_back((no, Given::Event(Event::Tick)));
             }
         }
         self.settle()
@@ -282,7 +328,11 @@ impl StillVillage {
     fn ask(&mut self, no: No, ask: Request) -> Result<Response> {
         self.tickets += 1;
         let ticket = RequestId(self.tickets);
-        self.inputs.push_back((no, Event::Asked { ticket, ask }));
+        let command = MemberCommand::Request {
+            id: ticket,
+            request: ask,
+        };
+        self.inputs.push_back((no, Given::Member(command)));
         self.settle()?;
         let answer = self.answers.remove(&(no, ticket));
         answer.ok_or_else(|| "a member does not answer".into())

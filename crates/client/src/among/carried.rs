@@ -2,11 +2,12 @@
 
 use crate::limits::CARRIER_REST_MS;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use thorp_model::{Direction, EdgeId, Event, Millis, Now, Outbox, StateMachine};
 use thorp_protocol::{Redirector, RedirectorConfig};
 
 pub(crate) struct Carried {
-    core: Redirector,
+    redirector: Redirector,
     config: RedirectorConfig,
     /// How many homes there are to reach.
     homes: usize,
@@ -25,7 +26,7 @@ impl Carried {
         want_homes: impl Fn() + Send + 'static,
     ) -> Self {
         Carried {
-            core: Redirector::new(config.clone()),
+            redirector: Redirector::new(config.clone()),
             config,
             homes,
             below: BTreeSet::new(),
@@ -35,8 +36,8 @@ impl Carried {
         }
     }
 
-    fn hear(&mut self, input: &Event) {
-        match input {
+    fn hear(&mut self, event: &Event<Infallible>) {
+        match event {
             Event::Connected {
                 edge, direction, ..
             } => {
@@ -54,7 +55,7 @@ impl Carried {
     }
 
     /// While somebody is below, the homes are wanted; when nobody has been for a while, they are let go.
-    fn follow_demand(&mut self, now: Millis, out: &mut Outbox) {
+    fn follow_demand(&mut self, now: Millis, outbox: &mut Outbox<Infallible>) {
         if !self.below.is_empty() {
             self.idle = None;
             if self.above.len() < self.homes {
@@ -69,7 +70,7 @@ impl Carried {
         let since = *self.idle.get_or_insert(now);
         if now.since(since) >= CARRIER_REST_MS {
             for edge in &self.above {
-                out.close(*edge, "nobody is below");
+                outbox.close(*edge, "nobody is below");
             }
         }
     }
@@ -80,26 +81,29 @@ impl Carried {
 }
 
 impl StateMachine for Carried {
-    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
+    type Command = Infallible;
+    type Action = Infallible;
+
+    fn handle(&mut self, now: Now, event: Event<Infallible>, outbox: &mut Outbox<Infallible>) {
         let comes_or_goes = matches!(
-            input,
+            event,
             Event::Connected { .. } | Event::Disconnected { .. } | Event::Tick
         );
-        self.hear(&input);
-        let was_last = matches!(input, Event::Disconnected { .. }) && self.is_alone();
-        self.core.handle(now, input, out);
+        self.hear(&event);
+        let was_last = matches!(event, Event::Disconnected { .. }) && self.is_alone();
+        self.redirector.handle(now, event, outbox);
         if was_last {
             // Nothing of it is of use to whoever comes next, and its tables are swept only while it works.
-            self.core = Redirector::new(self.config.clone());
+            self.redirector = Redirector::new(self.config.clone());
         }
         if comes_or_goes {
-            self.follow_demand(now.mono, out);
+            self.follow_demand(now.mono, outbox);
         }
     }
 
     fn deadline(&self) -> Option<Millis> {
         // Nobody waits for its heartbeats.
-        self.core.deadline().filter(|_| !self.is_alone())
+        self.redirector.deadline().filter(|_| !self.is_alone())
     }
 }
 
@@ -133,7 +137,7 @@ mod tests {
         }
     }
 
-    fn comes(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event {
+    fn comes(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event<Infallible> {
         let (node, name) = (MemberId(u128::from(edge.0)), String::new());
         Event::Connected {
             edge,
@@ -144,17 +148,20 @@ mod tests {
 
     impl Scene {
         /// Which edges it closes.
-        fn hear(&mut self, input: Event) -> Vec<EdgeId> {
+        fn hear(&mut self, event: Event<Infallible>) -> Vec<EdgeId> {
             let now = Now {
                 mono: self.now,
                 wall: self.now,
             };
-            let mut out = Outbox::new();
-            self.carried.handle(now, input, &mut out);
-            let closed = out.effects.into_iter().filter_map(|effect| match effect {
-                Action::Close(edge, _) => Some(edge),
-                _ => None,
-            });
+            let mut outbox = Outbox::new();
+            self.carried.handle(now, event, &mut outbox);
+            let closed = outbox
+                .actions
+                .into_iter()
+                .filter_map(|effect| match effect {
+                    Action::Close(edge, _) => Some(edge),
+                    _ => None,
+                });
             closed.collect()
         }
 

@@ -7,8 +7,8 @@ use crate::limits::CARRIER_CACHE_BYTES;
 use crate::link::{Life, random_id};
 use crate::{JoinError, OutOfReach, SiteStatus};
 use std::time::Duration;
-use thorp_model::{Action, Direction, NodeKind, Note, Outbox, Peer};
-use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
+use thorp_model::{Direction, NodeKind, Note, Outbox, Peer};
+use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
 use thorp_protocol::{AliveLimits, RedirectorConfig};
 use tokio::sync::oneshot;
@@ -55,7 +55,7 @@ impl Carrier {
             };
             let _ = tell.send(Ok((handle, door)));
             driver
-                .run(&mut core, &mut Nothing, Outbox::new(), stopped)
+                .run(&mut core, &mut NoWorld, Outbox::new(), stopped)
                 .await;
         });
         let life = life.map_err(JoinError::System)?;
@@ -156,13 +156,4 @@ async fn listen(
         address: address.to_string(),
         error,
     })
-}
-
-/// A redirector has nothing but its edges.
-struct Nothing;
-
-impl World for Nothing {
-    fn effect(&mut self, effect: Action) {
-        debug_assert!(false, "a redirector wants {effect:?}");
-    }
 }

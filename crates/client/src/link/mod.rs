@@ -40,10 +40,11 @@ use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::PAGE_BYTES;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, CommitId, Content, Event, FetchRefusal, HomeId, Outcome,
-    PageId, PageNo, Part, Place, Reference, Request, RequestId, Response, Stamp,
+    CallError, CallRequest, CallResponse, CommitId, Content, FetchRefusal, HomeId, Outcome, PageId,
+    PageNo, Part, Place, Reference, RequestId, Stamp,
 };
 use thorp_net::driver::{Handle, NotTaken};
+use thorp_protocol::{MemberCommand, Request, Response};
 use tokio::sync::{oneshot, watch};
 use waits::Waits;
 
@@ -139,7 +140,10 @@ impl Link {
 
     fn input(&self, ticket: RequestId, ask: Request) -> Result<(), NotTaken> {
         let handle = self.handle.get().ok_or(NotTaken::Gone)?;
-        handle.input(Event::Asked { ticket, ask })
+        handle.command(MemberCommand::Request {
+            id: ticket,
+            request: ask,
+        })
     }
 
     /// Asks something that is not answered, and must not be left out.

@@ -11,9 +11,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use thorp_model::{Action, Event, MemberId, NodeKind, Outbox, Peer, Place, Request, Response};
+use thorp_model::{MemberId, NodeKind, Outbox, Peer, Place};
 use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, ParentState, ParentStatus, World};
-use thorp_protocol::{Member, MemberConfig};
+use thorp_protocol::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response};
 use tokio::task::JoinSet;
 
 /// A member that runs; dropped, it leaves.
@@ -179,41 +179,39 @@ struct Inside {
     quiet_until: Option<Instant>,
 }
 
-impl World for Inside {
-    fn effect(&mut self, effect: Action) {
-        match effect {
-            Action::Publish(publish) => {
+impl World<MemberAction> for Inside {
+    fn act(&mut self, action: MemberAction) {
+        match action {
+            MemberAction::Publish(publish) => {
                 self.link.cache.publish(&publish);
                 if publish.missed.is_some() || !publish.touched.is_empty() {
                     self.link.changes.send_modify(|count| *count += 1);
                 }
             }
             // A watch waits for changes, not for an answer.
-            Action::Respond(_, Response::Unwatched { home, segment }) => {
+            MemberAction::Respond(_, Response::Unwatched { home, segment }) => {
                 self.link.grounds.unwatched(home, segment);
                 self.link.changes.send_modify(|count| *count += 1);
             }
-            Action::Respond(ticket, answer) => {
+            MemberAction::Respond(ticket, answer) => {
                 if let Response::Outcome(id, outcome, _) = &answer {
                     self.link.hear_outcome(*id, outcome);
                 }
                 self.link.waits.answer(ticket, answer);
             }
-            Action::Hint(likely) => self.link.hinted(&likely),
-            Action::Joined(place) => self.link.joined(place),
-            // A member has no disk, and the loop does the rest.
-            _ => debug_assert!(false, "not for a member's world: {effect:?}"),
+            MemberAction::Hint(likely) => self.link.hinted(&likely),
+            MemberAction::Joined(place) => self.link.joined(place),
         }
     }
 
-    /// All trays are done with: what is over the limit goes.
+    /// All actions are done: what is over the limit goes.
     fn flush(&mut self) {
         let victims = self.victims();
         if let Some(handle) = self.link.handle()
             && !victims.is_empty()
         {
             // A loop that is gone holds no pages.
-            let _ = handle.input(Event::Evict(victims));
+            let _ = handle.command(MemberCommand::Evict(victims));
         }
     }
 }
@@ -311,7 +309,9 @@ const SPARED_PART: usize = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{HomeId, Image, Millis, PageId, Position, Publish, Stamp, StateMachine};
+    use thorp_model::{
+        Event, HomeId, Image, Millis, PageId, Position, Publish, Stamp, StateMachine,
+    };
 
     const HOME: HomeId = HomeId(7);
 
@@ -349,7 +349,7 @@ mod tests {
         };
         let charge = {
             let one = vec![(PageId::new(3, 0), Some(Image::empty()))];
-            inside.effect(Action::Publish(publish(one)));
+            inside.act(MemberAction::Publish(publish(one)));
             link.cache.bytes()
         };
         let fits = (10_000 / charge) as u32;
@@ -357,7 +357,7 @@ mod tests {
         let images: Vec<Image> = (0..=fits).map(|_| fresh()).collect();
         let pages = images.iter().zip(1..);
         let pages = pages.map(|(image, n)| (PageId::new(3, n), Some(image.clone())));
-        inside.effect(Action::Publish(publish(pages.collect())));
+        inside.act(MemberAction::Publish(publish(pages.collect())));
         let read = |part: u32| -> Vec<Image> {
             let images = images.iter().take((fits / part) as usize);
             images.cloned().collect()
@@ -392,7 +392,7 @@ mod tests {
             quiet_until: None,
         };
         let pages = (1..=40).map(|n| (PageId::new(3, n), Some(Image::empty())));
-        inside.effect(Action::Publish(publish(pages.collect())));
+        inside.act(MemberAction::Publish(publish(pages.collect())));
         let over = link.cache.excess();
         let victims = inside.victims();
         assert!(over > 0 && !victims.is_empty() && victims.len() < 40);
@@ -401,12 +401,16 @@ mod tests {
         let config = MemberConfig::new(MemberId(1), "anna".to_owned());
         let mut tap = Tap::new(Member::new(config), Arc::clone(&link));
         let now = thorp_net::driver::now();
-        tap.handle(now, Event::Evict(victims.clone()), &mut Outbox::new());
+        tap.handle(
+            now,
+            Event::Command(MemberCommand::Evict(victims.clone())),
+            &mut Outbox::new(),
+        );
         let gone = victims.into_iter().map(|place| (place.page, None));
-        inside.effect(Action::Publish(publish(gone.collect())));
+        inside.act(MemberAction::Publish(publish(gone.collect())));
         assert_eq!((link.cache.excess(), inside.victims()), (0, Vec::new()));
         let more = (41..=50).map(|n| (PageId::new(3, n), Some(Image::empty())));
-        inside.effect(Action::Publish(publish(more.collect())));
+        inside.act(MemberAction::Publish(publish(more.collect())));
         assert!(!inside.victims().is_empty());
     }
 }

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thorp_model::{
     Action, CallError, CallRequest, Down, EdgeId, Event, FetchResult, Message, Millis, NodeKind,
-    Now, Outbox, Place, Request, RequestId, Response, StateMachine,
+    Now, Outbox, Place, RequestId, StateMachine,
 };
-use thorp_protocol::Member;
+use thorp_protocol::{Member, MemberAction, MemberCommand, Request, Response};
+
+type TapEvent = Event<MemberCommand>;
+type TapOutbox = Outbox<MemberAction>;
 
 pub(crate) struct Tap {
     core: Member,
@@ -43,8 +46,8 @@ impl Tap {
         self.core.untold()
     }
 
-    fn hear(&mut self, input: &Event) {
-        match input {
+    fn hear(&mut self, event: &TapEvent) {
+        match event {
             Event::Connected { edge, peer, .. } => {
                 self.parents.insert(*edge, peer.kind);
             }
@@ -55,9 +58,9 @@ impl Tap {
                 edge,
                 message: Message::Down(message),
             } => self.hear_down(*edge, message),
-            Event::Asked { ticket, ask } => match ask {
+            Event::Command(MemberCommand::Request { id, request }) => match request {
                 Request::Fetch(place) => {
-                    self.asked.insert(*ticket, *place);
+                    self.asked.insert(*id, *place);
                 }
                 Request::Forget(forgotten) => {
                     self.asked.remove(forgotten);
@@ -66,7 +69,7 @@ impl Tap {
                     request: CallRequest::Unstage { .. },
                     ..
                 } => {
-                    self.giving_up.insert(*ticket, ask.clone());
+                    self.giving_up.insert(*id, request.clone());
                 }
                 Request::Prefetch(_)
                 | Request::Commit { .. }
@@ -115,9 +118,9 @@ impl Tap {
     }
 
     /// Hears what the core answers.
-    fn hear_out(&mut self, effects: &[Action]) {
-        for effect in effects {
-            let Action::Respond(ticket, answer) = effect else {
+    fn hear_out(&mut self, actions: &[Action<MemberAction>]) {
+        for action in actions {
+            let Action::Role(MemberAction::Respond(ticket, answer)) = action else {
                 continue;
             };
             // Before the page cache shows it.
@@ -148,25 +151,25 @@ impl Tap {
         });
     }
 
-    fn handle_one(&mut self, now: Now, input: Event, out: &mut Outbox) {
-        self.hear(&input);
-        let commit = match &input {
-            Event::Asked {
-                ticket,
-                ask: Request::Commit { .. },
-            } => Some(*ticket),
+    fn handle_one(&mut self, now: Now, event: TapEvent, outbox: &mut TapOutbox) {
+        self.hear(&event);
+        let commit = match &event {
+            Event::Command(MemberCommand::Request {
+                id,
+                request: Request::Commit { .. },
+            }) => Some(*id),
             _ => None,
         };
         let may_move_streams = matches!(
-            &input,
+            &event,
             Event::Disconnected { .. }
                 | Event::Received {
                     message: Message::Down(Down::Begin { .. } | Down::End { .. }),
                     ..
                 }
         );
-        let before = out.effects.len();
-        self.core.handle(now, input, out);
+        let before = outbox.actions.len();
+        self.core.handle(now, event, outbox);
         if may_move_streams {
             // Not what the parent said: it may be one that is not listened to.
             self.link.homes.follow(self.core.streams());
@@ -176,21 +179,25 @@ impl Tap {
         {
             self.link.waits.named(ticket, id);
         }
-        self.hear_out(&out.effects[before..]);
+        self.hear_out(&outbox.actions[before..]);
     }
 }
 
 impl StateMachine for Tap {
-    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
-        let is_tick = matches!(input, Event::Tick);
-        if matches!(input, Event::Evict(_)) {
+    type Command = MemberCommand;
+    type Action = MemberAction;
+
+    fn handle(&mut self, now: Now, event: TapEvent, outbox: &mut TapOutbox) {
+        let is_tick = matches!(event, Event::Tick);
+        if matches!(event, Event::Command(MemberCommand::Evict(_))) {
             // They go with this tray, before anybody looks again what is over the limit.
             self.link.is_evicting.store(false, Ordering::Relaxed);
         }
-        self.handle_one(now, input, out);
+        self.handle_one(now, event, outbox);
         if is_tick {
-            for (ticket, ask) in std::mem::take(&mut self.again) {
-                self.handle_one(now, Event::Asked { ticket, ask }, out);
+            for (id, request) in std::mem::take(&mut self.again) {
+                let again = Event::Command(MemberCommand::Request { id, request });
+                self.handle_one(now, again, outbox);
             }
         }
     }
@@ -224,7 +231,7 @@ mod tests {
         Tap::new(Member::new(config), Arc::new(Link::new(1 << 20, 0)))
     }
 
-    fn connect(tap: &mut Tap, edge: u64) -> Vec<Action> {
+    fn connect(tap: &mut Tap, edge: u64) -> Vec<Action<MemberAction>> {
         let peer = Peer {
             kind: NodeKind::Redirector,
             node: MemberId(2),
@@ -250,21 +257,21 @@ mod tests {
         receive(tap, edge, begin)
     }
 
-    fn receive(tap: &mut Tap, edge: u64, message: Down) -> Vec<Action> {
+    fn receive(tap: &mut Tap, edge: u64, message: Down) -> Vec<Action<MemberAction>> {
         let edge = EdgeId(edge);
         let message = Message::Down(message);
         handle(tap, Event::Received { edge, message })
     }
 
-    fn handle(tap: &mut Tap, input: Event) -> Vec<Action> {
-        let mut out = Outbox::new();
-        tap.handle(thorp_net::driver::now(), input, &mut out);
-        out.effects
+    fn handle(tap: &mut Tap, event: TapEvent) -> Vec<Action<MemberAction>> {
+        let mut outbox = Outbox::new();
+        tap.handle(thorp_net::driver::now(), event, &mut outbox);
+        outbox.actions
     }
 
-    fn ask(tap: &mut Tap, ticket: u64, ask: Request) -> Vec<Action> {
-        let ticket = RequestId(ticket);
-        handle(tap, Event::Asked { ticket, ask })
+    fn ask(tap: &mut Tap, id: u64, request: Request) -> Vec<Action<MemberAction>> {
+        let id = RequestId(id);
+        handle(tap, Event::Command(MemberCommand::Request { id, request }))
     }
 
     fn waiting(tap: &Tap) -> usize {
@@ -283,7 +290,9 @@ mod tests {
             home: HOME,
             page: PageId::new(3, 1),
         };
-        let sends = |effects: &[Action]| effects.iter().any(|e| matches!(e, Action::Send(..)));
+        let sends = |effects: &[Action<MemberAction>]| {
+            effects.iter().any(|e| matches!(e, Action::Send(..)))
+        };
         assert!(sends(&ask(&mut tap, 0, Request::Prefetch(place))));
         for ticket in 1..1000 {
             assert_eq!(ask(&mut tap, ticket, Request::Prefetch(place)), []);
@@ -293,7 +302,7 @@ mod tests {
         for ticket in 0..max {
             assert!(!sends(&ask(&mut tap, ticket, Request::Fetch(place))));
         }
-        let busy = Action::Respond(RequestId(max), Response::Busy);
+        let busy = Action::Role(MemberAction::Respond(RequestId(max), Response::Busy));
         assert_eq!(ask(&mut tap, max, Request::Fetch(place)), [busy]);
         assert_eq!(
             (waiting(&tap), tap.asked.len()),
@@ -304,7 +313,7 @@ mod tests {
     #[test]
     fn what_a_busy_home_does_not_forget_it_is_told_again() {
         let mut tap = tap();
-        let calls = |effects: Vec<Action>| -> Vec<(CallId, CallRequest)> {
+        let calls = |effects: Vec<Action<MemberAction>>| -> Vec<(CallId, CallRequest)> {
             let call = |effect| match effect {
                 Action::Send(_, Message::Up(Up::Call { call, request, .. })) => {
                     Some((call, request))

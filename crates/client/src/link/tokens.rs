@@ -3,7 +3,8 @@
 use super::{Link, lock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Weak};
-use thorp_model::{CallRequest, HomeId, Outcome, Refusal, Registration, Request};
+use thorp_model::{CallRequest, HomeId, Outcome, Refusal, Registration};
+use thorp_protocol::Request;
 
 /// The tokens of values staged at a home. The transaction holds this, and so does whatever waits for the outcome of the
 /// commit that names them, whether anybody still waits for that or not. When nobody holds it any more the home is told to

@@ -7,7 +7,8 @@ use crate::limits::OUTCOMES_KEPT_MAX;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use thorp_model::{CommitId, HomeId, Outcome, RequestId, Response};
+use thorp_model::{CommitId, HomeId, Outcome, RequestId};
+use thorp_protocol::Response;
 use tokio::sync::{Notify, oneshot, watch};
 
 /// Where a page came from.

@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use thorp_model::limits::{OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Blob, CallError, CallRequest, CallResponse, Content, HomeId, Image, ObjectId, Overflow, PageId,
-    PageNo, Place, Registration, Response, SegmentId, Slot,
+    PageNo, Place, Registration, SegmentId, Slot,
 };
+use thorp_protocol::Response;
 
 impl Transaction {
     /// A large object's bytes.

@@ -8,7 +8,8 @@ use crate::{Committed, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_model::limits::STAGED_PER_MEMBER_MAX;
-use thorp_model::{CommitId, HomeId, Outcome, PageWrites, Part, Refusal, Response, Stamp};
+use thorp_model::{CommitId, HomeId, Outcome, PageWrites, Part, Refusal, Stamp};
+use thorp_protocol::Response;
 
 impl Transaction {
     pub(super) async fn commit_at_homes(&mut self) -> Result<Committed> {

@@ -18,17 +18,19 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
+use thorp_net::driver::NoWorld;
+use thorp_protocol::{HomeAction, HomeCommand};
 
 use tempfile::TempDir;
 use thorp_client::{Identity, JoinConfig, Member, Segment};
 use thorp_model::limits::REGISTRATIONS_MAX;
 use thorp_model::{
-    Action, Batch, Event, HomeId, LoadResult, MemberId, Millis, NodeKind, Note, Op, Outbox, PageId,
-    Peer, Reader, Scan, Stamp, StateMachine, StorageError, Table,
+    Batch, HomeId, MemberId, Millis, NodeKind, Note, Op, Outbox, PageId, Peer, Reader, Scan, Stamp,
+    StorageError, Table,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config, now};
 use thorp_net::{Address, LinkDelay, Listener};
-use thorp_protocol::{Home, HomeConfig, Redirector, RedirectorConfig};
+use thorp_protocol::{Home, HomeConfig, LoadResult, Redirector, RedirectorConfig};
 
 use thorp_model::records::{decode_page, page_key};
 
@@ -51,7 +53,7 @@ struct Control {
     held: AtomicBool,
     /// Batches are held back and not even written: lost when the home stops.
     losing: AtomicBool,
-    waiting: Mutex<Vec<Event>>,
+    waiting: Mutex<Vec<HomeCommand>>,
     lives: AtomicU32,
 }
 
@@ -211,8 +213,8 @@ impl Village {
 
     pub(crate) fn release_disk(&self) {
         self.control.held.store(false, Ordering::SeqCst);
-        for input in self.control.waiting.lock().unwrap().drain(..) {
-            self.home.input(input).unwrap();
+        for command in self.control.waiting.lock().unwrap().drain(..) {
+            self.home.command(command).unwrap();
         }
     }
 
@@ -244,7 +246,7 @@ impl Village {
 
     /// Says that the home's store has room, or none.
     pub(crate) fn set_room(&self, room: bool) {
-        self.home.input(Event::Room(room)).unwrap();
+        self.home.command(HomeCommand::HasSpace(room)).unwrap();
     }
 
     /// A site below the home; its address.
@@ -339,33 +341,32 @@ struct HomeWorld {
     handle: Handle<Home>,
 }
 
-impl World for HomeWorld {
+impl World<HomeAction> for HomeWorld {
     fn note(&mut self, note: Note) {
         if note == Note::OtherHomeWanted {
             self.handle.want_parents();
         }
     }
 
-    fn effect(&mut self, effect: Action) {
-        let input = match effect {
-            Action::Append(batch) => {
-                let input = Event::Durable(batch.mark);
+    fn act(&mut self, action: HomeAction) {
+        let command = match action {
+            HomeAction::Append(batch) => {
+                let input = HomeCommand::Durable(batch.mark);
                 if self.control.held.load(Ordering::SeqCst) {
                     return self.control.waiting.lock().unwrap().push(self.later(batch));
                 }
                 self.memory.apply(batch);
                 input
             }
-            Action::Load(page) => self.memory.load(page),
-            other => panic!("{other:?}"),
+            HomeAction::Load(page) => self.memory.load(page),
         };
-        self.handle.input(input).unwrap();
+        self.handle.command(command).unwrap();
     }
 }
 
 impl HomeWorld {
-    fn later(&self, batch: Batch) -> Event {
-        let input = Event::Durable(batch.mark);
+    fn later(&self, batch: Batch) -> HomeCommand {
+        let input = HomeCommand::Durable(batch.mark);
         if !self.control.losing.load(Ordering::SeqCst) {
             self.memory.apply(batch);
         }
@@ -397,15 +398,6 @@ async fn keep_site(
         .await;
 }
 
-/// A redirector needs nothing but its edges.
-struct NoWorld;
-
-impl World for NoWorld {
-    fn effect(&mut self, effect: Action) {
-        panic!("{effect:?}");
-    }
-}
-
 fn peer(kind: NodeKind, node: u128, name: &str) -> Peer {
     Peer {
         kind,
@@ -431,12 +423,12 @@ impl Memory {
         }
     }
 
-    fn load(&self, page: PageId) -> Event {
+    fn load(&self, page: PageId) -> HomeCommand {
         let key = page_key(page);
         let stored = self.get(Table::Pages, &key).unwrap();
         let image = stored.map(|stored| decode_page(&key, &stored).unwrap());
         let result = LoadResult::Found(image);
-        Event::Loaded { page, result }
+        HomeCommand::Loaded { page, result }
     }
 }
 
@@ -462,6 +454,3 @@ impl Reader for Memory {
         Ok(())
     }
 }
-
-/// Only to say that a home is a core.
-const _: fn(&mut Home) -> &mut dyn StateMachine = |home| home;

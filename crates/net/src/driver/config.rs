@@ -137,7 +137,7 @@ impl Default for DriverLimits {
     }
 }
 
-/// The transport's settings for a node of this kind, with the version of the core's protocol.
+/// The transport's settings for a node of this kind, with the version of the machine's protocol.
 pub fn net_config(kind: NodeKind) -> Config {
     let role = match kind {
         NodeKind::Home => Role::HOME,
@@ -150,7 +150,7 @@ pub fn net_config(kind: NodeKind) -> Config {
     }
 }
 
-/// Edges at one time: all the children a core may have, and a few parents.
+/// Edges at one time: all the children a machine may have, and a few parents.
 pub const EDGES_MAX: usize = CHILDREN_MAX + 64;
 /// Parents of one node: as many as a home knows others. Whoever reads a configuration refuses more.
 pub const PARENTS_MAX: usize = OTHER_HOMES_MAX;

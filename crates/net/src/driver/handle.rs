@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use thorp_model::{CallRequest, EdgeId, Event, Request};
+use thorp_model::{EdgeId, Event, StateMachine};
 use tokio::sync::{mpsc, oneshot};
 
 use super::counts::NoteCounts;
@@ -15,7 +15,7 @@ use super::edges::{EdgeStatus, ParentStatus, Shared, Totals};
 use crate::LinkDelay;
 
 /// The way into a driver from any thread. Cheap to clone; nothing here waits for the loop.
-pub struct Handle<C> {
+pub struct Handle<C: StateMachine> {
     inputs: mpsc::UnboundedSender<Command<C>>,
     asks: Arc<AtomicUsize>,
     asks_max: usize,
@@ -36,13 +36,13 @@ pub enum NotTaken {
 pub struct Inspection<R>(oneshot::Receiver<R>);
 
 /// What the loop is told.
-pub(super) enum Command<C> {
-    Event(Event),
+pub(super) enum Command<C: StateMachine> {
+    Event(Event<C::Command>),
     Inspect(Box<dyn FnOnce(&C) + Send>),
     Halt,
 }
 
-impl<C> Handle<C> {
+impl<C: StateMachine> Handle<C> {
     pub(super) fn new(
         inputs: mpsc::UnboundedSender<Command<C>>,
         asks: Arc<AtomicUsize>,
@@ -57,32 +57,41 @@ impl<C> Handle<C> {
         }
     }
 
-    /// Gives the core an input. Inputs of one thread are handled in their order.
-    ///
-    /// Asks are bounded here; all other inputs are the echo of an effect, and so bounded by the core. Asks that give something
-    /// up are as few as what was had: they are always taken, or it would be had for ever.
+    /// Gives the machine a command. Commands of one thread are handled in their order.
     ///
     /// # Errors
     ///
     /// [`NotTaken`].
-    pub fn input(&self, input: Event) -> Result<(), NotTaken> {
-        if is_counted(&input) && self.asks.fetch_add(1, Ordering::Relaxed) >= self.asks_max {
+    pub fn command(&self, command: C::Command) -> Result<(), NotTaken> {
+        self.event(Event::Command(command))
+    }
+
+    /// Gives the machine an event. Events of one thread are handled in their order.
+    ///
+    /// Commands that a program may cause at will are bounded here; all other events are the echo of an action, and so
+    /// bounded by the machine.
+    ///
+    /// # Errors
+    ///
+    /// [`NotTaken`].
+    pub fn event(&self, event: Event<C::Command>) -> Result<(), NotTaken> {
+        if is_bounded(&event) && self.asks.fetch_add(1, Ordering::Relaxed) >= self.asks_max {
             self.asks.fetch_sub(1, Ordering::Relaxed);
             return Err(NotTaken::TooMany);
         }
-        let sent = self.inputs.send(Command::Event(input));
+        let sent = self.inputs.send(Command::Event(event));
         sent.map_err(|_| NotTaken::Gone)
     }
 
-    /// Looks into the core, between two inputs. Gives `None` if the driver ends before.
+    /// Looks into the machine, between two inputs. Gives `None` if the driver ends before.
     pub fn inspect<R: Send + 'static>(
         &self,
         look: impl FnOnce(&C) -> R + Send + 'static,
     ) -> Inspection<R> {
         let (found, finding) = oneshot::channel();
-        let look = move |core: &C| {
+        let look = move |machine: &C| {
             // Who no longer wants to know does not listen.
-            let _ = found.send(look(core));
+            let _ = found.send(look(machine));
         };
         // If it is not taken, `found` is dropped with it: the inspection ends with none.
         let _ = self.inputs.send(Command::Inspect(Box::new(look)));
@@ -128,20 +137,9 @@ impl<C> Handle<C> {
     }
 }
 
-/// Whether an input is one of the asks that are bounded.
-pub(super) fn is_counted(input: &Event) -> bool {
-    match input {
-        Event::Asked { ask, .. } => !matches!(
-            ask,
-            Request::Forget(_)
-                | Request::Watch { on: false, .. }
-                | Request::Call {
-                    request: CallRequest::Unstage { .. },
-                    ..
-                }
-        ),
-        _ => false,
-    }
+/// Whether an event is a command of which only so many may wait.
+pub(super) fn is_bounded<C: thorp_model::Command>(event: &Event<C>) -> bool {
+    matches!(event, Event::Command(command) if command.is_bounded())
 }
 
 impl<R> Inspection<R> {
@@ -160,7 +158,7 @@ impl<R> Future for Inspection<R> {
 }
 
 // Derived, they would ask the same of `C`.
-impl<C> Clone for Handle<C> {
+impl<C: StateMachine> Clone for Handle<C> {
     fn clone(&self) -> Self {
         Self {
             inputs: self.inputs.clone(),
@@ -171,7 +169,7 @@ impl<C> Clone for Handle<C> {
     }
 }
 
-impl<C> fmt::Debug for Handle<C> {
+impl<C: StateMachine> fmt::Debug for Handle<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
             .field("edges", &self.edges().len())

@@ -1,4 +1,4 @@
-//! The one loop that drives any core: home, redirector or member.
+//! The one loop that drives any machine: home, redirector or member.
 //!
 //! ```text
 //!  listeners ─┐                       ┌─> try_send ─> writer task of each edge
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! [`Driver::run`] is one task on a current-thread runtime ([`runtime`]); a process may run several drivers beside each
-//! other, a member and a redirector for one. Everything that a core wants done is done in the order of its tray. What is
+//! other, a member and a redirector for one. Everything that a machine wants done is done in the order of its outbox. What is
 //! neither a message nor the closing of an edge goes to the [`World`]; what comes back from there, and what the program
 //! asks, goes through the [`Handle`].
 //!
@@ -38,14 +38,13 @@ pub use handle::{Handle, Inspection, NotTaken};
 pub use run::{Driver, Ended};
 pub use time::{now, runtime, runtime_of};
 
-use thorp_model::{Action, Note, Now};
+use std::convert::Infallible;
+use thorp_model::{Note, Now};
 
 /// What a node has beside its edges: a disk, a page cache, a program. Called by the loop alone, so nothing here may wait.
-pub trait World {
-    /// Does what is neither a message, nor the closing of an edge, nor a note: [`Action::Append`], [`Action::Load`],
-    /// [`Action::Publish`], [`Action::Respond`], [`Action::Hint`]. In the order of the tray. What comes of it comes back through the
-    /// [`Handle`].
-    fn effect(&mut self, effect: Action);
+pub trait World<A> {
+    /// Does what only this role wants, in the order of the outbox. What comes of it comes back through the [`Handle`].
+    fn act(&mut self, action: A);
 
     /// Hears of a note, after it was counted.
     fn note(&mut self, _note: Note) {}
@@ -62,5 +61,15 @@ pub trait World {
     /// The time. Of one process start: the monotone part is the same for all that ask [`now`].
     fn now(&self) -> Now {
         now()
+    }
+}
+
+/// The world of a machine that has nothing beside its edges.
+#[derive(Clone, Copy, Debug)]
+pub struct NoWorld;
+
+impl World<Infallible> for NoWorld {
+    fn act(&mut self, action: Infallible) {
+        match action {}
     }
 }

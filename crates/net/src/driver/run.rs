@@ -13,17 +13,17 @@ use super::World;
 use super::arrivals::{self, Arrival, Dialer};
 use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
-use super::handle::{Command, Handle, is_counted};
+use super::handle::{Command, Handle, is_bounded};
 use super::parent_choice::Caller;
 use super::reader::{Inbox, ReaderEvent};
 use super::time::Alarm;
 use super::turn::Turn;
 
-/// Joins a core to sockets, time, and the rest of its world.
+/// Joins a machine to sockets, time, and the rest of its world.
 ///
-/// Outlives its core: after [`Ended::Halted`] it can [run](Driver::run) another one, with the same listeners and the
+/// Outlives its machine: after [`Ended::Halted`] it can [run](Driver::run) another one, with the same listeners and the
 /// same [`Handle`]s.
-pub struct Driver<C> {
+pub struct Driver<C: StateMachine> {
     config: DriverConfig,
     hello: Vec<u8>,
     shared: Arc<Shared>,
@@ -86,20 +86,20 @@ impl<C: StateMachine> Driver<C> {
         (driver, handle)
     }
 
-    /// Drives a core until `shutdown` is ready or somebody halts it. `first` is a tray with which the core already came.
+    /// Drives a machine until `shutdown` is ready or somebody halts it. `first` is an outbox with which the machine already came.
     ///
     /// A shutdown reads nothing more, waits until the world is no longer busy and the queues are written, for a bounded
     /// time ([`DriverLimits::flush_time_max`](super::DriverLimits::flush_time_max)), and closes the edges.
-    pub async fn run<W: World>(
+    pub async fn run<W: World<C::Action>>(
         &mut self,
-        core: &mut C,
+        machine: &mut C,
         world: &mut W,
-        first: Outbox,
+        first: Outbox<C::Action>,
         shutdown: impl Future<Output = ()>,
     ) -> Ended {
         self.bring();
         let mut turn = Turn::new(
-            (core, world),
+            (machine, world),
             &mut self.edges,
             (&self.shared, &self.config),
             (&self.hello, &self.inbox),
@@ -123,11 +123,11 @@ impl<C: StateMachine> Driver<C> {
         ended
     }
 
-    /// Drops every input that waits: it was meant for a core that is gone.
+    /// Drops every input that waits: it was meant for a machine that is gone.
     pub fn forget_inputs(&mut self) {
         while let Ok(command) = self.commands.try_recv() {
-            if let Command::Event(input) = command
-                && is_counted(&input)
+            if let Command::Event(event) = command
+                && is_bounded(&event)
             {
                 self.asks.fetch_sub(1, Ordering::Relaxed);
             }
@@ -170,7 +170,7 @@ impl<C: StateMachine> Driver<C> {
 }
 
 /// Where inputs come from.
-struct Sources<'a, C> {
+struct Sources<'a, C: StateMachine> {
     commands: &'a mut mpsc::UnboundedReceiver<Command<C>>,
     asks: &'a AtomicUsize,
     events: &'a mut mpsc::Receiver<ReaderEvent>,
@@ -178,7 +178,7 @@ struct Sources<'a, C> {
 }
 
 /// What woke the loop.
-enum Woken<C> {
+enum Woken<C: StateMachine> {
     Shutdown,
     Command(Option<Command<C>>),
     Reader(Option<ReaderEvent>),
@@ -187,7 +187,7 @@ enum Woken<C> {
 }
 
 impl<C: StateMachine> Sources<'_, C> {
-    async fn drive<W: World>(
+    async fn drive<W: World<C::Action>>(
         &mut self,
         turn: &mut Turn<'_, C, W>,
         shutdown: impl Future<Output = ()>,
@@ -197,7 +197,7 @@ impl<C: StateMachine> Sources<'_, C> {
         loop {
             turn.tick();
             turn.world.flush();
-            let (deadline, now) = (turn.core.deadline(), turn.world.now().mono);
+            let (deadline, now) = (turn.machine.deadline(), turn.world.now().mono);
             // In this order, which is no injustice: each round takes from every source.
             let woken = tokio::select! {
                 biased;
@@ -235,7 +235,7 @@ impl<C: StateMachine> Sources<'_, C> {
     }
 
     /// Takes what is ready, so much of each source. Tells whether to halt.
-    fn round<W: World>(&mut self, turn: &mut Turn<'_, C, W>) -> bool {
+    fn round<W: World<C::Action>>(&mut self, turn: &mut Turn<'_, C, W>) -> bool {
         for _ in 0..ROUND_INPUTS_MAX {
             let Ok(command) = self.commands.try_recv() else {
                 break;
@@ -257,15 +257,19 @@ impl<C: StateMachine> Sources<'_, C> {
     }
 
     /// Does one command. Tells whether to halt.
-    fn command<W: World>(&mut self, command: Command<C>, turn: &mut Turn<'_, C, W>) -> bool {
+    fn command<W: World<C::Action>>(
+        &mut self,
+        command: Command<C>,
+        turn: &mut Turn<'_, C, W>,
+    ) -> bool {
         match command {
-            Command::Event(input) => {
-                if is_counted(&input) {
+            Command::Event(event) => {
+                if is_bounded(&event) {
                     self.asks.fetch_sub(1, Ordering::Relaxed);
                 }
-                turn.input(input);
+                turn.handle(event);
             }
-            Command::Inspect(look) => look(turn.core),
+            Command::Inspect(look) => look(turn.machine),
             Command::Halt => return true,
         }
         false
@@ -273,7 +277,10 @@ impl<C: StateMachine> Sources<'_, C> {
 }
 
 /// Lets what is under way come to its end, for a bounded time.
-async fn flush<C: StateMachine, W: World>(sources: &mut Sources<'_, C>, turn: &mut Turn<'_, C, W>) {
+async fn flush<C: StateMachine, W: World<C::Action>>(
+    sources: &mut Sources<'_, C>,
+    turn: &mut Turn<'_, C, W>,
+) {
     let until = Instant::now() + turn.config.limits.flush_time_max;
     turn.world.flush();
     while turn.world.is_busy() && Instant::now() < until {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thorp_model::{Millis, Now};
 use tokio::time::Sleep;
 
-/// The time as cores want it. The monotone part counts from the first call in this process, so all drivers and page caches
+/// The time as machines want it. The monotone part counts from the first call in this process, so all drivers and page caches
 /// of a process mean the same by it.
 pub fn now() -> Now {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -43,7 +43,7 @@ pub fn runtime_of(threads: usize) -> io::Result<tokio::runtime::Runtime> {
     runtime.worker_threads(threads.max(1)).enable_all().build()
 }
 
-/// A core's deadline as a timer that is set again only when it changes.
+/// A machine's deadline as a timer that is set again only when it changes.
 pub(super) struct Alarm {
     sleep: Pin<Box<Sleep>>,
     set_to: Option<Millis>,
@@ -62,7 +62,7 @@ impl Alarm {
         let Some(deadline) = deadline else {
             return std::future::pending().await;
         };
-        // A core that wants a tick at once, again and again, still lets the others have their turn.
+        // A machine that wants a tick at once, again and again, still lets the others have their turn.
         let due = deadline.max(now.plus(1));
         if self.set_to != Some(deadline) || deadline <= now {
             self.set_to = Some(deadline);

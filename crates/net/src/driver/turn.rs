@@ -1,4 +1,4 @@
-//! One input after the other: through the core, and its tray out into the world.
+//! One event after the other: through the machine, and its outbox out into the world.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -16,89 +16,91 @@ use super::edges::{Edges, End, Opening, ParentState, Shared};
 use super::reader::{Gone, Inbox, ReaderEvent, What};
 use crate::{Connection, Frame, LinkDelay, SendError};
 
-/// The core, its world and its edges, while a driver runs.
-pub(super) struct Turn<'a, C, W> {
-    pub(super) core: &'a mut C,
+/// The machine, its world and its edges, while a driver runs.
+pub(super) struct Turn<'a, C: StateMachine, W> {
+    pub(super) machine: &'a mut C,
     pub(super) world: &'a mut W,
     pub(super) edges: &'a mut Edges,
     pub(super) shared: &'a Shared,
     pub(super) config: &'a DriverConfig,
     pub(super) hello: &'a [u8],
     pub(super) inbox: &'a Inbox,
-    pub(super) out: Outbox,
-    /// Edges that ended while a tray was carried out: the core hears of them next.
+    pub(super) outbox: Outbox<C::Action>,
+    /// Edges that ended while an outbox was carried out: the machine gets them next.
     ended: VecDeque<EdgeId>,
 }
 
-impl<'a, C: StateMachine, W: World> Turn<'a, C, W> {
+impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
     pub(super) fn new(
-        (core, world): (&'a mut C, &'a mut W),
+        (machine, world): (&'a mut C, &'a mut W),
         edges: &'a mut Edges,
         (shared, config): (&'a Shared, &'a DriverConfig),
         (hello, inbox): (&'a [u8], &'a Inbox),
-        first: Outbox,
+        first: Outbox<C::Action>,
     ) -> Self {
         Self {
-            core,
+            machine,
             world,
             edges,
             shared,
             config,
             hello,
             inbox,
-            out: first,
+            outbox: first,
             ended: VecDeque::new(),
         }
     }
 
-    /// Gives the core an input and does what follows.
-    pub(super) fn input(&mut self, input: Event) {
-        self.core.handle(self.world.now(), input, &mut self.out);
+    /// Gives the machine an event and does what follows.
+    pub(super) fn handle(&mut self, event: Event<C::Command>) {
+        self.machine
+            .handle(self.world.now(), event, &mut self.outbox);
         self.carry_out();
     }
 
-    /// Gives the core a tick if it is time.
+    /// Gives the machine a tick if it is time.
     pub(super) fn tick(&mut self) {
         let now = self.world.now();
-        if self.core.deadline().is_some_and(|due| due <= now.mono) {
+        if self.machine.deadline().is_some_and(|due| due <= now.mono) {
             self.hear_long_frames();
-            self.input(Event::Tick);
+            self.handle(Event::Tick);
         }
     }
 
     /// A frame may take longer than a neighbour may be silent, and while it arrives nothing else can: its bytes are a sign of
     /// life, too, if they are enough ([`FRAME_SIGNS_MAX`](crate::FRAME_SIGNS_MAX), rule 13). Told only where a frame is on its way,
-    /// and before the core counts silence.
+    /// and before the machine counts silence.
     fn hear_long_frames(&mut self) {
         for edge in self.edges.arriving() {
             let message = Message::Alive;
-            self.input(Event::Received { edge, message });
+            self.handle(Event::Received { edge, message });
         }
     }
 
-    /// Does what lies on the tray, and what follows from that.
+    /// Does what the outbox says, and what follows from that.
     pub(super) fn carry_out(&mut self) {
         loop {
-            let mut effects = mem::take(&mut self.out.effects);
-            for effect in effects.drain(..) {
-                self.effect(effect);
+            let mut actions = mem::take(&mut self.outbox.actions);
+            for action in actions.drain(..) {
+                self.act(action);
             }
-            // The tray keeps its room.
-            self.out.effects = effects;
+            // The outbox keeps its capacity.
+            self.outbox.actions = actions;
             let Some(edge) = self.ended.pop_front() else {
                 return;
             };
-            let input = Event::Disconnected { edge };
-            self.core.handle(self.world.now(), input, &mut self.out);
+            let event = Event::Disconnected { edge };
+            self.machine
+                .handle(self.world.now(), event, &mut self.outbox);
         }
     }
 
-    fn effect(&mut self, effect: Action) {
-        match effect {
+    fn act(&mut self, action: Action<C::Action>) {
+        match action {
             Action::Send(edge, message) => self.send(edge, &message),
             Action::Close(edge, why) => self.close(edge, why),
             Action::Note(note) => self.note(note),
-            other => self.world.effect(other),
+            Action::Role(action) => self.world.act(action),
         }
     }
 
@@ -164,7 +166,7 @@ impl<'a, C: StateMachine, W: World> Turn<'a, C, W> {
                 if let Message::Down(Down::Begin { .. }) = message {
                     self.edges.begun(edge);
                 }
-                self.input(Event::Received { edge, message });
+                self.handle(Event::Received { edge, message });
             }
             What::Gone(gone) => self.gone(edge, &gone),
         }
@@ -185,7 +187,7 @@ impl<'a, C: StateMachine, W: World> Turn<'a, C, W> {
         if !matches!(gone, Gone::NoMessage(_)) {
             edge.ended_by_peer();
         }
-        self.input(Event::Disconnected { edge: id });
+        self.handle(Event::Disconnected { edge: id });
     }
 
     /// Takes a new connection.
@@ -218,7 +220,7 @@ impl<'a, C: StateMachine, W: World> Turn<'a, C, W> {
         self.carry_out();
     }
 
-    /// Another parent takes the place of one that is still there: that edge ends first, so the core has one at a time.
+    /// Another parent takes the place of one that is still there: that edge ends first, so the machine has one at a time.
     fn leave(&mut self, index: usize) {
         let present = self.shared.parents().into_iter().nth(index);
         if let Some(ParentState::Connected(edge)) = present.map(|parent| parent.state)
@@ -267,12 +269,13 @@ impl<'a, C: StateMachine, W: World> Turn<'a, C, W> {
             since: self.world.now().mono,
         };
         self.edges.insert(id, opening);
-        let input = Event::Connected {
+        let event = Event::Connected {
             edge: id,
             direction,
             peer,
         };
-        self.core.handle(self.world.now(), input, &mut self.out);
+        self.machine
+            .handle(self.world.now(), event, &mut self.outbox);
         id
     }
 }

@@ -3,37 +3,39 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use thorp_model::{Action, Direction, EdgeId, Event, Message, NodeKind, Note, Outbox, Up, codec};
+use thorp_model::{Action, Direction, EdgeId, Event, Message, NodeKind, Note, Up, codec};
 use thorp_net::driver::{Handle, ParentState, net_config};
 use thorp_net::{BACKOFF_MIN, Config, LinkDelay, dial};
 
 use crate::common::Village;
-use crate::toy::{self, ack, begin_of, child, end_of, parent, parent_at, peer, silent, start};
+use crate::toy::{
+    self, ToyEvent, ToyOutbox, ack, begin_of, child, end_of, parent, parent_at, peer, silent, start,
+};
 
 /// Answers every acknowledgement.
 fn echo() -> toy::Act {
-    Box::new(|_, input, out| {
+    Box::new(|_, input, outbox| {
         if let Event::Received {
             edge,
             message: Message::Up(Up::Ack { position, .. }),
         } = input
         {
             let answer = end_of(position.0 as u32);
-            out.effects.push(Action::Send(*edge, answer));
+            outbox.actions.push(Action::Send(*edge, answer));
         }
     })
 }
 
 /// Says hello up.
 fn greets() -> toy::Act {
-    Box::new(|_, input, out| {
+    Box::new(|_, input, outbox| {
         if let Event::Connected { edge, .. } = input {
-            out.effects.push(Action::Send(*edge, ack(5)));
+            outbox.actions.push(Action::Send(*edge, ack(5)));
         }
     })
 }
 
-fn connected(input: &Event) -> EdgeId {
+fn connected(input: &ToyEvent) -> EdgeId {
     match input {
         Event::Connected { edge, .. } => *edge,
         other => panic!("{other:?}"),
@@ -131,9 +133,9 @@ async fn a_parent_on_demand_is_dialed_when_it_is_wanted_and_not_before() {
 async fn a_parent_that_is_wanted_because_it_is_lost_is_dialed_again() {
     let village = Village::new();
     let (config, address) = parent(&village).await;
-    let hangs_up: toy::Act = Box::new(|_, input, out| {
+    let hangs_up: toy::Act = Box::new(|_, input, outbox| {
         if let Event::Connected { edge, .. } = input {
-            out.effects.push(Action::Close(*edge, "not now"));
+            outbox.actions.push(Action::Close(*edge, "not now"));
         }
     });
     let _home = start(config, hangs_up);
@@ -226,7 +228,7 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
     // An acknowledgement asks for so many answers: more than its queue holds are sent in one turn.
     let mut home = start(
         config,
-        Box::new(|_, input, out| {
+        Box::new(|_, input, outbox| {
             if let Event::Received {
                 edge,
                 message: Message::Up(Up::Ack { position, .. }),
@@ -234,7 +236,7 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
             {
                 for number in 0..position.0 {
                     let answer = end_of(number as u32);
-                    out.effects.push(Action::Send(*edge, answer));
+                    outbox.actions.push(Action::Send(*edge, answer));
                 }
             }
         }),
@@ -246,9 +248,9 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
     for _ in 0..5 {
         good.next().await;
     }
-    let greedy = Box::new(|_, input: &Event, out: &mut Outbox| {
+    let greedy = Box::new(|_, input: &ToyEvent, outbox: &mut ToyOutbox| {
         if let Event::Connected { edge, .. } = input {
-            out.effects.push(Action::Send(*edge, ack(1_000)));
+            outbox.actions.push(Action::Send(*edge, ack(1_000)));
         }
     });
     let _greedy = start(child(&village, &address), greedy);
@@ -265,11 +267,11 @@ async fn what_a_core_closes_is_closed_after_what_it_said() {
     let (config, address) = parent(&village).await;
     let mut home = start(
         config,
-        Box::new(|_, input, out| {
+        Box::new(|_, input, outbox| {
             if let Event::Connected { edge, .. } = input {
-                out.effects.push(Action::Send(*edge, end_of(9)));
-                out.close(*edge, "a test");
-                out.effects.push(Action::Send(*edge, end_of(10)));
+                outbox.actions.push(Action::Send(*edge, end_of(9)));
+                outbox.close(*edge, "a test");
+                outbox.actions.push(Action::Send(*edge, end_of(10)));
             }
         }),
     );
@@ -295,11 +297,11 @@ async fn a_wide_area_link_is_played_for_one_child_by_name() {
     let greeted = Arc::new(OnceLock::new());
     let mut greet = greets();
     let begin = Arc::clone(&greeted);
-    let greets_at = Box::new(move |now, input: &Event, out: &mut Outbox| {
+    let greets_at = Box::new(move |now, input: &ToyEvent, outbox: &mut ToyOutbox| {
         if let Event::Connected { .. } = input {
             begin.get_or_init(Instant::now);
         }
-        greet(now, input, out);
+        greet(now, input, outbox);
     });
     let mut member = start(config, greets_at);
     connected(&member.next().await);
@@ -310,12 +312,12 @@ async fn a_wide_area_link_is_played_for_one_child_by_name() {
 
 /// Hangs up on each child, after it has begun a stream or without that.
 fn hangs_up(begins: bool) -> toy::Act {
-    Box::new(move |_, input, out| {
+    Box::new(move |_, input, outbox| {
         if let Event::Connected { edge, .. } = input {
             if begins {
-                out.effects.push(Action::Send(*edge, begin_of(1)));
+                outbox.actions.push(Action::Send(*edge, begin_of(1)));
             }
-            out.close(*edge, "a test");
+            outbox.close(*edge, "a test");
         }
     })
 }
@@ -347,9 +349,9 @@ async fn a_parent_that_had_begun_is_dialed_again_without_a_growing_wait() {
 
 #[tokio::test]
 async fn a_parent_that_hangs_up_or_is_turned_away_is_dialed_ever_more_rarely() {
-    let turns_away: toy::Act = Box::new(|_, input, out| {
+    let turns_away: toy::Act = Box::new(|_, input, outbox| {
         if let Event::Received { edge, .. } = input {
-            out.close(*edge, "a test");
+            outbox.close(*edge, "a test");
         }
     });
     for (begins, act) in [(false, silent()), (true, turns_away)] {

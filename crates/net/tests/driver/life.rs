@@ -1,19 +1,17 @@
-//! Time, inspections, shutdown, and a driver that outlives its core.
+//! Time, inspections, shutdown, and a driver that outlives its machine.
 
+use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use thorp_model::{
-    Action, CallRequest, EdgeId, Event, HomeId, Mark, Outbox, Registration, Request, RequestId,
-    SegmentId,
-};
-use thorp_net::driver::{Driver, Ended, NotTaken, World, now};
+use thorp_model::{Action, EdgeId, Event, Outbox};
+use thorp_net::driver::{Driver, Ended, NoWorld, NotTaken, World, now};
 use tokio::sync::oneshot;
 
 use crate::common::Village;
-use crate::toy::{Nothing, child, end_of, parent, silent, start, toy};
+use crate::toy::{ToyCommand, ToyEvent, child, end_of, parent, silent, start, toy};
 
 #[tokio::test]
 async fn ticks_come_at_the_deadline_never_before() {
@@ -21,14 +19,14 @@ async fn ticks_come_at_the_deadline_never_before() {
     let (config, _) = parent(&village).await;
     let (mut driver, _handle) = Driver::new(config);
     let begin = now().mono;
-    let (mut core, heard) = toy(Box::new(move |now, input, _| {
+    let (mut machine, heard) = toy(Box::new(move |now, input, _| {
         assert_eq!(*input, Event::Tick);
         assert!(now.mono >= begin.plus(10));
     }));
-    core.deadline = Some(begin.plus(10));
+    machine.deadline = Some(begin.plus(10));
     let shutdown = tokio::time::sleep(Duration::from_millis(205));
-    let mut world = Nothing;
-    let ended = driver.run(&mut core, &mut world, Outbox::new(), shutdown);
+    let mut world = NoWorld;
+    let ended = driver.run(&mut machine, &mut world, Outbox::new(), shutdown);
     assert_eq!(ended.await, Ended::Shutdown);
     let ticks = heard.try_iter().count();
     assert!((10..=20).contains(&ticks), "{ticks} ticks in 200 ms");
@@ -42,60 +40,47 @@ async fn inputs_of_a_handle_keep_their_order_and_inspections_see_what_came_befor
     let handle = node.handle.clone();
     let looked = std::thread::spawn(move || {
         for number in 1..=1000 {
-            handle.input(Event::Durable(Mark(number))).unwrap();
+            handle
+                .event(Event::Command(ToyCommand::Echo(number)))
+                .unwrap();
         }
         handle.inspect(|toy| toy.deadline.is_none()).wait()
     });
     for number in 1..=1000 {
-        assert_eq!(node.next().await, Event::Durable(Mark(number)));
+        assert_eq!(node.next().await, Event::Command(ToyCommand::Echo(number)));
     }
     assert_eq!(looked.join().unwrap(), Some(true));
     node.task.abort();
     assert!(node.task.await.is_err());
     assert_eq!(node.handle.inspect(|_| ()).await, None);
-    assert_eq!(node.handle.input(Event::Tick), Err(NotTaken::Gone));
+    assert_eq!(node.handle.event(Event::Tick), Err(NotTaken::Gone));
 }
 
 #[tokio::test]
-async fn asks_are_bounded() {
+async fn requests_are_bounded() {
     let village = Village::new();
     let (mut config, _) = parent(&village).await;
     config.limits.asks_waiting_max = 2;
     let (mut driver, handle) = Driver::<crate::toy::Toy>::new(config);
-    let (home, segment) = (HomeId(1), SegmentId(1));
-    let input = |number, ask| Event::Asked {
-        ticket: RequestId(number),
-        ask,
-    };
-    let watch = |on| Request::Watch { home, segment, on };
-    let ask = |number| input(number, watch(true));
-    assert_eq!(handle.input(ask(1)), Ok(()));
-    assert_eq!(handle.input(ask(2)), Ok(()));
-    assert_eq!(handle.input(ask(3)), Err(NotTaken::TooMany));
-    // What gives something up is taken all the same, and counts for nothing.
-    let request = CallRequest::Unstage {
-        registration: Registration(1),
-        token: 1,
-    };
-    let giving_up = [
-        Request::Forget(RequestId(1)),
-        watch(false),
-        Request::Call { home, request },
-    ];
-    for ask in giving_up {
-        assert_eq!(handle.input(input(3, ask)), Ok(()));
+    let request = ToyCommand::Request;
+    assert_eq!(handle.command(request(1)), Ok(()));
+    assert_eq!(handle.command(request(2)), Ok(()));
+    assert_eq!(handle.command(request(3)), Err(NotTaken::TooMany));
+    // An echo is taken all the same, and counts for nothing.
+    for number in 3..=5 {
+        assert_eq!(handle.command(ToyCommand::Echo(number)), Ok(()));
     }
-    let (mut core, heard) = toy(silent());
+    let (mut machine, heard) = toy(silent());
     let shutdown = tokio::time::sleep(Duration::from_millis(20));
     driver
-        .run(&mut core, &mut Nothing, Outbox::new(), shutdown)
+        .run(&mut machine, &mut NoWorld, Outbox::new(), shutdown)
         .await;
     assert_eq!(heard.try_iter().count(), 5);
-    assert_eq!(handle.input(ask(3)), Ok(()));
-    assert_eq!(handle.input(ask(4)), Ok(()));
-    assert_eq!(handle.input(ask(5)), Err(NotTaken::TooMany));
+    assert_eq!(handle.command(request(3)), Ok(()));
+    assert_eq!(handle.command(request(4)), Ok(()));
+    assert_eq!(handle.command(request(5)), Err(NotTaken::TooMany));
     driver.forget_inputs();
-    assert_eq!(handle.input(ask(5)), Ok(()));
+    assert_eq!(handle.command(request(5)), Ok(()));
 }
 
 #[tokio::test]
@@ -110,21 +95,21 @@ async fn a_halted_driver_runs_another_core_with_the_same_listener_and_handle() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         halter.halt();
-        let _ = halter.input(Event::Durable(Mark(1)));
+        let _ = halter.event(Event::Command(ToyCommand::Echo(1)));
     });
-    let (mut core, _heard) = toy(silent());
-    let mut world = Nothing;
-    let ended = driver.run(&mut core, &mut world, Outbox::new(), pending());
+    let (mut machine, _heard) = toy(silent());
+    let mut world = NoWorld;
+    let ended = driver.run(&mut machine, &mut world, Outbox::new(), pending());
     assert_eq!(ended.await, Ended::Halted);
     driver.forget_inputs();
     assert!(handle.edges().is_empty());
 
-    let (mut core, heard) = toy(silent());
+    let (mut machine, heard) = toy(silent());
     let done = tokio::time::sleep(Duration::from_millis(500));
     driver
-        .run(&mut core, &mut Nothing, Outbox::new(), done)
+        .run(&mut machine, &mut NoWorld, Outbox::new(), done)
         .await;
-    let inputs: Vec<Event> = heard.try_iter().collect();
+    let inputs: Vec<ToyEvent> = heard.try_iter().collect();
     assert!(
         matches!(&inputs[..], [Event::Connected { edge, .. }] if *edge > EdgeId(1)),
         "{inputs:?}"
@@ -137,9 +122,9 @@ async fn a_halted_driver_runs_another_core_with_the_same_listener_and_handle() {
 /// Busy until somebody says otherwise; then it has something to say.
 struct Disk(Arc<AtomicBool>);
 
-impl World for Disk {
-    fn effect(&mut self, effect: Action) {
-        panic!("{effect:?}");
+impl World<Infallible> for Disk {
+    fn act(&mut self, action: Infallible) {
+        match action {}
     }
 
     fn is_busy(&self) -> bool {
@@ -154,10 +139,10 @@ async fn a_shutdown_waits_for_the_disk_and_flushes_what_follows() {
     let (mut driver, handle) = Driver::new(config);
     let mut member = start(child(&village, &address), silent());
     let busy = Arc::new(AtomicBool::new(true));
-    let (mut core, _heard) = toy(Box::new(|_, input, out| {
-        if let Event::Durable(_) = input {
+    let (mut machine, _heard) = toy(Box::new(|_, input, outbox| {
+        if let Event::Command(_) = input {
             for number in 0..10_000 {
-                out.effects.push(Action::Send(EdgeId(1), end_of(number)));
+                outbox.actions.push(Action::Send(EdgeId(1), end_of(number)));
             }
         }
     }));
@@ -169,12 +154,12 @@ async fn a_shutdown_waits_for_the_disk_and_flushes_what_follows() {
         }
         drop(shut);
         tokio::time::sleep(Duration::from_millis(50)).await;
-        handle.input(Event::Durable(Mark(1))).unwrap();
+        handle.event(Event::Command(ToyCommand::Echo(1))).unwrap();
         disk.store(false, Ordering::Relaxed);
     });
     let mut world = Disk(busy);
     let shutdown = async { drop(shutdown.await) };
-    let ended = driver.run(&mut core, &mut world, Outbox::new(), shutdown);
+    let ended = driver.run(&mut machine, &mut world, Outbox::new(), shutdown);
     assert_eq!(ended.await, Ended::Shutdown);
     drop(driver);
     member.next().await;
@@ -194,12 +179,12 @@ async fn a_disk_that_never_ends_does_not_hold_up_a_shutdown() {
     let flush_time_max = Duration::from_millis(100);
     config.limits.flush_time_max = flush_time_max;
     let (mut driver, _handle) = Driver::new(config);
-    let (mut core, _heard) = toy(silent());
+    let (mut machine, _heard) = toy(silent());
     let mut world = Disk(Arc::new(AtomicBool::new(true)));
     let begin = Instant::now();
     let shutdown = std::future::ready(());
     driver
-        .run(&mut core, &mut world, Outbox::new(), shutdown)
+        .run(&mut machine, &mut world, Outbox::new(), shutdown)
         .await;
     // That it ends at all is what is tested; and it has waited for the disk.
     assert!(begin.elapsed() >= flush_time_max);

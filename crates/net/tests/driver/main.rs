@@ -8,6 +8,6 @@
 mod common;
 mod edges;
 mod life;
+mod parent_choice;
+mod routes;
 mod toy;
-mod turning;
-mod ways;

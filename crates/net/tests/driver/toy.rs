@@ -1,37 +1,59 @@
-//! A core that does what a test says, and a world that remembers.
+//! A machine that does what a test says.
 
+use std::convert::Infallible;
 use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use thorp_model::{
-    Action, Down, Epoch, Event, HomeId, MemberId, Message, Millis, NodeKind, Now, Outbox, Peer,
+    Command, Down, Epoch, Event, HomeId, MemberId, Message, Millis, NodeKind, Now, Outbox, Peer,
     Position, Stamp, StateMachine, Up,
 };
-use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config};
+use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Listener};
 use tokio::task::JoinHandle;
 
 use crate::common::{Village, any};
 
-/// What a toy does with an input.
-pub(crate) type Act = Box<dyn FnMut(Now, &Event, &mut Outbox) + Send>;
+/// What a test hands to a toy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ToyCommand {
+    /// The echo of something: always taken.
+    Echo(u64),
+    /// A request: only so many may wait.
+    Request(u64),
+}
 
-/// Tells every input to the test.
+impl Command for ToyCommand {
+    fn is_bounded(&self) -> bool {
+        matches!(self, ToyCommand::Request(_))
+    }
+}
+
+pub(crate) type ToyEvent = Event<ToyCommand>;
+pub(crate) type ToyOutbox = Outbox<Infallible>;
+
+/// What a toy does with an event.
+pub(crate) type Act = Box<dyn FnMut(Now, &ToyEvent, &mut ToyOutbox) + Send>;
+
+/// Gives every event to the test.
 pub(crate) struct Toy {
-    pub(crate) heard: mpsc::Sender<Event>,
+    pub(crate) heard: mpsc::Sender<ToyEvent>,
     pub(crate) act: Act,
     pub(crate) deadline: Option<Millis>,
 }
 
 impl StateMachine for Toy {
-    fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
-        (self.act)(now, &input, out);
-        if input == Event::Tick {
+    type Command = ToyCommand;
+    type Action = Infallible;
+
+    fn handle(&mut self, now: Now, event: ToyEvent, outbox: &mut ToyOutbox) {
+        (self.act)(now, &event, outbox);
+        if event == Event::Tick {
             self.deadline = self.deadline.map(|deadline| deadline.plus(10));
         }
         // The test may have heard enough.
-        let _ = self.heard.send(input);
+        let _ = self.heard.send(event);
     }
 
     fn deadline(&self) -> Option<Millis> {
@@ -39,19 +61,10 @@ impl StateMachine for Toy {
     }
 }
 
-/// A world without anything.
-pub(crate) struct Nothing;
-
-impl World for Nothing {
-    fn effect(&mut self, effect: Action) {
-        panic!("a toy wants {effect:?}");
-    }
-}
-
 /// A toy that runs.
 pub(crate) struct Running {
     pub(crate) handle: Handle<Toy>,
-    pub(crate) heard: mpsc::Receiver<Event>,
+    pub(crate) heard: mpsc::Receiver<ToyEvent>,
     pub(crate) task: JoinHandle<()>,
 }
 
@@ -67,7 +80,7 @@ pub(crate) fn silent() -> Act {
     Box::new(|_, _, _| {})
 }
 
-pub(crate) fn toy(act: Act) -> (Toy, mpsc::Receiver<Event>) {
+pub(crate) fn toy(act: Act) -> (Toy, mpsc::Receiver<ToyEvent>) {
     let (heard, hearing) = mpsc::channel();
     let toy = Toy {
         heard,
@@ -82,7 +95,7 @@ pub(crate) fn start(config: DriverConfig, act: Act) -> Running {
     let (mut toy, heard) = toy(act);
     let task = tokio::spawn(async move {
         driver
-            .run(&mut toy, &mut Nothing, Outbox::new(), pending())
+            .run(&mut toy, &mut NoWorld, Outbox::new(), pending())
             .await;
     });
     Running {
@@ -115,7 +128,7 @@ pub(crate) fn child(village: &Village, parent: &Address) -> DriverConfig {
 
 impl Running {
     /// The next input; other tasks go on meanwhile.
-    pub(crate) async fn next(&mut self) -> Event {
+    pub(crate) async fn next(&mut self) -> ToyEvent {
         for _ in 0..10_000 {
             if let Ok(input) = self.heard.try_recv() {
                 return input;

@@ -94,7 +94,7 @@ impl Neighbours {
     }
 
     /// Says on every edge that this node is there. Tells who has been silent for too long.
-    pub(crate) fn tick(&mut self, now: Millis, outbox: &mut Outbox) -> Vec<EdgeId> {
+    pub(crate) fn tick<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) -> Vec<EdgeId> {
         let Some(limits) = self.limits.filter(|_| now >= self.next) else {
             return Vec::new();
         };
@@ -135,12 +135,12 @@ mod tests {
     #[test]
     fn a_neighbour_is_silent_after_so_many_periods() {
         let mut neighbours = neighbours();
-        let mut outbox = Outbox::new();
+        let mut outbox = Outbox::<()>::new();
         let silent: Vec<bool> = (0..4)
             .map(|period| !neighbours.tick(Millis(10 * period), &mut outbox).is_empty())
             .collect();
         assert_eq!(silent, [false, false, true, true]);
-        assert_eq!(outbox.effects.len(), 4);
+        assert_eq!(outbox.actions.len(), 4);
         neighbours.heard(EDGE);
         assert!(neighbours.tick(Millis(40), &mut outbox).is_empty());
     }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn who_was_stopped_itself_blames_nobody() {
         let mut neighbours = neighbours();
-        let mut outbox = Outbox::new();
+        let mut outbox = Outbox::<()>::new();
         assert!(neighbours.tick(Millis(0), &mut outbox).is_empty());
         assert!(neighbours.tick(Millis(60_000), &mut outbox).is_empty());
         assert_eq!(neighbours.deadline(), Some(Millis(60_010)));

@@ -29,12 +29,12 @@ impl PendingWrites {
 
     /// Keeps what a commit writes at a home; the oldest are dropped at the limit: their
     /// objects will be invalidated instead (trap 17).
-    pub(crate) fn put(
+    pub(crate) fn put<A>(
         &mut self,
         home: HomeId,
         id: CommitId,
         writes: &[PageWrites],
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         self.drop_commit(home, id);
         let bytes = bytes_of(writes);

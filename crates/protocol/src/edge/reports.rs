@@ -98,7 +98,13 @@ impl<S: Owned> Reports<S> {
     }
 
     /// Sends what may be under way.
-    pub(crate) fn send(&mut self, home: HomeId, edge: EdgeId, epoch: Epoch, outbox: &mut Outbox) {
+    pub(crate) fn send<A>(
+        &mut self,
+        home: HomeId,
+        edge: EdgeId,
+        epoch: Epoch,
+        outbox: &mut Outbox<A>,
+    ) {
         while self.under_way.len() < REPORTS_UNDER_WAY_MAX {
             let Some(piece) = self.next() else {
                 return;
@@ -176,7 +182,7 @@ mod tests {
         let answered = reports.answered(ReportNo(report), &[]);
         assert!(answered.is_some());
         let before = reports.last;
-        reports.send(HomeId(1), EdgeId(0), Epoch(1), &mut Outbox::new());
+        reports.send(HomeId(1), EdgeId(0), Epoch(1), &mut Outbox::<()>::new());
         assert_eq!(reports.last, before.next());
         reports.under_way[&reports.last].whose.clone()
     }
@@ -187,7 +193,7 @@ mod tests {
         for _ in 0..2 * REPORTS_UNDER_WAY_MAX {
             push(&mut reports, 1);
         }
-        reports.send(HomeId(1), EdgeId(0), Epoch(1), &mut Outbox::new());
+        reports.send(HomeId(1), EdgeId(0), Epoch(1), &mut Outbox::<()>::new());
         assert_eq!(reports.under_way.len(), REPORTS_UNDER_WAY_MAX);
         for child in [2, 2, 3, 0] {
             push(&mut reports, child);

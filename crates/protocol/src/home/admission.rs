@@ -1,11 +1,11 @@
 //! What a child has asked for and was not told: bounded for each member that is
 //! joined to the home itself, as a redirector bounds it for those below (rule 15).
 
-use crate::home::{Home, OnDurable};
+use crate::home::{Home, OnDurable, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet};
 use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::{CommitId, EdgeId, NodeKind, Note, Outbox, planted};
+use thorp_model::{CommitId, EdgeId, NodeKind, Note, planted};
 
 /// Commits and calls of each edge that wait for the disk.
 #[derive(Debug, Default)]

@@ -4,19 +4,18 @@ use crate::home::commit::effects::Effects;
 use crate::home::commit::validate::extent_value;
 use crate::home::outcomes::Known;
 use crate::home::segments::is_path;
-use crate::home::{Home, OnDurable, outcomes};
+use crate::home::{Home, OnDurable, Outbox, outcomes};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{
     OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, SEGMENTS_MAX, STAGE_PAGES_MAX, STAGED_PER_MEMBER_MAX,
 };
 use thorp_model::planted::Bug;
-use thorp_model::records;
 use thorp_model::records::{SegmentRecord, StagedRecord};
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, CommitId, Draft, EdgeId, Generation,
-    ImageEdit, Note, Now, Op, Outbox, PageChange, PageId, PageNo, PageSlots, Position,
-    Registration, SegmentId, Slot, Stamp, Table, planted,
+    ImageEdit, Note, Now, Op, PageChange, PageId, PageNo, PageSlots, Position, Registration,
+    SegmentId, Slot, Stamp, Table, planted, records,
 };
 
 /// Segments told by one answer.
@@ -95,7 +94,7 @@ impl Home {
     /// Asked before what needs room. What makes room is taken also when there is
     /// none: the store keeps a little back for it.
     fn writable(&self) -> Result<(), CallError> {
-        if !self.room {
+        if !self.has_space {
             return Err(CallError::Full);
         }
         Ok(())
@@ -114,7 +113,7 @@ impl Home {
         self.clock.pass(now.wall);
         self.clock.move_up(now.wall, at_least);
         let then = OnDurable::Watermark(edge, call);
-        match self.room && self.clock.wants_reserve(now.wall) {
+        match self.has_space && self.clock.wants_reserve(now.wall) {
             true => self.append(now, Vec::new(), then, outbox),
             false => self.after_all(then, outbox),
         }
@@ -128,7 +127,7 @@ impl Home {
         // What a vote in doubt names has to be there when it is decided.
         let in_doubt = self.votes.registrations_in_doubt();
         let may_go = |silent| !in_doubt.contains(&silent);
-        if !self.outcomes.has_room(may_go) {
+        if !self.outcomes.has_space(may_go) {
             return Err(CallError::Busy);
         }
         self.next.registration = self.next.registration.next();

@@ -1,9 +1,8 @@
 //! A home's hybrid logical clock, and what it may promise (rules 5 and 12).
 
 use thorp_model::limits::{CLOCK_DRIFT_MS_MAX, CLOCK_RESERVE_MS, DECIDED_AHEAD_MS_MAX};
-use thorp_model::records;
 use thorp_model::records::CLOCK_KEY;
-use thorp_model::{HomeId, Mark, Millis, Op, Stamp, Table};
+use thorp_model::{HomeId, Mark, Millis, Op, Stamp, Table, records};
 
 /// Gives stamps that rise, and reserves what it promises before it does.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod admission;
 mod calls;
 mod clock;
 mod commit;
+mod interface;
 pub(crate) mod log;
 mod outcomes;
 mod pages;
@@ -21,6 +22,7 @@ mod two_phase;
 
 pub use crate::home::log::recovery::HomeConfig;
 pub use crate::home::two_phase::inquiry::Doubts;
+pub use interface::{HomeAction, HomeCommand, LoadResult};
 
 use crate::edge::downstream::Children;
 use crate::edge::liveness::Neighbours;
@@ -43,9 +45,12 @@ use thorp_model::planted::Bug;
 use thorp_model::records::NextRecord;
 use thorp_model::{
     Attempt, CallError, CallId, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outbox, Outcome, PageChange, PageId, Peer,
+    HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageChange, PageId, Peer,
     Position, SegmentId, Stamp, StateMachine, Up, planted,
 };
+
+/// What a home fills.
+type Outbox = thorp_model::Outbox<HomeAction>;
 
 /// The state machine of a home.
 #[derive(Debug)]
@@ -86,7 +91,7 @@ pub struct Home {
     removing: Option<Removing>,
     /// Removed segments whose end was told: their pages may go.
     removable: BTreeSet<SegmentId>,
-    room: bool,
+    has_space: bool,
     space: SpaceEstimate,
     next_beat: Millis,
     neighbours: Neighbours,
@@ -140,11 +145,14 @@ enum OnDurable {
 }
 
 impl StateMachine for Home {
-    fn handle(&mut self, now: Now, input: Event, outbox: &mut Outbox) {
-        if let Event::Received { edge, .. } = &input {
+    type Command = HomeCommand;
+    type Action = HomeAction;
+
+    fn handle(&mut self, now: Now, event: Event<HomeCommand>, outbox: &mut Outbox) {
+        if let Event::Received { edge, .. } = &event {
             self.neighbours.heard(*edge);
         }
-        match input {
+        match event {
             Event::Received {
                 message: Message::Alive,
                 ..
@@ -170,16 +178,8 @@ impl StateMachine for Home {
                 edge,
                 message: Message::Down(message),
             } => self.heard_other(now, edge, message, outbox),
-            Event::Durable(mark) => self.made_durable(mark, outbox),
-            Event::Loaded { page, result } => self.loaded(now, page, result, outbox),
-            Event::Room(room) => {
-                self.room = room;
-                self.carry_out_waiting(now, outbox);
-            }
-            // One from before that is late: a newer one follows.
-            Event::Left { as_of, .. } if as_of < self.durable_mark => {}
-            Event::Left { free, as_of } => self.space.report(free, as_of),
-            Event::Tick | Event::Asked { .. } | Event::Evict(_) => {}
+            Event::Command(command) => self.command(now, command, outbox),
+            Event::Tick => {}
         }
         for edge in self.neighbours.tick(now.mono, outbox) {
             self.neighbour_is_silent(edge, outbox);
@@ -200,6 +200,20 @@ impl StateMachine for Home {
 }
 
 impl Home {
+    fn command(&mut self, now: Now, command: HomeCommand, outbox: &mut Outbox) {
+        match command {
+            HomeCommand::Durable(mark) => self.made_durable(mark, outbox),
+            HomeCommand::Loaded { page, result } => self.loaded(now, page, result, outbox),
+            HomeCommand::HasSpace(has_space) => {
+                self.has_space = has_space;
+                self.carry_out_waiting(now, outbox);
+            }
+            // One from before that is late: a newer one follows.
+            HomeCommand::Space { as_of, .. } if as_of < self.durable_mark => {}
+            HomeCommand::Space { free, as_of } => self.space.report(free, as_of),
+        }
+    }
+
     /// Which home it is.
     pub fn id(&self) -> HomeId {
         self.config.home
@@ -431,7 +445,7 @@ impl Home {
             return;
         }
         self.next_beat = now.mono.plus(HEARTBEAT_MS);
-        if self.room && self.clock.wants_reserve(now.wall) {
+        if self.has_space && self.clock.wants_reserve(now.wall) {
             self.append(now, Vec::new(), OnDurable::Nothing, outbox);
         }
         self.expire_staged(now, outbox);

@@ -2,9 +2,10 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::records;
 use thorp_model::records::{MemberRecord, OutcomeRecord};
-use thorp_model::{CommitId, MemberId, Op, Outcome, Position, Refusal, Registration, Stamp, Table};
+use thorp_model::{
+    CommitId, MemberId, Op, Outcome, Position, Refusal, Registration, Stamp, Table, records,
+};
 
 #[derive(Debug)]
 struct Remembered {
@@ -59,7 +60,7 @@ impl Outcomes {
     }
 
     /// Whether one more member can be registered.
-    pub(super) fn has_room(&self, may_go: impl Fn(Registration) -> bool) -> bool {
+    pub(super) fn has_space(&self, may_go: impl Fn(Registration) -> bool) -> bool {
         self.members.len() < self.members_max || self.longest_silent(may_go).is_some()
     }
 

@@ -1,13 +1,11 @@
 //! What became of the pages that a child holds from an earlier stream (rule 13).
 
-use crate::home::Home;
 use crate::home::commit::changes::Verdict;
+use crate::home::{Home, Outbox};
 use alloc::vec::Vec;
 use thorp_model::limits::REPORT_PAGES_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::{
-    Down, EdgeId, Epoch, Note, Outbox, PageId, ReportNo, Reported, SlotSet, planted,
-};
+use thorp_model::{Down, EdgeId, Epoch, Note, PageId, ReportNo, Reported, SlotSet, planted};
 
 impl Home {
     /// Enters the child for everything that it reports, then says what has

@@ -5,9 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 use thorp_model::limits::{EXTENT_PAGES, SEGMENT_PATH_BYTES_MAX};
-use thorp_model::records;
 use thorp_model::records::SegmentRecord;
-use thorp_model::{Op, Overflow, PageId, PageNo, SegmentId, SegmentInfo, Table};
+use thorp_model::{Op, Overflow, PageId, PageNo, SegmentId, SegmentInfo, Table, records};
 
 /// All segments of a home, also those that are being removed.
 #[derive(Debug, Default)]

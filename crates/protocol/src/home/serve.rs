@@ -1,11 +1,10 @@
 //! Pages for a home's children: from memory, or from disk.
 
-use crate::home::{Home, OnDurable, Waiter};
+use crate::home::{Home, HomeAction, LoadResult, OnDurable, Outbox, Waiter};
 use thorp_model::limits::{FETCHES_PER_CHILD_MAX, UPDATES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Image, LoadResult, Note, Now, Outbox, PageId,
-    PeerImage, planted,
+    Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Image, Note, Now, PageId, PeerImage, planted,
 };
 
 impl Home {
@@ -29,7 +28,7 @@ impl Home {
             self.answer_fetch(page, waiter, outbox);
         } else if self.pages.is_damaged(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::Damaged, outbox);
-        } else if !self.has_room_for(&waiter) && !planted::is(Bug::ChildNotLimited) {
+        } else if !self.has_space_for(&waiter) && !planted::is(Bug::ChildNotLimited) {
             outbox.note(Note::ChildLimited);
             self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
         } else {
@@ -45,7 +44,7 @@ impl Home {
     }
 
     /// What nobody waits for leaves half of the room for what somebody does.
-    fn has_room_for(&self, waiter: &Waiter) -> bool {
+    fn has_space_for(&self, waiter: &Waiter) -> bool {
         let most = match waiter.ahead {
             true => FETCHES_PER_CHILD_MAX / 2,
             false => FETCHES_PER_CHILD_MAX,
@@ -60,7 +59,7 @@ impl Home {
 
     pub(super) fn load(&mut self, page: PageId, outbox: &mut Outbox) {
         if self.pages.begin_load(page) {
-            outbox.load(page);
+            outbox.act(HomeAction::Load(page));
         }
     }
 
@@ -74,7 +73,7 @@ impl Home {
         match result {
             LoadResult::Found(image) => {
                 if !self.pages.loaded(page, image, self.durable) {
-                    outbox.load(page);
+                    outbox.act(HomeAction::Load(page));
                     return;
                 }
             }

@@ -2,16 +2,15 @@
 //! commit will name them.
 
 use crate::home::commit::validate::NotNow;
-use crate::home::{Home, OnDurable};
+use crate::home::{Home, OnDurable, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use thorp_model::limits::STAGED_ENDED_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::records;
 use thorp_model::records::StagedRecord;
 use thorp_model::{
-    CommitRequest, Mark, Millis, NewValue, Note, Now, Op, Outbox, Overflow, PageId, PageNo,
-    Refusal, Registration, SegmentId, Table, WriteOp, planted,
+    CommitRequest, Mark, Millis, NewValue, Note, Now, Op, Overflow, PageId, PageNo, Refusal,
+    Registration, SegmentId, Table, WriteOp, planted, records,
 };
 
 /// All staged values.

@@ -2,7 +2,7 @@
 
 use crate::member::in_flight::{AtPart, InFlight, PartState};
 use crate::member::replica::Replica;
-use crate::member::{Member, Purpose, overlay};
+use crate::member::{Member, MemberAction, Outbox, Purpose, Response, overlay};
 use alloc::vec::Vec;
 use thorp_model::limits::{
     BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, DEPENDS_ON_MAX, PARTICIPANTS_MAX,
@@ -10,8 +10,8 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, CommitRequest, Decision, EdgeId, HomeId,
-    InvalidCommit, Millis, Note, Outbox, Outcome, Participant, Position, Refusal, Registration,
-    Response, Stamp, Up, planted,
+    InvalidCommit, Millis, Note, Outcome, Participant, Position, Refusal, Registration, Stamp, Up,
+    planted,
 };
 
 impl Member {
@@ -35,9 +35,9 @@ impl Member {
             let outcome = Outcome::Refused(refusal);
             let told = Response::Outcome(id, outcome, None);
             return commit
-                .ticket
+                .request_id
                 .into_iter()
-                .for_each(|t| outbox.answer(t, told.clone()));
+                .for_each(|t| outbox.act(MemberAction::Respond(t, told.clone())));
         }
         let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
         self.give_way(&homes, outbox);
@@ -180,7 +180,7 @@ impl Member {
         let Some(at) = commit.at(home) else {
             return;
         };
-        self.room_came |= at.is_unanswered();
+        self.window_freed |= at.is_unanswered();
         let is_refused = matches!(outcome, Outcome::Refused(_));
         at.state = PartState::Ended(at.certain(outcome));
         let is_told_first = planted::is(Bug::RefusedToldFirst);
@@ -201,7 +201,7 @@ impl Member {
             return;
         };
         if at.is_unanswered() {
-            self.room_came = true;
+            self.window_freed = true;
             at.state = PartState::Voted(stamp);
         }
         self.go_on(id, outbox);
@@ -227,9 +227,12 @@ impl Member {
             None => commit.committed(),
         };
         if let Some((home, outcome)) = answer
-            && let Some(ticket) = commit.ticket.take()
+            && let Some(request_id) = commit.request_id.take()
         {
-            outbox.answer(ticket, Response::Outcome(id, outcome, home));
+            outbox.act(MemberAction::Respond(
+                request_id,
+                Response::Outcome(id, outcome, home),
+            ));
         }
         if commit.has_ended() {
             self.settle(id, outbox);
@@ -348,7 +351,7 @@ impl Member {
         state.up.advance(position);
         let mut publish = publish.unwrap_or_else(|| state.publish());
         state.own_passed(commit, &mut publish);
-        outbox.publish(publish);
+        outbox.act(MemberAction::Publish(publish));
         self.caught_up(now, home, outbox);
     }
 

@@ -9,7 +9,7 @@ use thorp_model::{
 #[derive(Debug)]
 pub(super) struct InFlight {
     /// Who waits for the answer; nobody, once it was given.
-    pub(super) ticket: Option<RequestId>,
+    pub(super) request_id: Option<RequestId>,
     pub(super) parts: Vec<AtPart>,
     /// The commits that it builds on, and at which home.
     pub(super) depends_on: Vec<(HomeId, CommitId)>,
@@ -50,7 +50,7 @@ pub(super) enum PartState {
 
 impl InFlight {
     pub(super) fn new(
-        ticket: RequestId,
+        request_id: RequestId,
         parts: Vec<Part>,
         depends_on: Vec<(HomeId, CommitId)>,
         (after, early): (Stamp, bool),
@@ -66,7 +66,7 @@ impl InFlight {
             shown: false,
         };
         InFlight {
-            ticket: Some(ticket),
+            request_id: Some(request_id),
             parts: parts.into_iter().map(at_part).collect(),
             depends_on,
             after,

@@ -4,6 +4,7 @@
 
 mod commits;
 mod in_flight;
+mod interface;
 mod overlay;
 mod recent_changes;
 mod replica;
@@ -13,6 +14,8 @@ mod send_window;
 mod speculation;
 #[cfg(test)]
 mod tests;
+
+pub use interface::{MemberAction, MemberCommand, Request, Response};
 
 use crate::member::in_flight::InFlight;
 use crate::member::replica::Replica;
@@ -30,8 +33,8 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallId, CallRequest, CommitId, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId,
-    Message, Millis, NodeKind, Note, Now, Outbox, Outcome, PageId, PeerImage, Place, Position,
-    RequestId, Response, Stamp, StateMachine, Step, Up, planted,
+    Message, Millis, NodeKind, Note, Now, Outcome, PageId, PeerImage, Place, Position, RequestId,
+    Stamp, StateMachine, Step, Up, planted,
 };
 
 /// What a member is told when it starts.
@@ -72,6 +75,9 @@ impl MemberConfig {
     }
 }
 
+/// What a member fills.
+type Outbox = thorp_model::Outbox<MemberAction>;
+
 /// The state machine of a member.
 #[derive(Debug)]
 pub struct Member {
@@ -86,7 +92,7 @@ pub struct Member {
     call_number: u64,
     next_ack: Millis,
     /// Something that was sent is answered: what waits for room may go.
-    room_came: bool,
+    window_freed: bool,
 }
 
 #[derive(Debug)]
@@ -109,12 +115,15 @@ enum Purpose {
 }
 
 impl StateMachine for Member {
-    fn handle(&mut self, now: Now, input: Event, outbox: &mut Outbox) {
+    type Command = MemberCommand;
+    type Action = MemberAction;
+
+    fn handle(&mut self, now: Now, event: Event<MemberCommand>, outbox: &mut Outbox) {
         let now = now.mono;
-        if let Event::Received { edge, .. } = &input {
+        if let Event::Received { edge, .. } = &event {
             self.neighbours.heard(*edge);
         }
-        match input {
+        match event {
             Event::Connected {
                 edge,
                 direction: Direction::Down,
@@ -130,17 +139,18 @@ impl StateMachine for Member {
                 message: Message::Down(message),
             } => self.received(now, edge, message, outbox),
             Event::Received { edge, .. } => outbox.close(edge, "a parent sent up"),
-            Event::Asked { ticket, ask } => self.asked(now, ticket, ask, outbox),
-            Event::Evict(places) => self.evict(&places, outbox),
+            Event::Command(MemberCommand::Request { id, request }) => {
+                self.requested(now, id, request, outbox);
+            }
+            Event::Command(MemberCommand::Evict(places)) => self.evict(&places, outbox),
             Event::Tick => self.tick(now, outbox),
             // The stream begins with the parent's first message.
             Event::Connected { edge, peer, .. } => {
                 self.parents.insert(edge, peer.kind);
                 self.neighbours.came(edge);
             }
-            Event::Durable(_) | Event::Loaded { .. } | Event::Room(_) | Event::Left { .. } => {}
         }
-        self.use_room(outbox);
+        self.use_window(outbox);
         self.uncover(outbox);
         for edge in self.neighbours.tick(now, outbox) {
             self.give_up(edge, outbox);
@@ -168,7 +178,7 @@ impl Member {
             sequence: 0,
             call_number: 0,
             next_ack: Millis(0),
-            room_came: false,
+            window_freed: false,
         }
     }
 
@@ -215,10 +225,10 @@ impl Member {
             .collect()
     }
 
-    /// The id of a commit that was asked for under this ticket and is not answered.
-    pub fn commit_of(&self, ticket: RequestId) -> Option<CommitId> {
+    /// The id of a commit that was asked for under this request id and is not answered.
+    pub fn commit_of(&self, request_id: RequestId) -> Option<CommitId> {
         let mut commits = self.commits.iter();
-        let found = commits.find(|(_, commit)| commit.ticket == Some(ticket));
+        let found = commits.find(|(_, commit)| commit.request_id == Some(request_id));
         found.map(|(id, _)| *id)
     }
 
@@ -284,7 +294,7 @@ impl Member {
         state.up.end(outbox);
         state.resync.clear();
         // What was on this edge weighs on no other.
-        self.room_came = true;
+        self.window_freed = true;
         self.calls.retain(|_, called| {
             called.home != home || !matches!(called.purpose, Purpose::Forgotten)
         });
@@ -432,7 +442,7 @@ impl Member {
         if !held {
             let mut publish = state.publish();
             publish.missed = (!is_first).then(Vec::new);
-            outbox.publish(publish);
+            outbox.act(MemberAction::Publish(publish));
         }
         for segment in state.watches.keys() {
             state.tell_watch(*segment, true, outbox);
@@ -474,7 +484,7 @@ impl Member {
         let state = self.at(home);
         state.up.beaten(position, watermark, now);
         let publish = state.publish();
-        outbox.publish(publish);
+        outbox.act(MemberAction::Publish(publish));
         self.caught_up(now, home, outbox);
     }
 
@@ -497,8 +507,8 @@ impl Member {
             let waiting = state.covered.entry(fetched.page).or_default();
             return waiting.extend(fetched.waiting);
         }
-        for ticket in fetched.waiting {
-            outbox.answer(ticket, answer.clone());
+        for request_id in fetched.waiting {
+            outbox.act(MemberAction::Respond(request_id, answer.clone()));
         }
     }
 
@@ -506,8 +516,8 @@ impl Member {
     fn uncover(&mut self, outbox: &mut Outbox) {
         let states = self.homes.values_mut();
         for state in states.filter(|state| !state.covered.is_empty()) {
-            for ticket in state.uncovered() {
-                outbox.answer(ticket, Response::Fetched);
+            for request_id in state.uncovered() {
+                outbox.act(MemberAction::Respond(request_id, Response::Fetched));
             }
         }
     }

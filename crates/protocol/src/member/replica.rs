@@ -4,13 +4,14 @@ use crate::edge::upstream::Upstream;
 use crate::member::overlay::Overlay;
 use crate::member::recent_changes::RecentChanges;
 use crate::member::resync::Resync;
+use crate::member::{MemberAction, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, EntryNo, HomeId, Image, Note, Outbox, OverlayUpdate, PageChange, PageId, PageSlots,
-    Part, Position, Publish, Registration, RequestId, SegmentId, SlotChange, SlotSet, Stamp, Up,
-    change, planted,
+    CommitId, EntryNo, HomeId, Image, Note, OverlayUpdate, PageChange, PageId, PageSlots, Part,
+    Position, Publish, Registration, RequestId, SegmentId, SlotChange, SlotSet, Stamp, Up, change,
+    planted,
 };
 
 /// What a member knows of one home.
@@ -111,7 +112,7 @@ impl Replica {
         }
         publish.overlay.delivered.extend(left.delivered);
         publish.overlay.shown.extend(left.withdrawn);
-        outbox.publish(publish);
+        outbox.act(MemberAction::Publish(publish));
     }
 
     pub(super) fn apply(
@@ -160,7 +161,7 @@ impl Replica {
         self.pages.insert(page, held);
         let mut publish = self.publish();
         self.show(page, &mut publish);
-        outbox.publish(publish);
+        outbox.act(MemberAction::Publish(publish));
     }
 
     /// What the program sees of a held page: own values lie over it.
@@ -196,7 +197,7 @@ impl Replica {
     pub(super) fn uncovered(&mut self) -> Vec<RequestId> {
         let mut covered = core::mem::take(&mut self.covered);
         let free = covered.extract_if(.., |page, _| !self.has_own_holes(*page));
-        let waited = free.flat_map(|(_, tickets)| tickets).collect();
+        let waited = free.flat_map(|(_, requests)| requests).collect();
         self.covered = covered;
         waited
     }
@@ -239,7 +240,7 @@ impl Replica {
         let mut publish = self.publish();
         self.show_all(&shown, &mut publish);
         publish.overlay.shown = shown;
-        outbox.publish(publish);
+        outbox.act(MemberAction::Publish(publish));
     }
 
     /// Each page once: of several commits' slots the same may be.
@@ -287,7 +288,7 @@ impl Replica {
         if planted::is(Bug::EvictionNotTold) {
             publish.evicted.clear();
         }
-        outbox.publish(publish);
+        outbox.act(MemberAction::Publish(publish));
         let Some(edge) = self.up.edge else {
             return;
         };

@@ -2,27 +2,27 @@
 
 use crate::edge::upstream::Want;
 use crate::member::in_flight::InFlight;
-use crate::member::{Called, Member, Purpose};
+use crate::member::{Called, Member, MemberAction, Outbox, Purpose, Request, Response};
 use alloc::vec::Vec;
 use thorp_model::limits::{
     CALLS_OF_A_PROGRAM_MAX, FETCHES_MAX, HINT_PAGES_MAX, WAITING_PER_PAGE_MAX,
     WATCHES_PER_CHILD_MAX,
 };
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, HomeId, Millis, Note, Outbox, PageId, Place,
-    Request, RequestId, Response, SegmentId, Up,
+    CallError, CallId, CallRequest, CallResponse, HomeId, Millis, Note, PageId, Place, RequestId,
+    SegmentId, Up,
 };
 
 impl Member {
-    pub(super) fn asked(
+    pub(super) fn requested(
         &mut self,
         now: Millis,
-        ticket: RequestId,
-        ask: Request,
+        request_id: RequestId,
+        request: Request,
         outbox: &mut Outbox,
     ) {
-        match ask {
-            Request::Fetch(place) => self.fetch(now, ticket, place, outbox),
+        match request {
+            Request::Fetch(place) => self.fetch(now, request_id, place, outbox),
             Request::Prefetch(place) => self.prefetch(now, place, outbox),
             Request::Commit {
                 parts,
@@ -32,23 +32,25 @@ impl Member {
             } => {
                 let (depends_on, stamp) = self.names(&parts, &depends_on);
                 let seen = (after.max(stamp), early);
-                self.commit(InFlight::new(ticket, parts, depends_on, seen), outbox);
+                self.commit(InFlight::new(request_id, parts, depends_on, seen), outbox);
             }
             Request::Call { home, request } => {
                 if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
-                    return outbox.answer(ticket, Response::Busy);
+                    return outbox.act(MemberAction::Respond(request_id, Response::Busy));
                 }
-                self.call(home, request, Purpose::Program(ticket), outbox);
+                self.call(home, request, Purpose::Program(request_id), outbox);
             }
-            Request::Watch { home, segment, on } => self.watch(ticket, home, segment, on, outbox),
-            Request::Forget(ticket) => self.forget(ticket),
+            Request::Watch { home, segment, on } => {
+                self.watch(request_id, home, segment, on, outbox)
+            }
+            Request::Forget(request_id) => self.forget(request_id),
         }
     }
 
     pub(super) fn fetch(
         &mut self,
         now: Millis,
-        ticket: RequestId,
+        request_id: RequestId,
         place: Place,
         outbox: &mut Outbox,
     ) {
@@ -57,25 +59,25 @@ impl Member {
             .shown(place.page)
             .is_some_and(|shown| shown.is_complete())
         {
-            return outbox.answer(ticket, Response::Fetched);
+            return outbox.act(MemberAction::Respond(request_id, Response::Fetched));
         }
         if state.has_own_holes(place.page) {
             let waiting = state.covered.entry(place.page).or_default();
             if waiting.len() >= WAITING_PER_PAGE_MAX {
-                return outbox.answer(ticket, Response::Busy);
+                return outbox.act(MemberAction::Respond(request_id, Response::Busy));
             }
-            return waiting.push(ticket);
+            return waiting.push(request_id);
         }
         let is_too_much = match state.up.is_fetching(place.page) {
             true => state.up.waiting_for(place.page).len() >= WAITING_PER_PAGE_MAX,
             false => state.up.fetches() >= FETCHES_MAX,
         };
         if is_too_much {
-            return outbox.answer(ticket, Response::Busy);
+            return outbox.act(MemberAction::Respond(request_id, Response::Busy));
         }
         state
             .up
-            .ask(place.page, Want::default(), ticket, now, outbox);
+            .ask(place.page, Want::default(), request_id, now, outbox);
     }
 
     fn prefetch(&mut self, now: Millis, place: Place, outbox: &mut Outbox) {
@@ -100,14 +102,14 @@ impl Member {
         let wanted = next.filter(is_wanted);
         let likely: Vec<Place> = wanted.map(|page| Place { home, page }).collect();
         if !likely.is_empty() {
-            outbox.hint(likely);
+            outbox.act(MemberAction::Hint(likely));
         }
     }
 
     /// A neighbour gets a page, too, that was asked for ahead (rule 9). If it has come meanwhile, that is old news.
     pub(super) fn joined(&mut self, home: HomeId, page: PageId, outbox: &mut Outbox) {
         if self.at(home).up.is_fetching(page) {
-            outbox.joined(Place { home, page });
+            outbox.act(MemberAction::Joined(Place { home, page }));
         }
     }
 
@@ -180,7 +182,7 @@ impl Member {
         let Some(called) = self.calls.remove(&call) else {
             return;
         };
-        self.room_came |= called.bytes > 0;
+        self.window_freed |= called.bytes > 0;
         match &result {
             Err(CallError::NotRegistered) => self.at(home).registration = None,
             // Whoever asked: what is sent from now on is under the one that the home knows.
@@ -190,7 +192,9 @@ impl Member {
             _ => {}
         }
         match called.purpose {
-            Purpose::Program(ticket) => outbox.answer(ticket, Response::Called(result)),
+            Purpose::Program(request_id) => {
+                outbox.act(MemberAction::Respond(request_id, Response::Called(result)))
+            }
             Purpose::Forgotten => {}
             Purpose::Registering => self.registered(home, result, outbox),
             Purpose::Outcome(commit) => self.outcome(now, home, commit, result, outbox),
@@ -230,8 +234,11 @@ impl Member {
             .calls
             .extract_if(.., |_, called| called.home == home && !called.sent);
         for (_, called) in waiting {
-            if let Purpose::Program(ticket) = called.purpose {
-                outbox.answer(ticket, Response::Called(Err(failure.clone())));
+            if let Purpose::Program(request_id) = called.purpose {
+                outbox.act(MemberAction::Respond(
+                    request_id,
+                    Response::Called(Err(failure.clone())),
+                ));
             }
         }
     }
@@ -253,7 +260,7 @@ impl Member {
 
     fn watch(
         &mut self,
-        ticket: RequestId,
+        request_id: RequestId,
         home: HomeId,
         segment: SegmentId,
         on: bool,
@@ -263,10 +270,13 @@ impl Member {
         let is_new = on && !state.watches.contains_key(&segment);
         if is_new && state.watches.len() >= WATCHES_PER_CHILD_MAX {
             outbox.note(Note::ChildLimited);
-            return outbox.answer(ticket, Response::Unwatched { home, segment });
+            return outbox.act(MemberAction::Respond(
+                request_id,
+                Response::Unwatched { home, segment },
+            ));
         }
         if on {
-            state.watches.insert(segment, ticket);
+            state.watches.insert(segment, request_id);
         } else {
             state.watches.remove(&segment);
         }
@@ -276,20 +286,23 @@ impl Member {
     /// The parent does not tell the changes of a segment: the program is told.
     pub(super) fn unwatched(&mut self, home: HomeId, segment: SegmentId, outbox: &mut Outbox) {
         let state = self.at(home);
-        if let Some(ticket) = state.watches.remove(&segment) {
+        if let Some(request_id) = state.watches.remove(&segment) {
             // Asked for anew meanwhile, it may be watched above: that is ended too.
             state.tell_watch(segment, false, outbox);
-            outbox.answer(ticket, Response::Unwatched { home, segment });
+            outbox.act(MemberAction::Respond(
+                request_id,
+                Response::Unwatched { home, segment },
+            ));
         }
     }
 
-    pub(super) fn forget(&mut self, ticket: RequestId) {
+    pub(super) fn forget(&mut self, request_id: RequestId) {
         for state in self.homes.values_mut() {
-            state.up.retain_waiting(|waiting| *waiting != ticket);
+            state.up.retain_waiting(|waiting| *waiting != request_id);
             for waiting in state.covered.values_mut() {
-                waiting.retain(|waiting| *waiting != ticket);
+                waiting.retain(|waiting| *waiting != request_id);
             }
         }
-        self.forget_calls(ticket);
+        self.forget_calls(request_id);
     }
 }

@@ -4,14 +4,14 @@
 //! on to where its parent stands, in one step.
 
 use crate::edge::reports::Reports;
-use crate::member::Member;
 use crate::member::replica::{Held, Replica};
+use crate::member::{Member, MemberAction, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outbox, Outcome, PageChange,
-    PageId, Position, ReportNo, Reported, Stamp, change, planted,
+    CommitId, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outcome, PageChange, PageId,
+    Position, ReportNo, Reported, Stamp, change, planted,
 };
 
 /// What is known of a member's pages while it is held.
@@ -155,7 +155,7 @@ impl Replica {
             publish.images.push((page, image));
         }
         publish.missed = Some(missed);
-        outbox.publish(publish);
+        outbox.act(MemberAction::Publish(publish));
         self.settle_strays(outbox);
     }
 }

@@ -3,16 +3,16 @@
 //! order, for the answers to what was sent.
 
 use crate::member::in_flight::{AtPart, InFlight};
-use crate::member::{Called, Member, Purpose};
+use crate::member::{Called, Member, Outbox, Purpose};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::{CallId, CommitId, EdgeId, HomeId, Note, Outbox, Registration, RequestId};
+use thorp_model::{CallId, CommitId, EdgeId, HomeId, Note, Registration, RequestId};
 
 impl Member {
     /// Sends what waits, as far as there is room; a home that has forgotten
     /// this member meanwhile registers it first.
-    pub(super) fn use_room(&mut self, outbox: &mut Outbox) {
-        if !core::mem::take(&mut self.room_came) {
+    pub(super) fn use_window(&mut self, outbox: &mut Outbox) {
+        if !core::mem::take(&mut self.window_freed) {
             return;
         }
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
@@ -45,7 +45,7 @@ impl Member {
             let Some(routes) = self.routes(id) else {
                 continue;
             };
-            match self.edge_without_room(id, &routes, here) {
+            match self.edge_without_space(id, &routes, here) {
                 None => self.send_commit(id, &routes, outbox),
                 full if full == here => return,
                 Some(_) => {}
@@ -54,7 +54,7 @@ impl Member {
     }
 
     /// An edge that has no room for what a commit sends on it: the one that is wanted first.
-    fn edge_without_room(
+    fn edge_without_space(
         &self,
         id: CommitId,
         routes: &[(EdgeId, Registration)],
@@ -67,7 +67,7 @@ impl Member {
         }
         let mut full = bytes
             .into_iter()
-            .filter(|(edge, bytes)| !self.has_room(*bytes, self.commit_bytes_on(*edge)))
+            .filter(|(edge, bytes)| !self.has_space(*bytes, self.commit_bytes_on(*edge)))
             .map(|(edge, _)| edge);
         let any = full.next();
         full.find(|edge| Some(*edge) == first).or(any)
@@ -88,7 +88,7 @@ impl Member {
         let mut is_full = false;
         for (call, bytes) in waiting {
             if bytes > 0 {
-                is_full = is_full || !self.has_room(bytes, self.call_bytes_on(edge));
+                is_full = is_full || !self.has_space(bytes, self.call_bytes_on(edge));
             }
             if bytes == 0 || !is_full {
                 self.send_call(call, outbox);
@@ -97,7 +97,7 @@ impl Member {
     }
 
     /// One passes alone, however large it is.
-    fn has_room(&self, bytes: usize, under_way: usize) -> bool {
+    fn has_space(&self, bytes: usize, under_way: usize) -> bool {
         under_way == 0 || under_way + bytes <= self.config.upward_bytes_max
     }
 
@@ -121,14 +121,14 @@ impl Member {
     }
 
     /// What is on its way keeps its room until it is answered.
-    pub(super) fn forget_calls(&mut self, ticket: RequestId) {
+    pub(super) fn forget_calls(&mut self, request_id: RequestId) {
         let homes = &self.homes;
         let is_under_way = |called: &Called| {
             let state = homes.get(&called.home);
             called.sent && state.is_some_and(|state| state.up.edge.is_some())
         };
         self.calls.retain(|_, called| {
-            let forgotten = matches!(called.purpose, Purpose::Program(t) if t == ticket);
+            let forgotten = matches!(called.purpose, Purpose::Program(t) if t == request_id);
             if forgotten {
                 called.purpose = Purpose::Forgotten;
             }

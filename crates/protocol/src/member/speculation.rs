@@ -4,13 +4,11 @@
 use crate::member::in_flight::{AtPart, InFlight};
 use crate::member::overlay::Rests;
 use crate::member::replica::Replica;
-use crate::member::{Member, overlay};
+use crate::member::{Member, MemberAction, Outbox, Response, overlay};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
-use thorp_model::{
-    CommitId, HomeId, Note, ObjectId, Outbox, Part, Position, Response, Stamp, planted,
-};
+use thorp_model::{CommitId, HomeId, Note, ObjectId, Part, Position, Stamp, planted};
 
 impl Member {
     /// The commits that a transaction names at its homes: those whose values it has read, and those over whose values it
@@ -48,8 +46,10 @@ impl Member {
             [at] => self.show_part(id, at.home(), commit, outbox),
             _ => false,
         };
-        match (commit.early, commit.ticket) {
-            (true, Some(ticket)) => outbox.answer(ticket, Response::Shown(id)),
+        match (commit.early, commit.request_id) {
+            (true, Some(request_id)) => {
+                outbox.act(MemberAction::Respond(request_id, Response::Shown(id)))
+            }
             _ => outbox.note(Note::EarlyNotShown),
         }
     }

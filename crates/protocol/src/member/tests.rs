@@ -1,6 +1,6 @@
 //! What a member sends at once never fills the queue to its parent (rule 15).
 
-use crate::member::{Member, MemberConfig};
+use crate::member::{Member, MemberAction, MemberCommand, MemberConfig, Outbox, Request, Response};
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{
@@ -9,9 +9,9 @@ use thorp_model::limits::{
 };
 use thorp_model::{
     Action, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
-    Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outbox, Outcome,
-    PageId, PageWrites, Part, Peer, Position, Refusal, Registration, Request, RequestId, Response,
-    SegmentId, Slot, Stamp, StateMachine, Up, WriteOp, codec,
+    Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
+    PageWrites, Part, Peer, Position, Refusal, Registration, RequestId, SegmentId, Slot, Stamp,
+    StateMachine, Up, WriteOp, codec,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -82,17 +82,19 @@ impl Village {
         self.down_on(edge, begin);
     }
 
-    fn tell(&mut self, input: Event) {
+    fn tell(&mut self, event: Event<MemberCommand>) {
         let mut outbox = Outbox::new();
         let now = Now {
             mono: Millis(0),
             wall: Millis(0),
         };
-        self.member.handle(now, input, &mut outbox);
-        for effect in outbox.effects {
+        self.member.handle(now, event, &mut outbox);
+        for effect in outbox.actions {
             match effect {
                 Action::Send(edge, Message::Up(up)) if edge == self.edge => self.sent.push(up),
-                Action::Respond(ticket, answer) => self.answers.push((ticket, answer)),
+                Action::Role(MemberAction::Respond(request_id, answer)) => {
+                    self.answers.push((request_id, answer))
+                }
                 Action::Close(..) => panic!("it closes an edge"),
                 _ => {}
             }
@@ -196,9 +198,9 @@ impl Village {
         );
     }
 
-    fn ask(&mut self, number: u64, ask: Request) {
-        let ticket = RequestId(number);
-        self.tell(Event::Asked { ticket, ask });
+    fn ask(&mut self, number: u64, request: Request) {
+        let id = RequestId(number);
+        self.tell(Event::Command(MemberCommand::Request { id, request }));
     }
 
     /// Answers the first thing that was sent.
@@ -290,12 +292,16 @@ fn small_commits_go_together_and_wait_behind_a_large_one() {
     village.commit(10, 1);
     assert_eq!(village.commits_sent(), 8);
     village.answer_all();
-    let told: Vec<u64> = village.answers.iter().map(|(ticket, _)| ticket.0).collect();
+    let told: Vec<u64> = village
+        .answers
+        .iter()
+        .map(|(request_id, _)| request_id.0)
+        .collect();
     assert_eq!(told, Vec::from_iter(0..11));
 }
 
 #[test]
-fn what_waits_for_room_on_another_edge_holds_up_nothing_here() {
+fn what_waits_for_space_on_another_edge_holds_up_nothing_here() {
     let (mut village, there) = Village::of_two_homes();
     // The way there is full.
     village.commit_at(1, &[(THERE, COMMIT_BYTES_MAX)]);
@@ -306,7 +312,11 @@ fn what_waits_for_room_on_another_edge_holds_up_nothing_here() {
     village.commit_at(4, &[(HOME, 1)]);
     assert_eq!(village.commits_sent(), 1);
     village.answer_all();
-    let told: Vec<u64> = village.answers.iter().map(|(ticket, _)| ticket.0).collect();
+    let told: Vec<u64> = village
+        .answers
+        .iter()
+        .map(|(request_id, _)| request_id.0)
+        .collect();
     assert_eq!(told, [2, 4]);
     // Room comes there, and what waited goes.
     village.told_there(THERE, there, 1);
@@ -314,7 +324,7 @@ fn what_waits_for_room_on_another_edge_holds_up_nothing_here() {
 }
 
 #[test]
-fn what_is_voted_on_has_come_and_leaves_room_for_the_next() {
+fn what_is_voted_on_has_come_and_leaves_space_for_the_next() {
     let (mut village, there) = Village::of_two_homes();
     village.commit_at(1, &[(HOME, COMMIT_BYTES_MAX), (THERE, 1)]);
     village.commit_at(2, &[(HOME, COMMIT_BYTES_MAX), (THERE, 1)]);
@@ -326,7 +336,7 @@ fn what_is_voted_on_has_come_and_leaves_room_for_the_next() {
 }
 
 #[test]
-fn what_was_on_its_way_to_a_home_that_is_gone_leaves_room_on_the_edge() {
+fn what_was_on_its_way_to_a_home_that_is_gone_leaves_space_on_the_edge() {
     let mut village = Village::new();
     let edge = village.edge;
     village.stream_on(THERE, edge);
@@ -359,10 +369,10 @@ fn what_all_have_voted_for_is_committed_whatever_a_home_forgets() {
         refusal: Refusal::Forgotten,
     });
     village.told_there(THERE, there, 1);
-    let [(ticket, Response::Outcome(id, outcome, _))] = &village.answers[..] else {
+    let [(request_id, Response::Outcome(id, outcome, _))] = &village.answers[..] else {
         panic!("{:?}", village.answers);
     };
-    assert_eq!((*ticket, *id), (RequestId(1), commit));
+    assert_eq!((*request_id, *id), (RequestId(1), commit));
     assert!(matches!(outcome, Outcome::Committed { .. }), "{outcome:?}");
 }
 
@@ -416,10 +426,10 @@ fn stagings_at_once_wait_also_after_a_new_beginning() {
     ));
     // What is wanted no more keeps its room until it is answered.
     let before = village.sent.len();
-    village.tell(Event::Asked {
-        ticket: RequestId(0),
-        ask: Request::Forget(RequestId(0)),
-    });
+    village.tell(Event::Command(MemberCommand::Request {
+        id: RequestId(0),
+        request: Request::Forget(RequestId(0)),
+    }));
     assert_eq!(village.sent.len(), before);
     village.answer_all();
     assert_eq!(village.answers.len(), 130);

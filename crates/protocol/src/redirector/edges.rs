@@ -1,10 +1,10 @@
 //! Children that come and go, and parents that are lost.
 
-use crate::redirector::Redirector;
+use crate::redirector::{Outbox, Redirector};
 use alloc::vec::Vec;
 use thorp_model::limits::CHILDREN_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::{EdgeId, HomeId, MemberId, Millis, NodeKind, Note, Outbox, Peer, planted};
+use thorp_model::{EdgeId, HomeId, MemberId, Millis, NodeKind, Note, Peer, planted};
 
 impl Redirector {
     pub(super) fn child_came(

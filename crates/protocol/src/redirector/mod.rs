@@ -28,6 +28,7 @@ use crate::redirector::standby::Images;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use thorp_model::limits::{
     BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, HISTORY_PAGES_MAX,
     KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX,
@@ -36,8 +37,8 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, Image, MemberId, Message, Millis, NodeKind, Note, Now, Outbox, Outcome, PageId, Peer,
-    Position, Refusal, SegmentId, StateMachine, Up, planted,
+    HomeId, Image, MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
+    Refusal, SegmentId, StateMachine, Up, planted,
 };
 
 /// What a commit is charged beside its reads and writes.
@@ -98,6 +99,9 @@ impl RedirectorConfig {
     }
 }
 
+/// What a redirector fills.
+type Outbox = thorp_model::Outbox<Infallible>;
+
 /// The state machine of a redirector.
 #[derive(Debug)]
 pub struct Redirector {
@@ -136,12 +140,15 @@ struct Proxy {
 const DECIDED_MAX: usize = 2 * COMMITS_IN_FLIGHT_MAX;
 
 impl StateMachine for Redirector {
-    fn handle(&mut self, now: Now, input: Event, outbox: &mut Outbox) {
+    type Command = Infallible;
+    type Action = Infallible;
+
+    fn handle(&mut self, now: Now, event: Event<Infallible>, outbox: &mut Outbox) {
         let now = now.mono;
-        if let Event::Received { edge, .. } = &input {
+        if let Event::Received { edge, .. } = &event {
             self.neighbours.heard(*edge);
         }
-        match input {
+        match event {
             Event::Received {
                 message: Message::Alive,
                 ..
@@ -165,12 +172,7 @@ impl StateMachine for Redirector {
                 self.above.insert(edge, peer.kind);
                 self.neighbours.came(edge);
             }
-            Event::Durable(_)
-            | Event::Loaded { .. }
-            | Event::Room(_)
-            | Event::Left { .. }
-            | Event::Asked { .. }
-            | Event::Evict(_) => {}
+            Event::Command(never) => match never {},
         }
         for edge in self.neighbours.tick(now, outbox) {
             self.give_up(now, edge, outbox);
@@ -437,7 +439,7 @@ impl Redirector {
             return;
         };
         let bytes = request.bytes() + COMMIT_CHARGE;
-        if !self.has_room_for_commit(home, bytes) {
+        if !self.has_space_for_commit(home, bytes) {
             outbox.note(Note::ChildLimited);
             return refuse_busy(edge, home, id, outbox);
         }
@@ -513,7 +515,7 @@ impl Redirector {
     ) {
         let waiting = self.calls.keys().filter(|(_, from)| *from == edge).count();
         let bytes = request.staged_bytes();
-        let is_full = bytes > 0 && !self.has_room_for_staging(home, bytes);
+        let is_full = bytes > 0 && !self.has_space_for_staging(home, bytes);
         let is_limited = waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited);
         if is_full || is_limited {
             outbox.note(Note::ChildLimited);

@@ -2,7 +2,7 @@
 //! by a neighbour with a complete copy, or from above.
 
 use crate::edge::upstream::{Fetched, Want};
-use crate::redirector::Proxy;
+use crate::redirector::{Outbox, Proxy};
 use alloc::vec::Vec;
 use thorp_model::limits::{
     FETCHES_AHEAD_PER_CHILD_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX, HELPER_TRIES_MAX,
@@ -10,8 +10,8 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Attempt, Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Millis, Note, Outbox, PageChange,
-    PageId, PeerImage, Up, planted,
+    Attempt, Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Millis, Note, PageChange, PageId,
+    PeerImage, Up, planted,
 };
 
 /// A child that waits for a page from above.
@@ -47,7 +47,7 @@ pub(super) struct Redirecting {
 impl Proxy {
     pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         self.asked_anew(page, waiter.edge);
-        if !self.children.has_room(waiter.edge, page) {
+        if !self.children.has_space(waiter.edge, page) {
             outbox.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), outbox);
         }
@@ -113,9 +113,9 @@ impl Proxy {
         let is_within = waiting < FETCHES_PER_CHILD_MAX
             && (!waiter.ahead || self.ahead_of(waiter.edge) < FETCHES_AHEAD_PER_CHILD_MAX);
         // What nobody waits for leaves room for what somebody does, also of other children; what joins takes none.
-        let has_room =
+        let has_space =
             waiting < free && (!waiter.ahead || self.up.fetches_ahead() < FETCHES_MAX / 2);
-        is_within && (has_room || self.up.is_fetching(page))
+        is_within && (has_space || self.up.is_fetching(page))
     }
 
     /// Requests of a child, on their way upward, for what nobody waits for there.

@@ -3,14 +3,12 @@
 //! (rule 13).
 
 use crate::edge::reports::Owned;
-use crate::redirector::Proxy;
+use crate::redirector::{Outbox, Proxy};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::{
-    Down, EdgeId, EntryNo, Note, Outbox, PageId, Position, ReportNo, Reported, planted,
-};
+use thorp_model::{Down, EdgeId, EntryNo, Note, PageId, Position, ReportNo, Reported, planted};
 
 /// Whose pages a piece of a report has.
 #[derive(Clone, Debug)]
@@ -60,19 +58,19 @@ impl Proxy {
             return Ok(());
         };
         let mut asked = Vec::new();
-        let (mut room, mut limited) = (self.report_room(edge), !changed.is_empty());
+        let (mut space, mut limited) = (self.report_space(edge), !changed.is_empty());
         for reported in pages {
             match self.is_as_it_was(reported) {
                 _ if changed.contains(&reported.page) => {}
                 Some(true) => self.found_unchanged(edge, reported),
                 Some(false) => changed.push(reported.page),
                 // What there is no room for is given up in vain, which does no harm.
-                None if room == 0 => {
+                None if space == 0 => {
                     limited = true;
                     changed.push(reported.page);
                 }
                 None => {
-                    room -= 1;
+                    space -= 1;
                     asked.push(*reported);
                 }
             }
@@ -109,7 +107,7 @@ impl Proxy {
 
     /// For how many more pages of a child the parent may be asked: a child has no more than it
     /// leaves free, so there is always room for one that reports little.
-    fn report_room(&self, edge: EdgeId) -> usize {
+    fn report_space(&self, edge: EdgeId) -> usize {
         let of_child: usize = self.pieces_of(edge).map(<[Reported]>::len).sum();
         let free = self.reported_max.saturating_sub(self.reported());
         (free.saturating_sub(of_child)).div_ceil(2)

@@ -52,17 +52,17 @@ impl Passing {
 
 impl Redirector {
     /// Whether a commit may be passed up to its home.
-    pub(super) fn has_room_for_commit(&self, home: HomeId, bytes: usize) -> bool {
-        self.has_room(home, bytes, &self.passing.commits.to_home)
+    pub(super) fn has_space_for_commit(&self, home: HomeId, bytes: usize) -> bool {
+        self.has_space(home, bytes, &self.passing.commits.to_home)
     }
 
     /// Whether a value's pages may be passed up to its home.
-    pub(super) fn has_room_for_staging(&self, home: HomeId, bytes: usize) -> bool {
-        self.has_room(home, bytes, &self.passing.stagings.to_home)
+    pub(super) fn has_space_for_staging(&self, home: HomeId, bytes: usize) -> bool {
+        self.has_space(home, bytes, &self.passing.stagings.to_home)
     }
 
     /// Several homes may be behind one edge. One passes alone, however large it is.
-    fn has_room(&self, home: HomeId, bytes: usize, to_home: &BTreeMap<HomeId, usize>) -> bool {
+    fn has_space(&self, home: HomeId, bytes: usize, to_home: &BTreeMap<HomeId, usize>) -> bool {
         let up = |home: &HomeId| self.homes.get(home).and_then(|proxy| proxy.up.edge);
         let edge = up(&home);
         let here = to_home.iter().filter(|(home, _)| up(home) == edge);

@@ -9,14 +9,14 @@ use crate::redirector::prefetch::history::History;
 use crate::redirector::prefetch::refetch;
 use crate::redirector::prefetch::successors::Successors;
 use crate::redirector::standby::Images;
-use crate::redirector::{Proxy, Redirector, RedirectorConfig, tell};
+use crate::redirector::{Outbox, Proxy, Redirector, RedirectorConfig, tell};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, Epoch, HomeId, Millis, NodeKind, Note, Outbox, Outcome, PageChange,
-    PageSlots, PeerImage, Position, SlotChange, Stamp, Step, Up, planted,
+    CommitId, Down, EdgeId, Epoch, HomeId, Millis, NodeKind, Note, Outcome, PageChange, PageSlots,
+    PeerImage, Position, SlotChange, Stamp, Step, Up, planted,
 };
 
 impl Redirector {

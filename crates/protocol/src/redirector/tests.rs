@@ -1,30 +1,31 @@
 //! What one child may have at its redirector (rule 15).
 
-use crate::redirector::{DECIDED_MAX, Redirector, RedirectorConfig};
+use crate::redirector::{DECIDED_MAX, Outbox, Redirector, RedirectorConfig};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use thorp_model::limits::{FETCHES_AHEAD_PER_CHILD_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
 use thorp_model::{
     Action, Attempt, CommitId, CommitRequest, Decision, Direction, Down, EdgeId, EntryNo, Epoch,
     Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis, NodeKind, Note, Now,
-    Outbox, PageId, Part, Participant, Peer, Position, Registration, Stamp, StateMachine, Step, Up,
+    PageId, Part, Participant, Peer, Position, Registration, Stamp, StateMachine, Step, Up,
 };
 
 const HOME: HomeId = HomeId(1);
 const ABOVE: EdgeId = EdgeId(1);
 const CHILD: EdgeId = EdgeId(2);
 
-fn tell(redirector: &mut Redirector, input: Event) -> Vec<Action> {
+fn tell(redirector: &mut Redirector, input: Event<Infallible>) -> Vec<Action<Infallible>> {
     let mut outbox = Outbox::new();
     let now = Now {
         mono: Millis(0),
         wall: Millis(0),
     };
     redirector.handle(now, input, &mut outbox);
-    outbox.effects
+    outbox.actions
 }
 
-fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event {
+fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event<Infallible> {
     let peer = Peer {
         kind,
         node: MemberId(u128::from(edge.0)),
@@ -61,7 +62,7 @@ fn redirector() -> Redirector {
     redirector
 }
 
-fn decide(sequence: u64) -> Event {
+fn decide(sequence: u64) -> Event<Infallible> {
     let message = Message::Up(Up::Decide {
         home: HOME,
         commit: CommitId {
@@ -101,7 +102,7 @@ fn what_a_child_decides_is_bounded() {
 }
 
 /// A commit of a child, or of somebody below a site: at this home alone, or at others, too.
-fn commit(from: EdgeId, member: EdgeId, homes: u32) -> Event {
+fn commit(from: EdgeId, member: EdgeId, homes: u32) -> Event<Infallible> {
     let registration = Registration(1);
     let with = (1..=homes).map(|home| Participant {
         home: HomeId(home),
@@ -133,14 +134,14 @@ fn id_of(member: EdgeId) -> CommitId {
     }
 }
 
-fn from_above(message: Down) -> Event {
+fn from_above(message: Down) -> Event<Infallible> {
     Event::Received {
         edge: ABOVE,
         message: Message::Down(message),
     }
 }
 
-fn told() -> Event {
+fn told() -> Event<Infallible> {
     from_above(Down::Told {
         home: HOME,
         commit: id_of(CHILD),
@@ -182,7 +183,7 @@ fn every_way_that_a_commit_came_hears_how_it_ended() {
         tell(&mut redirector, commit(site, CHILD, 2));
     }
     tell(&mut redirector, Event::Disconnected { edge: SITES[2] });
-    let mut heard = |input: Event| -> Vec<EdgeId> {
+    let mut heard = |input: Event<Infallible>| -> Vec<EdgeId> {
         let effects = tell(&mut redirector, input);
         let to = effects.iter().filter_map(|effect| match effect {
             Action::Send(to, Message::Down(Down::Voted { .. } | Down::Told { .. })) => Some(*to),
@@ -206,7 +207,8 @@ fn every_way_that_a_commit_came_hears_how_it_ended() {
 fn a_member_speaks_for_itself() {
     let mut redirector = redirector();
     let effects = tell(&mut redirector, commit(CHILD, EdgeId(7), 0));
-    let is_closed = |effect: &Action| matches!(effect, Action::Close(edge, _) if *edge == CHILD);
+    let is_closed =
+        |effect: &Action<Infallible>| matches!(effect, Action::Close(edge, _) if *edge == CHILD);
     assert!(effects.iter().any(is_closed), "{effects:?}");
     assert_eq!(size(&redirector, "upward_bytes"), 0);
 }
@@ -253,11 +255,16 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
     assert_eq!(promised(10, stamp(1000)), Some(stamp(1000)));
 }
 
-fn fetch(page: u32, attempt: u64, ahead: bool) -> Event {
+fn fetch(page: u32, attempt: u64, ahead: bool) -> Event<Infallible> {
     fetch_by((CHILD, Epoch(1)), page, attempt, ahead)
 }
 
-fn fetch_by((edge, epoch): (EdgeId, Epoch), page: u32, attempt: u64, ahead: bool) -> Event {
+fn fetch_by(
+    (edge, epoch): (EdgeId, Epoch),
+    page: u32,
+    attempt: u64,
+    ahead: bool,
+) -> Event<Infallible> {
     let message = Message::Up(Up::Fetch {
         home: HOME,
         epoch,
@@ -271,7 +278,7 @@ fn fetch_by((edge, epoch): (EdgeId, Epoch), page: u32, attempt: u64, ahead: bool
 }
 
 /// What was asked above: the page, the attempt, and whether ahead.
-fn asked_above(effects: &[Action]) -> Vec<(PageId, Attempt, bool)> {
+fn asked_above(effects: &[Action<Infallible>]) -> Vec<(PageId, Attempt, bool)> {
     let asked = effects.iter().filter_map(|effect| match effect {
         Action::Send(
             ABOVE,
@@ -287,8 +294,8 @@ fn asked_above(effects: &[Action]) -> Vec<(PageId, Attempt, bool)> {
     asked.collect()
 }
 
-fn refused_below(effects: &[Action]) -> usize {
-    let is_busy = |effect: &&Action| {
+fn refused_below(effects: &[Action<Infallible>]) -> usize {
+    let is_busy = |effect: &&Action<Infallible>| {
         matches!(
             effect,
             Action::Send(
@@ -304,7 +311,7 @@ fn refused_below(effects: &[Action]) -> usize {
 }
 
 #[test]
-fn what_is_fetched_ahead_leaves_room_for_what_is_waited_for() {
+fn what_is_fetched_ahead_leaves_space_for_what_is_waited_for() {
     let mut redirector = redirector();
     let most = FETCHES_AHEAD_PER_CHILD_MAX as u32;
     for page in 1..=most {
@@ -328,7 +335,7 @@ fn further_child(redirector: &mut Redirector, number: u64) -> (EdgeId, Epoch) {
     (edge, Epoch(1 + number))
 }
 
-fn told_joined(effects: &[Action]) -> Vec<EdgeId> {
+fn told_joined(effects: &[Action<Infallible>]) -> Vec<EdgeId> {
     let told = effects.iter().filter_map(|effect| match effect {
         Action::Send(edge, Message::Down(Down::Joined { .. })) => Some(*edge),
         _ => None,
@@ -337,7 +344,7 @@ fn told_joined(effects: &[Action]) -> Vec<EdgeId> {
 }
 
 #[test]
-fn neighbours_that_ask_ahead_for_the_same_pages_take_their_room_once() {
+fn neighbours_that_ask_ahead_for_the_same_pages_take_their_space_once() {
     let mut redirector = redirector();
     let [ben, cleo, dora, emil] = [1, 2, 3, 4].map(|n| further_child(&mut redirector, n));
     let most = FETCHES_AHEAD_PER_CHILD_MAX as u32;

@@ -1,9 +1,9 @@
 //! Watches: above, a redirector watches what those below it watch, and no more
 //! than any child may (rule 15).
 
-use crate::redirector::Proxy;
+use crate::redirector::{Outbox, Proxy};
 use thorp_model::limits::WATCHES_PER_CHILD_MAX;
-use thorp_model::{Down, EdgeId, Note, Outbox, SegmentId, Up};
+use thorp_model::{Down, EdgeId, Note, SegmentId, Up};
 
 impl Proxy {
     /// A child begins or ends to watch a segment. What cannot be watched above

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use thorp_model::{Batch, Engine, Event, Mark, Reader, Scan, StorageError, Table};
+use thorp_model::{Batch, Engine, Mark, Reader, Scan, StorageError, Table};
+use thorp_protocol::HomeCommand;
 use thorp_store::{Options, Store};
 use tracing::{info, warn};
 
@@ -129,9 +130,9 @@ impl Disk {
     }
 
     /// How much fits in the store, which has all batches up to a mark.
-    pub(super) fn left(&self, as_of: Mark) -> Event {
+    pub(super) fn left(&self, as_of: Mark) -> HomeCommand {
         let free = self.store.room_left();
-        Event::Left { free, as_of }
+        HomeCommand::Space { free, as_of }
     }
 
     /// A new life begins: batches may wait again.

@@ -1,6 +1,7 @@
 //! One core over one open store.
 
 use std::sync::Arc;
+use thorp_protocol::{HomeAction, HomeCommand};
 
 use thorp_model::{Event, HomeId, Mark, MemberId, Outbox, StateMachine, StorageError};
 use thorp_net::driver::{Handle, now};
@@ -16,7 +17,7 @@ use crate::error::ServerError;
 pub(super) struct Life {
     core: Home,
     world: HomeWorld,
-    first: Outbox,
+    first: Outbox<HomeAction>,
 }
 
 /// What is left of a life.
@@ -49,9 +50,17 @@ impl Life {
         let opened = Home::open(core_config, &*disk, now(), &mut first);
         let mut core = opened.map_err(|error| ServerError::Records { dir, error })?;
         // Its first batch is on its way, and small.
-        core.handle(now(), disk.left(Mark::default()), &mut first);
+        core.handle(
+            now(),
+            Event::Command(disk.left(Mark::default())),
+            &mut first,
+        );
         if !disk.has_room() {
-            core.handle(now(), Event::Room(false), &mut first);
+            core.handle(
+                now(),
+                Event::Command(HomeCommand::HasSpace(false)),
+                &mut first,
+            );
         }
         let pending_bytes_max = config.limits.pending.size();
         let knows_others = !config.other_home.is_empty();
@@ -69,7 +78,7 @@ impl Life {
     }
 
     /// The tray with which it came; empty the second time.
-    pub(super) fn first(&mut self) -> Outbox {
+    pub(super) fn first(&mut self) -> Outbox<HomeAction> {
         std::mem::take(&mut self.first)
     }
 

@@ -8,11 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use thorp_model::{
-    Action, Batch, Event, LoadResult, Mark, Note, PageId, Reader, StorageError, Table,
-};
+use thorp_model::{Batch, Mark, Note, PageId, Reader, StorageError, Table};
 use thorp_net::driver::{Handle, World};
-use thorp_protocol::Home;
+use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult};
 
 use thorp_model::records::{decode_page, page_key};
 use thorp_store::{Committer, CommitterLimits, Why};
@@ -136,19 +134,15 @@ impl HomeWorld {
     }
 }
 
-impl World for HomeWorld {
-    fn effect(&mut self, effect: Action) {
-        match effect {
-            Action::Append(batch) => {
+impl World<HomeAction> for HomeWorld {
+    fn act(&mut self, action: HomeAction) {
+        match action {
+            HomeAction::Append(batch) => {
                 self.last = batch.mark;
                 self.gathered.push_back(batch);
             }
             // Fails only if the reader panicked, which has been reported.
-            Action::Load(page) => drop(self.loads.send(page)),
-            other => {
-                debug_assert!(false, "a home wants {other:?}");
-                warn!("a home wants something that it does not have: {other:?}");
-            }
+            HomeAction::Load(page) => drop(self.loads.send(page)),
         }
     }
 
@@ -195,8 +189,9 @@ impl Done {
                 // Before a commit is caught halfway, and before anybody hears that this one is done: whoever does finds the
                 // home with what it left, not with what there is a moment later.
                 tell(&self.handle, self.disk.left(mark));
-                self.disk.look(|room| tell(&self.handle, Event::Room(room)));
-                tell(&self.handle, Event::Durable(mark));
+                self.disk
+                    .look(|space| tell(&self.handle, HomeCommand::HasSpace(space)));
+                tell(&self.handle, HomeCommand::Durable(mark));
                 self.durable.store(mark.0, Ordering::Release);
             }
             Err(error) => self.trouble.report(error),
@@ -221,14 +216,15 @@ impl Reading {
             let pause = look_at.saturating_duration_since(Instant::now());
             match asked.recv_timeout(pause) {
                 Ok(page) => match self.load(page) {
-                    Ok(result) => tell(&self.handle, Event::Loaded { page, result }),
+                    Ok(result) => tell(&self.handle, HomeCommand::Loaded { page, result }),
                     Err(error) => return self.trouble.report(error),
                 },
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if Instant::now() >= look_at {
-                self.disk.look(|room| tell(&self.handle, Event::Room(room)));
+                self.disk
+                    .look(|space| tell(&self.handle, HomeCommand::HasSpace(space)));
                 // What is made durable meanwhile only makes it too low.
                 let as_of = Mark(self.durable.load(Ordering::Acquire));
                 tell(&self.handle, self.disk.left(as_of));
@@ -265,7 +261,7 @@ impl Trouble {
     }
 }
 
-fn tell(handle: &Handle<Home>, input: Event) {
+fn tell(handle: &Handle<Home>, command: HomeCommand) {
     // Fails only if the home has ended, and nobody wants to know.
-    let _ = handle.input(input);
+    let _ = handle.command(command);
 }

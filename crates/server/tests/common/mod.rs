@@ -12,16 +12,17 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use thorp_protocol::{MemberAction, MemberCommand};
 
 use tempfile::TempDir;
 use thorp_model::{
-    Action, Blob, CallError, CallRequest, CallResponse, CommitId, Content, Event, Generation,
-    HomeId, Image, MemberId, NewValue, NodeKind, Note, Outbox, Outcome, PageId, PageWrites, Part,
-    Peer, Place, Position, Publish, Request, RequestId, Response, SegmentId, Slot, WriteOp,
+    Blob, CallError, CallRequest, CallResponse, CommitId, Content, Generation, HomeId, Image,
+    MemberId, NewValue, NodeKind, Note, Outbox, Outcome, PageId, PageWrites, Part, Peer, Place,
+    Position, Publish, RequestId, SegmentId, Slot, WriteOp,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity, issue};
-use thorp_protocol::{Member, MemberConfig};
+use thorp_protocol::{Member, MemberConfig, Request, Response};
 use thorp_server::{HomeConfigFile, HomeServer, ServerError, SiteConfigFile, SiteServer};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
@@ -172,20 +173,19 @@ pub struct State {
 
 struct MemberWorld(Arc<Seen>);
 
-impl World for MemberWorld {
-    fn effect(&mut self, effect: Action) {
+impl World<MemberAction> for MemberWorld {
+    fn act(&mut self, action: MemberAction) {
         let mut state = self.0.state.lock().unwrap();
-        match effect {
+        match action {
             // A commit's id comes before its outcome.
-            Action::Respond(ticket, answer) => {
+            MemberAction::Respond(ticket, answer) => {
                 if let Some(waiting) = state.waiting.remove(&ticket) {
                     let _ = waiting.send(answer);
                 }
             }
-            Action::Publish(publish) => state.publish(publish),
+            MemberAction::Publish(publish) => state.publish(publish),
             // It asks for nothing ahead.
-            Action::Hint(_) | Action::Joined(_) => {}
-            other => panic!("{other:?}"),
+            MemberAction::Hint(_) | MemberAction::Joined(_) => {}
         }
         self.0.changed.notify_waiters();
     }
@@ -211,16 +211,18 @@ impl State {
 }
 
 impl Program {
-    pub async fn ask(&self, ask: Request) -> Response {
+    pub async fn ask(&self, request: Request) -> Response {
         let (answered, answer) = oneshot::channel();
-        let ticket = {
+        let id = {
             let mut state = self.seen.state.lock().unwrap();
             state.last += 1;
-            let ticket = RequestId(state.last);
-            state.waiting.insert(ticket, answered);
-            ticket
+            let id = RequestId(state.last);
+            state.waiting.insert(id, answered);
+            id
         };
-        self.handle.input(Event::Asked { ticket, ask }).unwrap();
+        self.handle
+            .command(MemberCommand::Request { id, request })
+            .unwrap();
         let answer = tokio::time::timeout(Duration::from_secs(20), answer);
         answer.await.expect("an answer in 20 s").unwrap()
     }
@@ -324,7 +326,7 @@ impl Program {
     pub async fn evict(&self, page: PageId) {
         let home = self.home;
         let places = vec![Place { home, page }];
-        self.handle.input(Event::Evict(places)).unwrap();
+        self.handle.command(MemberCommand::Evict(places)).unwrap();
         self.until(|state| !state.pages.contains_key(&page)).await;
     }
 }

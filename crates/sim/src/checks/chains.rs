@@ -8,7 +8,8 @@ use crate::program::Transaction;
 use crate::world::World;
 use std::collections::BTreeMap;
 use thorp_model::records::LogRecord;
-use thorp_model::{CommitId, HomeId, ObjectId, Outcome, Place, Position, Publish, Response};
+use thorp_model::{CommitId, HomeId, ObjectId, Outcome, Place, Position, Publish};
+use thorp_protocol::Response;
 
 /// Notes whose values are shown.
 pub fn published(resident: &mut Resident, publish: &Publish) {

@@ -7,9 +7,8 @@ use crate::time::NodeNo;
 use crate::world::World;
 use std::collections::BTreeSet;
 use thorp_model::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
-use thorp_model::{
-    EdgeId, Event, HomeId, NodeKind, Outcome, PageId, Place, Request, RequestId, Response,
-};
+use thorp_model::{EdgeId, HomeId, NodeKind, Outcome, PageId, Place, RequestId};
+use thorp_protocol::{Member, MemberCommand, Request, Response};
 
 /// Whoever has gone is struck from a few pages of a directory with each thing that its node hears; the last one to go may have
 /// held all pages there are, at a site that hears little (seed 34783).
@@ -122,7 +121,7 @@ fn nothing_leaks(world: &mut World) -> Checked {
     for no in (0..world.nodes.len()).map(NodeNo) {
         if world.nodes[no.0].kind == NodeKind::Member {
             let places = world.held_places(no);
-            world.handle(no, Event::Evict(places))?;
+            world.command::<Member>(no, MemberCommand::Evict(places))?;
         }
     }
     world.run_for(5_000 + 2 * world.round_trip_ms())?;

@@ -10,11 +10,11 @@ use thorp_model::{Down, Event, HomeId, Message, Millis, NodeKind};
 const ROUNDING_US: u64 = 2_000;
 
 /// Notes what a node hears of a home.
-pub fn heard(world: &mut World, no: NodeNo, input: &Event) {
+pub fn heard<C>(world: &mut World, no: NodeNo, event: &Event<C>) {
     let Event::Received {
         message: Message::Down(message),
         ..
-    } = input
+    } = event
     else {
         return;
     };

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use thorp_cache::Cache;
 use thorp_model::{
     CallRequest, CallResponse, CommitId, Down, HomeId, Image, Outcome, PageChange, PageSlots,
-    PageWrites, Part, Place, Position, Refusal, Response, Stamp, Up, change,
+    PageWrites, Part, Place, Position, Refusal, Stamp, Up, change,
 };
+use thorp_protocol::Response;
 
 /// Notes whose outcome a call asks for: the answer names only the call.
 pub fn asked(world: &mut World, message: &Up) {

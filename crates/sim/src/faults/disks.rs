@@ -5,7 +5,8 @@ use crate::disk::Disk;
 use crate::failure::Checked;
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_model::{Event, HomeId, NodeKind, PageId};
+use thorp_model::{HomeId, NodeKind, PageId};
+use thorp_protocol::{Home, HomeCommand};
 
 impl World {
     pub(super) fn fill_disk(&mut self, refuses: bool) -> Checked<bool> {
@@ -27,7 +28,7 @@ impl World {
             let soon = self.fault_prng.below(ms);
             self.relieve_in(soon, Relief::Refuse(no));
         }
-        self.handle(no, Event::Room(false))?;
+        self.command::<Home>(no, HomeCommand::HasSpace(false))?;
         Ok(true)
     }
 

@@ -10,7 +10,8 @@ use crate::failure::Checked;
 use crate::faults::kinds::Kind;
 use crate::time::{Local, NodeNo, Planned};
 use crate::world::World;
-use thorp_model::{EdgeId, Event, NodeKind};
+use thorp_model::{EdgeId, NodeKind};
+use thorp_protocol::{Home, HomeCommand};
 
 /// A fault that lasts, to be taken back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,7 +158,7 @@ impl World {
                 self.set_left(no, None);
                 self.node(no).room = true;
                 if self.nodes[no.0].is_up() {
-                    self.handle(no, Event::Room(true))?;
+                    self.command::<Home>(no, HomeCommand::HasSpace(true))?;
                     self.tell_left(no)?;
                 }
             }

@@ -7,7 +7,8 @@ use crate::link::Edge;
 use crate::node::{Drift, Machine};
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_model::{CommitRequest, Event, MemberId, Message, NodeKind, Outcome, Place, Up};
+use thorp_model::{CommitRequest, MemberId, Message, NodeKind, Outcome, Place, Up};
+use thorp_protocol::{Member, MemberCommand};
 
 /// Milliseconds that a node may stop reading.
 const DEAF_MS_MAX: u64 = 3_000;
@@ -109,7 +110,7 @@ impl World {
         let places = self.held_places(no);
         let some = places.into_iter().filter(|_| self.fault_prng.percent(70));
         let places: Vec<Place> = some.collect();
-        self.handle(no, Event::Evict(places))?;
+        self.command::<Member>(no, MemberCommand::Evict(places))?;
         Ok(true)
     }
 

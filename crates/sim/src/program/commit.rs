@@ -8,8 +8,9 @@ use thorp_model::limits::WATERMARK_WAIT_MS;
 use thorp_model::snapshot::Lagging;
 use thorp_model::{
     CallRequest, CommitId, HomeId, InvalidCommit, NewValue, ObjectId, Outcome, Overflow, PageNo,
-    PageWrites, Part, Position, Refusal, Request, SegmentId, Stamp, WriteOp,
+    PageWrites, Part, Position, Refusal, SegmentId, Stamp, WriteOp,
 };
+use thorp_protocol::Request;
 
 impl Session {
     /// It may not stand yet where it would: a home is asked to promise more, once; then it is

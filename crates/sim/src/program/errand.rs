@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thorp_model::limits::OVERFLOW_CHUNK_BYTES;
 use thorp_model::{
-    Blob, CallError, CallRequest, CallResponse, Overflow, PageId, PageNo, Place, Request, SegmentId,
+    Blob, CallError, CallRequest, CallResponse, Overflow, PageId, PageNo, Place, SegmentId,
 };
+use thorp_protocol::Request;
 
 /// Names of segments that come and go, sometimes two at once.
 const PASSING: [&str; 2] = ["passing", "fleeting"];

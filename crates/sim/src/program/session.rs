@@ -20,8 +20,9 @@ use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::snapshot::ReadPoint;
 use thorp_model::{
     CommitId, Generation, HomeId, MemberId, Millis, ObjectId, Outcome, PageNo, Position,
-    Registration, Request, Response, SegmentId, Stamp,
+    Registration, SegmentId, Stamp,
 };
+use thorp_protocol::{Request, Response};
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;

@@ -28,17 +28,17 @@
 //!
 //! `3 times m0 reads P.x; settle` does so three times; `quietly` at the end of a command leaves what it causes out.
 
-use super::node::HOME;
+use super::node::{Given, HOME};
 use super::program::{How, Waiting};
 use super::village::Village;
 use super::{founding, names, query};
 use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
-    Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Event, Generation, HomeId,
-    Message, NewValue, ObjectId, PageId, Part, Position, Registration, Request, SegmentId, Stamp,
-    Up, WriteOp,
+    Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId, Message,
+    NewValue, ObjectId, PageId, Part, Position, Registration, SegmentId, Stamp, Up, WriteOp,
 };
+use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
 /// A story on its way.
 #[derive(Default)]
@@ -166,7 +166,11 @@ impl Teller {
     fn room(&mut self, rest: &str) {
         let (home, room) = rest.split_once(' ').expect("NODE yes or no");
         let header = format!("{home}'s disk has room: {room}");
-        self.village.later(home, header, Event::Room(room == "yes"));
+        self.village.later(
+            home,
+            header,
+            Given::Home(HomeCommand::HasSpace(room == "yes")),
+        );
         self.village.work();
     }
 
@@ -176,8 +180,11 @@ impl Teller {
         let free = number(free);
         let as_of = self.village.node(home).disk.synced();
         let header = format!("{home}'s disk could take {free} bytes");
-        self.village
-            .later(home, header, Event::Left { free, as_of });
+        self.village.later(
+            home,
+            header,
+            Given::Home(HomeCommand::Space { free, as_of }),
+        );
         self.village.work();
     }
 
@@ -300,8 +307,8 @@ impl Teller {
             "evicts" => {
                 let homes = self.village.node(name).homes.clone();
                 let pages = what.split_whitespace().map(|name| homes.place(page(name)));
-                let input = Event::Evict(pages.collect());
-                self.village.later(name, format!("{name} evicts"), input);
+                let evict = Given::Member(MemberCommand::Evict(pages.collect()));
+                self.village.later(name, format!("{name} evicts"), evict);
                 self.village.work();
             }
             "joins" => self.village.connect(what, name),

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use thorp_model::records::{decode_page, page_key};
-use thorp_model::{Batch, LoadResult, Mark, Op, PageId, Reader, Scan, StorageError, Table};
+use thorp_model::{Batch, Mark, Op, PageId, Reader, Scan, StorageError, Table};
+use thorp_protocol::LoadResult;
 
 /// One home's disk. It outlives the home's restarts.
 #[derive(Default)]

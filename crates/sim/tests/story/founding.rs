@@ -12,7 +12,7 @@ use thorp_model::{
     MemberId, Message, NewValue, NodeKind, Now, Outbox, PageId, PageWrites, Part, Peer, Position,
     Registration, SegmentId, Slot, StateMachine, Up, WriteOp,
 };
-use thorp_protocol::Home;
+use thorp_protocol::{Home, HomeAction, HomeCommand};
 
 /// The edge and the id of the member who made the first objects and left.
 const FOUNDER_EDGE: EdgeId = EdgeId(u64::MAX);
@@ -141,27 +141,27 @@ struct Founder<'a> {
 }
 
 impl Founder<'_> {
-    fn tell(&mut self, input: Event) {
-        let mut out = Outbox::new();
-        self.home.handle(self.now, input, &mut out);
+    fn tell(&mut self, event: Event<HomeCommand>) {
+        let mut outbox = Outbox::new();
+        self.home.handle(self.now, event, &mut outbox);
         let mut loads = Vec::new();
-        for effect in out.effects {
-            match effect {
-                Action::Append(batch) => self.disk.append(batch),
-                Action::Load(page) => loads.push(page),
+        for action in outbox.actions {
+            match action {
+                Action::Role(HomeAction::Append(batch)) => self.disk.append(batch),
+                Action::Role(HomeAction::Load(page)) => loads.push(page),
                 _ => {}
             }
         }
         self.sync();
         for page in loads {
             let result = self.disk.load(page);
-            self.tell(Event::Loaded { page, result });
+            self.tell(Event::Command(HomeCommand::Loaded { page, result }));
         }
     }
 
     fn sync(&mut self) {
         if let Some(mark) = self.disk.sync(usize::MAX) {
-            self.tell(Event::Durable(mark));
+            self.tell(Event::Command(HomeCommand::Durable(mark)));
         }
     }
 

@@ -4,12 +4,14 @@ use super::disk::Disk;
 use super::names::{self, Homes};
 use super::program::Program;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use thorp_model::{
-    EdgeId, EntryNo, Event, HomeId, MemberId, Millis, NodeKind, Now, Outbox, Place, Position,
-    StateMachine,
+    Action, EdgeId, EntryNo, Event, HomeId, MemberId, Millis, NodeKind, Now, Outbox, Place,
+    Position, StateMachine,
 };
 use thorp_protocol::{
-    AliveLimits, ChildLimits, Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
+    AliveLimits, ChildLimits, Home, HomeAction, HomeCommand, HomeConfig, Member, MemberAction,
+    MemberCommand, MemberConfig, Redirector, RedirectorConfig,
 };
 
 /// The first home of every story, and mostly the only one.
@@ -20,6 +22,38 @@ pub(crate) enum Machine {
     Home(Box<Home>),
     Site(Box<Redirector>),
     Member(Box<Member>),
+}
+
+/// What a node is given.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// What any node may be given.
+    Event(Event<Infallible>),
+    /// By a home's disk.
+    Home(HomeCommand),
+    /// By a member's program or page cache.
+    Member(MemberCommand),
+}
+
+/// What only nodes of one role want.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// Of a home's disk.
+    Home(HomeAction),
+    /// Of a member's program or page cache.
+    Member(MemberAction),
+}
+
+fn run<M: StateMachine>(
+    machine: &mut M,
+    now: Now,
+    event: Event<M::Command>,
+    wrap: impl Fn(M::Action) -> Wanted,
+) -> Vec<Action<Wanted>> {
+    let mut outbox = Outbox::new();
+    machine.handle(now, event, &mut outbox);
+    let actions = outbox.actions.into_iter();
+    actions.map(|action| action.map(&wrap)).collect()
 }
 
 /// A node.
@@ -43,11 +77,24 @@ pub(crate) struct Node {
 }
 
 impl Machine {
-    pub(crate) fn handle(&mut self, now: Now, input: Event, out: &mut Outbox) {
-        match self {
-            Machine::Home(home) => home.handle(now, input, out),
-            Machine::Site(site) => site.handle(now, input, out),
-            Machine::Member(member) => member.handle(now, input, out),
+    pub(crate) fn handle(&mut self, now: Now, given: Given) -> Vec<Action<Wanted>> {
+        match (self, given) {
+            (Machine::Home(home), Given::Event(event)) => {
+                run(&mut **home, now, event.for_role(), Wanted::Home)
+            }
+            (Machine::Home(home), Given::Home(command)) => {
+                run(&mut **home, now, Event::Command(command), Wanted::Home)
+            }
+            (Machine::Site(site), Given::Event(event)) => {
+                run(&mut **site, now, event, |never| match never {})
+            }
+            (Machine::Member(member), Given::Event(event)) => {
+                run(&mut **member, now, event.for_role(), Wanted::Member)
+            }
+            (Machine::Member(member), Given::Member(command)) => {
+                run(&mut **member, now, Event::Command(command), Wanted::Member)
+            }
+            (_, given) => panic!("a node of another role is given {given:?}"),
         }
     }
 
@@ -101,13 +148,14 @@ impl Node {
         }
     }
 
-    /// Starts it, under an id that no process had. What it does first lies on the tray.
-    pub(crate) fn start(&mut self, id: MemberId, now: Now, out: &mut Outbox) {
+    /// Starts it, under an id that no process had. Gives what it wants first.
+    pub(crate) fn start(&mut self, id: MemberId, now: Now) -> Vec<Action<Wanted>> {
+        let mut outbox = Outbox::new();
         self.id = id;
         self.lives += 1;
         self.machine = Some(match self.kind {
             NodeKind::Home => {
-                let home = Home::open(self.home_config(), &self.disk, now, out);
+                let home = Home::open(self.home_config(), &self.disk, now, &mut outbox);
                 Machine::Home(Box::new(home.expect("the disk of a story is sound")))
             }
             NodeKind::Redirector => {
@@ -136,6 +184,8 @@ impl Node {
                 Machine::Member(Box::new(Member::new(config)))
             }
         });
+        let actions = outbox.actions.into_iter();
+        actions.map(|action| action.map(Wanted::Home)).collect()
     }
 
     /// Which home it is.

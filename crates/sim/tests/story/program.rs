@@ -8,8 +8,9 @@ use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
 use thorp_model::snapshot::{Lagging, ReadPoint};
 use thorp_model::{
     CommitId, Content, HomeId, ObjectId, Outcome, Overflow, PageId, PageWrites, Part, Place,
-    Publish, Request, RequestId, Slot, Stamp, WriteOp, snapshot,
+    Publish, RequestId, Slot, Stamp, WriteOp, snapshot,
 };
+use thorp_protocol::Request;
 
 /// The program of one member.
 pub(crate) struct Program {

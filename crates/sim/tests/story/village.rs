@@ -1,7 +1,7 @@
 //! A little village driven by hand: nodes, the links between them, and what
 //! everything that happens causes, written down as it happens.
 
-use super::node::{Machine, Node};
+use super::node::{Given, Machine, Node, Wanted};
 use super::program::{Did, How, Waiting};
 use super::text::{self, Pen, People};
 use super::{effects, names};
@@ -10,8 +10,9 @@ use std::fmt::Write;
 use thorp_model::snapshot::Lagging;
 use thorp_model::{
     Action, CallRequest, CallResponse, Direction, EdgeId, Event, MemberId, Message, Millis,
-    NodeKind, Now, ObjectId, Outbox, PageId, Peer, Request, RequestId, Response,
+    NodeKind, Now, ObjectId, PageId, Peer, RequestId,
 };
+use thorp_protocol::{HomeAction, HomeCommand, MemberAction, MemberCommand, Request, Response};
 
 /// Messages that one command may deliver: more are a quarrel without end.
 const DELIVERIES_MAX: usize = 20_000;
@@ -35,7 +36,7 @@ pub(crate) struct Village {
     last_id: u128,
     ms: u64,
     /// What is to be done before the next command.
-    todo: VecDeque<(String, String, Event)>,
+    todo: VecDeque<(String, String, Given)>,
     /// What happened, for the story.
     pub(crate) said: String,
     /// Nothing is written down.
@@ -51,12 +52,11 @@ impl Village {
         self.last_id += 1;
         let id = MemberId(self.last_id);
         let node = self.node(name);
-        let mut out = Outbox::new();
-        node.start(id, node.now(ms), &mut out);
+        let wanted = node.start(id, node.now(ms));
         let known_as = format!("{name}{}", "'".repeat(node.lives as usize - 1));
         self.people.insert(id, known_as);
         let header = format!("{name} starts");
-        self.perform(name, &header, out);
+        self.perform(name, &header, wanted);
         self.work();
     }
 
@@ -100,12 +100,16 @@ impl Village {
         ];
         for (name, other, direction) in ends {
             let peer = self.peer(other);
-            let input = Event::Connected {
+            let connected = Event::Connected {
                 edge,
                 direction,
                 peer,
             };
-            self.later(name, format!("{name} is connected to {other}"), input);
+            self.later(
+                name,
+                format!("{name} is connected to {other}"),
+                Given::Event(connected),
+            );
         }
         self.work();
     }
@@ -139,7 +143,7 @@ impl Village {
         self.half_open.insert(edge);
         self.drop_letters(parent, child, edge);
         let header = format!("{child} loses {parent}");
-        self.later(child, header, Event::Disconnected { edge });
+        self.later(child, header, Given::Event(Event::Disconnected { edge }));
         self.work();
     }
 
@@ -162,7 +166,11 @@ impl Village {
                 continue;
             }
             let header = format!("{to} loses {from}");
-            self.later(&to.clone(), header, Event::Disconnected { edge });
+            self.later(
+                &to.clone(),
+                header,
+                Given::Event(Event::Disconnected { edge }),
+            );
         }
     }
 
@@ -243,7 +251,7 @@ impl Village {
             .or_default()
             .push((edge, message.clone()));
         let header = format!("{to} gets from {from}: {kind}");
-        self.later(to, header, Event::Received { edge, message });
+        self.later(to, header, Given::Event(Event::Received { edge, message }));
         self.work();
         true
     }
@@ -294,7 +302,7 @@ impl Village {
             return self.say("    nothing to sync");
         };
         let header = format!("{home}'s disk has batch {}", mark.0);
-        self.later(home, header, Event::Durable(mark));
+        self.later(home, header, Given::Home(HomeCommand::Durable(mark)));
         self.work();
     }
 
@@ -309,7 +317,11 @@ impl Village {
     fn load(&mut self, home: &str, page: PageId) {
         let result = self.node(home).disk.load(page);
         let header = format!("{home} has loaded {}", names::page(page));
-        self.later(home, header, Event::Loaded { page, result });
+        self.later(
+            home,
+            header,
+            Given::Home(HomeCommand::Loaded { page, result }),
+        );
     }
 
     // --- Time ---
@@ -331,7 +343,11 @@ impl Village {
     fn tick(&mut self, name: &str) {
         let deadline = self.machine(name).and_then(Machine::deadline);
         if deadline.is_some_and(|deadline| deadline.since(Now::MONO_FIRST) <= self.ms) {
-            self.later(name, format!("{name} looks at the clock"), Event::Tick);
+            self.later(
+                name,
+                format!("{name} looks at the clock"),
+                Given::Event(Event::Tick),
+            );
             self.work();
         }
     }
@@ -395,7 +411,10 @@ impl Village {
         self.later(
             name,
             format!("{name} is asked"),
-            Event::Asked { ticket, ask },
+            Given::Member(MemberCommand::Request {
+                id: ticket,
+                request: ask,
+            }),
         );
         self.work();
     }
@@ -403,26 +422,25 @@ impl Village {
     // --- What happens ---
 
     /// Plans an input for a node.
-    pub(crate) fn later(&mut self, name: &str, header: String, input: Event) {
-        self.todo.push_back((String::from(name), header, input));
+    pub(crate) fn later(&mut self, name: &str, header: String, given: Given) {
+        self.todo.push_back((String::from(name), header, given));
     }
 
     /// Does everything that is planned.
     pub(crate) fn work(&mut self) {
-        while let Some((name, header, input)) = self.todo.pop_front() {
+        while let Some((name, header, given)) = self.todo.pop_front() {
             let ms = self.ms;
             let node = self.node(&name);
             let now = node.now(ms);
-            let mut out = Outbox::new();
             if let Some(machine) = node.machine.as_mut() {
-                machine.handle(now, input, &mut out);
-                self.perform(&name, &header, out);
+                let wanted = machine.handle(now, given);
+                self.perform(&name, &header, wanted);
             }
         }
     }
 
-    fn perform(&mut self, name: &str, header: &str, out: Outbox) {
-        let notes = out.effects.iter().filter_map(|effect| match effect {
+    fn perform(&mut self, name: &str, header: &str, wanted: Vec<Action<Wanted>>) {
+        let notes = wanted.iter().filter_map(|effect| match effect {
             Action::Note(note) => Some(note.name()),
             _ => None,
         });
@@ -432,19 +450,19 @@ impl Village {
             notes => format!("  [{}]", notes.join(", ")),
         };
         self.say(&format!("    {header}{notes}"));
-        for effect in out.effects {
-            self.effect(name, effect);
+        for action in wanted {
+            self.act(name, action);
         }
     }
 
-    fn effect(&mut self, name: &str, effect: Action) {
-        match effect {
+    fn act(&mut self, name: &str, action: Action<Wanted>) {
+        match action {
             Action::Send(edge, message) => self.send(name, edge, message),
             Action::Close(edge, why) => {
                 self.say(&format!("        {name} closes: {why}"));
                 self.cut(edge);
             }
-            Action::Append(batch) => {
+            Action::Role(Wanted::Home(HomeAction::Append(batch))) => {
                 let what = effects::batch(&batch);
                 self.say(&format!(
                     "        {name} writes batch {}: {what}",
@@ -452,14 +470,21 @@ impl Village {
                 ));
                 self.node(name).disk.append(batch);
             }
-            Action::Load(page) => {
+            Action::Role(Wanted::Home(HomeAction::Load(page))) => {
                 self.say(&format!("        {name} loads {}", names::page(page)));
                 match &mut self.node(name).disk.held {
                     Some(held) => held.push(page),
                     None => self.load(name, page),
                 }
             }
-            Action::Publish(publish) => {
+            Action::Role(Wanted::Member(action)) => self.act_of_member(name, action),
+            Action::Note(_) => {}
+        }
+    }
+
+    fn act_of_member(&mut self, name: &str, action: MemberAction) {
+        match action {
+            MemberAction::Publish(publish) => {
                 let program = self.node(name).program.as_mut();
                 let said = program.map_or_else(String::new, |program| program.publish(&publish));
                 let of = match names::of_home(publish.home) {
@@ -468,22 +493,21 @@ impl Village {
                 };
                 self.say(&format!("        {name} shows{of}: {said}"));
             }
-            Action::Respond(ticket, answer) => {
+            MemberAction::Respond(ticket, answer) => {
                 let program = self.node(name).program.as_mut();
                 if let Some(waiting) = program.and_then(|p| p.waiting.remove(&ticket)) {
                     self.answered(name, (ticket, waiting), answer);
                 }
             }
-            Action::Hint(likely) => {
+            MemberAction::Hint(likely) => {
                 let likely: Vec<String> =
                     likely.iter().map(|place| names::page(place.page)).collect();
                 self.say(&format!("        {name} may want {}", likely.join(" ")));
             }
-            Action::Joined(place) => {
+            MemberAction::Joined(place) => {
                 let page = names::page(place.page);
                 self.say(&format!("        {name} shares {page}"));
             }
-            Action::Note(_) => {}
         }
     }
 

@@ -3,15 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
+use thorp_net::driver::NoWorld;
+use thorp_protocol::{HomeAction, HomeCommand, MemberAction, MemberCommand};
 
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{
-    Action, Event, HomeId, Image, LoadResult, MemberId, NodeKind, Note, Op, Outbox, PageId, Peer,
-    Publish, Reader, Request, RequestId, Response, Scan, StorageError, Table,
+    HomeId, Image, MemberId, NodeKind, Note, Op, Outbox, PageId, Peer, Publish, Reader, RequestId,
+    Scan, StorageError, Table,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World, net_config, now};
 use thorp_net::{Address, Listener};
-use thorp_protocol::{Home, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig};
+use thorp_protocol::{
+    Home, HomeConfig, LoadResult, Member, MemberConfig, Redirector, RedirectorConfig, Request,
+    Response,
+};
 use tokio::sync::{Notify, oneshot};
 
 use crate::common::{Village, any};
@@ -52,10 +57,10 @@ struct HomeWorld {
     handle: Handle<Home>,
 }
 
-impl World for HomeWorld {
-    fn effect(&mut self, effect: Action) {
-        let input = match effect {
-            Action::Append(batch) => {
+impl World<HomeAction> for HomeWorld {
+    fn act(&mut self, action: HomeAction) {
+        let command = match action {
+            HomeAction::Append(batch) => {
                 let mut records = self.memory.0.lock().unwrap();
                 for op in batch.ops {
                     match op {
@@ -63,18 +68,17 @@ impl World for HomeWorld {
                         Op::Delete { table, key } => records.remove(&(table, key)),
                     };
                 }
-                Event::Durable(batch.mark)
+                HomeCommand::Durable(batch.mark)
             }
-            Action::Load(page) => {
+            HomeAction::Load(page) => {
                 let key = page_key(page);
                 let stored = self.memory.get(Table::Pages, &key).unwrap();
                 let image = stored.map(|stored| decode_page(&key, &stored).unwrap());
                 let result = LoadResult::Found(image);
-                Event::Loaded { page, result }
+                HomeCommand::Loaded { page, result }
             }
-            other => panic!("{other:?}"),
         };
-        self.handle.input(input).unwrap();
+        self.handle.command(command).unwrap();
     }
 }
 
@@ -101,15 +105,6 @@ pub(crate) async fn home(village: &Village) -> (Handle<Home>, Address) {
     };
     tokio::spawn(async move { driver.run(&mut core, &mut world, first, pending()).await });
     (handle, address)
-}
-
-/// A redirector needs nothing but its edges.
-struct NoWorld;
-
-impl World for NoWorld {
-    fn effect(&mut self, effect: Action) {
-        panic!("{effect:?}");
-    }
 }
 
 /// Starts a site below a parent; gives its address.
@@ -166,19 +161,18 @@ struct State {
 
 struct MemberWorld(Arc<Seen>);
 
-impl World for MemberWorld {
-    fn effect(&mut self, effect: Action) {
+impl World<MemberAction> for MemberWorld {
+    fn act(&mut self, action: MemberAction) {
         let mut state = self.0.state.lock().unwrap();
-        match effect {
-            Action::Respond(ticket, answer) => {
+        match action {
+            MemberAction::Respond(ticket, answer) => {
                 if let Some(waiting) = state.waiting.remove(&ticket) {
                     let _ = waiting.send(answer);
                 }
             }
-            Action::Publish(publish) => state.publish(publish),
+            MemberAction::Publish(publish) => state.publish(publish),
             // It asks for nothing ahead.
-            Action::Hint(_) | Action::Joined(_) => {}
-            other => panic!("{other:?}"),
+            MemberAction::Hint(_) | MemberAction::Joined(_) => {}
         }
         self.0.changed.notify_waiters();
     }
@@ -227,16 +221,18 @@ pub(crate) async fn member(village: &Village, parent: &Address, id: u128) -> Pro
 }
 
 impl Program {
-    pub(crate) async fn ask(&self, ask: Request) -> Response {
+    pub(crate) async fn ask(&self, request: Request) -> Response {
         let (answered, answer) = oneshot::channel();
-        let ticket = {
+        let id = {
             let mut state = self.seen.state.lock().unwrap();
             state.last += 1;
-            let ticket = RequestId(state.last);
-            state.waiting.insert(ticket, answered);
-            ticket
+            let id = RequestId(state.last);
+            state.waiting.insert(id, answered);
+            id
         };
-        self.handle.input(Event::Asked { ticket, ask }).unwrap();
+        self.handle
+            .command(MemberCommand::Request { id, request })
+            .unwrap();
         answer.await.unwrap()
     }
 
@@ -270,6 +266,8 @@ impl Program {
     /// Gives up everything that is cached.
     pub(crate) fn evict(&self, page: PageId) {
         let place = thorp_model::Place { home: HOME, page };
-        self.handle.input(Event::Evict(vec![place])).unwrap();
+        self.handle
+            .command(MemberCommand::Evict(vec![place]))
+            .unwrap();
     }
 }

@@ -2,8 +2,9 @@
 
 use thorp_model::{
     Blob, CallRequest, CallResponse, Content, Generation, NewValue, Note, Outcome, PageId,
-    PageWrites, Part, Place, Position, Request, Response, SegmentId, Slot, WriteOp,
+    PageWrites, Part, Place, Position, SegmentId, Slot, WriteOp,
 };
+use thorp_protocol::{Request, Response};
 
 use crate::common::Village;
 use crate::memory::{HOME, Program, home, member, site};

@@ -47,7 +47,7 @@ struct ChildNews {
 impl Children {
     /// Tells a position: to every child what concerns it, as ONE step (rule 1).
     /// The child that the commit came from is told without values: it kept them.
-    pub(crate) fn deliver(&mut self, news: News, outbox: &mut Outbox) {
+    pub(crate) fn deliver<A>(&mut self, news: News, outbox: &mut Outbox<A>) {
         let mut steps: BTreeMap<EdgeId, ChildNews> = BTreeMap::new();
         let origin = news
             .origin
@@ -76,13 +76,13 @@ impl Children {
         }
     }
 
-    fn sort_change(
+    fn sort_change<A>(
         &mut self,
         change: &PageChange,
         values: Values,
         origin: Option<EdgeId>,
         steps: &mut BTreeMap<EdgeId, ChildNews>,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         let page = change.page;
         let silent = change.without_values();
@@ -149,7 +149,12 @@ impl Children {
     }
 
     /// Tells every child that nothing more concerns it up to a position.
-    pub(crate) fn heartbeat(&mut self, position: Position, watermark: Stamp, outbox: &mut Outbox) {
+    pub(crate) fn heartbeat<A>(
+        &mut self,
+        position: Position,
+        watermark: Stamp,
+        outbox: &mut Outbox<A>,
+    ) {
         for (edge, child) in &mut self.by_edge {
             child.told = child.told.max(position);
             outbox.down(
@@ -165,12 +170,12 @@ impl Children {
 
     /// An image that comes beside the stream is as of no later than here. A child that nothing concerned for a
     /// while would have to wait for a heartbeat before it may show that (rule 9).
-    pub(crate) fn tell_position(
+    pub(crate) fn tell_position<A>(
         &mut self,
         edge: EdgeId,
         position: Position,
         watermark: Stamp,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         let child = self.by_edge.get_mut(&edge);
         let Some(child) = child.filter(|child| child.told < position) else {
@@ -191,7 +196,7 @@ impl Children {
     }
 }
 
-fn send_step(edge: EdgeId, step: Step, outbox: &mut Outbox) {
+fn send_step<A>(edge: EdgeId, step: Step, outbox: &mut Outbox<A>) {
     if planted::is(Bug::StepSplit) && step.changes.len() > 1 {
         for change in step.changes.clone() {
             let changes = alloc::vec![change];

@@ -94,14 +94,14 @@ impl Children {
 
     /// Begins a child's stream; the home itself was last heard of so many
     /// milliseconds ago (foundation 9). False at the limit of children.
-    pub(crate) fn begin(
+    pub(crate) fn begin<A>(
         &mut self,
         edge: EdgeId,
         peer: &Peer,
         at: (Position, Stamp),
         name: &str,
         silent_ms: u64,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) -> bool {
         let no = self.free_no();
         let Some(no) = no.filter(|_| self.by_edge.len() < CHILDREN_MAX) else {
@@ -183,11 +183,11 @@ impl Children {
     }
 
     /// A child's stream, if a message of this epoch belongs to it (rule 1).
-    pub(crate) fn in_epoch(
+    pub(crate) fn in_epoch<A>(
         &self,
         edge: EdgeId,
         epoch: Epoch,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) -> Option<&Child> {
         let child = self.by_edge.get(&edge).filter(|c| c.epoch == epoch);
         if child.is_none() {
@@ -218,7 +218,7 @@ impl Children {
     /// entries (rule 15). The oldest is not struck in its place: it may be on
     /// its way in an image that a helper labelled, which only a position's
     /// step can overtake.
-    pub(crate) fn has_room(&self, edge: EdgeId, page: PageId) -> bool {
+    pub(crate) fn has_space(&self, edge: EdgeId, page: PageId) -> bool {
         let Some(child) = self.by_edge.get(&edge) else {
             return false;
         };
@@ -226,20 +226,20 @@ impl Children {
             NodeKind::Member => self.limits.entries_per_member_max,
             _ => self.limits.entries_per_site_max,
         };
-        let has_room = self.directory.held(child.no) < limit;
-        has_room || self.holds(edge, page) || planted::is(Bug::ChildNotLimited)
+        let has_space = self.directory.held(child.no) < limit;
+        has_space || self.holds(edge, page) || planted::is(Bug::ChildNotLimited)
     }
 
     /// Enters a page for a child under the next number (rule 2): to be called
     /// before its image is taken. None at a limit: no image may be sent.
     pub(crate) fn enter(&mut self, edge: EdgeId, page: PageId, complete: bool) -> Option<EntryNo> {
-        let has_room = self.has_room(edge, page);
+        let has_space = self.has_space(edge, page);
         let child = self.by_edge.get_mut(&edge)?;
         if child.entries >= self.limits.enterings_max {
             self.worn_out.insert(edge);
             return None;
         }
-        if !has_room {
+        if !has_space {
             return None;
         }
         child.entries = child.entries.next();
@@ -278,7 +278,7 @@ impl Children {
         };
         let mut refused = Vec::new();
         for page in pages.iter().map(|reported| reported.page) {
-            if self.has_room(edge, page) {
+            if self.has_space(edge, page) {
                 self.directory.enter(page, holder);
             } else {
                 refused.push(page);
@@ -293,12 +293,12 @@ impl Children {
     }
 
     /// Takes an eviction notice. True if nobody below holds the page any more.
-    pub(crate) fn evict(
+    pub(crate) fn evict<A>(
         &mut self,
         edge: EdgeId,
         page: PageId,
         entry: EntryNo,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) -> bool {
         let Some(child) = self.by_edge.get(&edge) else {
             return false;
@@ -400,7 +400,7 @@ mod tests {
         };
         let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
         let at = (Position(0), Stamp::default());
-        assert!(children.begin(EDGE, &peer, at, "", 0, &mut Outbox::new()));
+        assert!(children.begin(EDGE, &peer, at, "", 0, &mut Outbox::<()>::new()));
         children
     }
 
@@ -413,7 +413,7 @@ mod tests {
         let last = children.enter(EDGE, PAGE, true).expect("a number");
         assert!(first < last && last < last.next());
         // The notice of the copy before is late, as ever.
-        assert!(!children.evict(EDGE, PAGE, first, &mut Outbox::new()));
+        assert!(!children.evict(EDGE, PAGE, first, &mut Outbox::<()>::new()));
         assert!(children.holds(EDGE, PAGE));
         assert_eq!(children.worn_out(), None);
         assert_eq!(children.enter(EDGE, PAGE, true), None);
@@ -431,11 +431,11 @@ mod tests {
         assert!(children.enter(EDGE, page(1), true).is_some());
         let held = children.enter(EDGE, page(2), true).expect("room");
         assert_eq!(children.enter(EDGE, page(3), true), None);
-        assert!(!children.has_room(EDGE, page(3)));
+        assert!(!children.has_space(EDGE, page(3)));
         // What it holds it may have again.
         let again = children.enter(EDGE, page(2), true).expect("room");
         assert!(held < again);
-        assert!(children.evict(EDGE, page(2), again, &mut Outbox::new()));
+        assert!(children.evict(EDGE, page(2), again, &mut Outbox::<()>::new()));
         assert!(children.enter(EDGE, page(3), true).is_some());
         assert_eq!(children.worn_out(), None);
     }

@@ -25,7 +25,7 @@ impl Children {
     }
 
     /// Ends every child's watching of a segment, and tells them so.
-    pub(crate) fn unwatch(&mut self, segment: SegmentId, outbox: &mut Outbox) {
+    pub(crate) fn unwatch<A>(&mut self, segment: SegmentId, outbox: &mut Outbox<A>) {
         let home = self.home;
         for edge in self.watchers.remove(&segment).unwrap_or_default() {
             if let Some(child) = self.by_edge.get_mut(&edge) {

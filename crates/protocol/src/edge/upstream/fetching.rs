@@ -106,13 +106,13 @@ impl<W> Upstream<W> {
 
     /// Asks for a page, or joins a request that is in flight. One that is waited for makes another
     /// that was ahead one that is waited for, too: if it is refused for want of room, it is asked anew.
-    pub(crate) fn ask(
+    pub(crate) fn ask<A>(
         &mut self,
         page: PageId,
         want: Want,
         waiter: W,
         now: Millis,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         if let Some(fetching) = self.fetching.get_mut(&page) {
             fetching.want.ahead &= want.ahead;
@@ -123,12 +123,12 @@ impl<W> Upstream<W> {
     }
 
     /// Asks for a page that nobody waits for, unless it is on its way.
-    pub(crate) fn ask_ahead(
+    pub(crate) fn ask_ahead<A>(
         &mut self,
         page: PageId,
         updates: u8,
         now: Millis,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         if !self.is_fetching(page) {
             let want = Want {
@@ -144,13 +144,13 @@ impl<W> Upstream<W> {
         self.helpers || self.images_beside
     }
 
-    fn ask_first(
+    fn ask_first<A>(
         &mut self,
         page: PageId,
         want: Want,
         waiting: Vec<W>,
         now: Millis,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         let peers = self.answers_beside() && !self.overtaken.remove(&page);
         self.fetching.insert(
@@ -174,7 +174,7 @@ impl<W> Upstream<W> {
     }
 
     /// The stream has begun anew: entries ended with the old epoch.
-    pub(super) fn ask_all_again(&mut self, now: Millis, outbox: &mut Outbox) {
+    pub(super) fn ask_all_again<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) {
         for fetching in self.fetching.values_mut() {
             fetching.entry = EntryNo(0);
             fetching.arrived = None;
@@ -186,7 +186,7 @@ impl<W> Upstream<W> {
     }
 
     /// Begins a new attempt; what belongs to an older one is dropped when it comes.
-    fn ask_again(&mut self, page: PageId, peers: bool, now: Millis, outbox: &mut Outbox) {
+    fn ask_again<A>(&mut self, page: PageId, peers: bool, now: Millis, outbox: &mut Outbox<A>) {
         self.attempts = self.attempts.next();
         let Some(fetching) = self.fetching.get_mut(&page) else {
             return;
@@ -218,13 +218,13 @@ impl<W> Upstream<W> {
     }
 
     /// Keeps what the stream says of pages that are on their way (bounded).
-    pub(crate) fn keep(
+    pub(crate) fn keep<A>(
         &mut self,
         position: Position,
         stamp: Stamp,
         changes: &[PageChange],
         now: Millis,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         let mut overflowed = Vec::new();
         for change in changes {
@@ -249,13 +249,13 @@ impl<W> Upstream<W> {
     }
 
     /// Takes an answer that came in the stream: it is as of the stream's place.
-    pub(crate) fn take_in_stream(
+    pub(crate) fn take_in_stream<A>(
         &mut self,
         page: PageId,
         attempt: Attempt,
         entry: EntryNo,
         answer: FetchResult,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) -> Option<Fetched<W>> {
         let (waits, position) = (self.waits(), self.told);
         let known = self.fetching.get_mut(&page);
@@ -321,11 +321,11 @@ impl<W> Upstream<W> {
 
     /// Takes a helper's image, or the home's own, which came beside the stream. It is shown when
     /// the stream has come as far as its label (rule 9).
-    pub(crate) fn take_peer(
+    pub(crate) fn take_peer<A>(
         &mut self,
         peer: PeerImage,
         now: Millis,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) -> Option<Fetched<W>> {
         if peer.epoch != self.epoch || self.edge.is_none() {
             outbox.note(Note::OtherEpochDropped);
@@ -356,7 +356,7 @@ impl<W> Upstream<W> {
     }
 
     /// The images that the stream has caught up with.
-    pub(crate) fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) -> Vec<Fetched<W>> {
+    pub(crate) fn caught_up<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) -> Vec<Fetched<W>> {
         let waiting: Vec<PageId> = self
             .fetching
             .iter()
@@ -369,11 +369,11 @@ impl<W> Upstream<W> {
             .collect()
     }
 
-    fn take_arrived(
+    fn take_arrived<A>(
         &mut self,
         page: PageId,
         now: Millis,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) -> Option<Fetched<W>> {
         let fetching = self.fetching.get(&page)?;
         let arrived = fetching.arrived.as_ref()?;
@@ -415,7 +415,7 @@ impl<W> Upstream<W> {
     }
 
     /// Asks again for what takes too long: a lost helper costs one try.
-    pub(crate) fn tick(&mut self, now: Millis, outbox: &mut Outbox) {
+    pub(crate) fn tick<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) {
         if self.edge.is_none() {
             return;
         }
@@ -488,8 +488,15 @@ mod tests {
         let mut up = Upstream::new(HomeId(1));
         up.images_beside = true;
         let at = (Position(10), Stamp::default(), NOW);
-        up.begin(EdgeId(1), Epoch(1), at, false, NOW, &mut Outbox::new());
-        up.ask(page, Want::default(), (), NOW, &mut Outbox::new());
+        up.begin(
+            EdgeId(1),
+            Epoch(1),
+            at,
+            false,
+            NOW,
+            &mut Outbox::<()>::new(),
+        );
+        up.ask(page, Want::default(), (), NOW, &mut Outbox::<()>::new());
         up
     }
 
@@ -503,10 +510,10 @@ mod tests {
             page,
             slots: PageSlots::Some(vec![(Slot(0), value)]),
         };
-        let mut outbox = Outbox::new();
+        let mut outbox = Outbox::<()>::new();
         let stamp = Stamp::default();
         up.keep(Position(position), stamp, &[change], NOW, &mut outbox);
-        let effects = outbox.effects.into_iter();
+        let effects = outbox.actions.into_iter();
         let peers = effects.filter_map(|effect| match effect {
             Action::Send(_, Message::Up(Up::Fetch { peers, .. })) => Some(peers),
             _ => None,

@@ -91,14 +91,14 @@ impl<W> Upstream<W> {
 
     /// The stream begins: what was on its way under another epoch is asked anew.
     /// A node that is `held` goes on with [`Upstream::release`].
-    pub(crate) fn begin(
+    pub(crate) fn begin<A>(
         &mut self,
         edge: EdgeId,
         epoch: Epoch,
         at: (Position, Stamp, Millis),
         held: bool,
         now: Millis,
-        outbox: &mut Outbox,
+        outbox: &mut Outbox<A>,
     ) {
         self.edge = Some(edge);
         self.unheard.remove(&edge);
@@ -116,7 +116,7 @@ impl<W> Upstream<W> {
     /// The stream is gone for now. Another parent's can take its place, but not
     /// in the middle: what it told was dropped. So its edge is closed, and when
     /// it is there again, its streams begin (rule 1).
-    pub(crate) fn end(&mut self, outbox: &mut Outbox) {
+    pub(crate) fn end<A>(&mut self, outbox: &mut Outbox<A>) {
         self.edge = None;
         self.held = false;
         for edge in core::mem::take(&mut self.unheard).into_keys() {
@@ -133,7 +133,12 @@ impl<W> Upstream<W> {
     /// Whether a message is one of this stream, or begins it: two parents of one
     /// home stand at different places. A second parent's stream is left alone,
     /// and so is its edge: other homes may be on it (rule 1).
-    pub(crate) fn hears(&mut self, edge: EdgeId, message: &Down, outbox: &mut Outbox) -> bool {
+    pub(crate) fn hears<A>(
+        &mut self,
+        edge: EdgeId,
+        message: &Down,
+        outbox: &mut Outbox<A>,
+    ) -> bool {
         if self.edge == Some(edge) || planted::is(Bug::SecondParentTaken) {
             return true;
         }
@@ -157,7 +162,7 @@ impl<W> Upstream<W> {
 
     /// Nothing is held by a stream that is left alone, so nothing of it is missing here: its
     /// parent may trim its tables as if it had no such child (rule 7).
-    fn acknowledge_unheard(&self, edge: EdgeId, position: Position, outbox: &mut Outbox) {
+    fn acknowledge_unheard<A>(&self, edge: EdgeId, position: Position, outbox: &mut Outbox<A>) {
         if let Some(epoch) = self.unheard.get(&edge).copied() {
             let home = self.home;
             outbox.up(

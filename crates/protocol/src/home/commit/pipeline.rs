@@ -6,16 +6,15 @@ use crate::home::commit::validate::{NotNow, Whose};
 use crate::home::log::space_estimate;
 use crate::home::outcomes::Known;
 use crate::home::two_phase::votes::Vote;
-use crate::home::{Home, OnDurable, outcomes};
+use crate::home::{Home, OnDurable, Outbox, outcomes};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::records;
 use thorp_model::records::LogRecord;
 use thorp_model::{
-    CommitId, CommitRequest, EdgeId, InvalidCommit, Note, Now, ObjectId, Op, Outbox, Outcome,
-    PageChange, PageId, Part, Position, Refusal, SegmentId, Stamp, Table, planted,
+    CommitId, CommitRequest, EdgeId, InvalidCommit, Note, Now, ObjectId, Op, Outcome, PageChange,
+    PageId, Part, Position, Refusal, SegmentId, Stamp, Table, planted, records,
 };
 
 impl Home {
@@ -63,7 +62,7 @@ impl Home {
         }
         let judged = self.judge(request, outbox).and_then(|effects| {
             if !request.with.is_empty() {
-                self.make_room(now, &request.part, &effects, outbox)?;
+                self.make_space(now, &request.part, &effects, outbox)?;
             }
             Ok(effects)
         });
@@ -90,19 +89,19 @@ impl Home {
 
     /// Makes room for what is about to be voted for, at a position of this home's own. Where that would be too much at once
     /// it is voted for without: what has to be moved then is moved when it is carried out.
-    fn make_room(
+    fn make_space(
         &mut self,
         now: Now,
         part: &Part,
         voted: &Effects,
         outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
-        let room = match self.room_for(part, outbox) {
+        let space = match self.space_for(part, outbox) {
             Err(NotNow::Refused(Refusal::Invalid { .. })) => return Ok(()),
-            room => room?,
+            space => space?,
         };
-        if !room.changes.is_empty() && self.fits([&room, voted]) {
-            self.accept(now, room, None, None, outbox);
+        if !space.changes.is_empty() && self.fits([&space, voted]) {
+            self.accept(now, space, None, None, outbox);
         }
         Ok(())
     }
@@ -124,7 +123,7 @@ impl Home {
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();
-        if !self.room && is_logged {
+        if !self.has_space && is_logged {
             return Err(NotNow::Refused(Refusal::Full));
         }
         if self.mob_is_full() && !part.writes.is_empty() {
@@ -223,7 +222,7 @@ impl Home {
     ) {
         outbox.note(Note::ReadOnlyValidated);
         let forgets = planted::is(Bug::ReaderAboveCeiling);
-        let reserves = self.room && self.clock.wants_reserve(now.wall) && !forgets;
+        let reserves = self.has_space && self.clock.wants_reserve(now.wall) && !forgets;
         let is_kept = reserves || self.clock.keeps(after) || forgets;
         let stamp = match self.clock.is_past(after) && is_kept {
             true => after,
@@ -368,7 +367,7 @@ impl Home {
             id: request.id,
             registration: request.registration,
         };
-        let is_recorded = !refusal.leaves_id_usable() && self.room;
+        let is_recorded = !refusal.leaves_id_usable() && self.has_space;
         let mut ops = Vec::new();
         if is_recorded {
             // The id has ended: nothing will ever name them again.
@@ -391,7 +390,7 @@ impl Home {
             // Said before anything is recorded (rule 11).
             return self.tell(edge, whose.id, &Outcome::Refused(refusal), outbox);
         }
-        if !self.room {
+        if !self.has_space {
             // What cannot be recorded cannot end the id.
             return self.tell(edge, whose.id, &Outcome::Refused(Refusal::Full), outbox);
         }

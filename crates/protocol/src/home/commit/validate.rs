@@ -1,8 +1,8 @@
 //! Validation of a commit and what it does to pages (rules 4 and 6).
 
-use crate::home::Home;
 use crate::home::commit::changes::Verdict;
 use crate::home::commit::effects::Effects;
+use crate::home::{Home, Outbox};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::change::apply_slot;
@@ -10,11 +10,10 @@ use thorp_model::limits::{
     INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES, SLOTS_MAX,
 };
 use thorp_model::planted::Bug;
-use thorp_model::records;
 use thorp_model::{
     Blob, CommitId, Content, Generation, ImageEdit, InvalidCommit, NewValue, Note, ObjectId,
-    Outbox, Overflow, PageId, PageNo, Part, Position, Refusal, Registration, SegmentId, Slot,
-    SlotChange, SlotSet, Table, WriteOp, change, planted,
+    Overflow, PageId, PageNo, Part, Position, Refusal, Registration, SegmentId, Slot, SlotChange,
+    SlotSet, Table, WriteOp, change, planted, records,
 };
 
 /// Why a commit is not accepted now.
@@ -186,7 +185,7 @@ impl Home {
     /// What is done before a part is voted for: in its pages room for the slots that it creates. Whatever is moved for them is
     /// moved now, while no other vote has locked it; when the vote is carried out there is nothing to be moved that it does
     /// not write, and what comes meanwhile leaves the room to it.
-    pub(in crate::home) fn room_for(
+    pub(in crate::home) fn space_for(
         &mut self,
         part: &Part,
         outbox: &mut Outbox,

@@ -1,13 +1,13 @@
 //! What is durable, and what is told of it (rule 1).
 
 use crate::edge::downstream::{News, Values};
-use crate::home::{Home, OnDurable, Pending};
+use crate::home::{Home, HomeAction, OnDurable, Outbox, Pending};
 use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Batch, CallError, CallId, CallResponse, CommitId, Down, EdgeId, FetchRefusal, Mark, Note, Now,
-    Op, Outbox, Outcome, PageChange, Position, SegmentId, SegmentInfo, Stamp, planted,
+    Op, Outcome, PageChange, Position, SegmentId, SegmentInfo, Stamp, planted,
 };
 
 /// What an entry of the table of what is to be told is charged, in bytes.
@@ -63,7 +63,7 @@ impl Home {
         };
         let bytes = batch.bytes();
         self.space.spend(&batch);
-        outbox.append(batch);
+        outbox.act(HomeAction::Append(batch));
         bytes
     }
 

@@ -12,21 +12,20 @@ use crate::home::pages::store::Pages;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::two_phase::votes::Votes;
-use crate::home::{Home, OnDurable};
+use crate::home::{Home, OnDurable, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
-use thorp_model::records;
 use thorp_model::records::{
     FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
     QuarantineRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
 use thorp_model::{
-    Epoch, HomeId, Mark, MemberId, Millis, Now, Op, Outbox, Position, Reader, Scan, Stamp,
-    StorageError, Table, limits, planted,
+    Epoch, HomeId, Mark, MemberId, Millis, Now, Op, Position, Reader, Scan, Stamp, StorageError,
+    Table, limits, planted, records,
 };
 
 /// What a home is told when it starts.
@@ -145,7 +144,7 @@ impl Home {
             to_install: BTreeSet::new(),
             removing: None,
             removable: BTreeSet::new(),
-            room: true,
+            has_space: true,
             space: SpaceEstimate::default(),
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),

@@ -1,16 +1,15 @@
 //! Background work of a home: folding the MOB into page images, trimming the
 //! log (foundation 6), and removing the pages of removed segments.
 
-use crate::home::Home;
 use crate::home::pages::store::Installable;
+use crate::home::{Home, Outbox};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::{INSTALL_PAGES_MAX, INSTALL_PAGES_MIN, MOB_FULL_TIMES};
 use thorp_model::planted::Bug;
-use thorp_model::records;
 use thorp_model::{
-    Mark, Note, Op, Outbox, PageChange, PageId, PageNo, PageSlots, Position, SegmentId, Table,
-    planted,
+    Mark, Note, Op, PageChange, PageId, PageNo, PageSlots, Position, SegmentId, Table, planted,
+    records,
 };
 
 /// One in so many of the log records that a batch may trim is worth a batch of its own.

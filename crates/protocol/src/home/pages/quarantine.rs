@@ -5,9 +5,8 @@
 use crate::home::pages::store::Pages;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::records;
 use thorp_model::records::{Modified, QuarantineRecord};
-use thorp_model::{Op, PageId, Position, Table};
+use thorp_model::{Op, PageId, Position, Table, records};
 
 /// What was set aside, by page. A page is listed as long as it has a record,
 /// also when its changes are back in the MOB.

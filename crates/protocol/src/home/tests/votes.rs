@@ -1,6 +1,7 @@
 //! What a home keeps of its votes, and for how long (rules 10 and 15).
 
 use crate::edge::liveness::AliveLimits;
+use crate::home::HomeCommand;
 use crate::home::tests::decisions::{
     MEMBER, OTHER, TO_OTHER, asked_for, commit_at, decide, other_answers, voted, voted_for, world,
 };
@@ -70,11 +71,11 @@ fn of_what_has_ended_only_the_end_is_kept() {
 #[test]
 fn a_full_home_votes_for_nothing() {
     let mut world = world();
-    world.handle(Event::Room(false));
+    world.handle(Event::Command(HomeCommand::HasSpace(false)));
     let id = asked_for(&mut world, Vec::new());
     assert_eq!(world.outcome(id), Some(Err(Refusal::Full)));
     assert_eq!(world.size("votes"), 0);
-    world.handle(Event::Room(true));
+    world.handle(Event::Command(HomeCommand::HasSpace(true)));
     voted_for(&mut world, Vec::new());
 }
 

@@ -1,16 +1,16 @@
 //! A home with a disk that is synced by hand, and one site below it.
 
-use crate::home::{Home, HomeConfig};
+use crate::home::{Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Outbox};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{
     Action, Attempt, Batch, Blob, CallError, CallId, CallRequest, CallResponse, CommitId,
-    CommitRequest, Direction, Down, EdgeId, Epoch, Event, FetchResult, Generation, HomeId,
-    LoadResult, Mark, MemberId, Message, Millis, NewValue, NodeKind, Note, Now, Op, Outbox, PageId,
-    PageWrites, Part, Peer, Position, Reader, Refusal, Registration, Scan, SegmentId, Slot,
-    SlotSet, Stamp, StateMachine, StorageError, Table, Up, WriteOp,
+    CommitRequest, Direction, Down, EdgeId, Epoch, Event, FetchResult, Generation, HomeId, Mark,
+    MemberId, Message, Millis, NewValue, NodeKind, Note, Now, Op, PageId, PageWrites, Part, Peer,
+    Position, Reader, Refusal, Registration, Scan, SegmentId, Slot, SlotSet, Stamp, StateMachine,
+    StorageError, Table, Up, WriteOp,
 };
 
 pub(super) const HOME: HomeId = HomeId(1);
@@ -101,26 +101,26 @@ impl World {
         world
     }
 
-    pub(super) fn handle(&mut self, input: Event) {
+    pub(super) fn handle(&mut self, event: Event<HomeCommand>) {
         self.now += 1;
         let mut outbox = Outbox::new();
         let mut now = now(self.now);
         now.wall.0 = now.wall.0.saturating_add_signed(self.clock_ms);
-        self.home.handle(now, input, &mut outbox);
+        self.home.handle(now, event, &mut outbox);
         self.work(outbox);
     }
 
     fn work(&mut self, outbox: Outbox) {
-        for effect in outbox.effects {
+        for effect in outbox.actions {
             match effect {
                 Action::Send(SITE, Message::Down(down)) => self.sent.push(down),
                 Action::Send(_, Message::Up(up)) => self.asked.push(up),
                 Action::Close(edge, _) => self.closed.push(edge),
-                Action::Append(batch) => self.unsynced.push(batch),
-                Action::Load(page) if self.held.is_some() => {
+                Action::Role(HomeAction::Append(batch)) => self.unsynced.push(batch),
+                Action::Role(HomeAction::Load(page)) if self.held.is_some() => {
                     self.held.iter_mut().for_each(|held| held.push(page))
                 }
-                Action::Load(page) => self.load(page),
+                Action::Role(HomeAction::Load(page)) => self.load(page),
                 Action::Note(note) => self.notes.push(note),
                 _ => {}
             }
@@ -133,7 +133,7 @@ impl World {
         let stored = self.disk.0.get(&(Table::Pages, key.clone()));
         let image = stored.map(|bytes| decode_page(&key, bytes).expect("an image"));
         let result = LoadResult::Found(image);
-        self.handle(Event::Loaded { page, result });
+        self.handle(Event::Command(HomeCommand::Loaded { page, result }));
     }
 
     /// The oldest batch becomes durable; false if there is none.
@@ -153,7 +153,7 @@ impl World {
     }
 
     fn durable(&mut self, mark: Mark) {
-        self.handle(Event::Durable(mark));
+        self.handle(Event::Command(HomeCommand::Durable(mark)));
     }
 
     /// All that was written becomes durable, and what follows from it.

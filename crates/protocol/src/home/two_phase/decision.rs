@@ -5,11 +5,11 @@ use crate::home::commit::pipeline::busy;
 use crate::home::commit::validate::{NotNow, Whose};
 use crate::home::outcomes::Known;
 use crate::home::two_phase::votes::State;
-use crate::home::{Home, OnDurable, outcomes};
+use crate::home::{Home, OnDurable, Outbox, outcomes};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Decision, EdgeId, Note, Now, Op, Outbox, Outcome, PageId, Refusal, Stamp, planted,
+    CommitId, Decision, EdgeId, Note, Now, Op, Outcome, PageId, Refusal, Stamp, planted,
 };
 
 impl Home {
@@ -127,7 +127,7 @@ impl Home {
         let State::Decided(decision) = vote.state else {
             return;
         };
-        if !self.room {
+        if !self.has_space {
             return outbox.note(Note::DecisionWaited);
         }
         match decision {

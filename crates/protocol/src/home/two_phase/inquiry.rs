@@ -5,7 +5,7 @@ use crate::home::commit::pipeline::busy;
 use crate::home::commit::validate::{NotNow, Whose};
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::votes::{State, Vote};
-use crate::home::{Home, OnDurable};
+use crate::home::{Home, OnDurable, Outbox};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,8 +15,8 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
-    Epoch, HomeId, InvalidCommit, Millis, Note, Now, Outbox, Outcome, PageNo, Part, Participant,
-    Position, Refusal, Registration, SegmentId, Stamp, Up, planted,
+    Epoch, HomeId, InvalidCommit, Millis, Note, Now, Outcome, PageNo, Part, Participant, Position,
+    Refusal, Registration, SegmentId, Stamp, Up, planted,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.

@@ -7,11 +7,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{IN_DOUBT_MS, UNSETTLED_MS};
 use thorp_model::planted::Bug;
-use thorp_model::records;
 use thorp_model::records::VoteRecord;
 use thorp_model::{
     CommitId, CommitRequest, Decision, EdgeId, HomeId, Millis, NewValue, Op, Outcome, Overflow,
-    PageId, Participant, Registration, SegmentId, SlotSet, Stamp, Table, WriteOp, planted,
+    PageId, Participant, Registration, SegmentId, SlotSet, Stamp, Table, WriteOp, planted, records,
 };
 
 /// One vote.

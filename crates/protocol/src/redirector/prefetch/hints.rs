@@ -1,9 +1,9 @@
 //! What is likely to be wanted next is asked for above, and its child is told (rule 9). A hint promises nothing, and may be lost.
 
-use crate::redirector::Proxy;
+use crate::redirector::{Outbox, Proxy};
 use alloc::vec::Vec;
 use thorp_model::limits::{FETCHES_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
-use thorp_model::{Down, EdgeId, Millis, Note, Outbox, PageId};
+use thorp_model::{Down, EdgeId, Millis, Note, PageId};
 
 impl Proxy {
     /// A child asks for a page, and waits for it or not.
@@ -96,7 +96,7 @@ impl Proxy {
     fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, outbox: &mut Outbox) {
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         let is_near = own || self.children.helper(page, &[child]).is_some();
-        if is_near || self.up.is_fetching(page) || !self.has_room_for_sequels() {
+        if is_near || self.up.is_fetching(page) || !self.has_space_for_sequels() {
             return;
         }
         outbox.note(Note::FetchedAhead);
@@ -108,9 +108,9 @@ impl Proxy {
     }
 
     /// What nobody waits for leaves room for what somebody does, and needs a place to come to.
-    fn has_room_for_sequels(&self) -> bool {
-        let is_room = self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2;
-        is_room && self.successors.under_way() < SUCCESSORS_UNDER_WAY_MAX
+    fn has_space_for_sequels(&self) -> bool {
+        let is_space = self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2;
+        is_space && self.successors.under_way() < SUCCESSORS_UNDER_WAY_MAX
     }
 
     /// This node's memory had no room for a page.

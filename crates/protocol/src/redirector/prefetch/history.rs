@@ -59,7 +59,7 @@ impl History {
         if let Some(past) = self.pages.get_mut(&page) {
             return past.lost();
         }
-        if self.has_room() {
+        if self.has_space() {
             let past = Past {
                 wanted: 0,
                 last: Last::Invalidated,
@@ -147,7 +147,7 @@ impl History {
 
     /// Room for one page more. Who comes round and finds a page that was not asked for again
     /// lately forgets it; what was wanted more often stays for more rounds.
-    fn has_room(&mut self) -> bool {
+    fn has_space(&mut self) -> bool {
         if self.pages.len() < self.pages_max {
             return true;
         }

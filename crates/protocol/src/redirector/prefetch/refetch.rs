@@ -1,10 +1,10 @@
 //! Pages that are invalidated, and asked for above again once for all who hold them (rule 8).
 
-use crate::redirector::Proxy;
 use crate::redirector::prefetch::history::Fate;
+use crate::redirector::{Outbox, Proxy};
 use alloc::vec::Vec;
 use thorp_model::limits::FETCHES_MAX;
-use thorp_model::{Millis, Note, Outbox, PageChange, PageId, PageSlots};
+use thorp_model::{Millis, Note, PageChange, PageId, PageSlots};
 
 /// The pages that have new holes after a step. One that is no more is not wanted again.
 pub(in crate::redirector) fn invalidated(changes: &[PageChange]) -> Vec<PageId> {
@@ -32,7 +32,7 @@ impl Proxy {
             }
             let fate = self.history.invalidated(*page);
             note(fate, outbox);
-            if self.history.wants(*page) && self.has_room_to_refetch() {
+            if self.history.wants(*page) && self.has_space_to_refetch() {
                 self.history.refetched(*page);
                 outbox.note(Note::Refetched);
                 let updates = self.history.updates(*page);
@@ -42,7 +42,7 @@ impl Proxy {
     }
 
     /// What is asked for by nobody leaves room for what is, and needs a place to come to.
-    fn has_room_to_refetch(&self) -> bool {
+    fn has_space_to_refetch(&self) -> bool {
         self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2
     }
 

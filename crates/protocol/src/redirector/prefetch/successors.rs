@@ -159,7 +159,7 @@ impl Successors {
 
     fn followed(&mut self, from: PageId, page: PageId) {
         if !self.pages.contains_key(&from) {
-            if !self.has_room() {
+            if !self.has_space() {
                 return;
             }
             self.pages.insert(from, Vec::new());
@@ -322,7 +322,7 @@ impl Successors {
     }
 
     /// Room for one page more. Who comes round takes one from what is known of each page, and forgets what is known no more.
-    fn has_room(&mut self) -> bool {
+    fn has_space(&mut self) -> bool {
         if self.pages.len() < self.pages_max {
             return true;
         }
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_less_is_told() {
+    fn where_there_is_no_space_less_is_told() {
         let mut successors = Successors::new(1000);
         let order = scattered(100);
         walks(&mut successors, FIRST, &order);

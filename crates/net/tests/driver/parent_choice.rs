@@ -44,11 +44,11 @@ async fn parent_that(village: &Village, address: &Address, act: Act) -> toy::Run
 
 /// Says this to whoever comes, and hangs up.
 fn hangs_up(said: Option<Message>, why: &'static str) -> Act {
-    Box::new(move |_, input, out| {
+    Box::new(move |_, input, outbox| {
         if let Event::Connected { edge, .. } = input {
             let said = said.clone().map(|message| Action::Send(*edge, message));
-            out.effects.extend(said);
-            out.effects.push(Action::Close(*edge, why));
+            outbox.actions.extend(said);
+            outbox.actions.push(Action::Close(*edge, why));
         }
     })
 }
@@ -152,21 +152,21 @@ async fn an_edge_that_the_core_closed_is_dialed_from_the_first_again() {
     let _carrier = parent(&village, &neighbour).await;
     let mut config = preferring(&village, &[&site, &neighbour]);
     config.parents[0].heals_every = Some(Duration::from_secs(3600));
-    // What a core does with a parent that is silent.
+    // What a machine does with a parent that is silent.
     let mut up = None;
     let mut anna = start(
         config,
-        Box::new(move |_, input, out| match input {
+        Box::new(move |_, input, outbox| match input {
             Event::Connected { edge, .. } => up = Some(*edge),
-            Event::Tick => out
-                .effects
+            Event::Tick => outbox
+                .actions
                 .extend(up.map(|up| Action::Close(up, "it is silent"))),
             _ => {}
         }),
     );
     assert!(matches!(anna.next().await, Event::Connected { .. }));
     let _site = parent(&village, &site).await;
-    anna.handle.input(Event::Tick).unwrap();
+    anna.handle.event(Event::Tick).unwrap();
     assert_eq!(anna.next().await, Event::Tick);
     assert!(matches!(anna.next().await, Event::Disconnected { .. }));
     assert!(matches!(anna.next().await, Event::Connected { .. }));

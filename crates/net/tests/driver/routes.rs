@@ -11,9 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::common::{Village, greeting};
-use crate::toy::{self, begin_of, child, parent, silent, start};
+use crate::toy::{self, ToyEvent, ToyOutbox, begin_of, child, parent, silent, start};
 
-fn connected(input: &Event) -> EdgeId {
+fn connected(input: &ToyEvent) -> EdgeId {
     match input {
         Event::Connected { edge, .. } => *edge,
         other => panic!("{other:?}"),
@@ -21,9 +21,10 @@ fn connected(input: &Event) -> EdgeId {
 }
 
 fn begins() -> toy::Act {
-    Box::new(|_, input, out| {
+    Box::new(|_, input, outbox| {
         if let Event::Connected { edge, .. } = input {
-            out.effects
+            outbox
+                .actions
                 .push(thorp_model::Action::Send(*edge, begin_of(1)));
         }
     })
@@ -141,12 +142,12 @@ async fn hears_before(member: &mut toy::Running, mut ticks: u32) -> bool {
 /// A toy that says nothing and has a tick every ten milliseconds.
 fn start_ticking(config: DriverConfig) -> toy::Running {
     let (mut driver, handle) = Driver::new(config);
-    let (mut core, heard) = toy::toy(silent());
-    core.deadline = Some(Millis(now().mono.0));
+    let (mut machine, heard) = toy::toy(silent());
+    machine.deadline = Some(Millis(now().mono.0));
     let task = tokio::spawn(async move {
         let ever = std::future::pending();
-        let world = &mut crate::toy::Nothing;
-        driver.run(&mut core, world, Outbox::new(), ever).await;
+        let world = &mut thorp_net::driver::NoWorld;
+        driver.run(&mut machine, world, Outbox::new(), ever).await;
     });
     toy::Running {
         handle,
@@ -159,14 +160,14 @@ fn start_ticking(config: DriverConfig) -> toy::Running {
 async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     let village = Village::new();
     let (config, address) = parent(&village).await;
-    let long = |_, input: &Event, out: &mut Outbox| {
+    let long = |_, input: &ToyEvent, outbox: &mut ToyOutbox| {
         if let Event::Connected { edge, .. } = input {
             let mut begin = begin_of(1);
             if let Message::Down(Down::Begin { name, .. }) = &mut begin {
                 *name = "long".repeat(10 * PIECE);
             }
             let sent = thorp_model::Action::Send(*edge, begin);
-            out.effects.push(sent);
+            outbox.actions.push(sent);
         }
     };
     let _home = start(config, Box::new(long));

@@ -1,0 +1,46 @@
+//! What a home's driver hands in, and what the home asks of it.
+
+use thorp_model::{Batch, Command, Image, Mark, PageId};
+
+/// What the disk of a home has to say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HomeCommand {
+    /// All batches up to this one are in stable storage.
+    Durable(Mark),
+    /// The answer to [`HomeAction::Load`].
+    Loaded {
+        /// The page.
+        page: PageId,
+        /// What is stored for it.
+        result: LoadResult,
+    },
+    /// Whether the store has space for commits.
+    HasSpace(bool),
+    /// How much the store could still take.
+    Space {
+        /// Bytes that could be brought.
+        free: u64,
+        /// When all batches up to this one were in it.
+        as_of: Mark,
+    },
+}
+
+impl Command for HomeCommand {}
+
+/// What was found for a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LoadResult {
+    /// Its installed image, or nothing was ever installed.
+    Found(Option<Image>),
+    /// What is stored is damaged.
+    Damaged,
+}
+
+/// What a home wants of its disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HomeAction {
+    /// Make a batch durable, after all earlier ones; [`HomeCommand::Durable`] follows.
+    Append(Batch),
+    /// Read an installed page; [`HomeCommand::Loaded`] follows.
+    Load(PageId),
+}

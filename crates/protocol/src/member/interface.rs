@@ -1,0 +1,127 @@
+//! What a program asks of its member, and what the member answers and does to
+//! the page cache.
+
+use alloc::vec::Vec;
+use thorp_model::{
+    CallError, CallRequest, CallResponse, Command, CommitId, FetchRefusal, HomeId, Outcome, Part,
+    Place, Publish, RequestId, SegmentId, Stamp,
+};
+
+/// What a member's program and page cache hand in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MemberCommand {
+    /// The program asks its member.
+    Request {
+        /// Names the response.
+        id: RequestId,
+        /// What it asks for.
+        request: Request,
+    },
+    /// The page cache is to give up these pages.
+    Evict(Vec<Place>),
+}
+
+impl Command for MemberCommand {
+    /// A request that gives something up is always taken, or it would be had for
+    /// ever; there are as many as of those that got it.
+    fn is_bounded(&self) -> bool {
+        match self {
+            MemberCommand::Request { request, .. } => !matches!(
+                request,
+                Request::Forget(_)
+                    | Request::Watch { on: false, .. }
+                    | Request::Call {
+                        request: CallRequest::Unstage { .. },
+                        ..
+                    }
+            ),
+            MemberCommand::Evict(_) => false,
+        }
+    }
+}
+
+/// What a program asks its member for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Have a page in the cache. Answer: [`Response::Fetched`]; look again: it may have holes from what was changed meanwhile.
+    Fetch(Place),
+    /// Have it there soon, if there is room for another request. No answer.
+    Prefetch(Place),
+    /// Commit a transaction. Answer: [`Response::Outcome`].
+    Commit {
+        /// What it did at each home; not empty.
+        parts: Vec<Part>,
+        /// Commits whose values it read before they were delivered, each with the home where it
+        /// did: they are its evidence for these (rules 4 and 14).
+        depends_on: Vec<(HomeId, CommitId)>,
+        /// Where its session has been, and the highest stamp that it saw: it stands above that
+        /// (rule 5). One that only reads and is told this very stamp stands there.
+        after: Stamp,
+        /// Whether the program goes on before it is answered (rule 14): its values are shown then at once, if they can be,
+        /// and [`Response::Shown`] says so; the outcome follows under the same request_id.
+        early: bool,
+    },
+    /// Something else of a home. Answer: [`Response::Called`].
+    Call {
+        /// The home.
+        home: HomeId,
+        /// What.
+        request: CallRequest,
+    },
+    /// Hear of all changes in a segment, or no longer. The changes are in what
+    /// is published; the only answer, at any time, is [`Response::Unwatched`].
+    Watch {
+        /// Whose segment.
+        home: HomeId,
+        /// The segment.
+        segment: SegmentId,
+        /// Whether to begin or to end.
+        on: bool,
+    },
+    /// The answer to this request_id is wanted no more. A commit goes on.
+    Forget(RequestId),
+}
+
+/// A member's answer to its program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Response {
+    /// The page is in the cache.
+    Fetched,
+    /// The page cannot be had.
+    NotFetched(FetchRefusal),
+    /// How the commit ended: over several homes as soon as that is known, if its values can be
+    /// shown before they are delivered (rule 3); its position is zero, for each home gives it one
+    /// of its own. And the home that refused it, or the only one that has
+    /// it: none if the member itself refused, or where each of several homes has a
+    /// position of its own.
+    Outcome(CommitId, Outcome, Option<HomeId>),
+    /// The commit is on its way to the only home that it takes in, and what it wrote is shown to the program: until it is
+    /// refused, or the stream ends, or what it rests on is changed. Its outcome is told later (rule 14).
+    Shown(CommitId),
+    /// What the home answered.
+    Called(Result<CallResponse, CallError>),
+    /// Too much is under way: ask again a little later.
+    Busy,
+    /// Here or above a limit of watches is reached: from now on changes in this
+    /// segment are not told.
+    Unwatched {
+        /// Whose segment.
+        home: HomeId,
+        /// The segment.
+        segment: SegmentId,
+    },
+}
+
+/// What a member wants of its page cache and its program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MemberAction {
+    /// Change the page cache.
+    Publish(Publish),
+    /// Answer the program.
+    Respond(RequestId, Response),
+    /// Name to the program what it is likely to read next, and has not: it may ask for it
+    /// ([`Request::Prefetch`]), or not.
+    Hint(Vec<Place>),
+    /// A page that the program asked for ahead is fetched for a neighbour, too.
+    Joined(Place),
+}
