@@ -40,6 +40,7 @@ test: lint floors unit tla ## Everything that CI runs
 lint: ## Format, and lints as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --no-default-features --all-targets -- -D warnings
 	cd spec && $(CARGO) fmt --check && $(CARGO) clippy --all-targets -- -D warnings
 	cd lab && $(CARGO) fmt --all --check && $(CARGO) clippy -p thorp-lab --all-targets -- -D warnings
 

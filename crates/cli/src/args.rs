@@ -1,8 +1,8 @@
 //! The command line.
 
-use crate::commands::{
-    check, get, home, ifc, inspect, invite, ls, plan, put, rm, site, status, watch,
-};
+#[cfg(feature = "planner")]
+use crate::commands::plan;
+use crate::commands::{check, get, home, ifc, inspect, invite, ls, put, rm, site, status, watch};
 use crate::demo;
 use clap::{Parser, Subcommand};
 
@@ -41,6 +41,7 @@ pub(crate) enum Command {
     /// Building models: import and export IFC files
     Ifc(ifc::Options),
     /// Tell what sites, neighbours and memory servers would save, before there are any
+    #[cfg(feature = "planner")]
     Plan(plan::Options),
     /// Run a village on this machine, show what it is for, and check it
     Demo(demo::Options),

@@ -50,6 +50,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Watch(options) => commands::watch::run(&options),
         Command::Status(options) => commands::status::run(&options),
         Command::Ifc(options) => commands::ifc::run(&options),
+        #[cfg(feature = "planner")]
         Command::Plan(options) => commands::plan::run(&options),
         Command::Demo(options) => demo::run(&options),
         Command::DemoMember(options) => demo::member::run(&options),

@@ -30,13 +30,16 @@ fn help_and_version_say_what_there_is() {
         "check",
         "status",
         "watch",
-        "plan",
         "demo",
         "Exit codes:",
         "THORP_VIA",
     ] {
         assert!(help.out.contains(word), "{word} in {}", help.out);
     }
+    let has_planner = cfg!(feature = "planner");
+    assert_eq!(help.out.contains("plan"), has_planner, "{}", help.out);
+    let plan = run(&["plan", "--help"]);
+    assert_eq!(plan.code, if has_planner { 0 } else { 2 }, "{}", plan.err);
     assert!(!help.out.contains("demo-member"));
     let home = run(&["home", "--help"]);
     assert!(home.out.contains("SIGTERM"), "{}", home.out);

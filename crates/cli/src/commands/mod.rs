@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod invite;
 pub(crate) mod ls;
 mod node;
+#[cfg(feature = "planner")]
 pub(crate) mod plan;
 pub(crate) mod put;
 pub(crate) mod rm;

@@ -7,7 +7,6 @@
 )]
 
 pub(crate) mod kills;
-pub(crate) mod plan;
 pub(crate) mod two_homes;
 
 use std::io::{BufRead, BufReader, Read};
