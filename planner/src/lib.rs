@@ -25,6 +25,8 @@ pub mod prefetch;
 pub mod replay;
 pub mod report;
 pub mod site;
+#[cfg(test)]
+mod test_data;
 pub mod trace;
 pub mod web;
 

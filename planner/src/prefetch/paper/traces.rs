@@ -133,7 +133,7 @@ fn by_hints(traces: &[Trace]) -> Result<Table, Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use crate::test_data::{TRACES, test_data};
 
     #[test]
     fn without_traces_it_says_so() {
@@ -148,17 +148,11 @@ mod tests {
 
     #[test]
     fn traces_are_run() {
-        let Some(data) = std::env::var_os("THORP_TEST_DATA") else {
-            let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-            assert!(!in_ci, "THORP_TEST_DATA is not set, and CI=true");
-            // Past `eprintln!`, which the test harness keeps to itself when a test passes.
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: no traces, since THORP_TEST_DATA is not set"
-            );
+        let test = "prefetch::paper::traces::tests::traces_are_run";
+        let Some(data) = test_data(test, TRACES) else {
             return;
         };
-        let traces = read(Some(Path::new(&data)), 5_000).expect("they are read");
+        let traces = read(Some(&data), 5_000).expect("they are read");
         let section = of(&traces).expect("parameters");
         assert_eq!(section.tables[0].rows.len(), 3 * Policy::ALL.len());
         assert_eq!(section.tables[1].rows.len(), 3 * 6);

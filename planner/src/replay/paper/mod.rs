@@ -64,7 +64,7 @@ fn percent(part: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use crate::test_data::{TRACES, test_data};
 
     #[test]
     fn without_traces_it_says_so() {
@@ -92,18 +92,12 @@ mod tests {
 
     #[test]
     fn tables_and_charts_are_full() {
-        let Some(data) = std::env::var_os("THORP_TEST_DATA") else {
-            let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-            assert!(!in_ci, "THORP_TEST_DATA is not set, and CI=true");
-            // Past `eprintln!`, which the test harness keeps to itself when a test passes.
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: no traces, since THORP_TEST_DATA is not set"
-            );
+        let test = "replay::paper::tests::tables_and_charts_are_full";
+        let Some(data) = test_data(test, TRACES) else {
             return;
         };
         // Whole traces would take a test without optimisation minutes.
-        let traces = read(Some(Path::new(&data)), Some(5_000)).expect("they are read");
+        let traces = read(Some(&data), Some(5_000)).expect("they are read");
         let sections = computed(&traces);
         assert_eq!(sections.len(), 7);
         for section in &sections {
