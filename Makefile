@@ -117,7 +117,7 @@ scale: ## How a home and its sites grow with members, sites and pages, drawn in 
 ocean: ## All experiments over wide-area links that docs/performance.md tells of, in a row: make ocean [OCEAN=--quick]
 	@$(MAKE) --no-print-directory lab LAB="ocean $(OCEAN)"
 
-planning: build ## docs/planning.md and its charts: what the models make of the papers' parameters
+planning: build ## The pages of docs/planning and their charts: what the models make of the papers' parameters
 	$(BUILT)/release/thorp plan paper --out docs $(if $(THORP_TEST_DATA),--data "$(THORP_TEST_DATA)")
 
 clean: ## What was built

@@ -10,7 +10,7 @@ mod words;
 use serde::Serialize;
 
 pub use html::html;
-pub use markdown::markdown;
+pub use markdown::{markdown, page};
 pub use number::Cell;
 pub use svg::svg;
 pub use text::text;
