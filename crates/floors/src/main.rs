@@ -5,12 +5,21 @@
 //!
 //! `thorp-floors [ROOT]` checks the tree at ROOT, or else the tree that this program comes from.
 
+mod circles;
 mod complaint;
 mod floors;
+mod implementations;
+mod knots;
+mod modules;
 mod packages;
+mod public;
+mod source;
+mod tokens;
 mod tree;
 
 use complaint::Verdict;
+use knots::Knots;
+use modules::Modules;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tree::Tree;
@@ -37,7 +46,18 @@ fn read(root: &Path) -> Result<Tree, String> {
 /// All checks of a tree.
 fn check(tree: &Tree) -> Result<Vec<Verdict>, String> {
     let packages = packages::packages(tree)?;
-    Ok(vec![floors::check(tree, &packages)])
+    let targets = packages.iter().flat_map(|package| {
+        let roots = package.roots(tree).into_iter();
+        roots.map(|root| Ok((package.name.clone(), Modules::read(tree, &root)?)))
+    });
+    let targets = targets.collect::<Result<Vec<_>, String>>()?;
+    let knots = Knots::parse(tree.text(knots::FILE).unwrap_or_default())?;
+    Ok(vec![
+        floors::check(tree, &packages),
+        implementations::check(&targets, &knots),
+        circles::check(&targets, &knots),
+        public::check(tree, &packages, &targets, &knots),
+    ])
 }
 
 fn report(verdicts: &[Verdict]) -> ExitCode {
@@ -81,6 +101,6 @@ mod tests {
         ]);
         let verdicts = check(&tree).expect("Rust and manifests");
         let counts = verdicts.iter().map(|verdict| verdict.complaints.len());
-        assert_eq!(counts.collect::<Vec<_>>(), [1]);
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 1, 2, 1]);
     }
 }
