@@ -44,7 +44,7 @@ lint: ## Format, and lints as errors
 	cd spec && $(CARGO) fmt --check && $(CARGO) clippy --all-targets -- -D warnings
 	cd lab && $(CARGO) fmt --all --check && $(CARGO) clippy -p thorp-lab --all-targets -- -D warnings
 
-floors: ## Every room imports only from floors below it
+floors: ## The house stands: floors, files, modules and citations
 	$(CARGO) run -q -p thorp-floors
 
 tla: ## The protocol's TLA+ models, and the counterexample to each guard that is switched off

@@ -6,6 +6,7 @@
 //! `thorp-floors [ROOT]` checks the tree at ROOT, or else the tree that this program comes from.
 
 mod circles;
+mod citations;
 mod complaint;
 mod floors;
 mod implementations;
@@ -57,6 +58,7 @@ fn check(tree: &Tree) -> Result<Vec<Verdict>, String> {
         implementations::check(&targets, &knots),
         circles::check(&targets, &knots),
         public::check(tree, &packages, &targets, &knots),
+        citations::check(tree),
     ])
 }
 
@@ -101,6 +103,6 @@ mod tests {
         ]);
         let verdicts = check(&tree).expect("Rust and manifests");
         let counts = verdicts.iter().map(|verdict| verdict.complaints.len());
-        assert_eq!(counts.collect::<Vec<_>>(), [1, 1, 2, 1]);
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 1, 2, 1, 1]);
     }
 }

@@ -1,0 +1,103 @@
+//! Every rule, foundation, record, trap, story, path and link that code or pages cite exists.
+
+mod links;
+mod numbers;
+mod paths;
+mod stories;
+mod words;
+
+use crate::complaint::{Complaint, Verdict};
+use crate::tree::Tree;
+
+/// The tests here cite what does not exist.
+const NOT_READ: &str = "crates/floors/";
+
+/// What one part of this check has found.
+#[derive(Default)]
+struct Found {
+    /// What was cited, and how often.
+    seen: Vec<(&'static str, usize)>,
+    complaints: Vec<Complaint>,
+    skipped: Vec<String>,
+}
+
+/// Checks all texts.
+pub(crate) fn check(tree: &Tree) -> Verdict {
+    let mut all = Found::default();
+    for part in [numbers::check, stories::check, paths::check, links::check] {
+        let found = part(tree);
+        all.seen.extend(found.seen);
+        all.complaints.extend(found.complaints);
+        all.skipped.extend(found.skipped);
+    }
+    let seen = all
+        .seen
+        .iter()
+        .map(|(what, count)| format!("{count} {what}"));
+    Verdict {
+        seen: format!("citations: {}", seen.collect::<Vec<_>>().join(", ")),
+        complaints: all.complaints,
+        skipped: all.skipped,
+    }
+}
+
+/// The texts that may cite, by path. Of a story only its comments are read: the rest is what the simulator printed.
+fn citing(tree: &Tree) -> impl Iterator<Item = (&str, String)> {
+    let texts = tree.texts().filter(|(path, _)| !path.starts_with(NOT_READ));
+    texts.map(|(path, text)| match path.starts_with(stories::FOLDER) {
+        true => (path, comments(text)),
+        false => (path, text.to_owned()),
+    })
+}
+
+/// The lines of a story that begin with `#`, each in its place.
+fn comments(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.starts_with('#') {
+        true => line,
+        false => "",
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A line in place of a check of a page that is still to be written.
+///
+/// Remove this function, and its callers' branches, when `docs/foundations.md` and `docs/traps.md` exist.
+fn not_written_yet(tree: &Tree, page: &str, what: &str) -> Option<String> {
+    (!tree.has(page)).then(|| format!("{what} are not checked: there is no {page} yet"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_story_only_comments_cite() {
+        let story = "# Rule 4\nrule 5\n# rule 6";
+        let tree = Tree::of(&[
+            ("crates/sim/stories/a.txt", story),
+            ("crates/floors/src/a.rs", "rule 7"),
+        ]);
+        let texts: Vec<_> = citing(&tree).collect();
+        assert_eq!(
+            texts,
+            [(
+                "crates/sim/stories/a.txt",
+                "# Rule 4\n\n# rule 6".to_owned()
+            )]
+        );
+    }
+
+    #[test]
+    fn all_parts_are_checked() {
+        let tree = Tree::of(&[
+            (
+                "docs/a.md",
+                "rule 99, `trap-99-none`, [b](b.md) and docs/c.md",
+            ),
+            ("docs/traps.md", "## Trap 1"),
+        ]);
+        let verdict = check(&tree);
+        assert_eq!(verdict.complaints.len(), 4, "{:?}", verdict.complaints);
+        assert_eq!(verdict.skipped.len(), 1);
+    }
+}
