@@ -43,6 +43,7 @@ lint: ## Format, and lints as errors
 	$(CARGO) clippy --workspace --no-default-features --all-targets -- -D warnings
 	cd spec && $(CARGO) fmt --check && $(CARGO) clippy --all-targets -- -D warnings
 	cd lab && $(CARGO) fmt --all --check && $(CARGO) clippy -p thorp-lab --all-targets -- -D warnings
+	cd fuzz && $(CARGO) fmt --check && $(CARGO) clippy --no-default-features -- -D warnings
 
 floors: ## The house stands: floors, files, modules and citations
 	$(CARGO) run -q -p thorp-floors

@@ -8,11 +8,19 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Mutex;
 use thorp_model::codec::{decode, encode};
-use thorp_model::{StateMachine, Direction, Action, Event, Outbox, EdgeId, HomeId, MemberId, Millis, NodeKind, Now, PageId, Peer, Op, Reader, Scan, StorageError, Table};
-use thorp_protocol::{LoadResult, Home, HomeAction, HomeCommand, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig};
+use thorp_model::{
+    Action, Direction, EdgeId, Event, HomeId, MemberId, Millis, NodeKind, Now, Op, Outbox, PageId,
+    Peer, Reader, Scan, StateMachine, StorageError, Table,
+};
+use thorp_protocol::{
+    Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Member, MemberConfig, Redirector,
+    RedirectorConfig,
+};
+
+type Records = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
 
 #[derive(Default)]
-struct Disk(Mutex<BTreeMap<(Table, Vec<u8>), Vec<u8>>>);
+struct Disk(Mutex<Records>);
 
 impl Reader for Disk {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
@@ -70,7 +78,14 @@ impl World {
                     name: String::new(),
                 };
                 let edge = EdgeId(edge as u64);
-                world.handle(node, Event::Connected { edge, direction, peer });
+                world.handle(
+                    node,
+                    Event::Connected {
+                        edge,
+                        direction,
+                        peer,
+                    },
+                );
             }
         }
         world
