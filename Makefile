@@ -22,6 +22,7 @@ OCEAN ?=
 PAGES ?= 1000000
 FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
+SKIPPED = $(abspath $(BUILT))/skipped.txt
 
 .PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim same campaign bugs fuzz bench failover lab scale ocean planning clean
 
@@ -36,6 +37,7 @@ demo: build ## A village at work on this machine, checked: make demo [MODEL=file
 	exec $(CARGO) run -q --release -p thorp-cli -- demo --python "$$python" $(if $(MODEL),--model "$(MODEL)") $(DEMO)
 
 test: lint floors unit tla ## Everything that CI runs
+	@if [ -s $(SKIPPED) ]; then echo "These tests skipped. CONTRIBUTING.md says why, under A fork."; cat $(SKIPPED); fi
 
 lint: ## Format, and lints as errors
 	$(CARGO) fmt --all --check
@@ -54,7 +56,9 @@ tla: ## The protocol's TLA+ models, and the counterexample to each guard that is
 tla-deep: ## The models for larger villages (many minutes)
 	cd spec && $(CARGO) test -q -- --nocapture --test-threads=1 --ignored
 
+unit: export THORP_SKIPPED = $(SKIPPED)
 unit: ## Unit, story, simulation and process tests
+	@rm -f $(SKIPPED)
 	scripts/setup_tests.sh
 	$(CARGO) test --workspace
 	$(CARGO) test -p thorp-cache --features loom --lib

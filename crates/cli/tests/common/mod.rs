@@ -9,7 +9,8 @@
 pub(crate) mod kills;
 pub(crate) mod two_homes;
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -17,6 +18,24 @@ use std::time::{Duration, Instant};
 
 /// Nothing here takes longer, however busy the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Reports that the running test skips: at once, and in the file that `make test` prints at its end. CI with the test data
+/// has everything that a test needs: there it fails.
+pub(crate) fn skip(needs: &str) {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!(in_ci && is_set("THORP_TEST_DATA")), "needs {needs}");
+    let (tests, thread) = (env!("CARGO_CRATE_NAME"), std::thread::current());
+    let test = thread.name().unwrap_or("a test");
+    let line = format!("SKIPPED: {tests}::{test} needs {needs}\n");
+    // Past `eprintln!`, which the test harness keeps to itself when a test passes.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    if let Some(file) = std::env::var_os("THORP_SKIPPED") {
+        let file = OpenOptions::new().create(true).append(true).open(file);
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.unwrap();
+    }
+}
 
 /// The command, without what the environment of whoever runs the tests says.
 pub(crate) fn thorp(arguments: &[&str]) -> Command {
