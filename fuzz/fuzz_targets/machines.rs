@@ -102,7 +102,7 @@ impl World {
     /// Hands an event to the home (0), the redirector (1) or the member (2).
     fn handle(&mut self, node: usize, event: Event<Infallible>) {
         if node == 0 {
-            return self.to_home(event.for_role());
+            return self.hand_to_home(event.for_role());
         }
         let now = self.now();
         match node {
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    fn to_home(&mut self, event: Event<HomeCommand>) {
+    fn hand_to_home(&mut self, event: Event<HomeCommand>) {
         let now = self.now();
         let outbox = run(&mut self.home, now, event);
         self.work(outbox);
@@ -124,7 +124,7 @@ impl World {
                     for op in batch.ops {
                         self.write(op);
                     }
-                    self.to_home(Event::Command(HomeCommand::Durable(batch.mark)));
+                    self.hand_to_home(Event::Command(HomeCommand::Durable(batch.mark)));
                 }
                 Action::Role(HomeAction::Load(page)) => self.load(page),
                 other => check_one(other),
@@ -147,7 +147,7 @@ impl World {
             thorp_model::records::decode_page(&key, &value).expect("the home wrote it")
         });
         let result = LoadResult::Found(image);
-        self.to_home(Event::Command(HomeCommand::Loaded { page, result }));
+        self.hand_to_home(Event::Command(HomeCommand::Loaded { page, result }));
     }
 }
 
