@@ -8,7 +8,7 @@ pub(crate) fn plant(name: &str) -> Outcome<()> {
     use thorp_model::planted::{Bug, plant};
     let bug = Bug::ALL.iter().find(|bug| bug.name() == name);
     plant(Some(*bug.ok_or_else(|| {
-        format!("there is no bug called {name}: see crates/core/src/planted.rs")
+        format!("there is no bug called {name}: see crates/model/src/planted.rs")
     })?));
     Ok(())
 }
