@@ -2,9 +2,9 @@
 //! and decoded, or they are refused. Every image in a message can be read.
 #![no_main]
 
+use thorp_model::{message, Down, FetchResult, Message, PeerImage, Up};
 use libfuzzer_sys::fuzz_target;
 use thorp_model::codec::{decode, encode};
-use thorp_model::{Down, FetchResult, Message, PeerImage, Up};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(message) = decode(bytes) else {
@@ -20,10 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn image(message: &Message) -> Option<&thorp_model::Image> {
     match message {
-        Message::Down(Down::Image {
-            answer: FetchResult::Image(image),
+        Message::Down(Down::Image(message::FetchResponse {
+            result: FetchResult::Image(image),
             ..
-        }) => Some(image),
+        })) => Some(image),
         Message::Down(Down::Peer(PeerImage { image, .. }))
         | Message::Up(Up::Peer(PeerImage { image, .. })) => image.as_ref(),
         _ => None,

@@ -12,7 +12,7 @@ use thorp_cache::Cache;
 use thorp_model::{
     Action, Direction, Down, Draft, EdgeId, EntryNo, Epoch, Event, FetchResult, Generation, HomeId,
     Image, ImageEdit, MemberId, Message, Millis, NodeKind, Now, Outbox, PageId, Peer, Place,
-    Position, RequestId, Slot, Stamp, StateMachine, Up,
+    Position, RequestId, Slot, Stamp, StateMachine, Up, message,
 };
 use thorp_protocol::{Member, MemberAction, MemberCommand, MemberConfig, Request};
 
@@ -95,14 +95,14 @@ impl Village {
                 name: "alps".to_owned(),
             },
         });
-        village.receive(Down::Begin {
+        village.receive(Down::Begin(message::Begin {
             home: HOME,
             name: "alps".to_owned(),
             epoch: Epoch::default(),
             position: Position(1),
             watermark: Stamp::default(),
             silent_ms: 0,
-        });
+        }));
         village
     }
 
@@ -113,20 +113,20 @@ impl Village {
         let id = RequestId(self.asked);
         let sent = self.input(Event::Command(MemberCommand::Request { id, request }));
         let attempt = sent.into_iter().find_map(|up| match up {
-            Up::Fetch { attempt, .. } => Some(attempt),
+            Up::Fetch(message::Fetch { attempt, .. }) => Some(attempt),
             _ => None,
         });
         let image = image(page);
         let image_bytes = image.bytes().len();
-        self.receive(Down::Image {
+        self.receive(Down::Image(message::FetchResponse {
             home: HOME,
             page,
             attempt: attempt.ok_or("the member did not ask")?,
             entry: EntryNo(self.asked as u32),
             position: Position(1),
             watermark: Stamp::default(),
-            answer: FetchResult::Image(image),
-        });
+            result: FetchResult::Image(image),
+        }));
         Ok(image_bytes)
     }
 

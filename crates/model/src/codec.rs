@@ -2,7 +2,7 @@
 
 use crate::image::Image;
 use crate::limits::FRAME_BYTES_MAX;
-use crate::message::{Down, FetchResult, Message, PeerImage, Up};
+use crate::message::{Down, FetchResponse, FetchResult, Message, PeerImage, Up};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -87,10 +87,10 @@ fn image_at_end(message: &Message) -> Option<&Image> {
     match message {
         Message::Up(Up::Peer(PeerImage { image, .. }))
         | Message::Down(Down::Peer(PeerImage { image, .. })) => image.as_ref(),
-        Message::Down(Down::Image {
-            answer: FetchResult::Image(image),
+        Message::Down(Down::Image(FetchResponse {
+            result: FetchResult::Image(image),
             ..
-        }) => Some(image),
+        })) => Some(image),
         _ => None,
     }
 }
@@ -164,15 +164,15 @@ mod tests {
     #[test]
     fn an_image_at_the_end_is_shared_and_the_bytes_are_the_same() {
         let image = Image::empty();
-        let answer = Down::Image {
+        let answer = Down::Image(FetchResponse {
             home: HomeId(7),
             page: PageId::new(3, 4),
             attempt: Attempt(1),
             entry: EntryNo(2),
             position: Position(3),
             watermark: Stamp::default(),
-            answer: FetchResult::Image(image.clone()),
-        };
+            result: FetchResult::Image(image.clone()),
+        });
         for message in [
             Message::Up(Up::Peer(peer(Some(image.clone())))),
             Message::Down(Down::Peer(peer(Some(image.clone())))),

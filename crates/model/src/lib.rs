@@ -23,7 +23,7 @@ mod ids;
 mod image;
 pub mod limits;
 mod machine;
-mod message;
+pub mod message;
 mod nibble;
 mod note;
 pub mod planted;

@@ -8,7 +8,7 @@ use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PE
 use thorp_model::{
     Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
     EntryNo, Epoch, Event, HomeId, MemberId, Message, Millis, Now, Outbox, PageId, Part,
-    Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up,
+    Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up, message,
 };
 
 /// The rogue.
@@ -49,15 +49,15 @@ impl Byzantine {
         else {
             return;
         };
-        if let Down::Answer {
+        if let Down::CallResult(message::CallResult {
             home,
             result: Ok(CallResponse::Registered(registration)),
             ..
-        } = message
+        }) = message
         {
             return self.decide_all(*edge, *home, *registration, outbox);
         }
-        let Down::Begin { home, epoch, .. } = message else {
+        let Down::Begin(message::Begin { home, epoch, .. }) = message else {
             return;
         };
         match self.prng.below(8) {
@@ -70,11 +70,11 @@ impl Byzantine {
             4 => self.talk_nonsense(*edge, *home, *epoch, outbox),
             _ => outbox.down(
                 *edge,
-                Down::Heartbeat {
+                Down::Heartbeat(message::Heartbeat {
                     home: *home,
                     position: Position(0),
                     watermark: Stamp::default(),
-                },
+                }),
             ),
         }
     }
@@ -90,7 +90,7 @@ impl Byzantine {
         for number in 1..=most as u32 {
             outbox.up(
                 edge,
-                Up::Fetch {
+                Up::Fetch(message::Fetch {
                     home,
                     epoch,
                     page: PageId::new(1, number),
@@ -98,7 +98,7 @@ impl Byzantine {
                     peers: self.prng.percent(50),
                     ahead: number.is_multiple_of(3),
                     updates: number as u8,
-                },
+                }),
             );
         }
     }
@@ -116,11 +116,11 @@ impl Byzantine {
             };
             outbox.up(
                 edge,
-                Up::Call {
+                Up::Call(message::Call {
                     call,
                     home,
                     request,
-                },
+                }),
             );
         }
     }
@@ -134,11 +134,11 @@ impl Byzantine {
         let request = CallRequest::Register;
         outbox.up(
             edge,
-            Up::Call {
+            Up::Call(message::Call {
                 call,
                 home,
                 request,
-            },
+            }),
         );
     }
 
@@ -182,22 +182,22 @@ impl Byzantine {
                 }
                 outbox.up(
                     edge,
-                    Up::Decide {
+                    Up::Decide(message::Decide {
                         home,
                         commit,
                         registration,
                         decision,
-                    },
+                    }),
                 );
             }
             if self.prng.percent(50) {
                 outbox.up(
                     edge,
-                    Up::Settled {
+                    Up::Settled(message::Settled {
                         home,
                         commit,
                         registration,
-                    },
+                    }),
                 );
             }
         }
@@ -218,25 +218,25 @@ impl Byzantine {
             outbox.up(
                 edge,
                 match self.prng.below(3) {
-                    0 => Up::Settled {
+                    0 => Up::Settled(message::Settled {
                         home,
                         commit,
                         registration,
-                    },
-                    1 => Up::Call {
+                    }),
+                    1 => Up::Call(message::Call {
                         call,
                         home,
                         request: CallRequest::Outcome {
                             commit,
                             registration,
                         },
-                    },
-                    _ => Up::Decide {
+                    }),
+                    _ => Up::Decide(message::Decide {
                         home,
                         commit,
                         registration,
                         decision: Decision::Abort,
-                    },
+                    }),
                 },
             );
         }
@@ -267,20 +267,20 @@ impl Byzantine {
             let epoch = Epoch(epoch.0 + self.prng.below(2));
             outbox.up(
                 edge,
-                Up::Evict {
+                Up::Evict(message::Evict {
                     home,
                     epoch,
                     page,
                     entry: EntryNo(u32::MAX),
-                },
+                }),
             );
             outbox.up(
                 edge,
-                Up::Ack {
+                Up::Ack(message::Ack {
                     home: HomeId(home.0 + self.prng.below(2) as u32),
                     epoch,
                     position: Position(self.prng.below(1_000)),
-                },
+                }),
             );
         }
     }
@@ -322,12 +322,12 @@ fn watch_all(edge: EdgeId, home: HomeId, epoch: Epoch, outbox: &mut Outbox<Infal
         let on = true;
         outbox.up(
             edge,
-            Up::Watch {
+            Up::Watch(message::Watch {
                 home,
                 epoch,
                 segment,
                 on,
-            },
+            }),
         );
     }
 }

@@ -4,7 +4,7 @@
 use crate::time::{At, NodeNo};
 use crate::world::World;
 use std::collections::BTreeMap;
-use thorp_model::{Down, HomeId, Message, NodeKind};
+use thorp_model::{Down, HomeId, Message, NodeKind, message};
 
 /// That a home was heard of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,7 +38,10 @@ impl World {
     /// What a message says of a home being there, if it says that.
     pub fn freshness_in(&self, from: NodeNo, message: &Message) -> Option<Sent> {
         let home = match message {
-            Message::Down(Down::Begin { home, .. } | Down::Heartbeat { home, .. }) => *home,
+            Message::Down(
+                Down::Begin(message::Begin { home, .. })
+                | Down::Heartbeat(message::Heartbeat { home, .. }),
+            ) => *home,
             _ => return None,
         };
         let node = &self.nodes[from.0];

@@ -98,7 +98,7 @@ impl World {
             self.send_beside(id, message);
             return Ok(());
         }
-        let is_vote = matches!(message, Message::Down(Down::Voted { .. }));
+        let is_vote = matches!(message, Message::Down(Down::Voted(_)));
         let arrives = self.now.plus_us(self.delay(id));
         let queue_max = self.village.queue_max;
         let Some(edge) = self.edges.get_mut(&id) else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thorp_model::{
     Action, CallError, CallRequest, Down, EdgeId, Event, FetchResult, Message, Millis, NodeKind,
-    Now, Outbox, Place, RequestId, StateMachine,
+    Now, Outbox, Place, RequestId, StateMachine, message,
 };
 use thorp_protocol::{Member, MemberAction, MemberCommand, Request, Response};
 
@@ -84,12 +84,12 @@ impl Tap {
         let parent = self.parents.get(&edge).copied();
         let parent = parent.unwrap_or(NodeKind::Redirector);
         match message {
-            Down::Image {
+            Down::Image(message::FetchResponse {
                 home,
                 page,
-                answer: FetchResult::Image(_),
+                result: FetchResult::Image(_),
                 ..
-            } => {
+            }) => {
                 let (home, page) = (*home, *page);
                 let source = match parent {
                     NodeKind::Home => Source::Home,
@@ -164,7 +164,7 @@ impl Tap {
             &event,
             Event::Disconnected { .. }
                 | Event::Received {
-                    message: Message::Down(Down::Begin { .. } | Down::End { .. }),
+                    message: Message::Down(Down::Begin(_) | Down::End(_)),
                     ..
                 }
         );
@@ -246,14 +246,14 @@ mod tests {
             },
         );
         let home = HOME;
-        let begin = Down::Begin {
+        let begin = Down::Begin(message::Begin {
             home,
             name: "alps".to_owned(),
             epoch: Epoch(1),
             position: Position(1),
             watermark: Stamp::default(),
             silent_ms: 0,
-        };
+        });
         receive(tap, edge, begin)
     }
 
@@ -315,7 +315,7 @@ mod tests {
         let mut tap = tap();
         let calls = |effects: Vec<Action<MemberAction>>| -> Vec<(CallId, CallRequest)> {
             let call = |effect| match effect {
-                Action::Send(_, Message::Up(Up::Call { call, request, .. })) => {
+                Action::Send(_, Message::Up(Up::Call(message::Call { call, request, .. }))) => {
                     Some((call, request))
                 }
                 _ => None,
@@ -324,7 +324,11 @@ mod tests {
         };
         let answer = |tap: &mut Tap, call, result| {
             let home = HOME;
-            receive(tap, 1, Down::Answer { home, call, result })
+            receive(
+                tap,
+                1,
+                Down::CallResult(message::CallResult { home, call, result }),
+            )
         };
         let registering = calls(connect(&mut tap, 1))[0].0;
         let registered = CallResponse::Registered(Registration(4));
@@ -349,7 +353,7 @@ mod tests {
         connect(&mut tap, 1);
         connect(&mut tap, 2);
         assert!(tap.link.homes.is_live(HOME));
-        receive(&mut tap, 2, Down::End { home: HOME });
+        receive(&mut tap, 2, Down::End(message::End { home: HOME }));
         assert!(tap.link.homes.is_live(HOME));
         connect(&mut tap, 3);
         handle(&mut tap, Event::Disconnected { edge: EdgeId(3) });

@@ -2,7 +2,7 @@
 
 use crate::Sample;
 use thorp_model::codec::{decode, encode};
-use thorp_model::*;
+use thorp_model::{message, *};
 
 /// Samples of all messages; each is decoded again, too.
 pub(crate) fn all() -> Vec<Sample> {
@@ -45,36 +45,36 @@ fn variants(samples: &[Sample], direction: &str) -> usize {
 
 fn up_name(up: &Up) -> &'static str {
     match up {
-        Up::Fetch { .. } => "fetch",
-        Up::Evict { .. } => "evict",
-        Up::Ack { .. } => "ack",
+        Up::Fetch(_) => "fetch",
+        Up::Evict(_) => "evict",
+        Up::Ack(_) => "ack",
         Up::Peer(_) => "peer",
         Up::Commit(_) => "commit",
-        Up::Decide { .. } => "decide",
-        Up::Settled { .. } => "settled",
-        Up::Call { .. } => "call",
-        Up::Watch { .. } => "watch",
-        Up::Report { .. } => "report",
+        Up::Decide(_) => "decide",
+        Up::Settled(_) => "settled",
+        Up::Call(_) => "call",
+        Up::Watch(_) => "watch",
+        Up::Report(_) => "report",
     }
 }
 
 fn down_name(down: &Down) -> &'static str {
     match down {
-        Down::Begin { .. } => "begin",
-        Down::End { .. } => "end",
+        Down::Begin(_) => "begin",
+        Down::End(_) => "end",
         Down::Step(_) => "step",
-        Down::Image { .. } => "image",
-        Down::Redirect { .. } => "redirect",
+        Down::Image(_) => "image",
+        Down::Redirect(_) => "redirect",
         Down::Peer(_) => "peer",
-        Down::Voted { .. } => "voted",
-        Down::Refused { .. } => "refused",
-        Down::Told { .. } => "told",
-        Down::Heartbeat { .. } => "heartbeat",
-        Down::Answer { .. } => "answer",
-        Down::Unwatched { .. } => "unwatched",
-        Down::Hint { .. } => "hint",
-        Down::Joined { .. } => "joined",
-        Down::Resynchronised { .. } => "resynchronised",
+        Down::Voted(_) => "voted",
+        Down::Refused(_) => "refused",
+        Down::Committed(_) => "told",
+        Down::Heartbeat(_) => "heartbeat",
+        Down::CallResult(_) => "answer",
+        Down::Unwatched(_) => "unwatched",
+        Down::Hint(_) => "hint",
+        Down::Joined(_) => "joined",
+        Down::Resynchronised(_) => "resynchronised",
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn image() -> Image {
 
 fn ups() -> Vec<Up> {
     let mut ups = vec![
-        Up::Fetch {
+        Up::Fetch(message::Fetch {
             home: HOME,
             epoch: EPOCH,
             page: page(),
@@ -159,34 +159,34 @@ fn ups() -> Vec<Up> {
             peers: true,
             ahead: false,
             updates: 7,
-        },
-        Up::Evict {
+        }),
+        Up::Evict(message::Evict {
             home: HOME,
             epoch: EPOCH,
             page: page(),
             entry: ENTRY,
-        },
-        Up::Ack {
+        }),
+        Up::Ack(message::Ack {
             home: HOME,
             epoch: EPOCH,
             position: POSITION,
-        },
+        }),
         Up::Peer(peer_image(Some(image()))),
         Up::Peer(peer_image(None)),
         Up::Commit(commit()),
         Up::Commit(alone()),
-        Up::Settled {
+        Up::Settled(message::Settled {
             home: HOME,
             commit: commit_id(),
             registration: REGISTRATION,
-        },
-        Up::Watch {
+        }),
+        Up::Watch(message::Watch {
             home: HOME,
             epoch: EPOCH,
             segment: SEGMENT,
             on: true,
-        },
-        Up::Report {
+        }),
+        Up::Report(message::Report {
             home: HOME,
             epoch: EPOCH,
             report: ReportNo(9),
@@ -195,18 +195,22 @@ fn ups() -> Vec<Up> {
                 as_of: POSITION,
                 complete: true,
             }],
-        },
+        }),
     ];
-    ups.extend(decisions().map(|decision| Up::Decide {
-        home: HOME,
-        commit: commit_id(),
-        registration: REGISTRATION,
-        decision,
+    ups.extend(decisions().map(|decision| {
+        Up::Decide(message::Decide {
+            home: HOME,
+            commit: commit_id(),
+            registration: REGISTRATION,
+            decision,
+        })
     }));
-    ups.extend(requests().into_iter().map(|request| Up::Call {
-        call: call(),
-        home: HOME,
-        request,
+    ups.extend(requests().into_iter().map(|request| {
+        Up::Call(message::Call {
+            call: call(),
+            home: HOME,
+            request,
+        })
     }));
     ups
 }
@@ -329,96 +333,102 @@ fn requests() -> Vec<CallRequest> {
 
 fn downs() -> Vec<Down> {
     let mut downs = vec![
-        Down::Begin {
+        Down::Begin(message::Begin {
             home: HOME,
             name: String::from("alps"),
             epoch: EPOCH,
             position: POSITION,
             watermark: stamp(),
             silent_ms: 300,
-        },
-        Down::End { home: HOME },
+        }),
+        Down::End(message::End { home: HOME }),
         Down::Step(step(Some(commit_id()))),
         Down::Step(step(None)),
-        Down::Image {
+        Down::Image(message::FetchResponse {
             home: HOME,
             page: page(),
             attempt: ATTEMPT,
             entry: ENTRY,
             position: POSITION,
             watermark: stamp(),
-            answer: FetchResult::Image(image()),
-        },
-        Down::Redirect {
+            result: FetchResult::Image(image()),
+        }),
+        Down::Redirect(message::Redirect {
             home: HOME,
             page: page(),
             requester: member(),
             epoch: EPOCH,
             attempt: ATTEMPT,
             entry: ENTRY,
-        },
+        }),
         Down::Peer(peer_image(Some(image()))),
-        Down::Voted {
+        Down::Voted(message::Voted {
             home: HOME,
             commit: commit_id(),
             stamp: stamp(),
-        },
-        Down::Told {
+        }),
+        Down::Committed(message::Committed {
             home: HOME,
             commit: commit_id(),
             position: POSITION,
             stamp: stamp(),
-        },
-        Down::Heartbeat {
+        }),
+        Down::Heartbeat(message::Heartbeat {
             home: HOME,
             position: POSITION,
             watermark: stamp(),
-        },
-        Down::Unwatched {
+        }),
+        Down::Unwatched(message::Unwatched {
             home: HOME,
             segment: SEGMENT,
-        },
-        Down::Hint {
+        }),
+        Down::Hint(message::Hint {
             home: HOME,
             page: page(),
             next: vec![PageId::new(17, 301), PageId::new(18, 2)],
-        },
-        Down::Joined {
+        }),
+        Down::Joined(message::Joined {
             home: HOME,
             page: page(),
-        },
-        Down::Resynchronised {
+        }),
+        Down::Resynchronised(message::Resynchronised {
             home: HOME,
             report: ReportNo(9),
             entry: ENTRY,
             position: POSITION,
             changed: vec![page()],
             open: vec![PageId::new(18, 2)],
-        },
+        }),
     ];
     let refusals = [
         FetchRefusal::NoSuchSegment,
         FetchRefusal::Damaged,
         FetchRefusal::Busy,
     ];
-    downs.extend(refusals.map(|refusal| Down::Image {
-        home: HOME,
-        page: page(),
-        attempt: ATTEMPT,
-        entry: ENTRY,
-        position: POSITION,
-        watermark: stamp(),
-        answer: FetchResult::Refused(refusal),
+    downs.extend(refusals.map(|refusal| {
+        Down::Image(message::FetchResponse {
+            home: HOME,
+            page: page(),
+            attempt: ATTEMPT,
+            entry: ENTRY,
+            position: POSITION,
+            watermark: stamp(),
+            result: FetchResult::Refused(refusal),
+        })
     }));
-    downs.extend(refused().into_iter().map(|refusal| Down::Refused {
-        home: HOME,
-        commit: commit_id(),
-        refusal,
+    downs.extend(refused().into_iter().map(|refusal| {
+        Down::Refused(message::Refused {
+            home: HOME,
+            commit: commit_id(),
+            refusal,
+        })
     }));
-    downs.extend(results().into_iter().map(|result| Down::Answer {
-        home: HOME,
-        call: call(),
-        result,
+    downs.extend(results().into_iter().map(|result| {
+        Down::CallResult(message::CallResult {
+            home: HOME,
+            call: call(),
+            result,
+        })
     }));
     downs
 }

@@ -163,7 +163,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
         }
         match what {
             What::Message(message, _permit) => {
-                if let Message::Down(Down::Begin { .. }) = message {
+                if let Message::Down(Down::Begin(_)) = message {
                     self.edges.begun(edge);
                 }
                 self.handle(Event::Received { edge, message });

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use thorp_model::message;
 
 use thorp_model::{Action, Direction, EdgeId, Event, Message, NodeKind, Note, Up, codec};
 use thorp_net::driver::{Handle, ParentState, net_config};
@@ -17,7 +18,7 @@ fn echo() -> toy::Act {
     Box::new(|_, input, outbox| {
         if let Event::Received {
             edge,
-            message: Message::Up(Up::Ack { position, .. }),
+            message: Message::Up(Up::Ack(message::Ack { position, .. })),
         } = input
         {
             let answer = end_of(position.0 as u32);
@@ -231,7 +232,7 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
         Box::new(|_, input, outbox| {
             if let Event::Received {
                 edge,
-                message: Message::Up(Up::Ack { position, .. }),
+                message: Message::Up(Up::Ack(message::Ack { position, .. })),
             } = input
             {
                 for number in 0..position.0 {

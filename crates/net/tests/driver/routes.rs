@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use thorp_model::message;
 
 use thorp_model::{Down, EdgeId, Event, Message, Millis, NodeKind, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, ParentState, now};
@@ -163,7 +164,7 @@ async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     let long = |_, input: &ToyEvent, outbox: &mut ToyOutbox| {
         if let Event::Connected { edge, .. } = input {
             let mut begin = begin_of(1);
-            if let Message::Down(Down::Begin { name, .. }) = &mut begin {
+            if let Message::Down(Down::Begin(message::Begin { name, .. })) = &mut begin {
                 *name = "long".repeat(10 * PIECE);
             }
             let sent = thorp_model::Action::Send(*edge, begin);
@@ -188,7 +189,7 @@ async fn a_frame_that_takes_long_is_a_sign_of_life_while_it_arrives() {
     loop {
         match member.next().await {
             Event::Received {
-                message: Message::Down(Down::Begin { .. }),
+                message: Message::Down(Down::Begin(_)),
                 ..
             } => break,
             Event::Tick | Event::Received { .. } => {}

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
+use thorp_model::message;
 
 use thorp_model::{
     Command, Down, Epoch, Event, HomeId, MemberId, Message, Millis, NodeKind, Now, Outbox, Peer,
@@ -141,24 +142,24 @@ impl Running {
 
 pub(crate) fn end_of(home: u32) -> Message {
     let home = HomeId(home);
-    Message::Down(Down::End { home })
+    Message::Down(Down::End(message::End { home }))
 }
 
 pub(crate) fn begin_of(home: u32) -> Message {
-    Message::Down(Down::Begin {
+    Message::Down(Down::Begin(message::Begin {
         home: HomeId(home),
         name: "alps".to_owned(),
         epoch: Epoch(1),
         position: Position(0),
         watermark: Stamp::default(),
         silent_ms: 0,
-    })
+    }))
 }
 
 pub(crate) fn ack(position: u64) -> Message {
-    Message::Up(Up::Ack {
+    Message::Up(Up::Ack(message::Ack {
         home: HomeId(1),
         epoch: Epoch(1),
         position: Position(position),
-    })
+    }))
 }

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::ops::Bound;
 use thorp_model::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
-use thorp_model::{EdgeId, Epoch, HomeId, Note, Outbox, PageId, ReportNo, Reported, Up};
+use thorp_model::{EdgeId, Epoch, HomeId, Note, Outbox, PageId, ReportNo, Reported, Up, message};
 
 /// Whose pages a piece has.
 pub(crate) trait Owned {
@@ -116,12 +116,12 @@ impl<S: Owned> Reports<S> {
             outbox.note(Note::ReportSent);
             outbox.up(
                 edge,
-                Up::Report {
+                Up::Report(message::Report {
                     home,
                     epoch,
                     report,
                     pages,
-                },
+                }),
             );
         }
     }

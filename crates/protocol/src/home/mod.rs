@@ -46,7 +46,7 @@ use thorp_model::records::NextRecord;
 use thorp_model::{
     Attempt, CallError, CallId, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
     HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageChange, PageId, Peer,
-    Position, SegmentId, Stamp, StateMachine, Up, planted,
+    Position, SegmentId, Stamp, StateMachine, Up, message, planted,
 };
 
 /// What a home fills.
@@ -339,7 +339,7 @@ impl Home {
             return self.cut_off(edge, "it speaks for another member", outbox);
         }
         match message {
-            Up::Fetch {
+            Up::Fetch(message::Fetch {
                 epoch,
                 page,
                 attempt,
@@ -347,7 +347,7 @@ impl Home {
                 ahead,
                 updates,
                 ..
-            } => {
+            }) => {
                 let waiter = Waiter {
                     edge,
                     epoch,
@@ -358,52 +358,56 @@ impl Home {
                 };
                 self.fetch(page, waiter, outbox);
             }
-            Up::Evict {
+            Up::Evict(message::Evict {
                 epoch, page, entry, ..
-            } => {
+            }) => {
                 if self.children.in_epoch(edge, epoch, outbox).is_some() {
                     self.children.evict(edge, page, entry, outbox);
                 }
             }
-            Up::Ack {
+            Up::Ack(message::Ack {
                 epoch, position, ..
-            } => {
+            }) => {
                 if self.children.in_epoch(edge, epoch, outbox).is_some() {
                     self.acknowledged(edge, position, outbox);
                 }
             }
-            Up::Watch {
+            Up::Watch(message::Watch {
                 epoch, segment, on, ..
-            } => {
+            }) => {
                 let known = self.children.in_epoch(edge, epoch, outbox).is_some();
                 if known && !self.children.watch(edge, segment, on) {
                     let home = self.config.home;
                     outbox.note(Note::ChildLimited);
-                    outbox.down(edge, Down::Unwatched { home, segment });
+                    outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
                 }
             }
-            Up::Report {
+            Up::Report(message::Report {
                 epoch,
                 report,
                 pages,
                 ..
-            } => self.report(edge, epoch, report, &pages, outbox),
+            }) => self.report(edge, epoch, report, &pages, outbox),
             Up::Commit(request) => self.commit(now, edge, request, outbox),
-            Up::Decide {
+            Up::Decide(message::Decide {
                 commit,
                 registration,
                 decision,
                 ..
-            } => {
+            }) => {
                 let whose = inquiry::whose(commit, registration);
                 self.decide(now, edge, whose, decision, outbox);
             }
-            Up::Settled { commit, .. } => self.settled(commit, outbox),
+            Up::Settled(message::Settled { commit, .. }) => self.settled(commit, outbox),
             // At once: an answer that waits for the disk would be one more that does.
-            Up::Call { call, .. } if self.is_busy() || self.has_all_calls(edge, outbox) => {
+            Up::Call(message::Call { call, .. })
+                if self.is_busy() || self.has_all_calls(edge, outbox) =>
+            {
                 self.answer(edge, call, Err(CallError::Busy), outbox);
             }
-            Up::Call { call, request, .. } => self.call(now, edge, call, request, outbox),
+            Up::Call(message::Call { call, request, .. }) => {
+                self.call(now, edge, call, request, outbox)
+            }
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
         }

@@ -5,7 +5,9 @@ use crate::home::{Home, Outbox};
 use alloc::vec::Vec;
 use thorp_model::limits::REPORT_PAGES_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::{Down, EdgeId, Epoch, Note, PageId, ReportNo, Reported, SlotSet, planted};
+use thorp_model::{
+    Down, EdgeId, Epoch, Note, PageId, ReportNo, Reported, SlotSet, message, planted,
+};
 
 impl Home {
     /// Enters the child for everything that it reports, then says what has
@@ -34,14 +36,14 @@ impl Home {
         changed.extend(stale.map(|reported| reported.page));
         outbox.down(
             edge,
-            Down::Resynchronised {
+            Down::Resynchronised(message::Resynchronised {
                 home: self.config.home,
                 report,
                 entry,
                 position: self.durable,
                 changed,
                 open: Vec::new(),
-            },
+            }),
         );
     }
 

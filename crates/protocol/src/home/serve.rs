@@ -4,7 +4,8 @@ use crate::home::{Home, HomeAction, LoadResult, OnDurable, Outbox, Waiter};
 use thorp_model::limits::{FETCHES_PER_CHILD_MAX, UPDATES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Image, Note, Now, PageId, PeerImage, planted,
+    Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Image, Note, Now, PageId, PeerImage, message,
+    planted,
 };
 
 impl Home {
@@ -165,15 +166,15 @@ impl Home {
     ) {
         outbox.down(
             waiter.edge,
-            Down::Image {
+            Down::Image(message::FetchResponse {
                 home: self.config.home,
                 page,
                 attempt: waiter.attempt,
                 entry,
                 position: self.durable,
                 watermark: self.promised(),
-                answer,
-            },
+                result: answer,
+            }),
         );
     }
 }

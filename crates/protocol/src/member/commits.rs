@@ -11,7 +11,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, CommitRequest, Decision, EdgeId, HomeId,
     InvalidCommit, Millis, Note, Outcome, Participant, Position, Refusal, Registration, Stamp, Up,
-    planted,
+    message, planted,
 };
 
 impl Member {
@@ -298,12 +298,12 @@ impl Member {
         if let (Some(edge), Some(decision), Some(registration)) = (edge, decision, registration) {
             outbox.up(
                 edge,
-                Up::Decide {
+                Up::Decide(message::Decide {
                     home,
                     commit,
                     registration,
                     decision,
-                },
+                }),
             );
         }
     }
@@ -322,11 +322,11 @@ impl Member {
                 let home = at.part.home;
                 outbox.up(
                     edge,
-                    Up::Settled {
+                    Up::Settled(message::Settled {
                         home,
                         commit,
                         registration,
-                    },
+                    }),
                 );
             }
         }

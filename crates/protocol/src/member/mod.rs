@@ -19,6 +19,7 @@ pub use interface::{MemberAction, MemberCommand, Request, Response};
 
 use crate::member::in_flight::InFlight;
 use crate::member::replica::Replica;
+use thorp_model::message;
 
 use crate::edge::liveness::{AliveLimits, Neighbours};
 use crate::edge::pending_writes::PendingWrites;
@@ -309,35 +310,35 @@ impl Member {
         // A member belongs to one parent at a time, for each home (rule 1).
         let is_heard = match self.homes.get_mut(&message.home()) {
             Some(at) => at.up.hears(edge, &message, outbox),
-            None => matches!(message, Down::Begin { .. }),
+            None => matches!(message, Down::Begin(_)),
         };
         if !is_heard {
             return;
         }
         match message {
-            Down::Begin {
+            Down::Begin(message::Begin {
                 home,
                 name,
                 epoch,
                 position,
                 watermark,
                 silent_ms,
-            } => {
+            }) => {
                 self.at(home).up.name = name;
                 let heard = now.before(u64::from(silent_ms));
                 self.begin(now, home, edge, epoch, (position, watermark, heard), outbox);
             }
-            Down::End { home } => self.end(home, outbox),
+            Down::End(message::End { home }) => self.end(home, outbox),
             Down::Step(step) => self.step(now, step, outbox),
-            Down::Image {
+            Down::Image(message::FetchResponse {
                 home,
                 page,
                 attempt,
                 entry,
                 position,
                 watermark,
-                answer,
-            } => {
+                result: answer,
+            }) => {
                 let up = &mut self.at(home).up;
                 up.advance_promised(position, watermark);
                 if planted::is(Bug::MemoryIsNews) {
@@ -356,14 +357,14 @@ impl Member {
                 }
                 self.at(home).settle_strays(outbox);
             }
-            Down::Redirect {
+            Down::Redirect(message::Redirect {
                 home,
                 page,
                 requester,
                 epoch,
                 attempt,
                 entry,
-            } => {
+            }) => {
                 let answer = PeerImage {
                     home,
                     page,
@@ -376,42 +377,46 @@ impl Member {
                 };
                 self.help(edge, answer, outbox);
             }
-            Down::Voted {
+            Down::Voted(message::Voted {
                 home,
                 commit,
                 stamp,
-            } => self.voted(home, commit, stamp, outbox),
-            Down::Refused {
+            }) => self.voted(home, commit, stamp, outbox),
+            Down::Refused(message::Refused {
                 home,
                 commit,
                 refusal,
-            } => self.ended(home, commit, Outcome::Refused(refusal), outbox),
-            Down::Told {
+            }) => self.ended(home, commit, Outcome::Refused(refusal), outbox),
+            Down::Committed(message::Committed {
                 home,
                 commit,
                 position,
                 stamp,
-            } => {
+            }) => {
                 self.told(now, home, commit, position, outbox);
                 self.ended(home, commit, Outcome::Committed { position, stamp }, outbox);
             }
-            Down::Heartbeat {
+            Down::Heartbeat(message::Heartbeat {
                 home,
                 position,
                 watermark,
-            } => self.heartbeat(now, home, position, watermark, outbox),
-            Down::Answer { home, call, result } => self.answered(now, home, call, result, outbox),
-            Down::Unwatched { home, segment } => self.unwatched(home, segment, outbox),
-            Down::Hint { home, next, .. } => self.hinted(home, &next, outbox),
-            Down::Joined { home, page } => self.joined(home, page, outbox),
-            Down::Resynchronised {
+            }) => self.heartbeat(now, home, position, watermark, outbox),
+            Down::CallResult(message::CallResult { home, call, result }) => {
+                self.answered(now, home, call, result, outbox)
+            }
+            Down::Unwatched(message::Unwatched { home, segment }) => {
+                self.unwatched(home, segment, outbox)
+            }
+            Down::Hint(message::Hint { home, next, .. }) => self.hinted(home, &next, outbox),
+            Down::Joined(message::Joined { home, page }) => self.joined(home, page, outbox),
+            Down::Resynchronised(message::Resynchronised {
                 home,
                 report,
                 entry,
                 position,
                 changed,
                 open,
-            } => {
+            }) => {
                 self.at(home).up.advance(position);
                 self.resynchronised(now, home, (report, entry), (&changed, &open), outbox);
             }

@@ -11,7 +11,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, EntryNo, HomeId, Image, Note, OverlayUpdate, PageChange, PageId, PageSlots, Part,
     Position, Publish, Registration, RequestId, SegmentId, SlotChange, SlotSet, Stamp, Up, change,
-    planted,
+    message, planted,
 };
 
 /// What a member knows of one home.
@@ -296,12 +296,12 @@ impl Replica {
             let (home, epoch) = (self.up.home, self.up.epoch);
             outbox.up(
                 edge,
-                Up::Evict {
+                Up::Evict(message::Evict {
                     home,
                     epoch,
                     page,
                     entry,
-                },
+                }),
             );
         }
     }
@@ -333,12 +333,12 @@ impl Replica {
                 let (home, epoch) = (self.up.home, self.up.epoch);
                 outbox.up(
                     edge,
-                    Up::Evict {
+                    Up::Evict(message::Evict {
                         home,
                         epoch,
                         page,
                         entry,
-                    },
+                    }),
                 );
             }
         }
@@ -380,12 +380,12 @@ impl Replica {
             let (home, epoch) = (self.up.home, self.up.epoch);
             outbox.up(
                 edge,
-                Up::Watch {
+                Up::Watch(message::Watch {
                     home,
                     epoch,
                     segment,
                     on,
-                },
+                }),
             );
         }
     }
@@ -399,11 +399,11 @@ impl Replica {
             let (home, epoch, position) = (self.up.home, self.up.epoch, self.up.position);
             outbox.up(
                 edge,
-                Up::Ack {
+                Up::Ack(message::Ack {
                     home,
                     epoch,
                     position,
-                },
+                }),
             );
         }
     }

@@ -10,7 +10,7 @@ use thorp_model::limits::{
 };
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, HomeId, Millis, Note, PageId, Place, RequestId,
-    SegmentId, Up,
+    SegmentId, Up, message,
 };
 
 impl Member {
@@ -163,11 +163,11 @@ impl Member {
         called.sent = true;
         outbox.up(
             edge,
-            Up::Call {
+            Up::Call(message::Call {
                 call,
                 home,
                 request,
-            },
+            }),
         );
     }
 

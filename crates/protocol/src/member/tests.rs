@@ -11,7 +11,7 @@ use thorp_model::{
     Action, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
     Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
     PageWrites, Part, Peer, Position, Refusal, Registration, RequestId, SegmentId, Slot, Stamp,
-    StateMachine, Up, WriteOp, codec,
+    StateMachine, Up, WriteOp, codec, message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -71,14 +71,14 @@ impl Village {
     }
 
     fn stream_on(&mut self, home: HomeId, edge: EdgeId) {
-        let begin = Down::Begin {
+        let begin = Down::Begin(message::Begin {
             home,
             name: String::from("h"),
             epoch: Epoch(edge.0),
             position: Position(1),
             watermark: Stamp::default(),
             silent_ms: 0,
-        };
+        });
         self.down_on(edge, begin);
     }
 
@@ -127,7 +127,10 @@ impl Village {
             number: 2,
         };
         let result = Ok(CallResponse::Registered(Registration(1)));
-        self.down_on(edge, Down::Answer { home, call, result });
+        self.down_on(
+            edge,
+            Down::CallResult(message::CallResult { home, call, result }),
+        );
     }
 
     /// Another home tells a commit.
@@ -137,12 +140,12 @@ impl Village {
             sequence,
         };
         let (position, stamp) = (Position(1), Stamp::default());
-        let told = Down::Told {
+        let told = Down::Committed(message::Committed {
             home,
             commit,
             position,
             stamp,
-        };
+        });
         self.down_on(edge, told);
     }
 
@@ -153,11 +156,11 @@ impl Village {
             sequence,
         };
         let stamp = Stamp::default();
-        let voted = Down::Voted {
+        let voted = Down::Voted(message::Voted {
             home,
             commit,
             stamp,
-        };
+        });
         self.down_on(edge, voted);
     }
 
@@ -206,13 +209,13 @@ impl Village {
     /// Answers the first thing that was sent.
     fn answer(&mut self) {
         match self.sent.remove(0) {
-            Up::Commit(request) => self.down(Down::Told {
+            Up::Commit(request) => self.down(Down::Committed(message::Committed {
                 home: HOME,
                 commit: request.id,
                 position: Position(1),
                 stamp: Stamp::default(),
-            }),
-            Up::Call { call, request, .. } => self.answer_call(call, &request),
+            })),
+            Up::Call(message::Call { call, request, .. }) => self.answer_call(call, &request),
             other => panic!("{other:?} is not answered"),
         }
     }
@@ -225,11 +228,11 @@ impl Village {
             }
             _ => CallResponse::Unstaged,
         };
-        self.down(Down::Answer {
+        self.down(Down::CallResult(message::CallResult {
             home: HOME,
             call,
             result: Ok(response),
-        });
+        }));
     }
 
     fn commits_sent(&self) -> usize {
@@ -345,7 +348,7 @@ fn what_was_on_its_way_to_a_home_that_is_gone_leaves_space_on_the_edge() {
     village.commit_at(1, &[(THERE, COMMIT_BYTES_MAX)]);
     village.commit_at(2, &[(HOME, COMMIT_BYTES_MAX)]);
     assert_eq!(village.commits_sent(), 1);
-    village.down(Down::End { home: THERE });
+    village.down(Down::End(message::End { home: THERE }));
     assert_eq!(village.commits_sent(), 2);
 }
 
@@ -363,11 +366,11 @@ fn what_all_have_voted_for_is_committed_whatever_a_home_forgets() {
         member: MemberId(1),
         sequence: 1,
     };
-    village.down(Down::Refused {
+    village.down(Down::Refused(message::Refused {
         home: HOME,
         commit,
         refusal: Refusal::Forgotten,
-    });
+    }));
     village.told_there(THERE, there, 1);
     let [(request_id, Response::Outcome(id, outcome, _))] = &village.answers[..] else {
         panic!("{:?}", village.answers);
@@ -385,11 +388,11 @@ fn a_home_that_has_forgotten_the_member_registers_it_for_what_waits() {
     let Some(Up::Commit(first)) = village.sent.pop() else {
         panic!("the first commit is sent");
     };
-    village.down(Down::Refused {
+    village.down(Down::Refused(message::Refused {
         home: HOME,
         commit: first.id,
         refusal: Refusal::Forgotten,
-    });
+    }));
     village.answer_all();
     assert_eq!(village.answers.len(), 2);
 }
@@ -419,10 +422,10 @@ fn stagings_at_once_wait_also_after_a_new_beginning() {
     );
     assert!(matches!(
         village.sent.last(),
-        Some(Up::Call {
+        Some(Up::Call(message::Call {
             request: CallRequest::List { .. },
             ..
-        })
+        }))
     ));
     // What is wanted no more keeps its room until it is answered.
     let before = village.sent.len();

@@ -38,7 +38,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
     HomeId, Image, MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
-    Refusal, SegmentId, StateMachine, Up, planted,
+    Refusal, SegmentId, StateMachine, Up, message, planted,
 };
 
 /// What a commit is charged beside its reads and writes.
@@ -319,7 +319,7 @@ impl Redirector {
             return self.cut_off(edge, "it speaks for another member", outbox);
         }
         match message {
-            Up::Fetch {
+            Up::Fetch(message::Fetch {
                 home,
                 epoch,
                 page,
@@ -327,7 +327,7 @@ impl Redirector {
                 peers,
                 ahead,
                 updates,
-            } => {
+            }) => {
                 let waiter = Waiter {
                     edge,
                     attempt,
@@ -346,43 +346,43 @@ impl Redirector {
                     }
                 }
             }
-            Up::Evict {
+            Up::Evict(message::Evict {
                 home,
                 epoch,
                 page,
                 entry,
-            } => {
+            }) => {
                 if let Some(proxy) = self.proxy(home, edge, epoch, outbox)
                     && proxy.children.evict(edge, page, entry, outbox)
                 {
                     proxy.give_up_if_unused(page, outbox);
                 }
             }
-            Up::Ack {
+            Up::Ack(message::Ack {
                 home,
                 epoch,
                 position,
-            } => {
+            }) => {
                 if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
                     proxy.children.ack(edge, position);
                 }
             }
-            Up::Watch {
+            Up::Watch(message::Watch {
                 home,
                 epoch,
                 segment,
                 on,
-            } => {
+            }) => {
                 if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
                     proxy.watch(edge, segment, on, outbox);
                 }
             }
-            Up::Report {
+            Up::Report(message::Report {
                 home,
                 epoch,
                 report,
                 pages,
-            } => {
+            }) => {
                 if let Some(proxy) = self.proxy(home, edge, epoch, outbox)
                     && let Err(why) = proxy.report(edge, report, &pages, outbox)
                 {
@@ -395,15 +395,17 @@ impl Redirector {
                 }
             }
             Up::Commit(request) => self.commit(edge, request, outbox),
-            Up::Decide { home, commit, .. } => self.decide(edge, (home, commit), message, outbox),
-            Up::Settled { home, .. } => {
+            Up::Decide(message::Decide { home, commit, .. }) => {
+                self.decide(edge, (home, commit), message, outbox)
+            }
+            Up::Settled(message::Settled { home, .. }) => {
                 self.pass_up(home, message, outbox);
             }
-            Up::Call {
+            Up::Call(message::Call {
                 call,
                 home,
                 request,
-            } => self.call(edge, home, call, request, outbox),
+            }) => self.call(edge, home, call, request, outbox),
         }
     }
 
@@ -520,7 +522,10 @@ impl Redirector {
         if is_full || is_limited {
             outbox.note(Note::ChildLimited);
             let result = Err(CallError::Busy);
-            return outbox.down(edge, Down::Answer { home, call, result });
+            return outbox.down(
+                edge,
+                Down::CallResult(message::CallResult { home, call, result }),
+            );
         }
         // Without the home the call is lost; it is made again when the stream begins.
         let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
@@ -531,11 +536,11 @@ impl Redirector {
             }
             outbox.up(
                 up,
-                Up::Call {
+                Up::Call(message::Call {
                     call,
                     home,
                     request,
-                },
+                }),
             );
         }
     }
@@ -563,11 +568,11 @@ fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, outbox: &mut Outbox
     outbox.note(Note::RefusedBusy);
     outbox.down(
         edge,
-        Down::Refused {
+        Down::Refused(message::Refused {
             home,
             commit,
             refusal,
-        },
+        }),
     );
 }
 
@@ -576,17 +581,17 @@ fn tell(edge: EdgeId, home: HomeId, commit: CommitId, outcome: Outcome, outbox: 
     outbox.down(
         edge,
         match outcome {
-            Outcome::Committed { position, stamp } => Down::Told {
+            Outcome::Committed { position, stamp } => Down::Committed(message::Committed {
                 home,
                 commit,
                 position,
                 stamp,
-            },
-            Outcome::Refused(refusal) => Down::Refused {
+            }),
+            Outcome::Refused(refusal) => Down::Refused(message::Refused {
                 home,
                 commit,
                 refusal,
-            },
+            }),
         },
     );
 }

@@ -11,7 +11,7 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     Attempt, Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Millis, Note, PageChange, PageId,
-    PeerImage, Up, planted,
+    PeerImage, Up, message, planted,
 };
 
 /// A child that waits for a page from above.
@@ -175,14 +175,14 @@ impl Proxy {
         outbox.note(Note::Redirected);
         outbox.down(
             helper,
-            Down::Redirect {
+            Down::Redirect(message::Redirect {
                 home: self.up.home,
                 page,
                 requester,
                 epoch,
                 attempt: waiter.attempt,
                 entry,
-            },
+            }),
         );
         let redirecting = Redirecting {
             requester: waiter.edge,
@@ -334,15 +334,15 @@ impl Proxy {
         };
         outbox.down(
             waiter.edge,
-            Down::Image {
+            Down::Image(message::FetchResponse {
                 home: self.up.home,
                 page,
                 attempt: waiter.attempt,
                 entry,
                 position: self.up.position,
                 watermark: self.up.watermark,
-                answer,
-            },
+                result: answer,
+            }),
         );
     }
 
@@ -403,12 +403,12 @@ impl Proxy {
         outbox.note(Note::SubtreeEvicted);
         outbox.up(
             edge,
-            Up::Evict {
+            Up::Evict(message::Evict {
                 home: self.up.home,
                 epoch: self.up.epoch,
                 page,
                 entry,
-            },
+            }),
         );
     }
 

@@ -8,7 +8,9 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::{Down, EdgeId, EntryNo, Note, PageId, Position, ReportNo, Reported, planted};
+use thorp_model::{
+    Down, EdgeId, EntryNo, Note, PageId, Position, ReportNo, Reported, message, planted,
+};
 
 /// Whose pages a piece of a report has.
 #[derive(Clone, Debug)]
@@ -151,14 +153,14 @@ impl Proxy {
         }
         outbox.down(
             piece.edge,
-            Down::Resynchronised {
+            Down::Resynchronised(message::Resynchronised {
                 home: self.up.home,
                 report: piece.report,
                 entry: piece.entry,
                 position: self.up.position,
                 changed,
                 open,
-            },
+            }),
         );
     }
 

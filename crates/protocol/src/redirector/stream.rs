@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, Down, EdgeId, Epoch, HomeId, Millis, NodeKind, Note, Outcome, PageChange, PageSlots,
-    PeerImage, Position, SlotChange, Stamp, Step, Up, planted,
+    PeerImage, Position, SlotChange, Stamp, Step, Up, message, planted,
 };
 
 impl Redirector {
@@ -35,20 +35,20 @@ impl Redirector {
         }
         let is_heard = match self.homes.get_mut(&message.home()) {
             Some(proxy) => proxy.up.hears(edge, &message, outbox),
-            None => matches!(message, Down::Begin { .. }),
+            None => matches!(message, Down::Begin(_)),
         };
         if !is_heard {
             return;
         }
         match message {
-            Down::Begin {
+            Down::Begin(message::Begin {
                 home,
                 name,
                 epoch,
                 position,
                 watermark,
                 silent_ms,
-            } => {
+            }) => {
                 let heard = now.before(u64::from(silent_ms));
                 self.begin(
                     now,
@@ -60,17 +60,17 @@ impl Redirector {
                     outbox,
                 );
             }
-            Down::End { home } => self.end(home, outbox),
+            Down::End(message::End { home }) => self.end(home, outbox),
             Down::Step(step) => self.step(now, step, outbox),
-            Down::Image {
+            Down::Image(message::FetchResponse {
                 home,
                 page,
                 attempt,
                 entry,
                 position,
                 watermark,
-                answer,
-            } => {
+                result: answer,
+            }) => {
                 let Some(proxy) = self.homes.get_mut(&home) else {
                     return;
                 };
@@ -93,14 +93,14 @@ impl Redirector {
                 }
                 proxy.settle_strays(outbox);
             }
-            Down::Redirect {
+            Down::Redirect(message::Redirect {
                 home,
                 page,
                 requester,
                 epoch,
                 attempt,
                 entry,
-            } => {
+            }) => {
                 let answer = PeerImage {
                     home,
                     page,
@@ -115,17 +115,17 @@ impl Redirector {
                     proxy.help(edge, answer, outbox);
                 }
             }
-            Down::Hint { home, page, next } => {
+            Down::Hint(message::Hint { home, page, next }) => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
                     proxy.pass_hint(page, next, outbox);
                 }
             }
-            Down::Joined { home, page } => {
+            Down::Joined(message::Joined { home, page }) => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
                     proxy.joined_above(page, outbox);
                 }
             }
-            Down::Voted { home, commit, .. } => {
+            Down::Voted(message::Voted { home, commit, .. }) => {
                 self.passing.commit_ended(home, commit);
                 if let Some(from) = self.commits.get(&(home, commit)) {
                     for edge in from.iter() {
@@ -133,48 +133,51 @@ impl Redirector {
                     }
                 }
             }
-            Down::Refused {
+            Down::Refused(message::Refused {
                 home,
                 commit,
                 refusal,
-            } => self.told(now, home, commit, Outcome::Refused(refusal), outbox),
-            Down::Told {
+            }) => self.told(now, home, commit, Outcome::Refused(refusal), outbox),
+            Down::Committed(message::Committed {
                 home,
                 commit,
                 position,
                 stamp,
-            } => self.told(
+            }) => self.told(
                 now,
                 home,
                 commit,
                 Outcome::Committed { position, stamp },
                 outbox,
             ),
-            Down::Heartbeat {
+            Down::Heartbeat(message::Heartbeat {
                 home,
                 position,
                 watermark,
-            } => {
+            }) => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
                     proxy.heartbeat(now, position, watermark, outbox);
                 }
             }
-            Down::Answer { home, call, result } => {
+            Down::CallResult(message::CallResult { home, call, result }) => {
                 self.passing.call_answered(call);
                 let asked = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
                 for ((call, edge), _) in self.calls.extract_if(asked, |_, _| true) {
                     let result = result.clone();
-                    outbox.down(edge, Down::Answer { home, call, result });
+                    outbox.down(
+                        edge,
+                        Down::CallResult(message::CallResult { home, call, result }),
+                    );
                 }
             }
-            Down::Resynchronised {
+            Down::Resynchronised(message::Resynchronised {
                 home,
                 report,
                 entry,
                 position,
                 changed,
                 open,
-            } => {
+            }) => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
                     proxy.up.advance(position);
                     proxy.resynchronised((report, entry), changed, open, outbox);
@@ -182,7 +185,7 @@ impl Redirector {
                     proxy.settle_strays(outbox);
                 }
             }
-            Down::Unwatched { home, segment } => {
+            Down::Unwatched(message::Unwatched { home, segment }) => {
                 if let Some(proxy) = self.homes.get_mut(&home) {
                     proxy.unwatched(segment, outbox);
                 }
@@ -259,7 +262,7 @@ impl Redirector {
             return;
         }
         for edge in proxy.children.edges() {
-            outbox.down(edge, Down::End { home });
+            outbox.down(edge, Down::End(message::End { home }));
         }
         proxy.children.end_all();
         proxy.history.clear();
@@ -419,11 +422,11 @@ impl Proxy {
             let (home, epoch) = (self.up.home, self.up.epoch);
             outbox.up(
                 edge,
-                Up::Ack {
+                Up::Ack(message::Ack {
                     home,
                     epoch,
                     position,
-                },
+                }),
             );
         }
     }

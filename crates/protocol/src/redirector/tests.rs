@@ -9,6 +9,7 @@ use thorp_model::{
     Action, Attempt, CommitId, CommitRequest, Decision, Direction, Down, EdgeId, EntryNo, Epoch,
     Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis, NodeKind, Note, Now,
     PageId, Part, Participant, Peer, Position, Registration, Stamp, StateMachine, Step, Up,
+    message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -41,14 +42,14 @@ fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event<Infall
 /// With a home above and a member below.
 fn redirector() -> Redirector {
     let mut redirector = Redirector::new(RedirectorConfig::new(MemberId(9), String::from("r")));
-    let begin = Message::Down(Down::Begin {
+    let begin = Message::Down(Down::Begin(message::Begin {
         home: HOME,
         name: String::from("h"),
         epoch: Epoch(1),
         position: Position(1),
         watermark: Stamp::default(),
         silent_ms: 0,
-    });
+    }));
     for input in [
         connected(ABOVE, Direction::Up, NodeKind::Home),
         Event::Received {
@@ -63,7 +64,7 @@ fn redirector() -> Redirector {
 }
 
 fn decide(sequence: u64) -> Event<Infallible> {
-    let message = Message::Up(Up::Decide {
+    let message = Message::Up(Up::Decide(message::Decide {
         home: HOME,
         commit: CommitId {
             member: MemberId(2),
@@ -71,7 +72,7 @@ fn decide(sequence: u64) -> Event<Infallible> {
         },
         registration: Registration(1),
         decision: Decision::Abort,
-    });
+    }));
     Event::Received {
         edge: CHILD,
         message,
@@ -142,12 +143,12 @@ fn from_above(message: Down) -> Event<Infallible> {
 }
 
 fn told() -> Event<Infallible> {
-    from_above(Down::Told {
+    from_above(Down::Committed(message::Committed {
         home: HOME,
         commit: id_of(CHILD),
         position: Position(2),
         stamp: Stamp::default(),
-    })
+    }))
 }
 
 fn size(redirector: &Redirector, table: &str) -> usize {
@@ -186,18 +187,18 @@ fn every_way_that_a_commit_came_hears_how_it_ended() {
     let mut heard = |input: Event<Infallible>| -> Vec<EdgeId> {
         let effects = tell(&mut redirector, input);
         let to = effects.iter().filter_map(|effect| match effect {
-            Action::Send(to, Message::Down(Down::Voted { .. } | Down::Told { .. })) => Some(*to),
+            Action::Send(to, Message::Down(Down::Voted(_) | Down::Committed(_))) => Some(*to),
             _ => None,
         });
         let mut to: Vec<EdgeId> = to.collect();
         to.sort();
         to
     };
-    let voted = from_above(Down::Voted {
+    let voted = from_above(Down::Voted(message::Voted {
         home: HOME,
         commit: id_of(CHILD),
         stamp: Stamp::default(),
-    });
+    }));
     assert_eq!(heard(voted), SITES[..2]);
     assert_eq!(heard(told()), SITES[..2]);
     assert_eq!(size(&redirector, "commits"), 0);
@@ -218,19 +219,25 @@ fn a_member_speaks_for_itself() {
 fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
     let stamp = |clock| Stamp { clock, home: HOME };
     let begin = |position, watermark| {
-        from_above(Down::Begin {
+        from_above(Down::Begin(message::Begin {
             home: HOME,
             name: String::from("h"),
             epoch: Epoch(position),
             position: Position(position),
             watermark,
             silent_ms: 0,
-        })
+        }))
     };
     let mut redirector = redirector();
-    tell(&mut redirector, from_above(Down::End { home: HOME }));
+    tell(
+        &mut redirector,
+        from_above(Down::End(message::End { home: HOME })),
+    );
     tell(&mut redirector, begin(9, stamp(900)));
-    tell(&mut redirector, from_above(Down::End { home: HOME }));
+    tell(
+        &mut redirector,
+        from_above(Down::End(message::End { home: HOME })),
+    );
     tell(&mut redirector, begin(5, stamp(500)));
     tell(&mut redirector, commit(CHILD, CHILD, 0));
     let mut promised = |position, watermark| {
@@ -265,7 +272,7 @@ fn fetch_by(
     attempt: u64,
     ahead: bool,
 ) -> Event<Infallible> {
-    let message = Message::Up(Up::Fetch {
+    let message = Message::Up(Up::Fetch(message::Fetch {
         home: HOME,
         epoch,
         page: PageId::new(1, page),
@@ -273,7 +280,7 @@ fn fetch_by(
         peers: false,
         ahead,
         updates: 0,
-    });
+    }));
     Event::Received { edge, message }
 }
 
@@ -282,12 +289,12 @@ fn asked_above(effects: &[Action<Infallible>]) -> Vec<(PageId, Attempt, bool)> {
     let asked = effects.iter().filter_map(|effect| match effect {
         Action::Send(
             ABOVE,
-            Message::Up(Up::Fetch {
+            Message::Up(Up::Fetch(message::Fetch {
                 page,
                 attempt,
                 ahead,
                 ..
-            }),
+            })),
         ) => Some((*page, *attempt, *ahead)),
         _ => None,
     });
@@ -300,10 +307,10 @@ fn refused_below(effects: &[Action<Infallible>]) -> usize {
             effect,
             Action::Send(
                 _,
-                Message::Down(Down::Image {
-                    answer: FetchResult::Refused(FetchRefusal::Busy),
+                Message::Down(Down::Image(message::FetchResponse {
+                    result: FetchResult::Refused(FetchRefusal::Busy),
                     ..
-                })
+                }))
             )
         )
     };
@@ -337,7 +344,7 @@ fn further_child(redirector: &mut Redirector, number: u64) -> (EdgeId, Epoch) {
 
 fn told_joined(effects: &[Action<Infallible>]) -> Vec<EdgeId> {
     let told = effects.iter().filter_map(|effect| match effect {
-        Action::Send(edge, Message::Down(Down::Joined { .. })) => Some(*edge),
+        Action::Send(edge, Message::Down(Down::Joined(_))) => Some(*edge),
         _ => None,
     });
     told.collect()
@@ -394,15 +401,15 @@ fn what_was_refused_ahead_is_asked_for_anew_for_who_waits_meanwhile() {
         panic!("{effects:?}");
     };
     let busy = |attempt| {
-        from_above(Down::Image {
+        from_above(Down::Image(message::FetchResponse {
             home: HOME,
             page,
             attempt,
             entry: EntryNo(0),
             position: Position(1),
             watermark: Stamp::default(),
-            answer: FetchResult::Refused(FetchRefusal::Busy),
-        })
+            result: FetchResult::Refused(FetchRefusal::Busy),
+        }))
     };
     let joined = tell(&mut redirector, fetch(1, 2, false));
     assert_eq!(asked_above(&joined), []);
@@ -429,15 +436,15 @@ fn what_is_likely_is_asked_for_within_its_limit() {
         let [(_, attempt, false)] = asked_above(&effects)[..] else {
             panic!("{effects:?}");
         };
-        let refused = Down::Image {
+        let refused = Down::Image(message::FetchResponse {
             home: HOME,
             page: PageId::new(1, page),
             attempt,
             entry: EntryNo(0),
             position: Position(1),
             watermark: Stamp::default(),
-            answer: FetchResult::Refused(FetchRefusal::NoSuchSegment),
-        };
+            result: FetchResult::Refused(FetchRefusal::NoSuchSegment),
+        });
         tell(&mut redirector, from_above(refused));
     }
     let (mut ahead, mut longest) = (0, 0);
@@ -450,7 +457,9 @@ fn what_is_likely_is_asked_for_within_its_limit() {
         let is_first = asked.iter().skip(1).all(|(_, _, ahead)| *ahead);
         assert!(is_first, "{asked:?}");
         let hints = effects.iter().filter_map(|effect| match effect {
-            Action::Send(CHILD, Message::Down(Down::Hint { next, .. })) => Some(next.len()),
+            Action::Send(CHILD, Message::Down(Down::Hint(message::Hint { next, .. }))) => {
+                Some(next.len())
+            }
             _ => None,
         });
         longest = hints.fold(longest, usize::max);

@@ -3,7 +3,7 @@
 
 use crate::redirector::{Outbox, Proxy};
 use thorp_model::limits::WATCHES_PER_CHILD_MAX;
-use thorp_model::{Down, EdgeId, Note, SegmentId, Up};
+use thorp_model::{Down, EdgeId, Note, SegmentId, Up, message};
 
 impl Proxy {
     /// A child begins or ends to watch a segment. What cannot be watched above
@@ -20,7 +20,7 @@ impl Proxy {
         if full || !self.children.watch(edge, segment, on) {
             let home = self.up.home;
             outbox.note(Note::ChildLimited);
-            return outbox.down(edge, Down::Unwatched { home, segment });
+            return outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
         }
         self.follow_watches(outbox);
     }
@@ -45,12 +45,12 @@ impl Proxy {
         for segment in ended.chain(begun) {
             outbox.up(
                 edge,
-                Up::Watch {
+                Up::Watch(message::Watch {
                     home: self.up.home,
                     epoch: self.up.epoch,
                     segment,
                     on: wanted.contains(&segment),
-                },
+                }),
             );
         }
         self.watched = wanted;

@@ -4,9 +4,9 @@
 use crate::failure::{Checked, Failure, demand};
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_model::records;
 use thorp_model::{
-    Down, HomeId, Message, Position, Publish, Reader, Stamp, StorageError, Table, Up,
+    Down, HomeId, Message, Position, Publish, Reader, Stamp, StorageError, Table, Up, message,
+    records,
 };
 
 /// Looks at a message as it is sent.
@@ -39,23 +39,23 @@ pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
 
 fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
     let (home, position) = match message {
-        Down::Begin { home, position, .. }
-        | Down::Image { home, position, .. }
-        | Down::Told { home, position, .. }
-        | Down::Resynchronised { home, position, .. }
-        | Down::Heartbeat { home, position, .. } => (*home, *position),
+        Down::Begin(message::Begin { home, position, .. })
+        | Down::Image(message::FetchResponse { home, position, .. })
+        | Down::Committed(message::Committed { home, position, .. })
+        | Down::Resynchronised(message::Resynchronised { home, position, .. })
+        | Down::Heartbeat(message::Heartbeat { home, position, .. }) => (*home, *position),
         Down::Step(step) => (step.home, step.position),
         Down::Peer(peer) => (peer.home, peer.position),
         _ => return Ok(()),
     };
     durable(world, from, home, position)?;
-    if let Down::Begin { silent_ms, .. } = message {
+    if let Down::Begin(message::Begin { silent_ms, .. }) = message {
         super::silence::told(world, from, home, *silent_ms)?;
     }
     let watermark = match message {
-        Down::Begin { watermark, .. }
-        | Down::Image { watermark, .. }
-        | Down::Heartbeat { watermark, .. } => Some(*watermark),
+        Down::Begin(message::Begin { watermark, .. })
+        | Down::Image(message::FetchResponse { watermark, .. })
+        | Down::Heartbeat(message::Heartbeat { watermark, .. }) => Some(*watermark),
         Down::Step(step) => Some(step.watermark),
         _ => None,
     };
@@ -63,7 +63,7 @@ fn sent_down(world: &mut World, from: NodeNo, message: &Down) -> Checked {
         promised(world, from, home, position, watermark)?;
     }
     let vouched = match message {
-        Down::Told { stamp, .. } => Some(*stamp),
+        Down::Committed(message::Committed { stamp, .. }) => Some(*stamp),
         _ => watermark,
     };
     vouched.map_or(Ok(()), |stamp| reserved(world, from, stamp))

@@ -4,7 +4,7 @@
 use crate::failure::{Checked, demand};
 use crate::time::{At, NodeNo};
 use crate::world::World;
-use thorp_model::{Down, Event, HomeId, Message, Millis, NodeKind};
+use thorp_model::{Down, Event, HomeId, Message, Millis, NodeKind, message};
 
 /// What the roundings of two clocks make at most, in microseconds.
 const ROUNDING_US: u64 = 2_000;
@@ -19,10 +19,10 @@ pub fn heard<C>(world: &mut World, no: NodeNo, event: &Event<C>) {
         return;
     };
     let (home, silent_ms) = match message {
-        Down::Begin {
+        Down::Begin(message::Begin {
             home, silent_ms, ..
-        } => (*home, u64::from(*silent_ms)),
-        Down::Heartbeat { home, .. } => (*home, 0),
+        }) => (*home, u64::from(*silent_ms)),
+        Down::Heartbeat(message::Heartbeat { home, .. }) => (*home, 0),
         _ => return,
     };
     let at = At(world.now.0.saturating_sub(silent_ms * 1000));

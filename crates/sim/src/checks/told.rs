@@ -8,17 +8,17 @@ use std::collections::BTreeSet;
 use thorp_cache::Cache;
 use thorp_model::{
     CallRequest, CallResponse, CommitId, Down, HomeId, Image, Outcome, PageChange, PageSlots,
-    PageWrites, Part, Place, Position, Refusal, Stamp, Up, change,
+    PageWrites, Part, Place, Position, Refusal, Stamp, Up, change, message,
 };
 use thorp_protocol::Response;
 
 /// Notes whose outcome a call asks for: the answer names only the call.
 pub fn asked(world: &mut World, message: &Up) {
-    if let Up::Call {
+    if let Up::Call(message::Call {
         call,
         request: CallRequest::Outcome { commit, .. },
         ..
-    } = message
+    }) = message
     {
         let of_call = world.history.outcome_calls.entry(*call).or_default();
         of_call.insert(*commit);
@@ -46,20 +46,20 @@ pub fn sent(world: &World, from: NodeNo, message: &Down) -> Checked {
 fn told_by(world: &World, message: &Down) -> Option<(BTreeSet<CommitId>, Outcome)> {
     let (id, outcome) = match message {
         Down::Step(step) => (step.commit?, committed(step.position, step.stamp)),
-        Down::Told {
+        Down::Committed(message::Committed {
             commit,
             position,
             stamp,
             ..
-        } => (*commit, committed(*position, *stamp)),
-        Down::Refused {
+        }) => (*commit, committed(*position, *stamp)),
+        Down::Refused(message::Refused {
             commit, refusal, ..
-        } => (*commit, Outcome::Refused(refusal.clone())),
-        Down::Answer {
+        }) => (*commit, Outcome::Refused(refusal.clone())),
+        Down::CallResult(message::CallResult {
             call,
             result: Ok(CallResponse::Outcome(outcome)),
             ..
-        } => {
+        }) => {
             let asked = world.history.outcome_calls.get(call);
             return Some((asked.cloned().unwrap_or_default(), outcome.clone()));
         }

@@ -37,6 +37,7 @@ use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId, Message,
     NewValue, ObjectId, PageId, Part, Position, Registration, SegmentId, Stamp, Up, WriteOp,
+    message,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -201,7 +202,7 @@ impl Teller {
             clock: query::size_of(stamp),
             home: HomeId(home.0 + 1),
         };
-        let message = Up::Decide {
+        let message = Up::Decide(message::Decide {
             home,
             commit: CommitId {
                 member: self.village.node(member).id,
@@ -209,7 +210,7 @@ impl Teller {
             },
             registration: Registration::default(),
             decision: Decision::Commit(stamp),
-        };
+        });
         self.village.put(from, to, Message::Up(message));
         self.village.say("    it is on its way");
     }
@@ -234,22 +235,22 @@ impl Teller {
                 number: 1000 + number,
             };
             let message = match kind {
-                "calls" => Up::Call {
+                "calls" => Up::Call(message::Call {
                     call,
                     home: HOME,
                     request: CallRequest::List {
                         prefix: String::new(),
                         after: String::new(),
                     },
-                },
+                }),
                 "commits" => Up::Commit(empty_commit(call, registration)),
-                "watches" => Up::Watch {
+                "watches" => Up::Watch(message::Watch {
                     home: HOME,
                     epoch: query::epoch(&self.village, from, to),
                     segment: SegmentId(1 + number as u32),
                     on: true,
-                },
-                "fetches" | "helps" | "aheads" => Up::Fetch {
+                }),
+                "fetches" | "helps" | "aheads" => Up::Fetch(message::Fetch {
                     home: HOME,
                     epoch: query::epoch(&self.village, from, to),
                     page: PageId::new(1, first_page + number as u32),
@@ -257,7 +258,7 @@ impl Teller {
                     peers: kind == "helps",
                     ahead: kind == "aheads",
                     updates: 0,
-                },
+                }),
                 other => panic!("a flood of {other}"),
             };
             self.village.put(from, to, Message::Up(message));

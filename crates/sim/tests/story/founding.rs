@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use thorp_model::{
     Action, CallId, CallRequest, CommitId, CommitRequest, Direction, EdgeId, Event, HomeId,
     MemberId, Message, NewValue, NodeKind, Now, Outbox, PageId, PageWrites, Part, Peer, Position,
-    Registration, SegmentId, Slot, StateMachine, Up, WriteOp,
+    Registration, SegmentId, Slot, StateMachine, Up, WriteOp, message,
 };
 use thorp_protocol::{Home, HomeAction, HomeCommand};
 
@@ -178,11 +178,11 @@ impl Founder<'_> {
             member: FOUNDER,
             number: self.calls,
         };
-        self.send(Up::Call {
+        self.send(Up::Call(message::Call {
             call,
             home: self.id,
             request,
-        });
+        }));
     }
 
     fn commit(&mut self, objects: &str) {

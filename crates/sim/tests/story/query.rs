@@ -30,7 +30,7 @@ use super::program::Program;
 use super::village::Village;
 use super::{effects, names, text};
 use std::collections::BTreeMap;
-use thorp_model::{Down, Epoch, HomeId, Image, Message, Now, PageId};
+use thorp_model::{Down, Epoch, HomeId, Image, Message, Now, PageId, message};
 
 /// The answer to a question.
 pub(crate) fn answer(village: &Village, question: &str) -> String {
@@ -128,7 +128,7 @@ fn lists(village: &Village, parent: &str, child: &str, page: &str) -> String {
 fn images(village: &Village, link: &str) -> String {
     let (from, to) = link.split_once("->").expect("images H->R");
     let all = village.delivered(from, to);
-    let images = all.filter(|(_, message)| matches!(message, Message::Down(Down::Image { .. })));
+    let images = all.filter(|(_, message)| matches!(message, Message::Down(Down::Image(_))));
     images.count().to_string()
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn size_of(text: &str) -> u64 {
 pub(crate) fn epoch(village: &Village, child: &str, parent: &str) -> Epoch {
     let begun = village.delivered(parent, child).rev();
     let mut epochs = begun.filter_map(|(_, message)| match message {
-        Message::Down(Down::Begin { epoch, .. }) => Some(*epoch),
+        Message::Down(Down::Begin(message::Begin { epoch, .. })) => Some(*epoch),
         _ => None,
     });
     epochs.next().unwrap_or_default()

@@ -6,7 +6,7 @@ use thorp_model::{
     CallId, CallRequest, CallResponse, CommitId, CommitRequest, Content, Decision, Down,
     FetchResult, Image, InvalidCommit, MemberId, Message, NewValue, Outcome, Overflow, PageChange,
     PageId, PageSlots, PeerImage, Position, Refusal, Reported, SegmentInfo, Slot, SlotChange,
-    SlotSet, Step, Up, WriteOp,
+    SlotSet, Step, Up, WriteOp, message,
 };
 
 /// Who is who.
@@ -35,14 +35,14 @@ impl Pen<'_> {
 
     fn up(&self, up: &Up) -> String {
         match up {
-            Up::Fetch {
+            Up::Fetch(message::Fetch {
                 page,
                 attempt,
                 peers,
                 ahead,
                 updates,
                 ..
-            } => {
+            }) => {
                 let how = if *peers {
                     "neighbours may answer"
                 } else {
@@ -56,24 +56,24 @@ impl Pen<'_> {
                 let page = names::page(*page);
                 format!("fetch {page} (attempt {attempt}, {how}{ahead}{told})")
             }
-            Up::Evict { page, entry, .. } => {
+            Up::Evict(message::Evict { page, entry, .. }) => {
                 format!("evicted {} (entry {entry})", names::page(*page))
             }
-            Up::Ack { position, .. } => format!("ack {position}"),
+            Up::Ack(message::Ack { position, .. }) => format!("ack {position}"),
             Up::Peer(peer) => self.peer(peer),
             Up::Commit(request) => self.commit(request),
-            Up::Decide {
+            Up::Decide(message::Decide {
                 commit, decision, ..
-            } => format!("decide {}: {}", self.id(*commit), decided(*decision)),
-            Up::Settled { commit, .. } => format!("settled {}", self.id(*commit)),
-            Up::Call { call, request, .. } => {
+            }) => format!("decide {}: {}", self.id(*commit), decided(*decision)),
+            Up::Settled(message::Settled { commit, .. }) => format!("settled {}", self.id(*commit)),
+            Up::Call(message::Call { call, request, .. }) => {
                 format!("call {}: {}", self.call(*call), self.request(request))
             }
-            Up::Report { report, pages, .. } => {
+            Up::Report(message::Report { report, pages, .. }) => {
                 let pages: Vec<String> = pages.iter().map(reported).collect();
                 format!("report {report}: {}", pages.join(", "))
             }
-            Up::Watch { segment, on, .. } => {
+            Up::Watch(message::Watch { segment, on, .. }) => {
                 let more = if *on { "" } else { " no more" };
                 format!("watch {}{more}", names::segment(*segment))
             }
@@ -82,12 +82,12 @@ impl Pen<'_> {
 
     fn down(&self, down: &Down) -> String {
         match down {
-            Down::Begin {
+            Down::Begin(message::Begin {
                 position,
                 watermark,
                 silent_ms,
                 ..
-            } => {
+            }) => {
                 let silent = match silent_ms {
                     0 => String::new(),
                     ms => format!(", silent for {ms} ms"),
@@ -95,15 +95,15 @@ impl Pen<'_> {
                 let watermark = names::stamp(*watermark);
                 format!("stream begins (at {position}, watermark {watermark}{silent})")
             }
-            Down::End { .. } => String::from("stream ends"),
-            Down::Resynchronised {
+            Down::End(_) => String::from("stream ends"),
+            Down::Resynchronised(message::Resynchronised {
                 report,
                 entry,
                 position,
                 changed,
                 open,
                 ..
-            } => {
+            }) => {
                 let open: Vec<String> = open.iter().map(|page| names::page(*page)).collect();
                 let open = match &open[..] {
                     [] => String::new(),
@@ -117,14 +117,14 @@ impl Pen<'_> {
                 format!("resynchronised {report}, as of {position}, {what}{open} (entry {entry})")
             }
             Down::Step(step) => self.step(step),
-            Down::Image {
+            Down::Image(message::FetchResponse {
                 page,
                 attempt,
                 entry,
                 position,
-                answer,
+                result: answer,
                 ..
-            } => match answer {
+            }) => match answer {
                 FetchResult::Image(i) => {
                     let what = image(*page, i);
                     format!("image {what}, as of {position} (attempt {attempt}, entry {entry})")
@@ -136,42 +136,44 @@ impl Pen<'_> {
                     )
                 }
             },
-            Down::Redirect {
+            Down::Redirect(message::Redirect {
                 page,
                 requester,
                 attempt,
                 entry,
                 ..
-            } => format!(
+            }) => format!(
                 "redirect {} (to {}, attempt {attempt}, entry {entry})",
                 names::page(*page),
                 self.who(*requester)
             ),
             Down::Peer(peer) => self.peer(peer),
-            Down::Voted { commit, stamp, .. } => {
+            Down::Voted(message::Voted { commit, stamp, .. }) => {
                 format!("voted for {} at {}", self.id(*commit), names::stamp(*stamp))
             }
-            Down::Refused {
+            Down::Refused(message::Refused {
                 commit, refusal, ..
-            } => format!("refused {}: {}", self.id(*commit), refused(refusal)),
-            Down::Told {
+            }) => format!("refused {}: {}", self.id(*commit), refused(refusal)),
+            Down::Committed(message::Committed {
                 commit, position, ..
-            } => format!("told {}: committed at {position}", self.id(*commit)),
-            Down::Heartbeat {
+            }) => format!("told {}: committed at {position}", self.id(*commit)),
+            Down::Heartbeat(message::Heartbeat {
                 position,
                 watermark,
                 ..
-            } => format!(
+            }) => format!(
                 "heartbeat {position} (watermark {})",
                 names::stamp(*watermark)
             ),
-            Down::Answer { call, result, .. } => match result {
+            Down::CallResult(message::CallResult { call, result, .. }) => match result {
                 Ok(response) => format!("answer {}: {}", self.call(*call), self.response(response)),
                 Err(error) => format!("answer {}: {error}", self.call(*call)),
             },
-            Down::Unwatched { segment, .. } => format!("not watched {}", names::segment(*segment)),
-            Down::Joined { page, .. } => format!("joined {}", names::page(*page)),
-            Down::Hint { page, next, .. } => {
+            Down::Unwatched(message::Unwatched { segment, .. }) => {
+                format!("not watched {}", names::segment(*segment))
+            }
+            Down::Joined(message::Joined { page, .. }) => format!("joined {}", names::page(*page)),
+            Down::Hint(message::Hint { page, next, .. }) => {
                 let next: Vec<String> = next.iter().map(|page| names::page(*page)).collect();
                 format!("hint {}, then {}", names::page(*page), next.join(" "))
             }

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, Note, Outbox, PageChange, PageId, Position, Stamp, Step, planted,
+    CommitId, Down, EdgeId, Note, Outbox, PageChange, PageId, Position, Stamp, Step, message,
+    planted,
 };
 
 /// What a position brings.
@@ -159,11 +160,11 @@ impl Children {
             child.told = child.told.max(position);
             outbox.down(
                 *edge,
-                Down::Heartbeat {
+                Down::Heartbeat(message::Heartbeat {
                     home: self.home,
                     position,
                     watermark,
-                },
+                }),
             );
         }
     }

@@ -16,7 +16,7 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, Note, Outbox, PageId, Peer, Position,
-    Reported, SegmentId, Stamp, planted,
+    Reported, SegmentId, Stamp, message, planted,
 };
 
 /// How much a parent keeps for each child, and does with one input when it has gone.
@@ -126,14 +126,14 @@ impl Children {
         outbox.note(Note::StreamBegan);
         outbox.down(
             edge,
-            Down::Begin {
+            Down::Begin(message::Begin {
                 home: self.home,
                 name: String::from(name),
                 epoch: self.next_epoch,
                 position: at.0,
                 watermark: at.1,
                 silent_ms: u32::try_from(silent_ms).unwrap_or(u32::MAX),
-            },
+            }),
         );
         true
     }

@@ -3,7 +3,7 @@
 use crate::edge::downstream::Children;
 use alloc::collections::BTreeSet;
 use thorp_model::limits::WATCHES_PER_CHILD_MAX;
-use thorp_model::{Down, EdgeId, Outbox, SegmentId};
+use thorp_model::{Down, EdgeId, Outbox, SegmentId, message};
 
 impl Children {
     /// Begins or ends a child's watching of a segment. False at the limit.
@@ -30,7 +30,7 @@ impl Children {
         for edge in self.watchers.remove(&segment).unwrap_or_default() {
             if let Some(child) = self.by_edge.get_mut(&edge) {
                 child.watches.remove(&segment);
-                outbox.down(edge, Down::Unwatched { home, segment });
+                outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
             }
         }
     }

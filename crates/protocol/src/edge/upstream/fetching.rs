@@ -9,7 +9,7 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     Attempt, EntryNo, FetchRefusal, FetchResult, Image, Millis, Note, Outbox, PageChange, PageId,
-    PageSlots, PeerImage, Position, Stamp, Up, change, planted,
+    PageSlots, PeerImage, Position, Stamp, Up, change, message, planted,
 };
 
 #[derive(Debug)]
@@ -204,7 +204,7 @@ impl<W> Upstream<W> {
         if let Some(edge) = self.edge {
             outbox.up(
                 edge,
-                Up::Fetch {
+                Up::Fetch(message::Fetch {
                     home: self.home,
                     epoch: self.epoch,
                     page,
@@ -212,7 +212,7 @@ impl<W> Upstream<W> {
                     peers,
                     ahead,
                     updates,
-                },
+                }),
             );
         }
     }
@@ -515,7 +515,7 @@ mod tests {
         up.keep(Position(position), stamp, &[change], NOW, &mut outbox);
         let effects = outbox.actions.into_iter();
         let peers = effects.filter_map(|effect| match effect {
-            Action::Send(_, Message::Up(Up::Fetch { peers, .. })) => Some(peers),
+            Action::Send(_, Message::Up(Up::Fetch(message::Fetch { peers, .. }))) => Some(peers),
             _ => None,
         });
         peers.collect()

@@ -13,7 +13,7 @@ use thorp_model::limits::KEPT_CHANGES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Attempt, Down, EdgeId, EntryNo, Epoch, HomeId, Millis, Note, Outbox, PageId, Position, Stamp,
-    Up, planted,
+    Up, message, planted,
 };
 
 /// One home's stream as a child sees it. `W` is who waits for a page.
@@ -143,15 +143,17 @@ impl<W> Upstream<W> {
             return true;
         }
         match (self.edge, message) {
-            (None, Down::Begin { .. }) => return true,
-            (Some(_), Down::Begin { epoch, .. }) => {
+            (None, Down::Begin(_)) => return true,
+            (Some(_), Down::Begin(message::Begin { epoch, .. })) => {
                 outbox.note(Note::SecondParentUnheard);
                 self.unheard.insert(edge, *epoch);
             }
-            (_, Down::End { .. }) => {
+            (_, Down::End(_)) => {
                 self.unheard.remove(&edge);
             }
-            (_, Down::Heartbeat { position, .. }) if self.unheard.contains_key(&edge) => {
+            (_, Down::Heartbeat(message::Heartbeat { position, .. }))
+                if self.unheard.contains_key(&edge) =>
+            {
                 outbox.note(Note::OtherEpochDropped);
                 self.acknowledge_unheard(edge, *position, outbox);
             }
@@ -167,11 +169,11 @@ impl<W> Upstream<W> {
             let home = self.home;
             outbox.up(
                 edge,
-                Up::Ack {
+                Up::Ack(message::Ack {
                     home,
                     epoch,
                     position,
-                },
+                }),
             );
         }
     }

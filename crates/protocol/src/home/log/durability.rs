@@ -7,7 +7,7 @@ use core::mem::size_of;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Batch, CallError, CallId, CallResponse, CommitId, Down, EdgeId, FetchRefusal, Mark, Note, Now,
-    Op, Outcome, PageChange, Position, SegmentId, SegmentInfo, Stamp, planted,
+    Op, Outcome, PageChange, Position, SegmentId, SegmentInfo, Stamp, message, planted,
 };
 
 /// What an entry of the table of what is to be told is charged, in bytes.
@@ -181,17 +181,17 @@ impl Home {
         outbox.down(
             edge,
             match outcome {
-                Outcome::Committed { position, stamp } => Down::Told {
+                Outcome::Committed { position, stamp } => Down::Committed(message::Committed {
                     home,
                     commit,
                     position: *position,
                     stamp: *stamp,
-                },
-                Outcome::Refused(refusal) => Down::Refused {
+                }),
+                Outcome::Refused(refusal) => Down::Refused(message::Refused {
                     home,
                     commit,
                     refusal: refusal.clone(),
-                },
+                }),
             },
         );
     }
@@ -200,11 +200,11 @@ impl Home {
         let home = self.config.home;
         outbox.down(
             edge,
-            Down::Voted {
+            Down::Voted(message::Voted {
                 home,
                 commit,
                 stamp,
-            },
+            }),
         );
     }
 
@@ -213,11 +213,11 @@ impl Home {
         let (home, position, watermark) = (self.config.home, self.durable, self.promised());
         outbox.down(
             edge,
-            Down::Heartbeat {
+            Down::Heartbeat(message::Heartbeat {
                 home,
                 position,
                 watermark,
-            },
+            }),
         );
         self.answer(edge, call, Ok(CallResponse::Watermark(watermark)), outbox);
     }
@@ -230,6 +230,9 @@ impl Home {
         outbox: &mut Outbox,
     ) {
         let home = self.config.home;
-        outbox.down(edge, Down::Answer { home, call, result });
+        outbox.down(
+            edge,
+            Down::CallResult(message::CallResult { home, call, result }),
+        );
     }
 }

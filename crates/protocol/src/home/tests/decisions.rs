@@ -10,6 +10,7 @@ use thorp_model::limits::{
 use thorp_model::{
     Blob, CallRequest, CallResponse, CommitId, Decision, Direction, Down, EdgeId, HomeId, Message,
     NewValue, NodeKind, Note, PageWrites, Participant, Position, Refusal, SegmentId, Stamp, Up,
+    message,
 };
 
 pub(super) const OTHER: HomeId = HomeId(2);
@@ -50,12 +51,12 @@ pub(super) fn world() -> World {
 }
 
 pub(super) fn decide(world: &World, commit: CommitId, decision: Decision) -> Up {
-    Up::Decide {
+    Up::Decide(message::Decide {
         home: HOME,
         commit,
         registration: world.registration,
         decision,
-    }
+    })
 }
 
 pub(super) fn commit_at(world: &mut World, id: CommitId, stamp: Stamp) {
@@ -65,14 +66,14 @@ pub(super) fn commit_at(world: &mut World, id: CommitId, stamp: Stamp) {
 
 /// The other home answers what it was asked last.
 pub(super) fn other_answers(world: &mut World, response: CallResponse) {
-    let Some(Up::Call { call, .. }) = world.asked.pop() else {
+    let Some(Up::Call(message::Call { call, .. })) = world.asked.pop() else {
         panic!("it is not asked");
     };
-    let answer = Down::Answer {
+    let answer = Down::CallResult(message::CallResult {
         home: OTHER,
         call,
         result: Ok(response),
-    };
+    });
     world.receive_on(TO_OTHER, Message::Down(answer));
     world.sync();
 }
@@ -84,7 +85,7 @@ fn count(world: &World, note: Note) -> usize {
 /// The highest watermark that was told.
 fn promised(world: &World) -> Stamp {
     let watermarks = world.sent.iter().filter_map(|down| match down {
-        Down::Heartbeat { watermark, .. } => Some(*watermark),
+        Down::Heartbeat(message::Heartbeat { watermark, .. }) => Some(*watermark),
         Down::Step(step) => Some(step.watermark),
         _ => None,
     });

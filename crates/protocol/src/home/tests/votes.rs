@@ -14,7 +14,7 @@ use thorp_model::limits::{
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, Decision, Direction, Down, EdgeId, Event,
     HomeId, MemberId, Message, NodeKind, Outcome, Participant, Refusal, Registration, SegmentId,
-    Stamp, Table, Up,
+    Stamp, Table, Up, message,
 };
 
 /// Bytes of the vote records on the disk.
@@ -84,10 +84,12 @@ fn a_member_speaks_for_itself() {
     let mut world = world();
     let (id, stamp) = voted(&mut world, 1);
     let registration = world.registration;
-    let call = |member, request| Up::Call {
-        call: CallId { member, number: 77 },
-        home: HOME,
-        request,
+    let call = |member, request| {
+        Up::Call(message::Call {
+            call: CallId { member, number: 77 },
+            home: HOME,
+            request,
+        })
     };
     let outcome = CallRequest::Outcome {
         commit: id,
@@ -95,11 +97,11 @@ fn a_member_speaks_for_itself() {
     };
     let says = [
         decide(&world, id, Decision::Abort),
-        Up::Settled {
+        Up::Settled(message::Settled {
             home: HOME,
             commit: id,
             registration,
-        },
+        }),
         call(MemberId(9), outcome),
         call(id.member, CallRequest::Register),
     ];
@@ -149,11 +151,11 @@ fn call_of(
 ) -> Result<CallResponse, CallError> {
     let number = world.sent.len() as u64;
     let call = CallId { member, number };
-    world.receive(Up::Call {
+    world.receive(Up::Call(message::Call {
         call,
         home: HOME,
         request,
-    });
+    }));
     world.sync();
     world.answer(call).expect("an answer")
 }
@@ -217,8 +219,7 @@ fn a_part_that_is_sent_again_and_again_is_voted_on_once() {
     world.sync();
     let votes = |world: &World| {
         let told = world.sent.iter();
-        told.filter(|down| matches!(down, Down::Voted { .. }))
-            .count()
+        told.filter(|down| matches!(down, Down::Voted(_))).count()
     };
     assert_eq!(votes(&world), 1);
     // Who asks when it was told is told again.
@@ -281,16 +282,16 @@ fn only_who_was_asked_is_heard() {
     world.other_home(HomeId(3), WRONG);
     voted(&mut world, 1);
     world.wait(IN_DOUBT_MS);
-    let Some(Up::Call { call, .. }) = world.asked.last().cloned() else {
+    let Some(Up::Call(message::Call { call, .. })) = world.asked.last().cloned() else {
         panic!("it is not asked");
     };
     world.receive_on(
         WRONG,
-        Message::Down(Down::Answer {
+        Message::Down(Down::CallResult(message::CallResult {
             home: OTHER,
             call,
             result: Ok(CallResponse::Outcome(Outcome::Refused(Refusal::Unknown))),
-        }),
+        })),
     );
     assert_eq!(world.size("in_doubt"), 1);
 }

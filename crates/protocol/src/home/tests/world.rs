@@ -10,7 +10,7 @@ use thorp_model::{
     CommitRequest, Direction, Down, EdgeId, Epoch, Event, FetchResult, Generation, HomeId, Mark,
     MemberId, Message, Millis, NewValue, NodeKind, Note, Now, Op, PageId, PageWrites, Part, Peer,
     Position, Reader, Refusal, Registration, Scan, SegmentId, Slot, SlotSet, Stamp, StateMachine,
-    StorageError, Table, Up, WriteOp,
+    StorageError, Table, Up, WriteOp, message,
 };
 
 pub(super) const HOME: HomeId = HomeId(1);
@@ -82,7 +82,7 @@ impl World {
         world.sync();
         world.connect(SITE, Direction::Down, NodeKind::Redirector, MemberId(2));
         let begun = world.sent.iter().find_map(|down| match down {
-            Down::Begin { epoch, .. } => Some(*epoch),
+            Down::Begin(message::Begin { epoch, .. }) => Some(*epoch),
             _ => None,
         });
         world.epoch = begun.expect("a stream");
@@ -189,11 +189,11 @@ impl World {
             member: MemberId(3),
             number: self.last,
         };
-        self.receive(Up::Call {
+        self.receive(Up::Call(message::Call {
             call,
             home: HOME,
             request,
-        });
+        }));
         call
     }
 
@@ -206,9 +206,9 @@ impl World {
 
     pub(super) fn answer(&self, call: CallId) -> Option<Result<CallResponse, CallError>> {
         self.sent.iter().find_map(|down| match down {
-            Down::Answer {
+            Down::CallResult(message::CallResult {
                 call: c, result, ..
-            } if *c == call => Some(result.clone()),
+            }) if *c == call => Some(result.clone()),
             _ => None,
         })
     }
@@ -259,10 +259,10 @@ impl World {
     /// How a commit ended, as far as it was told.
     pub(super) fn outcome(&self, id: CommitId) -> Option<Result<(), Refusal>> {
         self.sent.iter().find_map(|down| match down {
-            Down::Refused {
+            Down::Refused(message::Refused {
                 commit, refusal, ..
-            } if *commit == id => Some(Err(refusal.clone())),
-            Down::Told { commit, .. } if *commit == id => Some(Ok(())),
+            }) if *commit == id => Some(Err(refusal.clone())),
+            Down::Committed(message::Committed { commit, .. }) if *commit == id => Some(Ok(())),
             Down::Step(step) if step.commit == Some(id) => Some(Ok(())),
             _ => None,
         })
@@ -271,7 +271,7 @@ impl World {
     pub(super) fn fetch(&mut self, page: PageId) -> Attempt {
         self.last += 1;
         let attempt = Attempt(self.last);
-        self.receive(Up::Fetch {
+        self.receive(Up::Fetch(message::Fetch {
             home: HOME,
             epoch: self.epoch,
             page,
@@ -279,15 +279,17 @@ impl World {
             peers: false,
             ahead: false,
             updates: 0,
-        });
+        }));
         attempt
     }
 
     pub(super) fn fetched(&self, asked: Attempt) -> Option<FetchResult> {
         self.sent.iter().find_map(|down| match down {
-            Down::Image {
-                attempt, answer, ..
-            } if *attempt == asked => Some(answer.clone()),
+            Down::Image(message::FetchResponse {
+                attempt,
+                result: answer,
+                ..
+            }) if *attempt == asked => Some(answer.clone()),
             _ => None,
         })
     }
@@ -309,14 +311,14 @@ impl World {
     /// A way to another home, whose stream begins.
     pub(super) fn other_home(&mut self, home: HomeId, edge: EdgeId) {
         self.connect(edge, Direction::Up, NodeKind::Home, MemberId(5));
-        let begin = Down::Begin {
+        let begin = Down::Begin(message::Begin {
             home,
             name: String::from("other"),
             epoch: Epoch(0),
             position: Position(0),
             watermark: Stamp::default(),
             silent_ms: 0,
-        };
+        });
         self.receive_on(edge, Message::Down(begin));
     }
 
@@ -342,7 +344,7 @@ impl World {
     /// The stamp that the home voted for, if it was told.
     pub(super) fn vote(&self, id: CommitId) -> Option<Stamp> {
         self.sent.iter().find_map(|down| match down {
-            Down::Voted { commit, stamp, .. } if *commit == id => Some(*stamp),
+            Down::Voted(message::Voted { commit, stamp, .. }) if *commit == id => Some(*stamp),
             _ => None,
         })
     }

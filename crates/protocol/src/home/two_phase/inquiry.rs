@@ -16,7 +16,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
     Epoch, HomeId, InvalidCommit, Millis, Note, Now, Outcome, PageNo, Part, Participant, Position,
-    Refusal, Registration, SegmentId, Stamp, Up, planted,
+    Refusal, Registration, SegmentId, Stamp, Up, message, planted,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -214,11 +214,11 @@ impl Home {
         };
         outbox.up(
             edge,
-            Up::Call {
+            Up::Call(message::Call {
                 call,
                 home,
                 request,
-            },
+            }),
         );
     }
 
@@ -281,11 +281,11 @@ impl Home {
         outbox: &mut Outbox,
     ) {
         match message {
-            Up::Call {
+            Up::Call(message::Call {
                 call,
                 request: request @ CallRequest::Outcome { .. },
                 ..
-            } if self.askers.contains(&edge) => match self.is_busy() {
+            }) if self.askers.contains(&edge) => match self.is_busy() {
                 // It asks again.
                 true => self.answer(edge, call, Err(CallError::Busy), outbox),
                 false => self.call(now, edge, call, request, outbox),
@@ -310,14 +310,14 @@ impl Home {
         self.neighbours.came(edge);
         outbox.down(
             edge,
-            Down::Begin {
+            Down::Begin(message::Begin {
                 home: self.config.home,
                 name,
                 epoch: Epoch(0),
                 position: at.0,
                 watermark: at.1,
                 silent_ms: 0,
-            },
+            }),
         );
     }
 
@@ -330,10 +330,10 @@ impl Home {
         outbox: &mut Outbox,
     ) {
         match message {
-            Down::Begin { home, .. } => {
+            Down::Begin(message::Begin { home, .. }) => {
                 self.others.insert(home, edge);
             }
-            Down::Answer { call, result, .. } => {
+            Down::CallResult(message::CallResult { call, result, .. }) => {
                 let asked = self.asking.get(&call);
                 // Only who was asked is heard.
                 if asked.is_some_and(|asked| asked.edge == edge) {

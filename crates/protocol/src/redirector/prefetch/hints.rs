@@ -3,7 +3,7 @@
 use crate::redirector::{Outbox, Proxy};
 use alloc::vec::Vec;
 use thorp_model::limits::{FETCHES_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
-use thorp_model::{Down, EdgeId, Millis, Note, PageId};
+use thorp_model::{Down, EdgeId, Millis, Note, PageId, message};
 
 impl Proxy {
     /// A child asks for a page, and waits for it or not.
@@ -62,7 +62,7 @@ impl Proxy {
     fn tell_hint(&self, page: PageId, next: Vec<PageId>, child: EdgeId, outbox: &mut Outbox) {
         let home = self.up.home;
         outbox.note(Note::Hinted);
-        outbox.down(child, Down::Hint { home, page, next });
+        outbox.down(child, Down::Hint(message::Hint { home, page, next }));
     }
 
     /// Whether a page is on its way as a neighbour of this child has asked for it, and not the child itself.
@@ -81,7 +81,7 @@ impl Proxy {
     ) {
         let home = self.up.home;
         outbox.note(Note::JoinedAhead);
-        outbox.down(child, Down::Joined { home, page });
+        outbox.down(child, Down::Joined(message::Joined { home, page }));
     }
 
     /// Another site gets the page, too: that is news to the child that asked for it first. Those that joined it know.

@@ -1,0 +1,285 @@
+//! From parent to child: a struct for each message.
+
+use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
+use crate::{
+    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, PageChange, PageId, Position,
+    ReportNo, SegmentId, Stamp,
+};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// From parent to child. All but [`Down::Peer`] are the stream of their home
+/// and are in its order (rule 1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Down {
+    /// A stream begins: forget what another epoch told.
+    Begin(Begin),
+    /// The stream ends: the home is out of reach for now.
+    End(End),
+    /// One position, whole.
+    Step(Step),
+    /// The answer to [`Up::Fetch`].
+    Image(FetchResponse),
+    /// Send your image of a page to a neighbour (rule 9).
+    Redirect(Redirect),
+    /// A helper's answer on its way to the requester: beside the stream.
+    Peer(PeerImage),
+    /// The home logged a vote for its part of a commit (rule 10).
+    Voted(Voted),
+    /// A commit was refused.
+    Refused(Refused),
+    /// The outcome of a commit that wrote nothing, or one that was remembered:
+    /// it is forwarded, never applied (rule 11).
+    Committed(Committed),
+    /// Nothing happened to your pages up to here.
+    Heartbeat(Heartbeat),
+    /// The answer to [`Up::Call`].
+    CallResult(CallResult),
+    /// A limit is reached: changes in this segment are not told, or no longer,
+    /// until the child asks again (rule 15).
+    Unwatched(Unwatched),
+    /// What is likely to be wanted after a page that was asked for: it promises nothing, and may be
+    /// lost (rule 9).
+    Hint(Hint),
+    /// A page that the child asked for, and nobody there waits for, was on its way already: a
+    /// neighbour gets it, too. It changes nothing, and may be lost (rule 9).
+    Joined(Joined),
+    /// The answer to [`Up::Report`]: as of this place in the stream the pages
+    /// reported are as they were, but for these. All of them are entered, as far as there is room in the directory:
+    /// what there is none for is among these.
+    Resynchronised(Resynchronised),
+}
+
+impl Down {
+    /// The home of the stream that it belongs to.
+    pub fn home(&self) -> HomeId {
+        match self {
+            Down::Begin(begin) => begin.home,
+            Down::End(end) => end.home,
+            Down::Step(step) => step.home,
+            Down::Image(response) => response.home,
+            Down::Redirect(redirect) => redirect.home,
+            Down::Peer(peer) => peer.home,
+            Down::Voted(voted) => voted.home,
+            Down::Refused(refused) => refused.home,
+            Down::Committed(committed) => committed.home,
+            Down::Heartbeat(heartbeat) => heartbeat.home,
+            Down::CallResult(result) => result.home,
+            Down::Unwatched(unwatched) => unwatched.home,
+            Down::Hint(hint) => hint.home,
+            Down::Joined(joined) => joined.home,
+            Down::Resynchronised(resynchronised) => resynchronised.home,
+        }
+    }
+}
+
+/// A stream begins: forget what another epoch told.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Begin {
+    /// The home of the stream.
+    pub home: HomeId,
+    /// The home's name.
+    pub name: String,
+    /// The life of the stream.
+    pub epoch: Epoch,
+    /// Where it begins.
+    pub position: Position,
+    /// What is promised there.
+    pub watermark: Stamp,
+    /// How long ago the parent itself last heard of the home, in milliseconds:
+    /// zero from the home. At most so much; longer is told as the most.
+    pub silent_ms: u32,
+}
+
+/// The stream ends: the home is out of reach for now.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct End {
+    /// The home of the stream.
+    pub home: HomeId,
+}
+
+/// The answer to [`Up::Fetch`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FetchResponse {
+    /// The home of the page.
+    pub home: HomeId,
+    /// The page.
+    pub page: PageId,
+    /// The try it answers.
+    pub attempt: Attempt,
+    /// The entering it carries (rule 2).
+    pub entry: EntryNo,
+    /// As of where; the stream is complete up to there.
+    pub position: Position,
+    /// What is promised there (rule 5).
+    pub watermark: Stamp,
+    /// The page, or why not.
+    pub result: FetchResult,
+}
+
+/// Send your image of a page to a neighbour (rule 9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Redirect {
+    /// The home of the page.
+    pub home: HomeId,
+    /// The page.
+    pub page: PageId,
+    /// The member that asked.
+    pub requester: MemberId,
+    /// The requester's epoch.
+    pub epoch: Epoch,
+    /// The requester's try.
+    pub attempt: Attempt,
+    /// The requester's entering.
+    pub entry: EntryNo,
+}
+
+/// The home logged a vote for its part of a commit (rule 10).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Voted {
+    /// The home that says so.
+    pub home: HomeId,
+    /// The commit.
+    pub commit: CommitId,
+    /// The stamp that it votes for.
+    pub stamp: Stamp,
+}
+
+/// A commit was refused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Refused {
+    /// The home that says so.
+    pub home: HomeId,
+    /// The commit.
+    pub commit: CommitId,
+    /// The reason.
+    pub refusal: Refusal,
+}
+
+/// The outcome of a commit that wrote nothing, or one that was remembered:
+/// it is forwarded, never applied (rule 11).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Committed {
+    /// The home that says so.
+    pub home: HomeId,
+    /// The commit.
+    pub commit: CommitId,
+    /// Where it stands in the home's order.
+    pub position: Position,
+    /// Its stamp.
+    pub stamp: Stamp,
+}
+
+/// Nothing happened to your pages up to here.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// The home of the stream.
+    pub home: HomeId,
+    /// Complete up to here.
+    pub position: Position,
+    /// All commits stamped at or below it were delivered (rule 5).
+    pub watermark: Stamp,
+}
+
+/// The answer to [`Up::Call`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CallResult {
+    /// The home that says so.
+    pub home: HomeId,
+    /// The call.
+    pub call: CallId,
+    /// What the home answered.
+    pub result: Result<CallResponse, CallError>,
+}
+
+/// A limit is reached: changes in this segment are not told, or no longer,
+/// until the child asks again (rule 15).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Unwatched {
+    /// The home of the segment.
+    pub home: HomeId,
+    /// The segment.
+    pub segment: SegmentId,
+}
+
+/// What is likely to be wanted after a page that was asked for: it promises nothing, and may be
+/// lost (rule 9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Hint {
+    /// The home of the pages.
+    pub home: HomeId,
+    /// The page that was asked for.
+    pub page: PageId,
+    /// The likeliest first; at most [`crate::limits::HINT_PAGES_MAX`].
+    pub next: Vec<PageId>,
+}
+
+/// A page that the child asked for, and nobody there waits for, was on its way already: a
+/// neighbour gets it, too. It changes nothing, and may be lost (rule 9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Joined {
+    /// The home of the page.
+    pub home: HomeId,
+    /// The page.
+    pub page: PageId,
+}
+
+/// The answer to [`Up::Report`]: as of this place in the stream the pages
+/// reported are as they were, but for these. All of them are entered, as far as there is room in the directory:
+/// what there is none for is among these.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Resynchronised {
+    /// The home of the pages.
+    pub home: HomeId,
+    /// The piece of the report.
+    pub report: ReportNo,
+    /// The entering of every page of the piece that is entered (rule 2).
+    pub entry: EntryNo,
+    /// As of where; the stream is complete up to there.
+    pub position: Position,
+    /// The pages that may have changed: the child's copies are worth nothing.
+    pub changed: Vec<PageId>,
+    /// The pages that this says nothing of: another answer will.
+    pub open: Vec<PageId>,
+}
+
+/// Everything of one position that concerns a child: applied as one (rule 1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// The home of the position.
+    pub home: HomeId,
+    /// Complete up to here.
+    pub position: Position,
+    /// The commit's stamp.
+    pub stamp: Stamp,
+    /// What is promised here: mostly that very stamp, and less while a commit in doubt
+    /// may still get a lower one (rule 5).
+    pub watermark: Stamp,
+    /// The commit, if it came up this edge: its reply.
+    pub commit: Option<CommitId>,
+    /// What happened to pages that the child holds or watches. Values that the
+    /// child kept of its own commit are left out.
+    pub changes: Vec<PageChange>,
+}
+
+/// A parent's answer to a fetch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FetchResult {
+    /// The page; one that was never written is empty, and entered like any other.
+    Image(Image),
+    /// The page cannot be had.
+    Refused(FetchRefusal),
+}
+
+/// Why a page cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FetchRefusal {
+    /// There is no such segment, or no object has reached this overflow page
+    /// yet; nothing was entered for this request.
+    NoSuchSegment,
+    /// What is on disk is damaged; `thorp check` at the home tells more.
+    Damaged,
+    /// Too many requests at once; ask again.
+    Busy,
+}

@@ -1,0 +1,199 @@
+//! From child to parent: a struct for each message.
+
+use super::{CallId, CallRequest, CommitRequest, Decision, PeerImage};
+use crate::{
+    Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration, ReportNo,
+    SegmentId,
+};
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// From child to parent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Up {
+    /// Send me a page.
+    Fetch(Fetch),
+    /// I no longer hold a page, nor does anybody below me (rule 2).
+    Evict(Evict),
+    /// Everything below me has applied the stream so far (rule 7).
+    Ack(Ack),
+    /// A helper's answer to [`Down::Redirect`].
+    Peer(PeerImage),
+    /// Commit a transaction, or vote for its part of one over several homes.
+    Commit(CommitRequest),
+    /// What the votes for a transaction over several homes came to (rule 10).
+    Decide(Decide),
+    /// Every home has heard how it ended: what was kept for them may go.
+    Settled(Settled),
+    /// Something of a home that is not a page or a commit.
+    Call(Call),
+    /// Tell me (no longer) of every change in a segment.
+    Watch(Watch),
+    /// I hold these pages from an earlier stream: which have changed since (rule 13)?
+    Report(Report),
+}
+
+impl Up {
+    /// The home that it is for.
+    pub fn home(&self) -> HomeId {
+        match self {
+            Up::Commit(request) => request.home(),
+            Up::Peer(peer) => peer.home,
+            Up::Fetch(fetch) => fetch.home,
+            Up::Evict(evict) => evict.home,
+            Up::Ack(ack) => ack.home,
+            Up::Decide(decide) => decide.home,
+            Up::Settled(settled) => settled.home,
+            Up::Call(call) => call.home,
+            Up::Report(report) => report.home,
+            Up::Watch(watch) => watch.home,
+        }
+    }
+
+    /// The epoch of the stream that it belongs to; commits and calls belong to none.
+    pub fn epoch(&self) -> Option<Epoch> {
+        match self {
+            Up::Fetch(fetch) => Some(fetch.epoch),
+            Up::Evict(evict) => Some(evict.epoch),
+            Up::Ack(ack) => Some(ack.epoch),
+            Up::Report(report) => Some(report.epoch),
+            Up::Watch(watch) => Some(watch.epoch),
+            // A helper's image belongs to a stream of its requester.
+            Up::Peer(_) | Up::Commit(_) | Up::Decide(_) | Up::Settled(_) | Up::Call(_) => None,
+        }
+    }
+
+    /// Whether a member says it for itself: the commits and calls that it names are its own. A site passes on what others say.
+    pub fn is_own(&self, member: MemberId) -> bool {
+        match self {
+            Up::Commit(request) => request.id.member == member,
+            Up::Decide(Decide { commit, .. }) | Up::Settled(Settled { commit, .. }) => {
+                commit.member == member
+            }
+            Up::Call(Call { call, request, .. }) => {
+                let asks_for_own = match request {
+                    CallRequest::Outcome { commit, .. } => commit.member == member,
+                    _ => true,
+                };
+                call.member == member && asks_for_own
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Send me a page.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fetch {
+    /// The home of the page.
+    pub home: HomeId,
+    /// The stream that it is for.
+    pub epoch: Epoch,
+    /// The page.
+    pub page: PageId,
+    /// The number of this try.
+    pub attempt: Attempt,
+    /// Whether the answer may come beside the stream: a neighbour's, or the home's own (rule 9).
+    pub peers: bool,
+    /// Whether nobody waits for it yet: who waits is served, where there is no room for both.
+    pub ahead: bool,
+    /// Of how many of its next changes the new values are wanted, too (rule 8).
+    pub updates: u8,
+}
+
+/// I no longer hold a page, nor does anybody below me (rule 2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Evict {
+    /// The home of the page.
+    pub home: HomeId,
+    /// The stream that told its changes.
+    pub epoch: Epoch,
+    /// The page.
+    pub page: PageId,
+    /// The number of the copy given up, raised by the numbers of images that were dropped meanwhile.
+    pub entry: EntryNo,
+}
+
+/// Everything below me has applied the stream so far (rule 7).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ack {
+    /// The home of the stream.
+    pub home: HomeId,
+    /// The life of the stream.
+    pub epoch: Epoch,
+    /// The position reached.
+    pub position: Position,
+}
+
+/// What the votes for a transaction over several homes came to (rule 10).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Decide {
+    /// The home that the decision is sent to.
+    pub home: HomeId,
+    /// The transaction.
+    pub commit: CommitId,
+    /// The member's registration at that home.
+    pub registration: Registration,
+    /// How it ends.
+    pub decision: Decision,
+}
+
+/// Every home has heard how it ended: what was kept for them may go.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Settled {
+    /// The home that the decision is sent to.
+    pub home: HomeId,
+    /// The transaction.
+    pub commit: CommitId,
+    /// The member's registration at that home.
+    pub registration: Registration,
+}
+
+/// Something of a home that is not a page or a commit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Names the answer.
+    pub call: CallId,
+    /// The home that is called.
+    pub home: HomeId,
+    /// The request.
+    pub request: CallRequest,
+}
+
+/// Tell me (no longer) of every change in a segment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Watch {
+    /// The home of the segment.
+    pub home: HomeId,
+    /// The stream that is to tell it.
+    pub epoch: Epoch,
+    /// The segment.
+    pub segment: SegmentId,
+    /// Whether to begin or to end.
+    pub on: bool,
+}
+
+/// I hold these pages from an earlier stream: which have changed since (rule 13)?
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The home of the pages.
+    pub home: HomeId,
+    /// The stream that is to tell their changes from now on.
+    pub epoch: Epoch,
+    /// Names the answer.
+    pub report: ReportNo,
+    /// At most [`crate::limits::REPORT_PAGES_MAX`].
+    pub pages: Vec<Reported>,
+}
+
+/// A page that a child holds from an earlier stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reported {
+    /// The page.
+    pub page: PageId,
+    /// Where the copy is right: the child had heard everything up to there. Never below the
+    /// copy's version, and so says more.
+    pub as_of: Position,
+    /// Whether the copy has no holes.
+    pub complete: bool,
+}
