@@ -48,4 +48,4 @@ pub use message::{
 };
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};
-pub use storage::{Batch, Engine, Mark, Op, Reader, Scan, StorageError, Table};
+pub use storage::{Batch, Engine, Mark, Op, Purpose, Reader, Scan, StorageError, Table};

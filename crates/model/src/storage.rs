@@ -80,6 +80,11 @@ pub enum Op {
 }
 
 impl Op {
+    /// Whether it sets a key.
+    pub fn is_put(&self) -> bool {
+        matches!(self, Op::Put { .. })
+    }
+
     /// Bytes of its key and value.
     pub fn bytes(&self) -> usize {
         match self {
@@ -89,11 +94,24 @@ impl Op {
     }
 }
 
+/// What a batch is for, from the first that a full store refuses to the last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Purpose {
+    /// It brings something new: the log record of a commit, a staged value.
+    NewData,
+    /// The home's own work, installing pages for one, which frees space later.
+    Housekeeping,
+    /// It only removes.
+    Removal,
+}
+
 /// Changes that become durable together or not at all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Batch {
     /// The number of this batch.
     pub mark: Mark,
+    /// What it is for.
+    pub purpose: Purpose,
     /// The changes, applied in order.
     pub ops: Vec<Op>,
 }

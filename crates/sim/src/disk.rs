@@ -230,10 +230,12 @@ impl Reader for Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thorp_model::Purpose;
 
     fn put(mark: u64, key: u8, value: u8) -> Batch {
         Batch {
             mark: Mark(mark),
+            purpose: Purpose::NewData,
             ops: vec![Op::Put {
                 table: Table::Log,
                 key: vec![key],
@@ -256,6 +258,7 @@ mod tests {
     fn it_tells_how_much_more_fits_and_takes_no_more() {
         let commit = |mark| Batch {
             mark: Mark(mark),
+            purpose: Purpose::NewData,
             ops: vec![Op::Put {
                 table: Table::Log,
                 key: vec![0; 8],
@@ -299,6 +302,7 @@ mod tests {
         let page = PageId::new(1, 1);
         let stored = |value: u8, mark| Batch {
             mark: Mark(mark),
+            purpose: Purpose::Housekeeping,
             ops: vec![Op::Put {
                 table: Table::Pages,
                 key: page_key(page),

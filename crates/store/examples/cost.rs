@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use thorp_model::{Batch, Engine as _, Mark, Op, Reader as _, Table};
+use thorp_model::{Batch, Engine as _, Mark, Op, Purpose, Reader as _, Table};
 use thorp_store::{Options, Store};
 
 const COMMITS: u64 = 2000;
@@ -46,6 +46,7 @@ fn commit(number: u64) -> Batch {
     };
     Batch {
         mark: Mark(number),
+        purpose: Purpose::NewData,
         ops: vec![put(Table::Log, VALUE_BYTES), put(Table::Outcomes, 20)],
     }
 }
@@ -60,6 +61,7 @@ fn pages(store: &Store) -> Result<(), Box<dyn Error>> {
         });
         store.commit(&[Batch {
             mark: Mark(first),
+            purpose: Purpose::Housekeeping,
             ops: ops.collect(),
         }])?;
     }

@@ -97,6 +97,5 @@ pub use check::{Damage, Report, TableReport, check};
 pub use committer::{Committer, CommitterLimits, Refused, Stats, Why};
 pub use error::OpenError;
 pub use options::Options;
-pub use space::brings;
 pub use store::Store;
 pub use usage::{TableUsage, Usage};

@@ -5,62 +5,13 @@
 use crate::options::{DISK_RESERVE_BYTES_MAX, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_model::records;
-use thorp_model::records::LogRecord;
-use thorp_model::{Batch, Op, StorageError, Table};
+use thorp_model::{Batch, Purpose, StorageError};
 
-/// What a group is for, from most to least refusable.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Purpose {
-    /// Something new: the log record of a commit, a staged value.
-    Brings,
-    /// The home's own work, installing pages for one, which makes room later.
-    Housekeeping,
-    /// Only removals.
-    Frees,
+/// The purpose of a group: that of the batch which a full store refuses first.
+pub(crate) fn purpose_of<'a>(group: impl IntoIterator<Item = &'a Batch>) -> Purpose {
+    let purposes = group.into_iter().map(|batch| batch.purpose);
+    purposes.min().unwrap_or(Purpose::Removal)
 }
-
-impl Purpose {
-    /// The purpose of a group: the least of its changes.
-    pub(crate) fn of<'a>(group: impl IntoIterator<Item = &'a Batch>) -> Purpose {
-        let ops = group.into_iter().flat_map(|batch| &batch.ops);
-        ops.map(Purpose::of_op).min().unwrap_or(Purpose::Frees)
-    }
-
-    fn of_op(op: &Op) -> Purpose {
-        match op {
-            Op::Put {
-                table: Table::Log,
-                key,
-                value,
-            } if is_only_a_place(key, value) => Purpose::Housekeeping,
-            Op::Put {
-                table: Table::Log | Table::Staged,
-                ..
-            } => Purpose::Brings,
-            Op::Put { .. } => Purpose::Housekeeping,
-            Op::Delete { .. } => Purpose::Frees,
-        }
-    }
-}
-
-/// Whether a batch brings something new, so that it needs more room than the
-/// home's own work does.
-pub fn brings(batch: &Batch) -> bool {
-    Purpose::of([batch]) == Purpose::Brings
-}
-
-/// Whether a log record is the home's own and changes no page: the removal of a
-/// segment, which must be possible in a full store.
-fn is_only_a_place(key: &[u8], value: &[u8]) -> bool {
-    value.len() <= PLACE_BYTES_MAX
-        && records::decode(Table::Log, key, value)
-            .is_ok_and(|record: LogRecord| record.commit.is_none() && record.changes.is_empty())
-}
-
-/// Bytes of a log record that is only a place, at most: longer ones need not be
-/// looked into.
-const PLACE_BYTES_MAX: usize = 64;
 
 /// What a group would do to the store.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +87,7 @@ impl Space {
             return Ok(());
         };
         let allowed = match demand.purpose {
-            Purpose::Brings => limit,
+            Purpose::NewData => limit,
             _ => limit.saturating_add(limit / HOUSEKEEPING_PART),
         };
         if demand.after <= demand.before || demand.after <= allowed {
@@ -157,9 +108,9 @@ impl Space {
             return Ok(());
         };
         let left_alone = match demand.purpose {
-            Purpose::Brings => reserve,
+            Purpose::NewData => reserve,
             Purpose::Housekeeping => reserve / 2,
-            Purpose::Frees => reserve / 4,
+            Purpose::Removal => reserve / 4,
         };
         if demand.written.saturating_add(left_alone) <= free {
             return Ok(());
@@ -184,9 +135,7 @@ fn full(detail: String) -> StorageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{
-        CommitId, HomeId, Mark, MemberId, PageChange, PageId, PageSlots, Position, Stamp,
-    };
+    use thorp_model::Mark;
 
     fn room(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Space {
         let options = Options {
@@ -209,48 +158,32 @@ mod tests {
     #[test]
     fn the_limit_leaves_room_for_what_makes_room() {
         let room = room(Some(1600), Some(0));
-        assert!(room.ask(demand(Purpose::Brings, 1000, 1600)).is_ok());
-        assert!(room.ask(demand(Purpose::Brings, 1000, 1601)).is_err());
+        assert!(room.ask(demand(Purpose::NewData, 1000, 1600)).is_ok());
+        assert!(room.ask(demand(Purpose::NewData, 1000, 1601)).is_err());
         assert!(room.ask(demand(Purpose::Housekeeping, 1000, 1700)).is_ok());
         assert!(room.ask(demand(Purpose::Housekeeping, 1000, 1701)).is_err());
-        assert!(room.ask(demand(Purpose::Brings, 5000, 4999)).is_ok());
+        assert!(room.ask(demand(Purpose::NewData, 5000, 4999)).is_ok());
         room.set_limit(None);
-        assert!(room.ask(demand(Purpose::Brings, 1000, 1601)).is_ok());
+        assert!(room.ask(demand(Purpose::NewData, 1000, 1601)).is_ok());
     }
 
     #[test]
-    fn a_removal_is_housekeeping_and_a_commit_is_not() {
-        let record = |commit, changes| LogRecord {
-            position: Position(u64::MAX),
-            stamp: Stamp {
-                clock: u64::MAX,
-                home: HomeId(u32::MAX),
-            },
-            commit,
-            changes,
+    fn a_group_is_refused_as_the_first_of_its_batches_is() {
+        let batch = |purpose| Batch {
+            mark: Mark(1),
+            purpose,
+            ops: Vec::new(),
         };
-        let purpose = |record: &LogRecord| {
-            let key = records::log_key(record.position);
-            let ops = vec![records::put(Table::Log, key, record)];
-            let mark = Mark(1);
-            Purpose::of([&Batch { mark, ops }])
-        };
-        let change = PageChange {
-            page: PageId::new(1, 2),
-            slots: PageSlots::Whole,
-        };
-        let id = CommitId {
-            member: MemberId(u128::MAX),
-            sequence: u64::MAX,
-        };
-        assert_eq!(purpose(&record(None, vec![])), Purpose::Housekeeping);
-        assert_eq!(purpose(&record(Some(id), vec![])), Purpose::Brings);
-        assert_eq!(purpose(&record(None, vec![change])), Purpose::Brings);
+        let [data, work, removal] =
+            [Purpose::NewData, Purpose::Housekeeping, Purpose::Removal].map(batch);
+        assert_eq!(purpose_of([&removal, &data, &work]), Purpose::NewData);
+        assert_eq!(purpose_of([&removal, &work]), Purpose::Housekeeping);
+        assert_eq!(purpose_of([&removal]), Purpose::Removal);
     }
 
     #[test]
     fn a_volume_without_room_refuses() {
-        let error = room(None, Some(u64::MAX)).ask(demand(Purpose::Frees, 9, 1));
+        let error = room(None, Some(u64::MAX)).ask(demand(Purpose::Removal, 9, 1));
         assert!(matches!(error, Err(StorageError::Full { .. })));
     }
 }

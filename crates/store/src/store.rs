@@ -6,7 +6,7 @@ use crate::error::OpenError;
 use crate::journal::{self, Verdict};
 use crate::note::{self, Note};
 use crate::options::Options;
-use crate::space::{Demand, Purpose, Space};
+use crate::space::{Demand, Space, purpose_of};
 use crate::usage::{self, Usage};
 use crate::{manifest, record};
 use fjall::{OwnedWriteBatch, PersistMode, Readable as _};
@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thorp_model::limits::KEY_BYTES_MAX;
-use thorp_model::{Batch, Engine, Op, Reader, Scan, StorageError, Table};
+use thorp_model::{Batch, Engine, Op, Purpose, Reader, Scan, StorageError, Table};
 
 /// The durable tables of one home, in a directory that this process alone uses.
 ///
@@ -81,7 +81,7 @@ impl Store {
         let before = self.usage().bytes();
         let waiting = self.opened.database.write_buffer_size();
         self.room.ask(Demand {
-            purpose: Purpose::Brings,
+            purpose: Purpose::NewData,
             before,
             after: before.saturating_add(bytes),
             written: bytes.saturating_mul(2).saturating_add(waiting),
@@ -146,7 +146,7 @@ impl Store {
         // memory must go as well.
         let waiting = self.opened.database.write_buffer_size();
         Demand {
-            purpose: Purpose::of(group),
+            purpose: purpose_of(group),
             before: before.bytes(),
             after: plan.after.bytes(),
             written: plan.written.saturating_mul(2).saturating_add(waiting),
@@ -374,7 +374,7 @@ fn damaged(table: Table, key: &[u8], detail: String) -> StorageError {
 mod tests {
     use super::*;
     use crate::check::{Damage, check};
-    use thorp_model::Mark;
+    use thorp_model::{Mark, Purpose};
 
     fn put(key: &[u8], value: &[u8]) -> Batch {
         let op = Op::Put {
@@ -384,6 +384,7 @@ mod tests {
         };
         Batch {
             mark: Mark(1),
+            purpose: Purpose::Housekeeping,
             ops: vec![op],
         }
     }

@@ -7,7 +7,7 @@ mod common;
 
 use common::{batch, delete, get, open, put, scan};
 use std::fs;
-use thorp_model::{Batch, Engine, Mark, Op, Reader as _, Scan, StorageError, Table};
+use thorp_model::{Batch, Engine, Mark, Op, Purpose, Reader as _, Scan, StorageError, Table};
 use thorp_store::{OpenError, Options, Store, check};
 
 #[test]
@@ -280,6 +280,7 @@ fn a_scan_sees_one_moment_while_commits_go_on() {
             .map(|key| put(Table::Pages, key, &format!("{value}")));
         Batch {
             mark: Mark(value as u64),
+            purpose: Purpose::Housekeeping,
             ops: puts.collect(),
         }
     };

@@ -13,11 +13,10 @@ use thorp_bench::figure::{Figure, median};
 use thorp_bench::village::{HOME, Village};
 use thorp_client::{Member, Reference};
 use thorp_model::limits::OUTCOMES_PER_MEMBER;
-use thorp_model::records;
 use thorp_model::records::{LogRecord, OutcomeRecord};
 use thorp_model::{
     Batch, CommitId, Generation, Mark, MemberId, Op, Outcome, PageChange, PageId, PageSlots,
-    Position, Registration, Slot, SlotChange, Stamp, Table,
+    Position, Purpose, Registration, Slot, SlotChange, Stamp, Table, records,
 };
 use thorp_store::{Committer, Options, Store};
 
@@ -186,7 +185,11 @@ impl Engine {
             *next += 1;
             let mark = Mark(*next);
             let ops = ops(Position(*next), member, sequence);
-            self.committer.submit(Batch { mark, ops })?;
+            self.committer.submit(Batch {
+                mark,
+                purpose: Purpose::NewData,
+                ops,
+            })?;
             mark
         };
         let mut durable = lock(&self.durable.mark);

@@ -14,8 +14,8 @@ use thorp_model::planted::Bug;
 use thorp_model::records::{SegmentRecord, StagedRecord};
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, CommitId, Draft, EdgeId, Generation,
-    ImageEdit, Note, Now, Op, PageChange, PageId, PageNo, PageSlots, Position, Registration,
-    SegmentId, Slot, Stamp, Table, planted, records,
+    ImageEdit, Note, Now, Op, PageChange, PageId, PageNo, PageSlots, Position, Purpose,
+    Registration, SegmentId, Slot, Stamp, Table, planted, records,
 };
 
 /// Segments told by one answer.
@@ -114,7 +114,7 @@ impl Home {
         self.clock.move_up(now.wall, at_least);
         let then = OnDurable::Watermark(edge, call);
         match self.has_space && self.clock.wants_reserve(now.wall) {
-            true => self.append(now, Vec::new(), then, outbox),
+            true => self.append(now, (Purpose::Housekeeping, Vec::new()), then, outbox),
             false => self.after_all(then, outbox),
         }
     }
@@ -141,7 +141,7 @@ impl Home {
             self.discard_staged(forgotten, &mut ops);
         }
         outbox.note(Note::Registered);
-        self.append_ops(ops, OnDurable::Nothing, outbox);
+        self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Registered(registration))
     }
 
@@ -166,7 +166,7 @@ impl Home {
                 let mut ops = Vec::new();
                 self.outcomes
                     .record(registration, id, outcomes::unknown(), &mut ops);
-                self.append_ops(ops, OnDurable::Nothing, outbox);
+                self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
                 outcomes::unknown()
             }
         };
@@ -258,7 +258,7 @@ impl Home {
         }
         let (first, pages) = self.segments.grant(segment).ok_or(CallError::TooMany)?;
         let ops: Vec<Op> = self.segments.put(segment).into_iter().collect();
-        self.append_ops(ops, OnDurable::Nothing, outbox);
+        self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })
     }
 
@@ -295,7 +295,7 @@ impl Home {
             self.put_chunks(piece, &staged, &mut ops);
             self.staging
                 .insert(piece.registration, piece.token, staged, now);
-            self.append_ops(ops, OnDurable::Nothing, outbox);
+            self.append_ops(Purpose::NewData, ops, OnDurable::Nothing, outbox);
             self.staging
                 .written_with(piece.registration, piece.token, self.mark);
         }
@@ -351,7 +351,7 @@ impl Home {
         match ops.is_empty() {
             // Its pieces may be on their way yet.
             true => self.staging.end(registration, token),
-            false => self.append_ops(ops, OnDurable::Nothing, outbox),
+            false => self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox),
         }
         Ok(CallResponse::Unstaged)
     }

@@ -46,7 +46,7 @@ use thorp_model::records::NextRecord;
 use thorp_model::{
     Attempt, CallError, CallId, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
     HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageChange, PageId, Peer,
-    Position, SegmentId, Stamp, StateMachine, Up, message, planted,
+    Position, Purpose, SegmentId, Stamp, StateMachine, Up, message, planted,
 };
 
 /// What a home fills.
@@ -450,7 +450,12 @@ impl Home {
         }
         self.next_beat = now.mono.plus(HEARTBEAT_MS);
         if self.has_space && self.clock.wants_reserve(now.wall) {
-            self.append(now, Vec::new(), OnDurable::Nothing, outbox);
+            self.append(
+                now,
+                (Purpose::Housekeeping, Vec::new()),
+                OnDurable::Nothing,
+                outbox,
+            );
         }
         self.expire_staged(now, outbox);
         self.ask_others(now, outbox);

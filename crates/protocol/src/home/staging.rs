@@ -9,8 +9,8 @@ use thorp_model::limits::STAGED_ENDED_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::records::StagedRecord;
 use thorp_model::{
-    CommitRequest, Mark, Millis, NewValue, Note, Now, Op, Overflow, PageId, PageNo, Refusal,
-    Registration, SegmentId, Table, WriteOp, planted, records,
+    CommitRequest, Mark, Millis, NewValue, Note, Now, Op, Overflow, PageId, PageNo, Purpose,
+    Refusal, Registration, SegmentId, Table, WriteOp, planted, records,
 };
 
 /// All staged values.
@@ -175,7 +175,7 @@ impl Home {
         outbox.note(Note::StagedExpired);
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);
-        self.append_ops(ops, OnDurable::Nothing, outbox);
+        self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
     }
 
     /// A staged value is one commit's: while a vote in doubt names it, no other may.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use thorp_model::Purpose;
 
 use thorp_model::{Batch, Engine, Mark, Reader, Scan, StorageError, Table};
 use thorp_protocol::HomeCommand;
@@ -163,7 +164,7 @@ impl Disk {
 
     /// Whether a group that does not fit may wait for room. Several batches are tried one by one first, by who gave them.
     fn may_wait(&self, group: &[Batch]) -> bool {
-        matches!(group, [batch] if !thorp_store::brings(batch))
+        matches!(group, [batch] if batch.purpose != Purpose::NewData)
     }
 
     /// Waits for a change or for the next look. Tells whether it is worth trying again.

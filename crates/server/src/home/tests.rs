@@ -1,9 +1,9 @@
 use std::future::pending;
 use std::sync::mpsc;
+use thorp_model::Purpose;
 
-use thorp_model::records;
 use thorp_model::records::{FORMAT_VERSION, HOME_KEY, HomeRecord};
-use thorp_model::{Batch, Engine, Mark, Op, Reader, Table};
+use thorp_model::{Batch, Engine, Mark, Op, Reader, Table, records};
 
 use super::*;
 use crate::config::Bytes;
@@ -153,7 +153,8 @@ async fn records_of_version_1_are_taken_over_and_those_of_a_later_one_are_not() 
         };
         let ops = vec![records::put(Table::Meta, HOME_KEY.to_vec(), &record)];
         let mark = Mark(1);
-        disk.commit(&[Batch { mark, ops }]).unwrap();
+        let purpose = Purpose::Housekeeping;
+        disk.commit(&[Batch { mark, purpose, ops }]).unwrap();
         drop(disk);
         assert_eq!(run_once().await, starts, "format {format}");
         let disk = Disk::open(&config(&dir)).unwrap();
@@ -175,7 +176,11 @@ fn put_batch(table: Table, mark: u64, value_bytes: usize) -> Batch {
         value: vec![7; value_bytes],
     };
     let (mark, ops) = (Mark(mark), vec![op]);
-    Batch { mark, ops }
+    let purpose = match table {
+        Table::Log => Purpose::NewData,
+        _ => Purpose::Housekeeping,
+    };
+    Batch { mark, purpose, ops }
 }
 
 fn limited(dir: &tempfile::TempDir, limit: u64) -> Arc<Disk> {

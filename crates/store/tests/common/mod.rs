@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 
 use std::path::Path;
-use thorp_model::{Batch, Mark, Op, Reader as _, Scan, Table};
+use thorp_model::{Batch, Mark, Op, Purpose, Reader as _, Scan, Table};
 use thorp_store::{Options, Store};
 
 pub fn open(dir: &Path) -> Store {
@@ -12,7 +12,26 @@ pub fn open(dir: &Path) -> Store {
 pub fn batch(mark: u64, ops: Vec<Op>) -> Batch {
     Batch {
         mark: Mark(mark),
+        purpose: purpose(&ops),
         ops,
+    }
+}
+
+/// The purpose that a home would give.
+fn purpose(ops: &[Op]) -> Purpose {
+    let brings = |op: &Op| {
+        matches!(
+            op,
+            Op::Put {
+                table: Table::Log | Table::Staged,
+                ..
+            }
+        )
+    };
+    match ops.iter().any(brings) {
+        true => Purpose::NewData,
+        false if ops.iter().any(Op::is_put) => Purpose::Housekeeping,
+        false => Purpose::Removal,
     }
 }
 

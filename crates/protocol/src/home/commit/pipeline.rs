@@ -14,7 +14,7 @@ use thorp_model::planted::Bug;
 use thorp_model::records::LogRecord;
 use thorp_model::{
     CommitId, CommitRequest, EdgeId, InvalidCommit, Note, Now, ObjectId, Op, Outcome, PageChange,
-    PageId, Part, Position, Refusal, SegmentId, Stamp, Table, planted, records,
+    PageId, Part, Position, Purpose, Refusal, SegmentId, Stamp, Table, planted, records,
 };
 
 impl Home {
@@ -234,7 +234,7 @@ impl Home {
         };
         let then = OnDurable::Tell(edge, id, outcome);
         match reserves {
-            true => self.append(now, Vec::new(), then, outbox),
+            true => self.append(now, (Purpose::Housekeeping, Vec::new()), then, outbox),
             false => self.after_all(then, outbox),
         }
     }
@@ -292,6 +292,11 @@ impl Home {
             records::log_key(position),
             &record,
         ));
+        // The removal of a segment has to be possible in a full store.
+        let purpose = match record.commit.is_none() && record.changes.is_empty() {
+            true => Purpose::Housekeeping,
+            false => Purpose::NewData,
+        };
         let then = OnDurable::Reach {
             position,
             stamp,
@@ -299,7 +304,7 @@ impl Home {
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
             removed,
         };
-        self.append(now, ops, then, outbox);
+        self.append(now, (purpose, ops), then, outbox);
     }
 
     /// What was only moved is as it was: whoever has read it is right, and its last change may be one that no name of this
@@ -397,7 +402,12 @@ impl Home {
         let outcome = Outcome::Refused(refusal);
         self.outcomes
             .record(whose.registration, whose.id, outcome.clone(), &mut ops);
-        self.append_ops(ops, OnDurable::Tell(edge, whose.id, outcome), outbox);
+        self.append_ops(
+            Purpose::Housekeeping,
+            ops,
+            OnDurable::Tell(edge, whose.id, outcome),
+            outbox,
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use core::mem::size_of;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Batch, CallError, CallId, CallResponse, CommitId, Down, EdgeId, FetchRefusal, Mark, Note, Now,
-    Op, Outcome, PageChange, Position, SegmentId, SegmentInfo, Stamp, message, planted,
+    Op, Outcome, PageChange, Position, Purpose, SegmentId, SegmentInfo, Stamp, message, planted,
 };
 
 /// What an entry of the table of what is to be told is charged, in bytes.
@@ -18,7 +18,7 @@ impl Home {
     pub(in crate::home) fn append(
         &mut self,
         now: Now,
-        mut ops: Vec<Op>,
+        (purpose, mut ops): (Purpose, Vec<Op>),
         then: OnDurable,
         outbox: &mut Outbox,
     ) {
@@ -26,16 +26,17 @@ impl Home {
             outbox.note(Note::ClockReserved);
             ops.push(self.clock.reserve(now.wall, self.mark.next()));
         }
-        self.append_ops(ops, then, outbox);
+        self.append_ops(purpose, ops, then, outbox);
     }
 
     pub(in crate::home) fn append_ops(
         &mut self,
+        purpose: Purpose,
         ops: Vec<Op>,
         then: OnDurable,
         outbox: &mut Outbox,
     ) {
-        let batch_bytes = self.put_batch(ops, outbox);
+        let batch_bytes = self.put_batch(purpose, ops, outbox);
         let bytes = batch_bytes + PENDING_ENTRY_BYTES + self.kept_for(&then);
         self.pending_bytes += bytes;
         self.admission.begin(&then);
@@ -52,13 +53,18 @@ impl Home {
     /// Appends the home's own work, one batch of each kind at a time. Nothing that is told rests on
     /// it: it may wait for room in the store for as long as that takes.
     pub(in crate::home) fn append_own_work(&mut self, ops: Vec<Op>, outbox: &mut Outbox) {
-        self.put_batch(ops, outbox);
+        self.put_batch(Purpose::Housekeeping, ops, outbox);
     }
 
-    fn put_batch(&mut self, ops: Vec<Op>, outbox: &mut Outbox) -> usize {
+    fn put_batch(&mut self, purpose: Purpose, ops: Vec<Op>, outbox: &mut Outbox) -> usize {
         self.mark = self.mark.next();
+        let only_removes = !ops.iter().any(Op::is_put);
         let batch = Batch {
             mark: self.mark,
+            purpose: match only_removes {
+                true => Purpose::Removal,
+                false => purpose,
+            },
             ops,
         };
         let bytes = batch.bytes();

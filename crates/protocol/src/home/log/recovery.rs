@@ -24,8 +24,8 @@ use thorp_model::records::{
     QuarantineRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
 use thorp_model::{
-    Epoch, HomeId, Mark, MemberId, Millis, Now, Op, Position, Reader, Scan, Stamp, StorageError,
-    Table, limits, planted, records,
+    Epoch, HomeId, Mark, MemberId, Millis, Now, Op, Position, Purpose, Reader, Scan, Stamp,
+    StorageError, Table, limits, planted, records,
 };
 
 /// What a home is told when it starts.
@@ -157,7 +157,7 @@ impl Home {
         home.start_clock(ceiling, last_stamp, now);
         home.append(
             now,
-            home.first_ops(known.as_ref()),
+            (Purpose::Housekeeping, home.first_ops(known.as_ref())),
             OnDurable::Nothing,
             outbox,
         );

@@ -59,7 +59,7 @@ fn charge(bytes: usize, ops: usize) -> u64 {
 mod tests {
     use super::*;
     use alloc::vec;
-    use thorp_model::Table;
+    use thorp_model::{Purpose, Table};
 
     fn batch(mark: u64) -> Batch {
         let op = Op::Put {
@@ -68,7 +68,8 @@ mod tests {
             value: vec![0; 92],
         };
         let (mark, ops) = (Mark(mark), vec![op]);
-        Batch { mark, ops }
+        let purpose = Purpose::NewData;
+        Batch { mark, purpose, ops }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::home::{Home, OnDurable, Outbox, outcomes};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Decision, EdgeId, Note, Now, Op, Outcome, PageId, Refusal, Stamp, planted,
+    CommitId, Decision, EdgeId, Note, Now, Op, Outcome, PageId, Purpose, Refusal, Stamp, planted,
 };
 
 impl Home {
@@ -145,7 +145,7 @@ impl Home {
         };
         let mut ops = Vec::new();
         self.end_vote(now, commit, outcome.clone(), &mut ops);
-        self.append_ops(ops, then, outbox);
+        self.append_ops(Purpose::Housekeeping, ops, then, outbox);
         self.tell_others_below(commit, &outcome, outbox);
     }
 
@@ -214,7 +214,12 @@ impl Home {
     pub(in crate::home) fn settled(&mut self, commit: CommitId, outbox: &mut Outbox) {
         if let Some(op) = self.votes.forget(commit) {
             outbox.note(Note::VoteSettled);
-            self.append_ops(Vec::from([op]), OnDurable::Nothing, outbox);
+            self.append_ops(
+                Purpose::Housekeeping,
+                Vec::from([op]),
+                OnDurable::Nothing,
+                outbox,
+            );
         }
     }
 }

@@ -16,7 +16,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
     Epoch, HomeId, InvalidCommit, Millis, Note, Now, Outcome, PageNo, Part, Participant, Position,
-    Refusal, Registration, SegmentId, Stamp, Up, message, planted,
+    Purpose, Refusal, Registration, SegmentId, Stamp, Up, message, planted,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -130,7 +130,12 @@ impl Home {
             false => Vec::from([vote.store()]),
         };
         self.votes.insert(vote);
-        self.append(now, ops, OnDurable::Vote(edge, id, stamp), outbox);
+        self.append(
+            now,
+            (Purpose::Housekeeping, ops),
+            OnDurable::Vote(edge, id, stamp),
+            outbox,
+        );
     }
 
     // --- Finding out ---
