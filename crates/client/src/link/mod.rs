@@ -45,6 +45,7 @@ use thorp_model::{
 };
 use thorp_net::driver::{Handle, NotTaken};
 use thorp_protocol::{MemberCommand, Request, Response};
+use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
 use waits::Waits;
 
@@ -319,15 +320,14 @@ impl Link {
     /// Sends a commit whose program goes on as soon as it is shown (rule 14).
     pub(crate) fn ask_commit_early(
         self: &Arc<Self>,
-        part: Part,
+        call: CommitCall,
         early: Early,
-        (depends_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<Wait> {
         let ask = Request::Commit {
-            parts: vec![part],
-            depends_on,
-            after,
+            parts: call.parts,
+            depends_on: call.depends_on,
+            after: call.after,
             early: true,
         };
         let wait = self.wait(Kind::Commit(None), due);

@@ -1,11 +1,15 @@
-//! How a transaction ends.
+//! How a transaction ends: the driver of [`thorp_session::Commit`].
 
 use super::Transaction;
-use super::stand::Standing;
-use crate::link::{Ending, block_on};
+use super::large::Staged;
+use crate::link::{Ending, Told, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
-use thorp_model::{HomeId, Position};
+use std::time::{Duration, Instant};
+use thorp_model::limits::WATERMARK_WAIT_MS;
+use thorp_model::snapshot::Lagging;
+use thorp_model::{CallRequest, HomeId};
 use thorp_net::driver::now;
+use thorp_session::{Commit, Step, Wait, World};
 
 impl Transaction {
     /// Commits. One that only read asks nobody and does not wait (unless the session is strict), if what its homes promised
@@ -22,21 +26,37 @@ impl Transaction {
 
     /// As [`Transaction::commit`], for who runs it again. What asks nobody needs no future.
     pub(crate) fn finish_blocking(&mut self) -> Result<Committed> {
-        match self.finish_free() {
-            Some(result) => result,
-            None => block_on(self.finish_at_homes()),
+        let mut commit = Commit::new();
+        match self.finish_locally(&mut commit) {
+            Ok(step) => block_on(self.finish_at_homes(commit, step)),
+            Err(result) => result,
         }
     }
 
     pub(crate) async fn finish(&mut self) -> Result<Committed> {
-        match self.finish_free() {
-            Some(result) => result,
-            None => self.finish_at_homes().await,
+        let mut commit = Commit::new();
+        match self.finish_locally(&mut commit) {
+            Ok(step) => self.finish_at_homes(commit, step).await,
+            Err(result) => result,
         }
     }
 
-    async fn finish_at_homes(&mut self) -> Result<Committed> {
-        let result = self.commit_at_homes().await;
+    /// Ends without a message, if it may (rule 5): then its result is the error. Else gives what has to be waited for.
+    fn finish_locally(&mut self, commit: &mut Commit) -> Result<Step, Result<Committed>> {
+        let result = match self.step(commit) {
+            Ok(Step::Committed(committed)) => Ok(self.committed(committed)),
+            Ok(step) => return Ok(step),
+            Err(error) => Err(error),
+        };
+        self.end(match &result {
+            Ok(_) => Ending::Free,
+            Err(error) => ending_of(error),
+        });
+        Err(result)
+    }
+
+    async fn finish_at_homes(&mut self, commit: Commit, step: Step) -> Result<Committed> {
+        let result = self.commit_at_homes(commit, step).await;
         self.end(match &result {
             Ok(_) => Ending::Committed,
             Err(error) => ending_of(error),
@@ -44,55 +64,152 @@ impl Transaction {
         result
     }
 
-    /// Ends without a message, if it may (rule 5). None: homes have to be asked.
-    fn finish_free(&mut self) -> Option<Result<Committed>> {
-        if !self.may_stand() || self.rests_on_open() {
-            return None;
+    /// Does what the commit asks for, until it has ended.
+    async fn commit_at_homes(&mut self, mut commit: Commit, mut step: Step) -> Result<Committed> {
+        let since = Instant::now();
+        let due = since + self.session.commit_timeout;
+        let mut staged = Vec::new();
+        loop {
+            match step {
+                Step::Committed(committed) => {
+                    self.link.counters.waited_for_commit(since);
+                    return Ok(self.committed(committed));
+                }
+                Step::Send(call) => {
+                    let ended = self.send(call, &staged, due).await;
+                    let count = |_: &Error| self.link.counters.waited_for_commit(since);
+                    commit.ended(ended.inspect_err(count)?);
+                }
+                Step::Validate(calls) => {
+                    let validated = self.validate(&mut commit, calls, due).await;
+                    let count = |_: &Error| self.link.counters.waited_for_commit(since);
+                    validated.inspect_err(count)?;
+                }
+                Step::Stage(homes) => staged = self.stage(&mut commit, &homes, due).await?,
+                Step::Wait(wait) => self.wait_for(wait, due).await?,
+            }
+            step = self.step(&mut commit)?;
         }
-        self.stand_above_own();
-        let result = match self.stand() {
-            Ok(Standing::At(committed)) => Ok(committed),
-            Ok(Standing::Lags(_)) => return None,
-            Err(error) => Err(error),
+    }
+
+    /// What has to be done next for a commit.
+    pub(super) fn step(&mut self, commit: &mut Commit) -> Result<Step> {
+        let world = World {
+            cache: &self.link.cache,
+            now: now().mono,
+            own: &*self.link,
         };
-        self.end(match &result {
-            Ok(_) => Ending::Free,
-            Err(error) => ending_of(error),
-        });
-        Some(result)
+        let step = commit.step(&mut self.core, &world);
+        let step = step.map_err(|stop| self.stopped(stop))?;
+        // What a closed member read may be old by any measure.
+        let is_local = matches!(
+            step,
+            Step::Committed(thorp_session::Committed::Locally { .. })
+        );
+        if is_local && !self.core.homes().is_empty() && self.link.is_closed() {
+            return Err(Error::closed());
+        }
+        Ok(step)
     }
 
-    pub(super) fn evidence(&mut self, home: HomeId) -> Result<Position> {
-        let evidence = self.reads.evidence(&self.link.cache, home);
-        evidence.map_err(|doomed| self.doomed(doomed))
+    /// Waits for what a commit waits for.
+    pub(super) async fn wait_for(&mut self, wait: Wait, due: Instant) -> Result<()> {
+        match wait {
+            Wait::OwnOutcome => self.await_own(due).await,
+            Wait::Promises(lagging) => self.ask_promises(lagging, due).await,
+            Wait::Reach(homes) => self.reach(&homes, due).await,
+            Wait::Pause(ms) => self.wait_while_busy(ms, due).await,
+        }
     }
 
-    /// Foundation 9: how stale a free read may be.
-    pub(super) fn check_staleness(&self, home: HomeId) -> Result<()> {
+    /// What its program is told.
+    pub(super) fn committed(&self, committed: thorp_session::Committed) -> Committed {
+        use thorp_session::Committed::{AtHomes, Locally, Nothing, Validated};
+        match committed {
+            Nothing | Validated => nothing(),
+            Locally { position, stamp } => {
+                if let Some(stamp) = stamp.filter(|stamp| *stamp > self.core.floor()) {
+                    self.link.raise_floor(stamp);
+                }
+                Committed {
+                    position,
+                    ..nothing()
+                }
+            }
+            AtHomes {
+                id,
+                position,
+                stamp,
+            } => Committed {
+                id: Some(id),
+                position,
+                stamp: Some(stamp).filter(|_| !self.core.writes().is_empty()),
+            },
+        }
+    }
+
+    /// Waits until one of this program's commits is answered.
+    async fn await_own(&mut self, due: Instant) -> Result<()> {
+        let mut outcomes = self.link.waits.outcomes();
+        outcomes.mark_unchanged();
+        // It may have been answered before this looked.
+        if !self.core.rests_on_open(&*self.link) {
+            return Ok(());
+        }
         if self.link.is_closed() {
             return Err(Error::closed());
         }
-        if self.session.optimistic_reads {
+        match self.link.changed(&mut outcomes, due).await? {
+            true => Ok(()),
+            false => Err(Error::unreachable(
+                "what it has read of this member's own was not answered in time",
+            )),
+        }
+    }
+
+    /// Has the homes that lag promise more, and waits for that, but not long.
+    async fn ask_promises(&mut self, lagging: Lagging, due: Instant) -> Result<()> {
+        let due = due.min(Instant::now() + WATERMARK_WAIT);
+        let at_least = lagging.stamp;
+        let asked = lagging.homes.into_iter().map(|home| {
+            let request = CallRequest::Watermark { at_least };
+            self.link.ask_call(home, request, due)
+        });
+        // Homes that cannot be asked validate it.
+        let Ok(asked) = asked.collect::<Result<Vec<_>>>() else {
             return Ok(());
+        };
+        for wait in asked {
+            // What it promised came before the answer, like every promise.
+            if let Told::Closed = wait.await {
+                return Err(Error::closed());
+            }
         }
-        let (now, longest) = (now().mono, self.session.max_staleness.as_millis());
-        let silent = |heard: Option<_>| now.since(heard.unwrap_or_default());
-        let read = silent(self.reads.heard(&self.link.cache, home));
-        if u128::from(read) <= longest {
-            return Ok(());
+        Ok(())
+    }
+
+    /// Waits until homes are there. While nothing was sent, it is certain that nothing happened: better than an unknown outcome.
+    async fn reach(&self, homes: &[HomeId], due: Instant) -> Result<()> {
+        for home in homes {
+            self.link.reach(*home, due).await?;
         }
-        let home_silent = silent(self.link.cache.heard(home));
-        if u128::from(home_silent) <= longest {
-            // The home is there: what was read is old because the cache could not keep it (rule 2).
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!("what was read {read} ms ago is no longer followed: run it again"),
-            ));
+        Ok(())
+    }
+
+    /// Sends what is large ahead of the commit, to each home its own.
+    async fn stage(
+        &mut self,
+        commit: &mut Commit,
+        homes: &[HomeId],
+        due: Instant,
+    ) -> Result<Vec<Staged>> {
+        let mut staged = Vec::new();
+        for home in homes {
+            let at_home = self.stage_at(*home, due).await?;
+            commit.staged(*home, at_home.values.clone());
+            staged.push(at_home);
         }
-        let name = self.link.homes.name(home).unwrap_or_default();
-        Err(Error::unreachable(format!(
-            "home {name} was not heard of for {home_silent} ms: what was read may be older than the session allows"
-        )))
+        Ok(staged)
     }
 }
 
@@ -113,10 +230,12 @@ pub(super) fn ending_of(error: &Error) -> Ending {
 }
 
 /// The end of what touched no home.
-pub(super) fn nothing() -> Committed {
+fn nothing() -> Committed {
     Committed {
         id: None,
         position: None,
         stamp: None,
     }
 }
+
+const WATERMARK_WAIT: Duration = Duration::from_millis(WATERMARK_WAIT_MS);

@@ -2,11 +2,12 @@
 
 use super::Transaction;
 use super::commit::ending_of;
-use super::send::{Answered, answered};
+use super::send::{answered, busy};
 use crate::link::{Early, Ending, Wait, block_on};
-use crate::{CommitId, Error, ErrorKind, Pending, Result};
-use std::time::{Duration, Instant};
+use crate::{CommitId, Committed, Error, Pending, Result};
+use std::time::Instant;
 use thorp_model::HomeId;
+use thorp_session::{Commit, CommitCall, Ended, Step};
 use tokio::sync::oneshot;
 
 /// What came of a commit that was asked for.
@@ -14,7 +15,7 @@ enum Shown {
     /// Its program goes on.
     Ahead(Pending),
     /// To be asked for again after a while.
-    Busy(Duration),
+    Busy(u32),
 }
 
 impl Transaction {
@@ -78,41 +79,53 @@ impl Transaction {
 
     /// Its only home, if it may go there early: what is large travels ahead of its commit, for a round trip anyhow.
     fn home_to_send_early(&self) -> Option<HomeId> {
-        let homes = self.participants();
+        let homes = self.core.participants();
         let [home] = homes[..] else {
             return None;
         };
-        let may_go = !self.writes.is_empty() && self.writes.large(home).is_empty();
+        let writes = self.core.writes();
+        let may_go = !writes.is_empty() && writes.large(home).is_empty();
         may_go.then_some(home)
     }
 
+    /// Does what the commit asks for, until it is shown or has ended.
     async fn send_early(&mut self, home: HomeId) -> Result<Pending> {
-        let since = Instant::now();
-        let due = since + self.session.commit_timeout;
-        self.evidence(home)?;
-        self.link.reach(home, due).await?;
-        let writes = self.writes.page_writes(home, &Default::default());
+        let due = Instant::now() + self.session.commit_timeout;
+        let mut commit = Commit::new();
         loop {
-            let place = self.link.place(home, due).await?;
-            let part = self.part(home, writes.clone())?;
-            let (early, shown) = Early::new(place);
-            // Whoever drops the future does not stop the commit.
-            self.in_doubt = true;
-            let came = match self.link.ask_commit_early(part, early, self.seen(), due) {
-                Ok(wait) => self.shown(wait, shown).await,
-                Err(error) => Err(error),
-            };
-            self.in_doubt = false;
-            let pause = match came {
-                Ok(Shown::Ahead(pending)) => return Ok(pending),
-                Ok(Shown::Busy(pause)) => pause,
-                Err(error) => match error.kind() {
-                    ErrorKind::Busy { retry_after } => retry_after,
-                    _ => return Err(error),
+            match self.step(&mut commit)? {
+                Step::Committed(committed) => return Ok(Pending::ended(self.committed(committed))),
+                Step::Send(call) => match self.send_call_early(home, call, due).await? {
+                    Shown::Ahead(pending) => return Ok(pending),
+                    Shown::Busy(pause_ms) => commit.ended(Ended::Busy(pause_ms)),
                 },
-            };
-            self.wait_while_busy(pause, due).await?;
+                Step::Wait(wait) => self.wait_for(wait, due).await?,
+                Step::Validate(calls) => self.validate(&mut commit, calls, due).await?,
+                // It writes nothing that is large.
+                Step::Stage(_) => {}
+            }
         }
+    }
+
+    async fn send_call_early(
+        &mut self,
+        home: HomeId,
+        call: CommitCall,
+        due: Instant,
+    ) -> Result<Shown> {
+        let place = self.link.place(home, due).await?;
+        let (early, shown) = Early::new(place);
+        // Whoever drops the future does not stop the commit.
+        self.in_doubt = true;
+        let came = match self.link.ask_commit_early(call, early, due) {
+            Ok(wait) => self.shown(wait, shown).await,
+            Err(error) => Err(error),
+        };
+        self.in_doubt = false;
+        came.or_else(|error| match busy(error)? {
+            Ended::Busy(pause_ms) => Ok(Shown::Busy(pause_ms)),
+            Ended::Committed { .. } => Err(Error::invalid("a busy member committed")),
+        })
     }
 
     async fn shown(&self, mut wait: Wait, mut shown: oneshot::Receiver<CommitId>) -> Result<Shown> {
@@ -121,44 +134,13 @@ impl Transaction {
             // First: what was refused after it was shown is told by who waits for it.
             Ok(id) = &mut shown => Ok(Shown::Ahead(Pending::ahead(self.member.clone(), id, wait))),
             told = &mut wait => Ok(match answered(&self.link, told)? {
-                Answered::Committed(committed) => Shown::Ahead(Pending::ended(committed)),
-                Answered::Busy(pause) => Shown::Busy(pause),
+                Ended::Committed { id, position, stamp } => Shown::Ahead(Pending::ended(Committed {
+                    id: Some(id),
+                    position,
+                    stamp: Some(stamp),
+                })),
+                Ended::Busy(pause_ms) => Shown::Busy(pause_ms),
             }),
-        }
-    }
-
-    // --- Who has read what is not answered ---
-
-    /// Whether it has read what this member wrote, and what is not answered.
-    pub(super) fn rests_on_open(&self) -> bool {
-        let mut own = self.reads.built_on().iter();
-        own.any(|(_, id)| self.link.waits.is_open(*id))
-    }
-
-    /// Waits for what it has read of this member's own; it stands above that (rule 5).
-    pub(super) async fn wait_for_own(&mut self, due: Instant) -> Result<()> {
-        let mut outcomes = self.link.waits.outcomes();
-        loop {
-            outcomes.mark_unchanged();
-            if !self.rests_on_open() {
-                break;
-            }
-            if self.link.is_closed() {
-                return Err(Error::closed());
-            }
-            if !self.link.changed(&mut outcomes, due).await? {
-                return Err(Error::unreachable(
-                    "what it has read of this member's own was not answered in time",
-                ));
-            }
-        }
-        self.stand_above_own();
-        Ok(())
-    }
-
-    pub(super) fn stand_above_own(&mut self) {
-        if !self.reads.built_on().is_empty() {
-            self.floor = self.floor.max(self.link.floor());
         }
     }
 }

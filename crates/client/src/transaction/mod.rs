@@ -2,33 +2,30 @@
 
 mod commit;
 mod early;
-mod homes;
 mod large;
 mod read;
 mod roots;
 mod scan;
 mod send;
-mod stand;
 mod typed;
 mod write;
-mod writes;
 
 pub(crate) use send::ended;
 pub(crate) use typed::{decode, encode};
 
 use crate::link::{Ending, Link};
 use crate::member::Member;
+use crate::room::{Ground, Taken};
 use crate::trace::{Recorder, Use};
 use crate::{Error, ErrorKind, Reference, Result, Session};
-use homes::Homes;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
-use thorp_cache::{Doomed, ReadSet};
+use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
-use thorp_model::{HomeId, ObjectId, Place, Stamp};
-use writes::Writes;
+use thorp_model::{CommitId, HomeId, ObjectId, Place, Stamp};
+use thorp_session::{ObjectAt, OwnCommits, Stop, Terms};
 
 /// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over
 /// it; that these fit together is known when it commits. Dropped without [`Transaction::commit`], it has no effect.
@@ -60,15 +57,9 @@ pub struct Transaction {
     // Keeps it running, too.
     pub(crate) member: Member,
     session: Session,
-    /// Where its program had been when it began: it stands no lower (rule 5).
-    floor: Stamp,
-    reads: ReadSet,
-    /// It writes, or an earlier try did: what changes beneath it dooms it.
-    is_writer: bool,
-    writes: Writes,
+    core: thorp_session::Transaction<Reserved>,
     /// Large objects that were read, put together.
     large: HashMap<ObjectAt, Vec<u8>>,
-    homes: Homes,
     /// It is sent and not answered: what is not waited for goes on.
     in_doubt: bool,
     ending: Option<Ending>,
@@ -78,21 +69,15 @@ impl Transaction {
     pub(crate) fn begin(member: Member, session: Session) -> Self {
         let link = Arc::clone(member.link());
         let (reads, floor) = link.begin();
-        let mut transaction = Transaction {
-            floor,
-            reads,
-            is_writer: false,
+        Transaction {
+            core: thorp_session::Transaction::begin(terms(session), reads, floor),
             link,
             member,
             session,
-            writes: Writes::default(),
             large: HashMap::new(),
-            homes: Homes::default(),
             in_doubt: false,
             ending: None,
-        };
-        transaction.begin_reading();
-        transaction
+        }
     }
 
     /// Gives up: nothing has happened. Dropping does the same.
@@ -106,29 +91,18 @@ impl Transaction {
     pub(crate) fn restart(&mut self) {
         self.end(Ending::Conflict);
         self.ending = None;
-        self.floor = self.link.floor();
-        self.begin_reading();
-    }
-
-    /// Until it writes it reads on as of before what changes beneath it (rule 5). If an earlier try wrote, this one will, and
-    /// had better hear at once that it is in vain; so will one that its homes validate.
-    fn begin_reading(&mut self) {
-        if !self.is_writer && !self.session.strict {
-            self.reads.only_reads();
-        }
+        self.core.restart(self.link.floor());
     }
 
     /// It writes from now on; too late if it has read on behind a change.
     fn begin_writing(&mut self) -> Result<()> {
-        self.is_writer = true;
-        self.reads.writes().map_err(|doomed| self.doomed(doomed))
+        let begun = self.core.begin_writing();
+        begun.map_err(|stop| self.stopped(stop))
     }
 
     /// Whether what was read is no longer so. What a program concluded from it need not be true either.
     pub(crate) fn is_doomed(&mut self) -> bool {
-        let mut homes = self.homes.all().iter();
-        let is_doomed = homes.any(|home| self.reads.evidence(&self.link.cache, *home).is_err());
-        is_doomed || self.reads.behind().is_some()
+        self.core.is_doomed(&self.link.cache)
     }
 
     /// Ends the transaction, once.
@@ -143,25 +117,28 @@ impl Transaction {
         match ending {
             // What may have happened keeps its slots.
             Ending::Committed | Ending::Free | Ending::Unknown | Ending::Early => {
-                self.writes.clear();
+                self.core.writes_mut().clear();
             }
-            Ending::Conflict | Ending::Aborted => self.writes.give_back(),
+            Ending::Conflict | Ending::Aborted => {
+                for (ground, taken) in self.core.writes_mut().give_back() {
+                    ground.give_back(taken);
+                }
+            }
         }
         self.large.clear();
-        self.homes.clear();
         self.tell_what_was_read();
-        self.reads.finish(&self.link.cache);
+        self.core.end(&self.link.cache);
         self.link.counters.ended(ending);
     }
 
     /// Writes down the pages that it used: those of each home in the order in which it first read them, then what it wrote.
     fn record(&self, recorder: &Recorder) {
-        let (reads, writes) = (&self.reads, &self.writes);
+        let (reads, writes) = (self.core.reads(), self.core.writes());
         let read = reads.homes().flat_map(|home| {
             let pages = reads.pages_read(home);
             pages.map(move |page| (Place { home, page }, Use::Read))
         });
-        let written = self.homes.all().iter().flat_map(|&home| {
+        let written = self.core.homes().iter().flat_map(|&home| {
             let pages: BTreeSet<_> = writes.pages(home).collect();
             let pages = pages.into_iter();
             pages.map(move |page| (Place { home, page }, Use::Written))
@@ -171,7 +148,7 @@ impl Transaction {
 
     /// What was fetched ahead has been of use, or will not have been.
     fn tell_what_was_read(&self) {
-        let reads = &self.reads;
+        let reads = self.core.reads();
         let pages = |home| {
             let pages = reads.reads(home);
             pages.map(move |(page, _)| Place { home, page })
@@ -183,13 +160,7 @@ impl Transaction {
 
     /// Something of a home is read or written.
     fn enter(&mut self, home: HomeId) -> Result<()> {
-        if self.homes.enter(home) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("a transaction takes in at most {PARTICIPANTS_MAX} homes"),
-        ))
+        self.core.enter(home).map_err(|stop| self.stopped(stop))
     }
 
     fn doomed(&self, doomed: Doomed) -> Error {
@@ -197,6 +168,31 @@ impl Transaction {
             return Error::closed();
         }
         doomed.into()
+    }
+
+    /// Why it does not go on, for its program.
+    fn stopped(&self, stop: Stop) -> Error {
+        match stop {
+            Stop::Doomed(doomed) => self.doomed(doomed),
+            Stop::Gone(object) => gone(object),
+            Stop::Torn(object) => torn(object),
+            Stop::TooManyHomes => Error::new(
+                ErrorKind::TooLarge,
+                format!("a transaction takes in at most {PARTICIPANTS_MAX} homes"),
+            ),
+            _ if self.link.is_closed() => Error::closed(),
+            Stop::ReadsTooOld { silent_ms, .. } => Error::new(
+                ErrorKind::Conflict,
+                format!("what was read {silent_ms} ms ago is no longer followed: run it again"),
+            ),
+            Stop::HomeSilent { home, silent_ms } => {
+                let name = self.link.homes.name(home).unwrap_or_default();
+                Error::unreachable(format!(
+                    "home {name} was not heard of for {silent_ms} ms: what was read may be older than the session allows"
+                ))
+            }
+            Stop::Miss(place) => Error::unreachable(format!("page {} is not here", place.page)),
+        }
     }
 
     /// Until when a read, a creation or a call may wait.
@@ -211,7 +207,7 @@ impl Drop for Transaction {
             true => Ending::Unknown,
             false => Ending::Aborted,
         });
-        self.link.end(std::mem::take(&mut self.reads));
+        self.link.end(self.core.take_reads());
     }
 }
 
@@ -219,24 +215,29 @@ impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction")
             .field("session", &self.session)
-            .field("homes", &self.homes.all())
+            .field("homes", &self.core.homes())
             .finish_non_exhaustive()
     }
 }
 
-/// An object of one of several homes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct ObjectAt {
-    home: HomeId,
-    object: ObjectId,
+/// A slot that is reserved for an object, and where.
+type Reserved = (Arc<Ground>, Taken);
+
+fn terms(session: Session) -> Terms {
+    Terms {
+        strict: session.strict,
+        optimistic: session.optimistic_reads,
+        staleness_ms_max: u64::try_from(session.max_staleness.as_millis()).unwrap_or(u64::MAX),
+    }
 }
 
-impl From<&Reference> for ObjectAt {
-    fn from(reference: &Reference) -> Self {
-        ObjectAt {
-            home: reference.home,
-            object: reference.object,
-        }
+impl OwnCommits for Link {
+    fn is_open(&self, id: CommitId) -> bool {
+        self.waits.is_open(id)
+    }
+
+    fn stamp(&self, _: CommitId) -> Stamp {
+        self.floor()
     }
 }
 

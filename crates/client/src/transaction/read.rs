@@ -1,22 +1,17 @@
 //! Reading objects.
 
-use super::writes::Own;
-use super::{ObjectAt, Transaction, gone, place_of};
+use super::{ObjectAt, Transaction, gone};
 use crate::link::{Source, block_on};
 use crate::{Error, ErrorKind, Reference, Result};
 use std::time::Instant;
-use thorp_cache::ReadError;
-use thorp_model::{Content, Overflow, PageId, Place, Slot};
+use thorp_model::{Overflow, Place};
+use thorp_session::{Found as In, Stop};
 
 /// Where an object's bytes are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
-    /// This transaction wrote them.
-    Own,
-    /// In the page.
-    Inline,
-    /// The home moved the object to this page, to make room (foundation 1).
-    Spilled(Place),
+    /// Here.
+    Here(In),
     /// A large object, put together.
     Whole,
     /// Not here yet.
@@ -110,52 +105,17 @@ impl Transaction {
 
     /// Looks for an object, and records that it was read. The hot path: no lock, no message.
     pub(super) fn find(&mut self, reference: &Reference) -> Result<Found> {
-        self.enter(reference.home)?;
-        let object = reference.object;
-        if !self.writes.is_empty()
-            && let Some(own) = self.writes.get(reference.into())
-        {
-            return find_own(own, reference);
-        }
-        match self
-            .reads
-            .read(&self.link.cache, place_of(reference), object.slot)
-        {
-            Ok(slot) if slot.generation != reference.generation => Err(gone(object)),
-            Ok(slot) => match slot.content {
-                Content::Value(_) => Ok(Found::Inline),
-                Content::Overflow(overflow) => self.find_overflow(reference, overflow),
-                Content::Free => Err(gone(object)),
-                Content::Hole => Ok(Found::Need(Need::Page(place_of(reference)))),
-            },
-            Err(ReadError::Miss(place)) => Ok(Found::Need(Need::Page(place))),
-            Err(ReadError::Doomed(doomed)) => Err(self.doomed(doomed)),
-        }
-    }
-
-    fn find_overflow(&mut self, reference: &Reference, overflow: Overflow) -> Result<Found> {
-        let object = reference.object;
-        if overflow.pages != 1 {
-            let at = ObjectAt::from(reference);
-            return Ok(match self.large.contains_key(&at) {
-                true => Found::Whole,
-                false => Found::Need(Need::Whole(at, overflow)),
-            });
-        }
-        let place = Place {
-            home: reference.home,
-            page: PageId {
-                segment: object.page.segment,
-                page: overflow.first,
-            },
-        };
-        match self.reads.read(&self.link.cache, place, Slot(0)) {
-            Ok(slot) => match slot.content {
-                Content::Value(_) => Ok(Found::Spilled(place)),
-                _ => Err(super::torn(object)),
-            },
-            Err(ReadError::Miss(place)) => Ok(Found::Need(Need::Page(place))),
-            Err(ReadError::Doomed(doomed)) => Err(self.doomed(doomed)),
+        match self.core.find(&self.link.cache, reference) {
+            Ok(In::Large(overflow)) => {
+                let at = ObjectAt::from(reference);
+                Ok(match self.large.contains_key(&at) {
+                    true => Found::Whole,
+                    false => Found::Need(Need::Whole(at, overflow)),
+                })
+            }
+            Ok(found) => Ok(Found::Here(found)),
+            Err(Stop::Miss(place)) => Ok(Found::Need(Need::Page(place))),
+            Err(stop) => Err(self.stopped(stop)),
         }
     }
 
@@ -206,7 +166,7 @@ impl Transaction {
         let since = Instant::now();
         // What is waited for goes first.
         let wait = self.link.ask_page(place, due);
-        self.link.fetch_ahead(place, &self.reads);
+        self.link.fetch_ahead(place, self.core.reads());
         let source = match self.link.fetched(wait, place, due).await {
             Ok(source) => source,
             Err(error) => return Err(self.not_fetched(place, error)),
@@ -234,9 +194,7 @@ impl Transaction {
     pub(super) fn show(&self, reference: &Reference, found: Found) -> Result<&[u8]> {
         let object = reference.object;
         let bytes = match found {
-            Found::Own => self.writes.get(reference.into()).and_then(Own::bytes),
-            Found::Inline => self.held(place_of(reference), object.slot),
-            Found::Spilled(place) => self.held(place, Slot(0)),
+            Found::Here(found) => self.core.bytes(reference, found),
             Found::Whole => self.large.get(&reference.into()).map(Vec::as_slice),
             Found::Need(_) => None,
         };
@@ -252,20 +210,5 @@ impl Transaction {
                 bytes.len()
             ))
         })
-    }
-
-    fn held(&self, place: Place, slot: Slot) -> Option<&[u8]> {
-        match self.reads.image(place)?.content(slot) {
-            Content::Value(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-}
-
-fn find_own(own: &Own, reference: &Reference) -> Result<Found> {
-    if own.generation == reference.generation && own.bytes().is_some() {
-        Ok(Found::Own)
-    } else {
-        Err(gone(reference.object))
     }
 }

@@ -1,13 +1,13 @@
 //! Named roots: where programs that come later begin. They are one object of the segment, made when the first is set.
 
 use super::Transaction;
-use super::writes::Act;
 use crate::limits::ROOT_NAME_BYTES_MAX;
 use crate::link::block_on;
 use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, Reference, Result, Segment};
 use std::collections::BTreeMap;
 use thorp_model::{Generation, ObjectId};
+use thorp_session::Act;
 
 type Roots = BTreeMap<String, Reference>;
 
@@ -56,7 +56,8 @@ impl Transaction {
         let object = roots_of(segment);
         if is_first {
             let act = Act::Created(bytes);
-            self.writes.set((&object).into(), object.generation, act);
+            let writes = self.core.writes_mut();
+            writes.set((&object).into(), object.generation, act);
             return Ok(());
         }
         self.replace(&object, bytes)

@@ -7,9 +7,9 @@ use crate::room::Ground;
 use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::{Error, Reference, Result, Segment};
 use std::sync::Arc;
-use thorp_cache::ReadError;
 use thorp_model::limits::SLOTS_MAX;
 use thorp_model::{Content, Generation, ObjectId, PageNo, Slot};
+use thorp_session::Stop;
 
 impl Transaction {
     /// Visits every object of a segment, in the order of pages and slots, with this transaction's own writes. No other
@@ -31,7 +31,8 @@ impl Transaction {
         let ground = Arc::clone(segment.ground());
         let extent = self.extent(segment).await?;
         let own = self
-            .writes
+            .core
+            .writes()
             .pages(ground.home)
             .filter(|page| page.segment == ground.segment);
         let end = own.map(|page| page.page.next()).max().unwrap_or_default();
@@ -92,7 +93,7 @@ impl Transaction {
             slot,
         };
         let home = ground.home;
-        if let Some(own) = self.writes.get(ObjectAt { home, object }) {
+        if let Some(own) = self.core.writes().get(ObjectAt { home, object }) {
             return Ok(own.bytes().map(|_| own.generation));
         }
         if !theirs {
@@ -100,13 +101,13 @@ impl Transaction {
         }
         let mut due = None;
         loop {
-            match self.reads.read(&self.link.cache, place, slot) {
+            match self.core.read_slot(&self.link.cache, place, slot) {
                 Ok(read) => return Ok((read.content != Content::Free).then_some(read.generation)),
-                Err(ReadError::Miss(place)) => {
+                Err(Stop::Miss(place)) => {
                     let due = *due.get_or_insert_with(|| self.fetch_due());
                     self.fetch(place, due).await?;
                 }
-                Err(ReadError::Doomed(doomed)) => return Err(self.doomed(doomed)),
+                Err(stop) => return Err(self.stopped(stop)),
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Writing objects: nothing of it leaves this process before the commit.
 
 use super::read::Found;
-use super::writes::{Act, Own};
 use super::{Transaction, gone};
 use crate::link::block_on;
 use crate::room::{Ground, Taken};
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
 use thorp_model::{Generation, ObjectId, PageId, PageNo, SegmentId};
+use thorp_session::{Act, Found as In, OwnWrite};
 
 impl Transaction {
     /// Replaces an object's bytes; it need not be read before.
@@ -57,7 +57,7 @@ impl Transaction {
             reference.offset.saturating_add(offset),
             bytes.len(),
         )?;
-        if let Found::Own = found {
+        if let Found::Here(In::Own) = found {
             return self.patch_own(&whole, part, bytes);
         }
         let mut value = base.to_vec();
@@ -73,7 +73,12 @@ impl Transaction {
     }
 
     fn patch_own(&mut self, whole: &Reference, part: Range<usize>, bytes: &[u8]) -> Result<()> {
-        match self.writes.get_mut(whole.into()).map(|own| &mut own.act) {
+        match self
+            .core
+            .writes_mut()
+            .get_mut(whole.into())
+            .map(|own| &mut own.act)
+        {
             Some(Act::Created(value) | Act::Written(value)) => {
                 value[part].copy_from_slice(bytes);
             }
@@ -82,7 +87,7 @@ impl Transaction {
                 // One patch for each object: what lies between two was read, so it is right.
                 *changed = changed.start.min(part.start)..changed.end.max(part.end);
             }
-            Some(Act::Deleted) | None => return Err(gone(whole.object)),
+            Some(Act::Deleted | Act::Prepared(_)) | None => return Err(gone(whole.object)),
         }
         Ok(())
     }
@@ -145,18 +150,24 @@ impl Transaction {
         check_place(reference)?;
         let own = self.own(reference)?;
         match own.map(|own| &own.act) {
-            Some(Act::Created(_)) => self.writes.uncreate(reference.into()),
+            Some(Act::Created(_)) => {
+                let reserved = self.core.writes_mut().undo(reference.into());
+                if let Some((ground, taken)) = reserved {
+                    ground.give_back(taken);
+                }
+            }
             _ => self.set(reference, Act::Deleted),
         }
         Ok(())
     }
 
     fn set(&mut self, reference: &Reference, act: Act) {
-        self.writes.set(reference.into(), reference.generation, act);
+        let writes = self.core.writes_mut();
+        writes.set(reference.into(), reference.generation, act);
     }
 
     /// What this transaction did to an object that is to be replaced or deleted.
-    fn own(&mut self, reference: &Reference) -> Result<Option<&mut Own>> {
+    fn own(&mut self, reference: &Reference) -> Result<Option<&mut OwnWrite>> {
         self.enter(reference.home)?;
         self.begin_writing()?;
         if reference.offset != 0 {
@@ -166,7 +177,7 @@ impl Transaction {
         }
         let object = reference.object;
         let generation = reference.generation;
-        match self.writes.get_mut(reference.into()) {
+        match self.core.writes_mut().get_mut(reference.into()) {
             Some(own) if own.generation != generation || own.bytes().is_none() => Err(gone(object)),
             own => Ok(own),
         }
@@ -229,7 +240,7 @@ impl Transaction {
             offset: 0,
         };
         let at = (&reference).into();
-        self.writes.create(at, generation, bytes, from);
+        self.core.writes_mut().create(at, generation, bytes, from);
         reference
     }
 }

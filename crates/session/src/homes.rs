@@ -3,9 +3,10 @@
 use thorp_model::HomeId;
 use thorp_model::limits::PARTICIPANTS_MAX;
 
-/// The homes of which a transaction reads or writes something, ascending.
+/// The homes of which a transaction reads or writes something: ascending, each
+/// once, and at most [`PARTICIPANTS_MAX`].
 #[derive(Debug, Default)]
-pub(super) struct Homes {
+pub(crate) struct Homes {
     /// The one entered last: most of what follows is of the same one.
     last: Option<HomeId>,
     all: Vec<HomeId>,
@@ -14,7 +15,7 @@ pub(super) struct Homes {
 impl Homes {
     /// Takes a home in. False: there are as many as may be.
     #[inline]
-    pub(super) fn enter(&mut self, home: HomeId) -> bool {
+    pub(crate) fn enter(&mut self, home: HomeId) -> bool {
         self.last == Some(home) || self.enter_other(home)
     }
 
@@ -29,11 +30,11 @@ impl Homes {
         true
     }
 
-    pub(super) fn all(&self) -> &[HomeId] {
+    pub(crate) fn all(&self) -> &[HomeId] {
         &self.all
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.last = None;
         self.all.clear();
     }

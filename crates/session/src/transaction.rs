@@ -1,0 +1,342 @@
+//! What a transaction reads and writes, and what it may conclude from that.
+
+use crate::homes::Homes;
+use crate::own_commits::OwnCommits;
+use crate::serialization_point::{self, Placement};
+use crate::stop::Stop;
+use crate::writes::{OwnWrite, Writes};
+use std::collections::HashMap;
+use thorp_cache::{Cache, ReadSet, SlotRead};
+use thorp_model::{
+    CommitId, Content, HomeId, Millis, ObjectId, Overflow, PageId, PageWrites, Part, Place,
+    Position, Reference, Slot, Stamp,
+};
+
+/// What a program asked for when its session began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// Its homes validate each transaction, also one that only read.
+    pub strict: bool,
+    /// It reads on while a home is silent, however old what it reads may be (foundation 9).
+    pub optimistic: bool,
+    /// How old a read may be that no home validates, in milliseconds.
+    pub staleness_ms_max: u64,
+}
+
+/// Where an object's bytes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// This transaction wrote them.
+    Own,
+    /// In the object's page.
+    Inline,
+    /// The home moved the object to this page, to make space (foundation 1).
+    Spilled(Place),
+    /// A large object, over these pages.
+    Large(Overflow),
+}
+
+/// A transaction: all of it happens, at one moment, or nothing. It sees one state
+/// of each home, with its own writes over it. `R` is a reservation of its
+/// program's allocator.
+pub struct Transaction<R> {
+    terms: Terms,
+    /// Where its program had been when it began: its serialization point is no lower (rule 5).
+    floor: Stamp,
+    reads: ReadSet,
+    /// It writes, or an earlier try did: what changes beneath it dooms it.
+    is_writer: bool,
+    writes: Writes<R>,
+    homes: Homes,
+}
+
+impl<R> Transaction<R> {
+    /// A transaction that has done nothing yet.
+    pub fn begin(terms: Terms, reads: ReadSet, floor: Stamp) -> Self {
+        let mut transaction = Transaction {
+            terms,
+            floor,
+            reads,
+            is_writer: false,
+            writes: Writes::default(),
+            homes: Homes::default(),
+        };
+        transaction.begin_reading();
+        transaction
+    }
+
+    /// Begins again after [`Transaction::end`], no lower than `floor`.
+    pub fn restart(&mut self, floor: Stamp) {
+        self.floor = floor;
+        self.begin_reading();
+    }
+
+    /// Until it writes it reads on as of before what changes beneath it (rule 5). If an earlier try wrote, this one will, and
+    /// is doomed at once by what makes it hopeless; so is one that its homes validate.
+    fn begin_reading(&mut self) {
+        if !self.is_writer && !self.terms.strict {
+            self.reads.only_reads();
+        }
+    }
+
+    /// It writes from now on; too late if it has read on behind a change.
+    pub fn begin_writing(&mut self) -> Result<(), Stop> {
+        self.is_writer = true;
+        Ok(self.reads.writes()?)
+    }
+
+    /// Ends it: what it read counts for the cache's policy. Its slots are given back or cleared before ([`Writes`]).
+    pub fn end(&mut self, cache: &Cache) {
+        self.homes.clear();
+        self.reads.finish(cache);
+    }
+
+    /// What it read, to be used for another transaction.
+    pub fn into_reads(self) -> ReadSet {
+        self.reads
+    }
+
+    /// The same, of one that is about to be dropped.
+    pub fn take_reads(&mut self) -> ReadSet {
+        std::mem::take(&mut self.reads)
+    }
+
+    // --- Reading and writing ---
+
+    /// Something of a home is read or written.
+    #[inline]
+    pub fn enter(&mut self, home: HomeId) -> Result<(), Stop> {
+        match self.homes.enter(home) {
+            true => Ok(()),
+            false => Err(Stop::TooManyHomes),
+        }
+    }
+
+    /// Reads a slot, and records that; also that there is no object (rule 4). After a miss nothing is recorded.
+    #[inline]
+    pub fn read_slot(
+        &mut self,
+        cache: &Cache,
+        place: Place,
+        slot: Slot,
+    ) -> Result<SlotRead<'_>, Stop> {
+        self.enter(place.home)?;
+        Ok(self.reads.read(cache, place, slot)?)
+    }
+
+    /// Looks for an object, and records that it was read. The hot path: no lock, no message.
+    #[inline]
+    pub fn find(&mut self, cache: &Cache, reference: &Reference) -> Result<Found, Stop> {
+        self.enter(reference.home)?;
+        let object = reference.object;
+        if !self.writes.is_empty()
+            && let Some(own) = self.writes.get(reference.into())
+        {
+            return find_own(own, reference);
+        }
+        let place = place_of(reference.home, object.page);
+        let slot = self.reads.read(cache, place, object.slot)?;
+        if slot.generation != reference.generation {
+            return Err(Stop::Gone(object));
+        }
+        match slot.content {
+            Content::Value(_) => Ok(Found::Inline),
+            Content::Overflow(overflow) => self.find_overflow(cache, reference, overflow),
+            Content::Free => Err(Stop::Gone(object)),
+            Content::Hole => Err(Stop::Miss(place)),
+        }
+    }
+
+    fn find_overflow(
+        &mut self,
+        cache: &Cache,
+        reference: &Reference,
+        overflow: Overflow,
+    ) -> Result<Found, Stop> {
+        if overflow.pages != 1 {
+            return Ok(Found::Large(overflow));
+        }
+        let object = reference.object;
+        let page = PageId {
+            segment: object.page.segment,
+            page: overflow.first,
+        };
+        let place = place_of(reference.home, page);
+        match self.reads.read(cache, place, Slot(0))?.content {
+            Content::Value(_) => Ok(Found::Spilled(place)),
+            _ => Err(Stop::Torn(object)),
+        }
+    }
+
+    /// The bytes that were found a moment ago; none of a large object.
+    pub fn bytes(&self, reference: &Reference, found: Found) -> Option<&[u8]> {
+        let object = reference.object;
+        match found {
+            Found::Own => self.writes.get(reference.into())?.bytes(),
+            Found::Inline => self.held(place_of(reference.home, object.page), object.slot),
+            Found::Spilled(place) => self.held(place, Slot(0)),
+            Found::Large(_) => None,
+        }
+    }
+
+    fn held(&self, place: Place, slot: Slot) -> Option<&[u8]> {
+        match self.reads.image(place)?.content(slot) {
+            Content::Value(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    // --- What it has done so far ---
+
+    /// What it read.
+    pub fn reads(&self) -> &ReadSet {
+        &self.reads
+    }
+
+    /// What it wrote.
+    pub fn writes(&self) -> &Writes<R> {
+        &self.writes
+    }
+
+    /// What it wrote, to be changed.
+    pub fn writes_mut(&mut self) -> &mut Writes<R> {
+        &mut self.writes
+    }
+
+    /// The homes that it entered, ascending.
+    pub fn homes(&self) -> &[HomeId] {
+        self.homes.all()
+    }
+
+    /// What its session asked for.
+    pub fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// Its serialization point is no lower than this.
+    pub fn floor(&self) -> Stamp {
+        self.floor
+    }
+
+    /// Raises that.
+    pub fn raise_floor(&mut self, stamp: Stamp) {
+        self.floor = self.floor.max(stamp);
+    }
+
+    /// Whether what it read is no longer so. What a program concluded from it need not be true either.
+    pub fn is_doomed(&mut self, cache: &Cache) -> bool {
+        let mut homes = self.homes.all().iter();
+        let is_doomed = homes.any(|home| self.reads.evidence(cache, *home).is_err());
+        is_doomed || self.reads.behind().is_some()
+    }
+
+    /// The homes where anything was read or written.
+    pub fn participants(&self) -> Vec<HomeId> {
+        let read: Vec<HomeId> = self.reads.homes().collect();
+        let takes_part = |home: &HomeId| read.contains(home) || self.writes.are_at(*home);
+        let homes = self.homes.all().iter().copied();
+        homes.filter(takes_part).collect()
+    }
+
+    /// The position at which everything that it read at a home is current (rule 4).
+    pub fn evidence(&mut self, cache: &Cache, home: HomeId) -> Result<Position, Stop> {
+        Ok(self.reads.evidence(cache, home)?)
+    }
+
+    /// What its request carries to a home, with these writes.
+    pub fn part(
+        &mut self,
+        cache: &Cache,
+        home: HomeId,
+        writes: Vec<PageWrites>,
+    ) -> Result<Part, Stop> {
+        Ok(Part {
+            home,
+            evidence: self.evidence(cache, home)?,
+            reads: self.reads.reads(home).collect(),
+            writes,
+        })
+    }
+
+    /// What it writes at a home, with large values as they were staged.
+    pub fn page_writes(
+        &self,
+        home: HomeId,
+        staged: &HashMap<ObjectId, Overflow>,
+    ) -> Vec<PageWrites> {
+        self.writes.page_writes(home, staged)
+    }
+
+    /// Own commits that its request lists: it read their values before they were delivered (rule 4).
+    pub fn depends_on(&self) -> &[(HomeId, CommitId)] {
+        self.reads.built_on()
+    }
+
+    /// The highest stamp that it saw, or that its program did before (rule 5).
+    pub fn after(&self) -> Stamp {
+        let stamps = self.reads.homes().map(|home| self.reads.stamp(home));
+        stamps.fold(self.floor, Stamp::max)
+    }
+
+    // --- The serialization point (rule 5) ---
+
+    /// Whether it may commit without its homes' word on each read.
+    pub fn can_commit_locally(&self) -> bool {
+        self.writes.is_empty() && (!self.terms.strict || self.homes.all().is_empty())
+    }
+
+    /// Whether it has read what this program wrote, and what is not answered (rule 14).
+    pub fn rests_on_open(&self, own: &dyn OwnCommits) -> bool {
+        let mut depends_on = self.reads.built_on().iter();
+        depends_on.any(|(_, id)| own.is_open(*id))
+    }
+
+    /// Its serialization point is above what it has read of this program's own.
+    pub fn place_above_own(&mut self, own: &dyn OwnCommits) {
+        let stamps = self.reads.built_on().iter().map(|(_, id)| own.stamp(*id));
+        self.floor = stamps.fold(self.floor, Stamp::max);
+    }
+
+    /// Where it may commit without a message, as far as that is known here; and the position of its evidence, if it is of one home.
+    pub fn place(&mut self, cache: &Cache) -> Result<(Option<Position>, Placement), Stop> {
+        let (reads, homes) = (&mut self.reads, self.homes.all());
+        Ok(serialization_point::place(reads, cache, homes, self.floor)?)
+    }
+
+    /// Whether what was read without its homes' word is fresh enough (foundation 9).
+    pub fn check_staleness(&self, cache: &Cache, now: Millis) -> Result<(), Stop> {
+        if self.terms.optimistic {
+            return Ok(());
+        }
+        let mut homes = self.homes.all().iter();
+        homes.try_for_each(|home| self.check_staleness_at(cache, now, *home))
+    }
+
+    fn check_staleness_at(&self, cache: &Cache, now: Millis, home: HomeId) -> Result<(), Stop> {
+        let silent = |heard: Option<Millis>| now.since(heard.unwrap_or_default());
+        let silent_ms = silent(self.reads.heard(cache, home));
+        if silent_ms <= self.terms.staleness_ms_max {
+            return Ok(());
+        }
+        let home_silent_ms = silent(cache.heard(home));
+        if home_silent_ms <= self.terms.staleness_ms_max {
+            // The home is there: what was read is old because the cache could not keep it (rule 2).
+            return Err(Stop::ReadsTooOld { home, silent_ms });
+        }
+        Err(Stop::HomeSilent {
+            home,
+            silent_ms: home_silent_ms,
+        })
+    }
+}
+
+fn place_of(home: HomeId, page: PageId) -> Place {
+    Place { home, page }
+}
+
+fn find_own(own: &OwnWrite, reference: &Reference) -> Result<Found, Stop> {
+    match own.generation == reference.generation && own.bytes().is_some() {
+        true => Ok(Found::Own),
+        false => Err(Stop::Gone(reference.object)),
+    }
+}
