@@ -190,6 +190,18 @@ bugs! {
     WatchNotTold,
     /// A page that is damaged on disk counts as one that was never written.
     DamagedIsEmpty,
+    /// Rule 4: a client's commit carries nothing of what it has read.
+    SessionReadsOmitted,
+    /// Rule 4: a client takes the position of its page cache for evidence, whatever has changed.
+    SessionEvidenceAssumed,
+    /// Rules 4 and 14: a client's commit does not list the commits that it depends on.
+    SessionDependenciesOmitted,
+    /// Rule 14: a transaction that only read commits before this program's commits that it has read are answered.
+    SessionOwnNotAwaited,
+    /// Rule 5: a transaction that only read commits after homes were asked to promise enough, whatever they promised.
+    SessionPromiseAssumed,
+    /// Rule 5: a client's commit does not carry the highest stamp that it saw.
+    SessionStampOmitted,
 }
 
 #[cfg(feature = "planted-bugs")]

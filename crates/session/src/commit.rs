@@ -6,6 +6,7 @@ use crate::stop::Stop;
 use crate::transaction::Transaction;
 use std::collections::HashMap;
 use thorp_cache::{Cache, Doomed};
+use thorp_model::planted::{self, Bug};
 use thorp_model::snapshot::Lagging;
 use thorp_model::{CommitId, HomeId, Millis, ObjectId, Overflow, Part, Position, Stamp};
 
@@ -158,6 +159,11 @@ impl Commit {
         }
     }
 
+    /// Whether it was stepped already.
+    pub fn is_begun(&self) -> bool {
+        !matches!(self.stage, Stage::Begun)
+    }
+
     /// Goes on as far as it can.
     ///
     /// # Errors
@@ -261,6 +267,12 @@ impl Commit {
         if !asked && !is_frozen {
             self.stage = Stage::Placing { asked: true };
             return Ok(Some(Step::Wait(Wait::Promises(lagging))));
+        }
+        if planted::is(Bug::SessionPromiseAssumed) {
+            let position = tx.place(world.cache)?.0;
+            let stamp = Some(lagging.stamp);
+            let committed = Committed::Locally { position, stamp };
+            return Ok(Some(Step::Committed(committed)));
         }
         // What has read on behind a change is placed there or nowhere.
         if let Some(changed) = tx.reads().behind() {

@@ -4,12 +4,15 @@ use crate::homes::Homes;
 use crate::own_commits::OwnCommits;
 use crate::serialization_point::{self, Placement};
 use crate::stop::Stop;
-use crate::writes::{OwnWrite, Writes};
+use crate::writes::{Act, ObjectAt, OwnWrite, Writes};
 use std::collections::HashMap;
+use std::ops::Range;
 use thorp_cache::{Cache, ReadSet, SlotRead};
+use thorp_model::planted::{self, Bug};
+use thorp_model::snapshot::ReadPoint;
 use thorp_model::{
     CommitId, Content, HomeId, Millis, ObjectId, Overflow, PageId, PageWrites, Part, Place,
-    Position, Reference, Slot, Stamp,
+    Position, Reference, Slot, Stamp, WriteOp,
 };
 
 /// What a program asked for when its session began.
@@ -65,6 +68,11 @@ impl<R> Transaction<R> {
         transaction
     }
 
+    /// What its session asks for from now on: a program may decide as late as before it commits.
+    pub fn change_terms(&mut self, terms: Terms) {
+        self.terms = terms;
+    }
+
     /// Begins again after [`Transaction::end`], no lower than `floor`.
     pub fn restart(&mut self, floor: Stamp) {
         self.floor = floor;
@@ -75,8 +83,13 @@ impl<R> Transaction<R> {
     /// is doomed at once by what makes it hopeless; so is one that its homes validate.
     fn begin_reading(&mut self) {
         if !self.is_writer && !self.terms.strict {
-            self.reads.only_reads();
+            self.only_reads();
         }
+    }
+
+    /// It only reads from now on, as far as its program knows: it reads on as of before what changes beneath it.
+    pub fn only_reads(&mut self) {
+        self.reads.only_reads();
     }
 
     /// It writes from now on; too late if it has read on behind a change.
@@ -186,6 +199,112 @@ impl<R> Transaction<R> {
         }
     }
 
+    /// What this transaction did to an object that is to be replaced or deleted as a whole.
+    fn own(&mut self, reference: &Reference) -> Result<Option<&mut OwnWrite>, Stop> {
+        self.enter(reference.home)?;
+        self.begin_writing()?;
+        let generation = reference.generation;
+        match self.writes.get_mut(reference.into()) {
+            Some(own) if own.generation != generation || own.bytes().is_none() => {
+                Err(Stop::Gone(reference.object))
+            }
+            own => Ok(own),
+        }
+    }
+
+    fn set(&mut self, reference: &Reference, act: Act) {
+        self.writes.set(reference.into(), reference.generation, act);
+    }
+
+    /// Replaces an object's bytes; it need not be read before.
+    pub fn write(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<(), Stop> {
+        match self.own(reference)?.map(|own| &mut own.act) {
+            Some(Act::Created(value)) => *value = bytes,
+            _ => self.set(reference, Act::Written(bytes)),
+        }
+        Ok(())
+    }
+
+    /// Replaces a part of an object, whose bytes were found a moment ago: `base`. Only that part travels, if the object is not a large one.
+    pub fn patch(
+        &mut self,
+        reference: &Reference,
+        found: Found,
+        base: Vec<u8>,
+        part: Range<usize>,
+        bytes: &[u8],
+    ) -> Result<(), Stop> {
+        self.begin_writing()?;
+        if found == Found::Own {
+            return self.patch_own(reference, part, bytes);
+        }
+        let mut value = base;
+        value[part.clone()].copy_from_slice(bytes);
+        let act = match found {
+            // The home patches what lies in one page.
+            Found::Large(_) => Act::Written(value),
+            _ => Act::Patched(value, part),
+        };
+        self.set(reference, act);
+        Ok(())
+    }
+
+    fn patch_own(
+        &mut self,
+        reference: &Reference,
+        part: Range<usize>,
+        bytes: &[u8],
+    ) -> Result<(), Stop> {
+        let own = self.writes.get_mut(reference.into());
+        match own.map(|own| &mut own.act) {
+            Some(Act::Created(value) | Act::Written(value)) => {
+                value[part].copy_from_slice(bytes);
+            }
+            Some(Act::Patched(value, changed)) => {
+                value[part.clone()].copy_from_slice(bytes);
+                // One patch for each object: what lies between two was read, so it is right.
+                *changed = changed.start.min(part.start)..changed.end.max(part.end);
+            }
+            Some(Act::Deleted | Act::Prepared(_)) | None => {
+                return Err(Stop::Gone(reference.object));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an object in a slot that was reserved for it.
+    pub fn create(
+        &mut self,
+        reference: &Reference,
+        bytes: Vec<u8>,
+        reservation: R,
+    ) -> Result<(), Stop> {
+        self.enter(reference.home)?;
+        self.begin_writing()?;
+        let (at, generation) = (reference.into(), reference.generation);
+        self.writes.create(at, generation, bytes, reservation);
+        Ok(())
+    }
+
+    /// Deletes an object; it need not be read before. Gives the reservation of one that it created itself.
+    pub fn delete(&mut self, reference: &Reference) -> Result<Option<R>, Stop> {
+        match self.own(reference)?.map(|own| &own.act) {
+            Some(Act::Created(_)) => Ok(self.writes.undo(reference.into())),
+            _ => {
+                self.set(reference, Act::Deleted);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Does an operation that the program made itself: with a value that it staged, or without having read the object.
+    pub fn prepare(&mut self, object: ObjectAt, op: WriteOp) -> Result<(), Stop> {
+        self.enter(object.home)?;
+        self.begin_writing()?;
+        self.writes.set(object, op.generation(), Act::Prepared(op));
+        Ok(())
+    }
+
     // --- What it has done so far ---
 
     /// What it read.
@@ -240,7 +359,15 @@ impl<R> Transaction<R> {
 
     /// The position at which everything that it read at a home is current (rule 4).
     pub fn evidence(&mut self, cache: &Cache, home: HomeId) -> Result<Position, Stop> {
+        if planted::is(Bug::SessionEvidenceAssumed) {
+            return Ok(cache.position(home));
+        }
         Ok(self.reads.evidence(cache, home)?)
+    }
+
+    /// The same with what rule 5 looks at.
+    pub fn read_point(&mut self, cache: &Cache, home: HomeId) -> Result<ReadPoint, Stop> {
+        Ok(self.reads.read_point(cache, home)?)
     }
 
     /// What its request carries to a home, with these writes.
@@ -250,10 +377,13 @@ impl<R> Transaction<R> {
         home: HomeId,
         writes: Vec<PageWrites>,
     ) -> Result<Part, Stop> {
+        let reads = self.reads.reads(home);
+        let reads = reads.filter(|_| !planted::is(Bug::SessionReadsOmitted));
+        let reads = reads.collect();
         Ok(Part {
             home,
             evidence: self.evidence(cache, home)?,
-            reads: self.reads.reads(home).collect(),
+            reads,
             writes,
         })
     }
@@ -269,13 +399,19 @@ impl<R> Transaction<R> {
 
     /// Own commits that its request lists: it read their values before they were delivered (rule 4).
     pub fn depends_on(&self) -> &[(HomeId, CommitId)] {
-        self.reads.built_on()
+        match planted::is(Bug::SessionDependenciesOmitted) {
+            true => &[],
+            false => self.reads.built_on(),
+        }
     }
 
     /// The highest stamp that it saw, or that its program did before (rule 5).
     pub fn after(&self) -> Stamp {
         let stamps = self.reads.homes().map(|home| self.reads.stamp(home));
-        stamps.fold(self.floor, Stamp::max)
+        match planted::is(Bug::SessionStampOmitted) {
+            true => Stamp::default(),
+            false => stamps.fold(self.floor, Stamp::max),
+        }
     }
 
     // --- The serialization point (rule 5) ---
@@ -288,7 +424,7 @@ impl<R> Transaction<R> {
     /// Whether it has read what this program wrote, and what is not answered (rule 14).
     pub fn rests_on_open(&self, own: &dyn OwnCommits) -> bool {
         let mut depends_on = self.reads.built_on().iter();
-        depends_on.any(|(_, id)| own.is_open(*id))
+        depends_on.any(|(_, id)| own.is_open(*id)) && !planted::is(Bug::SessionOwnNotAwaited)
     }
 
     /// Its serialization point is above what it has read of this program's own.

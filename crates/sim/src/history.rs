@@ -9,6 +9,7 @@ use thorp_model::{
     CallId, CommitId, CommitRequest, HomeId, MemberId, ObjectId, Outcome, PageNo, Part,
     Participant, Position, SegmentId, Stamp,
 };
+use thorp_session::OwnCommits;
 
 /// What a transaction saw: the value of each object at its first reading.
 pub type Seen = BTreeMap<(HomeId, ObjectId), Object>;
@@ -208,5 +209,19 @@ impl History {
     /// A member died: what it had not sent never will be.
     pub fn forget_member(&mut self, member: MemberId) {
         self.waiting.retain(|asked| asked.member != member);
+    }
+}
+
+/// What a program knows of its own commits.
+impl OwnCommits for History {
+    fn is_open(&self, id: CommitId) -> bool {
+        self.shown.contains_key(&id) && !self.told.contains_key(&id)
+    }
+
+    fn stamp(&self, id: CommitId) -> Stamp {
+        match self.told.get(&id) {
+            Some(Outcome::Committed { stamp, .. }) if self.shown.contains_key(&id) => *stamp,
+            _ => Stamp::default(),
+        }
     }
 }

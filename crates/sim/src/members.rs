@@ -3,17 +3,18 @@
 use crate::checks;
 use crate::counts::kind_of_fetch;
 use crate::failure::Checked;
-use crate::history::{Asked, History, Reader};
-use crate::program::{Context, Session, Transaction, Waiting, Wish};
+use crate::history::{Asked, Reader};
+use crate::node::Machine;
+use crate::program::{Context, Phase, Session, Transaction, Waiting, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
 use std::rc::Rc;
-use thorp_model::snapshot::ReadPoint;
 use thorp_model::{
     CallRequest, CommitId, CommitRequest, HomeId, Outcome, Place, Position, RequestId, SegmentId,
     Stamp, snapshot,
 };
 use thorp_protocol::{Member, MemberCommand, Request, Response};
+use thorp_session::OwnCommits as _;
 
 impl World {
     /// A session goes on, unless it went on otherwise.
@@ -189,9 +190,21 @@ impl World {
             member: node.id,
             watches: node.resident.as_ref().map(|resident| &resident.watches),
             news: node.news.get(&home).copied().unwrap_or_default(),
+            history: &self.history,
+            is_live: self.is_live(no, home),
             acknowledged: &self.history.acknowledged,
             healed: self.healed,
             closing: self.closing,
+        }
+    }
+
+    /// Whether a member's stream of a home is live.
+    fn is_live(&self, no: NodeNo, home: HomeId) -> bool {
+        match &self.nodes[no.0].machine {
+            Some(Machine::Member(member)) => member
+                .streams()
+                .any(|(of, _, edge)| of == home && edge.is_some()),
+            _ => false,
         }
     }
 
@@ -235,9 +248,14 @@ impl World {
         session: &mut Session,
         wish: Wish,
     ) -> Checked<Option<Wish>> {
+        if matches!(session.phase, Phase::Promising(_)) && matches!(wish, Wish::Request(..)) {
+            self.counts.answered("transactions that lagged");
+        }
         Ok(Some(match wish {
-            Wish::ReadOnly(transaction, read_point) => {
-                return self.read_only(no, session, transaction, read_point);
+            Wish::ReadOnly(transaction) => return self.read_only(no, session, transaction),
+            Wish::Read(transaction, position, stamp) => {
+                self.has_read(no, session, &transaction, (position, stamp))?;
+                self.think()
             }
             Wish::Ended(transaction, why) => {
                 self.count_transaction(&transaction);
@@ -275,58 +293,78 @@ impl World {
         }))
     }
 
-    /// A transaction that only read wants to stand without a message, together with a neighbour's
-    /// at another home if there is one (rule 5).
+    /// A transaction that only read is to commit without a message: together with a neighbour's at another home if there is
+    /// one (rule 5), else alone, as the client does.
     fn read_only(
         &mut self,
         no: NodeNo,
         session: &mut Session,
-        transaction: Box<Transaction>,
-        read_point: ReadPoint,
+        mut transaction: Box<Transaction>,
     ) -> Checked<Option<Wish>> {
-        if rests_on_open(&self.history, &transaction) {
-            return Ok(Some(session.wait_for_own(transaction)));
-        }
-        session.stamp_floor = session.stamp_floor.max(self.stamp_of_own(&transaction));
-        let partner = self.reader_beside(no, session);
-        let other = partner.and_then(|index| {
-            let own = self.stamp_of_own_beside(no, index);
-            let resident = self.nodes[no.0].resident.as_mut()?;
-            let other = &mut resident.sessions[index];
-            other.stamp_floor = other.stamp_floor.max(own);
-            Some((index, other.reader(&resident.cache)?, other.stamp_floor))
-        });
-        let floor = other.map_or(session.stamp_floor, |(_, _, f)| f.max(session.stamp_floor));
-        let sights: Vec<ReadPoint> = std::iter::once(read_point)
-            .chain(other.map(|o| o.1))
-            .collect();
-        let stamp = match snapshot::place(&sights, floor) {
-            Ok(stamp) => stamp,
-            Err(lagging) => {
-                self.counts.answered("transactions that lagged");
-                let context = self.context(no, session.home);
-                let wish = session.lags(transaction, read_point.position, &lagging, &context);
-                return self.settle_wish(no, session, wish);
-            }
+        let rests = transaction.core.rests_on_open(&self.history);
+        let partner = self.reader_beside(no, session).filter(|_| !rests);
+        let pair = match partner {
+            Some(index) => self.place_both(no, session, &mut transaction, index)?,
+            None => None,
         };
-        if let Some((index, other_sight, _)) = other {
-            self.counts.answered("readings of several homes");
-            let resident = self.node(no).resident.as_mut();
-            let neighbour = resident.map(|resident| resident.sessions.swap_remove(index));
-            let mut neighbour = neighbour.expect("it was there");
-            let ended = match neighbour.paired() {
-                Some(own) => self.has_read(no, &mut neighbour, &own, (other_sight.position, stamp)),
-                None => Ok(()),
+        let Some((evidence, stamp)) = pair else {
+            let Some(resident) = &self.nodes[no.0].resident else {
+                return Ok(None);
             };
-            if let Some(resident) = &mut self.node(no).resident {
-                resident.sessions.push(neighbour);
-                let last = resident.sessions.len() - 1;
-                resident.sessions.swap(index, last);
-            }
-            ended?;
-        }
-        self.has_read(no, session, &transaction, (read_point.position, stamp))?;
+            let context = self.context(no, session.home);
+            let wish = session.commit(transaction, &resident.cache, &context)?;
+            return self.settle_wish(no, session, wish);
+        };
+        self.has_read(no, session, &transaction, (evidence, stamp))?;
         Ok(Some(self.think()))
+    }
+
+    /// Places what two sessions of one program have read at two homes at one stamp, if that can be. The neighbour is done then.
+    fn place_both(
+        &mut self,
+        no: NodeNo,
+        session: &Session,
+        transaction: &mut Transaction,
+        index: usize,
+    ) -> Checked<Option<(Position, Stamp)>> {
+        let own = self.stamp_of_own(transaction);
+        let beside = self.stamp_of_own_beside(no, index);
+        let mono = self.nodes[no.0].now(self.now).mono;
+        let Some(resident) = &mut self.nodes[no.0].resident else {
+            return Ok(None);
+        };
+        let Ok(here) = transaction.core.read_point(&resident.cache, session.home) else {
+            return Ok(None);
+        };
+        if transaction
+            .core
+            .check_staleness(&resident.cache, mono)
+            .is_err()
+        {
+            return Ok(None);
+        }
+        let other = &mut resident.sessions[index];
+        other.stamp_floor = other.stamp_floor.max(beside);
+        let Some(there) = other.reader(&resident.cache) else {
+            return Ok(None);
+        };
+        let floor = own.max(session.stamp_floor).max(other.stamp_floor);
+        let Ok(stamp) = snapshot::place(&[here, there], floor) else {
+            return Ok(None);
+        };
+        self.counts.answered("readings of several homes");
+        let mut neighbour = resident.sessions.swap_remove(index);
+        let ended = match neighbour.paired() {
+            Some(own) => self.has_read(no, &mut neighbour, &own, (there.position, stamp)),
+            None => Ok(()),
+        };
+        if let Some(resident) = &mut self.node(no).resident {
+            resident.sessions.push(neighbour);
+            let last = resident.sessions.len() - 1;
+            resident.sessions.swap(index, last);
+        }
+        ended?;
+        Ok(Some((here.position, stamp)))
     }
 
     fn stamp_of_own_beside(&self, no: NodeNo, index: usize) -> Stamp {
@@ -337,12 +375,8 @@ impl World {
 
     /// The highest stamp of those that were shown to it before they were answered.
     fn stamp_of_own(&self, transaction: &Transaction) -> Stamp {
-        let own = transaction.reads.built_on().iter();
-        let shown = own.filter(|(_, id)| self.history.shown.contains_key(id));
-        let stamps = shown.filter_map(|(_, id)| match self.history.told.get(id) {
-            Some(Outcome::Committed { stamp, .. }) => Some(*stamp),
-            _ => None,
-        });
+        let own = transaction.core.depends_on().iter();
+        let stamps = own.map(|(_, id)| self.history.stamp(*id));
         stamps.max().unwrap_or_default()
     }
 
@@ -357,7 +391,7 @@ impl World {
             let heard = cache.heard(other.home).unwrap_or_default();
             let waits = other
                 .pairing()
-                .is_some_and(|own| rests_on_open(history, own));
+                .is_some_and(|own| own.core.rests_on_open(history));
             other.home != session.home
                 && !waits
                 && mono.since(heard) <= staleness_ms_max
@@ -550,10 +584,4 @@ fn check_place(waiting: &Waiting, answer: &Response) -> Checked {
         }
         _ => Ok(()),
     }
-}
-
-/// Whether a transaction has read what is not answered yet: if it only read, it waits for that (rule 5).
-fn rests_on_open(history: &History, transaction: &Transaction) -> bool {
-    let mut own = transaction.reads.built_on().iter();
-    own.any(|(_, id)| history.shown.contains_key(id) && !history.told.contains_key(id))
 }

@@ -164,6 +164,12 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::OldImageAfterItsEnd, "old-images"),
     (Bug::BehindTakenForCurrent, "old-images"),
     (Bug::OldImageKeptOverGap, "old-images-and-a-broken-stream"),
+    (Bug::SessionReadsOmitted, "solo-commit"),
+    (Bug::SessionEvidenceAssumed, "trap-01-read-evict-commit"),
+    (Bug::SessionDependenciesOmitted, "trap-08-dirty-speculation"),
+    (Bug::SessionOwnNotAwaited, "reader-of-what-is-not-answered"),
+    (Bug::SessionPromiseAssumed, "trap-15-slow-clock"),
+    (Bug::SessionStampOmitted, "trap-10-reader-above-the-ceiling"),
 ];
 
 /// Readers here and a writer elsewhere: each reader reads after each change. What crosses the wide area falls to one request for

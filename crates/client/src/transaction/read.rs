@@ -10,10 +10,8 @@ use thorp_session::{Found as In, Stop};
 /// Where an object's bytes are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
-    /// Here.
+    /// Here; a large object was put together.
     Here(In),
-    /// A large object, put together.
-    Whole,
     /// Not here yet.
     Need(Need),
 }
@@ -109,7 +107,7 @@ impl Transaction {
             Ok(In::Large(overflow)) => {
                 let at = ObjectAt::from(reference);
                 Ok(match self.large.contains_key(&at) {
-                    true => Found::Whole,
+                    true => Found::Here(In::Large(overflow)),
                     false => Found::Need(Need::Whole(at, overflow)),
                 })
             }
@@ -194,8 +192,8 @@ impl Transaction {
     pub(super) fn show(&self, reference: &Reference, found: Found) -> Result<&[u8]> {
         let object = reference.object;
         let bytes = match found {
+            Found::Here(In::Large(_)) => self.large.get(&reference.into()).map(Vec::as_slice),
             Found::Here(found) => self.core.bytes(reference, found),
-            Found::Whole => self.large.get(&reference.into()).map(Vec::as_slice),
             Found::Need(_) => None,
         };
         // Found a moment ago, and nothing happened since.

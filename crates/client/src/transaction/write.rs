@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
 use thorp_model::{Generation, ObjectId, PageId, PageNo, SegmentId};
-use thorp_session::{Act, Found as In, OwnWrite};
+use thorp_session::Found as In;
 
 impl Transaction {
     /// Replaces an object's bytes; it need not be read before.
@@ -23,12 +23,9 @@ impl Transaction {
     /// As [`Transaction::write`], also what the segment itself keeps.
     pub(super) fn replace(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {
         check_size(bytes.len())?;
-        let own = self.own(reference)?;
-        match own.map(|own| &mut own.act) {
-            Some(Act::Created(value)) => *value = bytes,
-            _ => self.set(reference, Act::Written(bytes)),
-        }
-        Ok(())
+        check_whole(reference)?;
+        let written = self.core.write(reference, bytes);
+        written.map_err(|stop| self.stopped(stop))
     }
 
     /// Replaces a part of an object's bytes, from the reference's offset plus `offset` on, within its length. Only that part
@@ -57,39 +54,17 @@ impl Transaction {
             reference.offset.saturating_add(offset),
             bytes.len(),
         )?;
-        if let Found::Here(In::Own) = found {
-            return self.patch_own(&whole, part, bytes);
-        }
-        let mut value = base.to_vec();
-        value[part.clone()].copy_from_slice(bytes);
-        let act = match found {
-            // The home patches what lies in one page.
-            Found::Whole => Act::Written(value),
-            _ => Act::Patched(value, part),
+        let Found::Here(found) = found else {
+            return Err(gone(whole.object));
+        };
+        // Its own are patched where they are.
+        let base = match found {
+            In::Own => Vec::new(),
+            _ => base.to_vec(),
         };
         self.large.remove(&(&whole).into());
-        self.set(&whole, act);
-        Ok(())
-    }
-
-    fn patch_own(&mut self, whole: &Reference, part: Range<usize>, bytes: &[u8]) -> Result<()> {
-        match self
-            .core
-            .writes_mut()
-            .get_mut(whole.into())
-            .map(|own| &mut own.act)
-        {
-            Some(Act::Created(value) | Act::Written(value)) => {
-                value[part].copy_from_slice(bytes);
-            }
-            Some(Act::Patched(value, changed)) => {
-                value[part.clone()].copy_from_slice(bytes);
-                // One patch for each object: what lies between two was read, so it is right.
-                *changed = changed.start.min(part.start)..changed.end.max(part.end);
-            }
-            Some(Act::Deleted | Act::Prepared(_)) | None => return Err(gone(whole.object)),
-        }
-        Ok(())
+        let patched = self.core.patch(&whole, found, base, part, bytes);
+        patched.map_err(|stop| self.stopped(stop))
     }
 
     /// Makes an object, next to what this member made last in the segment.
@@ -148,39 +123,12 @@ impl Transaction {
     /// Deletes an object; it need not be read before.
     pub fn delete(&mut self, reference: &Reference) -> Result<()> {
         check_place(reference)?;
-        let own = self.own(reference)?;
-        match own.map(|own| &own.act) {
-            Some(Act::Created(_)) => {
-                let reserved = self.core.writes_mut().undo(reference.into());
-                if let Some((ground, taken)) = reserved {
-                    ground.give_back(taken);
-                }
-            }
-            _ => self.set(reference, Act::Deleted),
+        check_whole(reference)?;
+        let deleted = self.core.delete(reference);
+        if let Some((ground, taken)) = deleted.map_err(|stop| self.stopped(stop))? {
+            ground.give_back(taken);
         }
         Ok(())
-    }
-
-    fn set(&mut self, reference: &Reference, act: Act) {
-        let writes = self.core.writes_mut();
-        writes.set(reference.into(), reference.generation, act);
-    }
-
-    /// What this transaction did to an object that is to be replaced or deleted.
-    fn own(&mut self, reference: &Reference) -> Result<Option<&mut OwnWrite>> {
-        self.enter(reference.home)?;
-        self.begin_writing()?;
-        if reference.offset != 0 {
-            return Err(Error::invalid(
-                "a whole object is replaced or deleted, and the reference points into one: use patch",
-            ));
-        }
-        let object = reference.object;
-        let generation = reference.generation;
-        match self.core.writes_mut().get_mut(reference.into()) {
-            Some(own) if own.generation != generation || own.bytes().is_none() => Err(gone(object)),
-            own => Ok(own),
-        }
     }
 
     fn ground_of(&self, near: &Reference) -> (Arc<Ground>, PageNo) {
@@ -204,7 +152,7 @@ impl Transaction {
         };
         let due = self.fetch_due();
         match ground.take(&self.link, near, in_page, due) {
-            Some(taken) => Ok(Ok(self.create_in(ground, taken, bytes))),
+            Some(taken) => self.create_in(ground, taken, bytes).map(Ok),
             None => Ok(Err(bytes)),
         }
     }
@@ -229,19 +177,22 @@ impl Transaction {
         }
     }
 
-    fn create_in(&mut self, ground: &Arc<Ground>, taken: Taken, bytes: Vec<u8>) -> Reference {
-        let object = object_in(ground.segment, taken);
-        let generation = FIRST_GENERATION;
-        let from = (Arc::clone(ground), taken);
+    fn create_in(
+        &mut self,
+        ground: &Arc<Ground>,
+        taken: Taken,
+        bytes: Vec<u8>,
+    ) -> Result<Reference> {
         let reference = Reference {
             home: ground.home,
-            object,
-            generation,
+            object: object_in(ground.segment, taken),
+            generation: FIRST_GENERATION,
             offset: 0,
         };
-        let at = (&reference).into();
-        self.core.writes_mut().create(at, generation, bytes, from);
-        reference
+        let reserved = (Arc::clone(ground), taken);
+        let created = self.core.create(&reference, bytes, reserved);
+        created.map_err(|stop| self.stopped(stop))?;
+        Ok(reference)
     }
 }
 
@@ -264,6 +215,15 @@ fn check_place(reference: &Reference) -> Result<()> {
     if page == HEAD_PAGE || page.is_overflow() {
         return Err(Error::invalid(
             "this is no object of a program: its segment keeps something of its own there (named roots are set with set_root, or `thorp put --root`)",
+        ));
+    }
+    Ok(())
+}
+
+fn check_whole(reference: &Reference) -> Result<()> {
+    if reference.offset != 0 {
+        return Err(Error::invalid(
+            "a whole object is replaced or deleted, and the reference points into one: use patch",
         ));
     }
     Ok(())

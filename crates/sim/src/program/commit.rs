@@ -2,8 +2,10 @@
 
 use super::session::{Context, Known, Phase, Session, Waiting, Wish};
 use super::transaction::Transaction;
+use crate::failure::Checked;
 use crate::history::Asked;
 use std::rc::Rc;
+use thorp_cache::Cache;
 use thorp_model::limits::WATERMARK_WAIT_MS;
 use thorp_model::snapshot::Lagging;
 use thorp_model::{
@@ -11,20 +13,53 @@ use thorp_model::{
     PageWrites, Part, Position, Refusal, SegmentId, Stamp, WriteOp,
 };
 use thorp_protocol::Request;
+use thorp_session::{CommitCall, Committed, Step, Stop, Wait};
 
 impl Session {
-    /// It may not stand yet where it would: a home is asked to promise more, once; then it is
-    /// validated at its homes (rule 5).
-    pub fn lags(
+    /// Takes a transaction on to its end, as the client does.
+    pub fn commit(
         &mut self,
         mut transaction: Box<Transaction>,
-        evidence: Position,
-        lagging: &Lagging,
+        cache: &Cache,
         context: &Context<'_>,
-    ) -> Wish {
-        if std::mem::replace(&mut transaction.promised, true) {
-            return self.ask_to_commit(transaction, evidence, context);
+    ) -> Checked<Wish> {
+        // Its thread may have heard of a late outcome since it began.
+        transaction.core.raise_floor(self.stamp_floor);
+        let world = thorp_session::World {
+            cache,
+            now: context.mono,
+            own: context.history,
+        };
+        loop {
+            let step = transaction.commit.step(&mut transaction.core, &world);
+            return Ok(match step {
+                Err(Stop::HomeSilent { .. } | Stop::ReadsTooOld { .. }) => {
+                    Wish::Ended(transaction, "no news")
+                }
+                Err(_) => Wish::Ended(transaction, "doomed"),
+                Ok(Step::Committed(Committed::Locally { position, stamp })) => {
+                    let position = position.unwrap_or_default();
+                    Wish::Read(transaction, position, stamp.unwrap_or_default())
+                }
+                Ok(Step::Wait(Wait::OwnOutcome)) => self.wait_for_own(transaction),
+                Ok(Step::Wait(Wait::Promises(lagging))) => self.ask_promise(transaction, &lagging),
+                // The stream may end just then: what is sent is lost, or waits.
+                Ok(Step::Wait(Wait::Reach(_)))
+                    if !context.is_live && self.prng.percent(REACH_PERCENT) =>
+                {
+                    self.phase = Phase::Running(transaction);
+                    Wish::Rest(2_000 + self.prng.below(20_000))
+                }
+                Ok(Step::Send(call)) => self.ask_to_commit(transaction, call, context),
+                // It did nothing; what is busy or validated at several homes is no step of a single one.
+                Ok(Step::Committed(_)) => Wish::Ended(transaction, "nothing done"),
+                Ok(Step::Wait(_) | Step::Stage(_) | Step::Validate(_)) => continue,
+            });
         }
+    }
+
+    /// Its home is asked to promise more, once; then it is validated there (rule 5).
+    fn ask_promise(&mut self, transaction: Box<Transaction>, lagging: &Lagging) -> Wish {
         self.phase = Phase::Promising(transaction);
         let at_least = lagging.stamp;
         let request = CallRequest::Watermark { at_least };
@@ -38,27 +73,27 @@ impl Session {
         Wish::Rest(2_000 + self.prng.below(20_000))
     }
 
-    pub(super) fn ask_to_commit(
+    fn ask_to_commit(
         &mut self,
         transaction: Box<Transaction>,
-        evidence: Position,
+        call: CommitCall,
         context: &Context<'_>,
     ) -> Wish {
-        let after = self.stamp_floor.max(transaction.reads.stamp(self.home));
-        let part = transaction.part(evidence);
+        let after = call.after;
         let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
-        let part = if wrong { self.spoil(part) } else { part };
+        let spoil = |part| if wrong { self.spoil(part) } else { part };
+        let parts: Vec<Part> = call.parts.into_iter().map(spoil).collect();
         let drawn = self.draw_builds_on(context);
         let wrong = wrong || drawn.iter().any(|(_, committed)| !committed);
         let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
-        let own = transaction.reads.built_on().iter().copied();
-        let depends_on: Vec<(HomeId, CommitId)> = own.chain(drawn).collect();
+        let depends_on: Vec<(HomeId, CommitId)> =
+            call.depends_on.into_iter().chain(drawn).collect();
         self.asker.1 += 1;
         let asked = Rc::new(Asked {
             asker: self.asker,
             writes: transaction.written(),
             member: context.member,
-            parts: vec![part],
+            parts,
             seen: transaction.seen.clone(),
             acknowledged: transaction.acknowledged.clone(),
             wrong,
@@ -150,6 +185,9 @@ impl Session {
         }
     }
 }
+
+/// Of a hundred transactions that are to be sent while a stream is not live, those that wait for it.
+const REACH_PERCENT: u64 = 50;
 
 /// Writes values that nobody has staged.
 fn name_unstaged(writes: &mut PageWrites) {

@@ -8,5 +8,5 @@ pub mod session;
 pub mod transaction;
 pub mod value;
 
-pub use session::{Context, PROGRESS_MIN, Session, Waiting, Wish};
+pub use session::{Context, PROGRESS_MIN, Phase, Session, Waiting, Wish};
 pub use transaction::Transaction;

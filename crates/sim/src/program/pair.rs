@@ -19,12 +19,11 @@ impl Session {
         let Phase::Pairing(transaction) = &mut other.phase else {
             return None;
         };
-        let evidence = transaction.reads.evidence(cache, other.home).ok();
-        let part = transaction.part(evidence.filter(|_| fits)?);
+        let part = transaction.part(cache).filter(|_| fits)?;
         let learned = transaction.learned();
-        let seen = transaction.reads.stamp(other.home).max(other.stamp_floor);
+        let seen = transaction.core.after().max(other.stamp_floor);
         let mut depends_on = own.asked.depends_on.clone();
-        depends_on.extend(transaction.reads.built_on());
+        depends_on.extend(transaction.core.depends_on());
         let mut asked = Asked {
             parts: own.asked.parts.iter().cloned().chain([part]).collect(),
             seen: own.asked.seen.clone(),
@@ -55,14 +54,14 @@ impl Session {
         Some(asked)
     }
 
-    /// Its transaction that only read, if it waits for another one: with its sight.
+    /// Its transaction that only read, if it waits for another one: with what it has read.
     pub fn reader(&mut self, cache: &Cache) -> Option<ReadPoint> {
         let home = self.home;
         let Phase::Pairing(transaction) = &mut self.phase else {
             return None;
         };
         let reads = transaction.is_read_only() && !self.strict;
-        reads.then(|| transaction.reads.read_point(cache, home).ok())?
+        reads.then(|| transaction.core.read_point(cache, home).ok())?
     }
 
     /// The transaction that waits for another one.

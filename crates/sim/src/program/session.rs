@@ -7,7 +7,7 @@ use super::value::Maker;
 use crate::checks::watches::Watches;
 use crate::failure::Checked;
 use crate::freshness::Freshness;
-use crate::history::Asked;
+use crate::history::{Asked, History};
 use crate::oracle::{Object, Oracle};
 use crate::prng::Prng;
 use crate::time::At;
@@ -15,14 +15,14 @@ use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use thorp_cache::{Cache, ReadError};
+use thorp_cache::Cache;
 use thorp_model::limits::EXTENT_PAGES;
-use thorp_model::snapshot::ReadPoint;
 use thorp_model::{
     CommitId, Generation, HomeId, MemberId, Millis, ObjectId, Outcome, PageNo, Position,
     Registration, SegmentId, Stamp,
 };
 use thorp_protocol::{Request, Response};
+use thorp_session::Terms;
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
@@ -133,6 +133,10 @@ pub struct Context<'a> {
     pub watches: Option<&'a Watches>,
     /// What its member last heard of the session's home.
     pub news: Freshness,
+    /// What became of this program's commits.
+    pub history: &'a History,
+    /// Whether the stream of the session's home is live at its member.
+    pub is_live: bool,
     /// What was acknowledged to anybody so far.
     pub acknowledged: &'a BTreeMap<HomeId, Position>,
     /// Whether the faults are over: nobody loses patience any more.
@@ -149,8 +153,10 @@ pub enum Wish {
     Request(Request, Option<u64>),
     /// The same for a transaction's commit.
     Commit(Box<Transaction>, Rc<Asked>, Request, Option<u64>),
-    /// To have committed a read-only transaction here.
-    ReadOnly(Box<Transaction>, ReadPoint),
+    /// To commit a transaction that only read, with a neighbour's if there is one.
+    ReadOnly(Box<Transaction>),
+    /// To have committed a transaction that only read, as of this position and stamp.
+    Read(Box<Transaction>, Position, Stamp),
     /// To have ended a transaction without a commit.
     Ended(Box<Transaction>, &'static str),
     /// Many answers, none of which it waits for.
@@ -209,6 +215,7 @@ impl Session {
             Phase::Pairing(transaction) => self.finish(transaction, true, cache, context),
             // Whoever is called while waiting has lost patience.
             Phase::Fetching(_) | Phase::Committing(_) => Ok(Wish::Forget),
+            // It is validated at its home then.
             Phase::Promising(transaction) => {
                 self.phase = Phase::Running(transaction);
                 Ok(Wish::Forget)
@@ -255,12 +262,15 @@ impl Session {
                 read_only,
             )),
         }
-        let mut transaction = Transaction::new(self.home, actions, context.now);
+        let terms = Terms {
+            strict: self.strict,
+            optimistic: false,
+            staleness_ms_max: habits.staleness_ms_max,
+        };
+        let begins = (terms, self.stamp_floor);
+        let mut transaction = Transaction::new(self.home, begins, actions, context.now);
         transaction.acknowledged = context.acknowledged.clone();
         transaction.news = context.news;
-        if !self.strict {
-            transaction.reads.only_reads();
-        }
         if !context.healed {
             // What it writes over may be shown no more before it asks.
             let slow = if over.is_some() { 50 } else { habits.slow };
@@ -313,10 +323,7 @@ impl Session {
         match transaction.act(&action, &mut tools) {
             Ok(()) => {}
             Err(Stop::Wrong(failure)) => return Err(failure),
-            Err(Stop::Read(ReadError::Doomed(_)) | Stop::Gone) => {
-                return Ok(Wish::Ended(transaction, "doomed"));
-            }
-            Err(Stop::Read(ReadError::Miss(place))) => {
+            Err(Stop::Client(thorp_session::Stop::Miss(place))) => {
                 transaction.fetches += 1;
                 if transaction.fetches > 60 {
                     return Ok(Wish::Ended(transaction, "too many misses"));
@@ -324,6 +331,7 @@ impl Session {
                 self.phase = Phase::Fetching(transaction);
                 return Ok(Wish::Request(Request::Fetch(place), self.patience(context)));
             }
+            Err(Stop::Client(_)) => return Ok(Wish::Ended(transaction, "doomed")),
         }
         transaction.actions.pop_front();
         let pause = if transaction.slow {
@@ -342,28 +350,21 @@ impl Session {
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
-        let Ok(read_point) = transaction.reads.read_point(cache, self.home) else {
+        if transaction.core.is_doomed(cache) {
             return Ok(Wish::Ended(transaction, "doomed"));
-        };
+        }
         if transaction.given_up {
             return Ok(Wish::Ended(transaction, "given up"));
         }
-        if transaction.is_read_only() && !self.strict {
-            let heard = cache.heard(self.home).unwrap_or_default();
-            if context.mono.since(heard) > context.habits.staleness_ms_max {
-                return Ok(Wish::Ended(transaction, "no news"));
-            }
-            if !alone && !transaction.promised && self.prng.percent(context.habits.joint) {
-                self.phase = Phase::Pairing(transaction);
-                return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
-            }
-            return Ok(Wish::ReadOnly(transaction, read_point));
-        }
-        if !alone && self.prng.percent(context.habits.joint) {
+        let is_begun = transaction.commit.is_begun();
+        if !alone && !is_begun && self.prng.percent(context.habits.joint) {
             self.phase = Phase::Pairing(transaction);
             return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
         }
-        Ok(self.ask_to_commit(transaction, read_point.position, context))
+        if transaction.is_read_only() && !self.strict && !is_begun {
+            return Ok(Wish::ReadOnly(transaction));
+        }
+        self.commit(transaction, cache, context)
     }
 
     pub(super) fn patience(&mut self, context: &Context<'_>) -> Option<u64> {

@@ -10,14 +10,15 @@ use crate::oracle::{Object, Oracle};
 use crate::prng::Prng;
 use crate::time::At;
 use crate::village::Habits;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use thorp_cache::{Cache, ReadError, ReadSet};
+use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_model::{
-    Blob, Content, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, PageWrites, Part, Place,
-    Position, SegmentId, Slot, WriteOp,
+    Content, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, Part, Place,
+    Position, Reference, SegmentId, Slot, Stamp, WriteOp,
 };
+use thorp_session::{Act, Commit, Found, ObjectAt, Terms};
 
 /// A transaction of one home.
 pub struct Transaction {
@@ -25,16 +26,16 @@ pub struct Transaction {
     pub home: HomeId,
     /// What it is still going to do.
     pub actions: VecDeque<Operation>,
-    /// What the cache knows it read.
-    pub reads: ReadSet,
+    /// What the shipped client knows of it.
+    pub core: thorp_session::Transaction<()>,
+    /// How it commits.
+    pub commit: Commit,
     /// What it saw, at the first reading.
     pub seen: Seen,
     /// Whether it dawdles.
     pub slow: bool,
     /// Whether it is given up in the end.
     pub given_up: bool,
-    /// Whether a home was asked to promise more, so that it may stand (rule 5).
-    pub promised: bool,
     /// Pages fetched for it.
     pub fetches: u32,
     /// Reads and writes so far.
@@ -45,30 +46,21 @@ pub struct Transaction {
     pub news: Freshness,
     /// What had been acknowledged to anybody when it began.
     pub acknowledged: BTreeMap<HomeId, Position>,
-    writes: BTreeMap<ObjectId, Tentative>,
-}
-
-/// A write that nobody else sees yet.
-#[derive(Clone, Debug)]
-struct Tentative {
-    op: WriteOp,
-    /// What the slot holds then; none if that depends on what it held.
-    after: Option<Object>,
+    /// What each object that it wrote holds then; none if that depends on what it held.
+    after: BTreeMap<ObjectId, Option<Object>>,
 }
 
 /// Why an action did not happen.
 pub enum Stop {
-    /// The cache says why.
-    Read(ReadError),
-    /// A part of a large object is gone: the object was changed.
-    Gone,
+    /// The client says why.
+    Client(thorp_session::Stop),
     /// A checker says why.
     Wrong(Failure),
 }
 
-impl From<ReadError> for Stop {
-    fn from(error: ReadError) -> Self {
-        Stop::Read(error)
+impl From<thorp_session::Stop> for Stop {
+    fn from(stop: thorp_session::Stop) -> Self {
+        Stop::Client(stop)
     }
 }
 
@@ -98,27 +90,32 @@ pub struct Tools<'a> {
 
 impl Transaction {
     /// A transaction that is going to do this.
-    pub fn new(home: HomeId, actions: VecDeque<Operation>, began: At) -> Self {
+    pub fn new(
+        home: HomeId,
+        (terms, floor): (Terms, Stamp),
+        actions: VecDeque<Operation>,
+        began: At,
+    ) -> Self {
         Transaction {
             home,
             actions,
-            reads: ReadSet::new(),
+            core: thorp_session::Transaction::begin(terms, ReadSet::new(), floor),
+            commit: Commit::new(),
             seen: Seen::new(),
             slow: false,
             given_up: false,
-            promised: false,
             fetches: 0,
             operations: 0,
             began,
             news: Freshness::default(),
             acknowledged: BTreeMap::new(),
-            writes: BTreeMap::new(),
+            after: BTreeMap::new(),
         }
     }
 
     /// Whether it writes anything.
     pub fn is_read_only(&self) -> bool {
-        self.writes.is_empty()
+        self.core.writes().is_empty()
     }
 
     /// Does an action, or stops in the middle of it with nothing written.
@@ -141,16 +138,14 @@ impl Transaction {
 
     fn read(&mut self, object: ObjectId, tools: &mut Tools<'_>) -> Result<Object, Stop> {
         self.operations += 1;
-        if let Some(tentative) = self.writes.get(&object)
-            && let Some(after) = &tentative.after
-        {
+        if let Some(Some(after)) = self.after.get(&object) {
             return Ok(after.clone());
         }
         let place = Place {
             home: self.home,
             page: object.page,
         };
-        let read = self.reads.read(tools.cache, place, object.slot)?;
+        let read = self.core.read_slot(tools.cache, place, object.slot)?;
         let generation = read.generation;
         let value = match read.content {
             Content::Free => None,
@@ -188,10 +183,10 @@ impl Transaction {
                     page,
                 },
             };
-            let read = self.reads.read(tools.cache, place, Slot(0))?;
+            let read = self.core.read_slot(tools.cache, place, Slot(0))?;
             if read.content == Content::Free && !is_there(tools.oracle, object, overflow) {
                 // The object went on since, and its old pages are gone (trap 12).
-                return Err(Stop::Gone);
+                return Err(thorp_session::Stop::Torn(object).into());
             }
             let Content::Value(chunk) = read.content else {
                 let detail = format!("{object} is torn: page {page} holds {:?}", read.content);
@@ -217,64 +212,79 @@ impl Transaction {
 
     /// Creates or writes an object that was read.
     fn put(&mut self, object: ObjectId, found: &Object, value: Vec<u8>) -> Result<(), Stop> {
-        let new = NewValue::Inline(value.as_slice().into());
-        self.put_new(object, found, new, value.into())
+        if self.is_deleted(object) {
+            return Ok(());
+        }
+        let (generation, creates) = self.generation_for(object, found);
+        let reference = self.reference(object, generation);
+        match self.own(object) {
+            Some(Act::Prepared(_)) => return self.put_whole(object, generation, value),
+            None if creates => self.core.create(&reference, value.clone(), ())?,
+            _ => self.core.write(&reference, value.clone())?,
+        }
+        self.wrote(object, generation, Some(value.into()));
+        Ok(())
     }
 
-    fn put_new(
-        &mut self,
-        object: ObjectId,
-        found: &Object,
-        new: NewValue,
-        value: Arc<[u8]>,
-    ) -> Result<(), Stop> {
-        let create = self.created(object) || found.value.is_none();
-        let generation = match (self.created(object), &found.value) {
-            (false, None) => found.generation.next(),
-            _ => found.generation,
-        };
-        let op = if create {
-            WriteOp::Create {
-                generation,
-                value: new,
-            }
-        } else {
-            WriteOp::Write {
-                generation,
-                value: new,
-            }
-        };
-        self.write(object, op, Some(value))
+    /// The generation of an object that is written, and whether it is created by that.
+    fn generation_for(&self, object: ObjectId, found: &Object) -> (Generation, bool) {
+        let is_created = self.is_created(object);
+        match is_created || found.value.is_some() {
+            true => (found.generation, is_created),
+            false => (found.generation.next(), true),
+        }
     }
 
-    fn created(&self, object: ObjectId) -> bool {
-        let tentative = self.writes.get(&object);
-        tentative.is_some_and(|tentative| matches!(tentative.op, WriteOp::Create { .. }))
+    fn reference(&self, object: ObjectId, generation: Generation) -> Reference {
+        Reference {
+            home: self.home,
+            object,
+            generation,
+            offset: 0,
+        }
     }
 
-    fn deleted(&self, object: ObjectId) -> bool {
-        let tentative = self.writes.get(&object);
-        tentative.is_some_and(|tentative| matches!(tentative.op, WriteOp::Delete { .. }))
+    fn own(&self, object: ObjectId) -> Option<&Act> {
+        let home = self.home;
+        let own = self.core.writes().get(ObjectAt { home, object })?;
+        Some(&own.act)
     }
 
-    /// Who has read on as of before a change cannot write any more (rule 5).
-    fn write(
+    fn is_created(&self, object: ObjectId) -> bool {
+        matches!(
+            self.own(object),
+            Some(Act::Created(_) | Act::Prepared(WriteOp::Create { .. }))
+        )
+    }
+
+    /// A slot deleted here is not used again in the same transaction.
+    fn is_deleted(&self, object: ObjectId) -> bool {
+        matches!(
+            self.own(object),
+            Some(Act::Deleted | Act::Prepared(WriteOp::Delete { .. }))
+        )
+    }
+
+    fn wrote(&mut self, object: ObjectId, generation: Generation, value: Option<Arc<[u8]>>) {
+        self.operations += 1;
+        self.after
+            .insert(object, Some(Object { generation, value }));
+    }
+
+    /// Does an operation that no client makes for a program.
+    fn prepare(
         &mut self,
         object: ObjectId,
         op: WriteOp,
-        value: Option<Arc<[u8]>>,
+        after: Option<Object>,
     ) -> Result<(), Stop> {
-        // A slot deleted here is not used again in the same transaction.
-        if self.deleted(object) {
+        if self.is_deleted(object) {
             return Ok(());
         }
-        self.reads.writes().map_err(ReadError::from)?;
+        let home = self.home;
+        self.core.prepare(ObjectAt { home, object }, op)?;
         self.operations += 1;
-        let after = Some(Object {
-            generation: op.generation(),
-            value,
-        });
-        self.writes.insert(object, Tentative { op, after });
+        self.after.insert(object, after);
         Ok(())
     }
 
@@ -286,17 +296,55 @@ impl Transaction {
         let Some((offset, bytes)) = draw_patch(value.len(), tools) else {
             return Ok(());
         };
-        let mut after = value.to_vec();
-        after[offset..offset + bytes.len()].copy_from_slice(&bytes);
-        if self.writes.contains_key(&object) {
-            return self.put(object, &found, after);
+        self.patch_with(object, found.generation, &value, (offset, &bytes))
+    }
+
+    fn patch_with(
+        &mut self,
+        object: ObjectId,
+        generation: Generation,
+        value: &[u8],
+        (offset, bytes): (usize, &[u8]),
+    ) -> Result<(), Stop> {
+        if self.is_deleted(object) {
+            return Ok(());
         }
-        let op = WriteOp::Patch {
-            generation: found.generation,
-            offset: offset as u32,
-            bytes: Blob::from(bytes),
+        let part = offset..offset + bytes.len();
+        let mut after = value.to_vec();
+        after[part.clone()].copy_from_slice(bytes);
+        let reference = self.reference(object, generation);
+        let found = match self.own(object) {
+            // The client patches what it holds; what a program prepared it does not hold.
+            Some(Act::Prepared(_)) => return self.put_whole(object, generation, after),
+            Some(_) => Found::Own,
+            None => Found::Inline,
         };
-        self.write(object, op, Some(after.into()))
+        self.core
+            .patch(&reference, found, value.to_vec(), part, bytes)?;
+        self.wrote(object, generation, Some(after.into()));
+        Ok(())
+    }
+
+    /// Writes over an operation that was prepared.
+    fn put_whole(
+        &mut self,
+        object: ObjectId,
+        generation: Generation,
+        value: Vec<u8>,
+    ) -> Result<(), Stop> {
+        let new = NewValue::Inline(value.as_slice().into());
+        let op = match self.is_created(object) {
+            true => WriteOp::Create {
+                generation,
+                value: new,
+            },
+            false => WriteOp::Write {
+                generation,
+                value: new,
+            },
+        };
+        let value = Some(value.into());
+        self.prepare(object, op, Some(Object { generation, value }))
     }
 
     fn delete(&mut self, object: ObjectId, tools: &mut Tools<'_>) -> Result<(), Stop> {
@@ -304,12 +352,21 @@ impl Transaction {
         if found.value.is_none() {
             return Ok(());
         }
-        if self.created(object) {
-            self.writes.remove(&object);
+        let generation = found.generation;
+        if self.is_created(object) {
+            let home = self.home;
+            let _ = self.core.writes_mut().undo(ObjectAt { home, object });
+            self.after.remove(&object);
             return Ok(());
         }
-        let generation = found.generation;
-        self.write(object, WriteOp::Delete { generation }, None)
+        if let Some(Act::Prepared(_)) = self.own(object) {
+            let value = None;
+            let op = WriteOp::Delete { generation };
+            return self.prepare(object, op, Some(Object { generation, value }));
+        }
+        let _ = self.core.delete(&self.reference(object, generation))?;
+        self.wrote(object, generation, None);
+        Ok(())
     }
 
     fn scan(&mut self, segment: SegmentId, tools: &mut Tools<'_>) -> Result<(), Stop> {
@@ -384,12 +441,9 @@ impl Transaction {
                 self.put(account(bank, number), object, value)?;
                 continue;
             }
-            let op = WriteOp::Patch {
-                generation: object.generation,
-                offset: 0,
-                bytes: Blob::from(value.as_slice()),
-            };
-            self.write(account(bank, number), op, Some(value.into()))?;
+            let before = object.value.clone().unwrap_or_default();
+            let patch = (0, value.as_slice());
+            self.patch_with(account(bank, number), object.generation, &before, patch)?;
         }
         Ok(())
     }
@@ -411,10 +465,17 @@ impl Transaction {
     ) -> Result<(), Stop> {
         let found = self.read(object, tools)?;
         let key = (object.page.segment, overflow.first);
-        match tools.staged.get(&key) {
-            Some(value) => self.put_new(object, &found, NewValue::Staged(overflow), value.clone()),
-            None => Ok(()),
-        }
+        let Some(staged) = tools.staged.get(&key) else {
+            return Ok(());
+        };
+        let (generation, creates) = self.generation_for(object, &found);
+        let value = NewValue::Staged(overflow);
+        let op = match creates {
+            true => WriteOp::Create { generation, value },
+            false => WriteOp::Write { generation, value },
+        };
+        let value = Some(staged.clone());
+        self.prepare(object, op, Some(Object { generation, value }))
     }
 
     /// Writes what an earlier transaction saw, without looking again.
@@ -427,10 +488,10 @@ impl Transaction {
         let Some(known) = tools.known.get(&object) else {
             return Ok(());
         };
-        if self.writes.contains_key(&object) {
+        if self.own(object).is_some() {
             return Ok(());
         }
-        self.reads.writes().map_err(ReadError::from)?;
+        self.core.begin_writing()?;
         let generation = known.generation;
         let mut value = || {
             let bytes = tools.maker.value(tools.habits, object.slot, tools.prng);
@@ -456,7 +517,6 @@ impl Transaction {
             },
             _ => return Ok(()),
         };
-        self.operations += 1;
         // Of a write it knows what it will hold; of a patch not.
         let after = match &op {
             WriteOp::Patch { .. } => None,
@@ -474,35 +534,19 @@ impl Transaction {
                 })
             }
         };
-        self.writes.insert(object, Tentative { op, after });
-        Ok(())
+        self.prepare(object, op, after)
     }
 
-    /// The request to commit, with the evidence of its reads.
-    pub fn part(&self, evidence: Position) -> Part {
-        let mut writes: Vec<PageWrites> = Vec::new();
-        for (object, tentative) in &self.writes {
-            let slot = (object.slot, tentative.op.clone());
-            match writes.last_mut() {
-                Some(page) if page.page == object.page => page.slots.push(slot),
-                _ => writes.push(PageWrites {
-                    page: object.page,
-                    slots: vec![slot],
-                }),
-            }
-        }
-        Part {
-            home: self.home,
-            evidence,
-            reads: self.reads.reads(self.home).collect(),
-            writes,
-        }
+    /// The request to commit, with the evidence of its reads; none if it is doomed.
+    pub fn part(&mut self, cache: &Cache) -> Option<Part> {
+        let writes = self.core.page_writes(self.home, &HashMap::new());
+        self.core.part(cache, self.home, writes).ok()
     }
 
     /// What it makes of objects, as far as that is known.
     pub fn written(&self) -> Written {
-        let writes = self.writes.iter();
-        let written = writes.map(|(id, tentative)| ((self.home, *id), tentative.after.clone()));
+        let after = self.after.iter();
+        let written = after.map(|(id, after)| ((self.home, *id), after.clone()));
         written.collect()
     }
 
@@ -512,8 +556,8 @@ impl Transaction {
             .seen
             .iter()
             .map(|((_, id), object)| (*id, Known::of(object)));
-        let written = self.writes.iter().filter_map(|(id, tentative)| {
-            let after = tentative.after.as_ref()?;
+        let written = self.after.iter().filter_map(|(id, after)| {
+            let after = after.as_ref()?;
             Some((*id, Known::of(after)))
         });
         seen.chain(written).collect()

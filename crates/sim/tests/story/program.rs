@@ -4,13 +4,16 @@ use super::names::{self, Homes};
 use super::node::HOME;
 use super::text;
 use std::collections::{BTreeMap, BTreeSet};
-use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
-use thorp_model::snapshot::{Lagging, ReadPoint};
+use thorp_cache::{Cache, Doomed, ReadSet};
+use thorp_model::snapshot::Lagging;
 use thorp_model::{
-    CommitId, Content, HomeId, ObjectId, Outcome, Overflow, PageId, PageWrites, Part, Place,
-    Publish, RequestId, Slot, Stamp, WriteOp, snapshot,
+    CommitId, Content, HomeId, MemberId, Millis, ObjectId, Outcome, Overflow, PageId, Place,
+    Publish, RequestId, Slot, Stamp, WriteOp,
 };
 use thorp_protocol::Request;
+use thorp_session::{
+    Commit, Committed, Ended, ObjectAt, OwnCommits, Step, Stop, Terms, Wait, World,
+};
 
 /// The program of one member.
 pub(crate) struct Program {
@@ -35,15 +38,28 @@ pub(crate) struct Program {
 }
 
 /// A transaction, open or just ended.
-#[derive(Default)]
 pub(crate) struct Transaction {
-    reads: ReadSet,
-    writes: BTreeMap<PageId, BTreeMap<Slot, WriteOp>>,
+    core: thorp_session::Transaction<()>,
+    commit: Commit,
     /// The last value read.
     saw: String,
-    /// Homes were asked to promise more, for it to stand (rule 5).
-    promised: bool,
     ended: Option<String>,
+}
+
+/// What a program knows of its own commits.
+struct Own<'a> {
+    ahead_of: &'a BTreeSet<CommitId>,
+    floor: Stamp,
+}
+
+impl OwnCommits for Own<'_> {
+    fn is_open(&self, id: CommitId) -> bool {
+        self.ahead_of.contains(&id)
+    }
+
+    fn stamp(&self, _: CommitId) -> Stamp {
+        self.floor
+    }
 }
 
 /// What an answer is waited for.
@@ -149,9 +165,10 @@ impl Program {
 
     /// The open transaction of a name; begins one if there is none.
     fn open(&mut self, name: &str) -> &mut Transaction {
-        let known = self.transactions.entry(String::from(name)).or_default();
+        let known = self.transactions.entry(String::from(name));
+        let known = known.or_insert_with(Transaction::new);
         if known.ended.is_some() {
-            *known = Transaction::default();
+            *known = Transaction::new();
         }
         known
     }
@@ -182,25 +199,22 @@ impl Program {
                 transaction.saw.clone_from(&value);
                 Did::Said(format!("reads {} = {value}", names::object(object)))
             }
-            Err(ReadError::Miss(place)) => Did::Misses(place.page),
-            Err(ReadError::Doomed(why)) => Did::Said(transaction.doom(why)),
+            Err(Stop::Miss(place)) => Did::Misses(place.page),
+            Err(stop) => Did::Said(transaction.stopped(&stop)),
         }
     }
 
     /// A transaction that goes on as of before what changes beneath it, until it writes (rule 5).
     pub(crate) fn only_reads(&mut self, name: &str) {
-        self.open(name).reads.only_reads();
+        self.open(name).core.only_reads();
     }
 
     /// Writes, as nobody else sees yet; or says that it cannot.
     pub(crate) fn write(&mut self, name: &str, object: ObjectId, op: WriteOp) -> Option<String> {
+        let home = self.homes.of(object.page.segment);
         let transaction = self.open(name);
-        if let Err(why) = transaction.reads.writes() {
-            return Some(transaction.doom(why));
-        }
-        let of_page = transaction.writes.entry(object.page).or_default();
-        of_page.insert(object.slot, op);
-        None
+        let written = transaction.core.prepare(ObjectAt { home, object }, op);
+        written.err().map(|stop| transaction.stopped(&stop))
     }
 
     /// Forgets a transaction.
@@ -214,50 +228,44 @@ impl Program {
         let (Some(transaction), cache) = (self.transactions.get_mut(name), &self.cache) else {
             return Did::Said(String::from("has no transaction"));
         };
-        let parts = match transaction.parts(cache, &self.homes) {
-            Ok(parts) => parts,
-            Err(why) => return Did::Said(transaction.doom(why)),
-        };
-        let writes = parts.iter().any(|part| !part.writes.is_empty());
-        let seen = parts.iter().map(|part| transaction.reads.stamp(part.home));
         let floor = match is_of_own_session(name) {
             true => Stamp::default(),
             false => self.floor,
         };
-        let after = seen.fold(floor, Stamp::max);
-        let mut own = transaction.reads.built_on().iter();
-        if !writes && how != How::Strictly && own.any(|(_, id)| self.ahead_of.contains(id)) {
-            if how == How::OnceAnswered {
-                self.patient.push(String::from(name));
-            }
-            return Did::Said(String::from("waits for what it has read"));
-        }
-        if !writes && how != How::Strictly {
-            match transaction.stand(cache, floor) {
-                Ok((at, stamp)) => {
-                    let ended = format!("committed at {at} without a message");
-                    if !is_of_own_session(name) {
-                        self.floor = self.floor.max(stamp);
-                    }
-                    transaction.ended = Some(ended.clone());
-                    return Did::Said(format!("has {ended}"));
+        transaction.core.raise_floor(floor);
+        let is_strict = how == How::Strictly;
+        transaction.core.change_terms(terms(is_strict));
+        // Who goes on early never waits: its member keeps it back if that is needed.
+        let nothing = BTreeSet::new();
+        let own = Own {
+            ahead_of: match how {
+                How::Early => &nothing,
+                _ => &self.ahead_of,
+            },
+            floor,
+        };
+        let world = World {
+            cache,
+            now: Millis::default(),
+            own: &own,
+        };
+        match transaction.step(&world, how == How::Early) {
+            Ok(Next::Committed(at, stamp)) => {
+                if !is_of_own_session(name) {
+                    self.floor = self.floor.max(stamp);
                 }
-                Err(Ok(lagging)) if !transaction.promised => {
-                    transaction.promised = true;
-                    return Did::Lags(lagging);
-                }
-                // It is validated at its homes.
-                Err(Ok(_)) => {}
-                Err(Err(why)) => return Did::Said(transaction.doom(why)),
+                Did::Said(format!("has committed at {at} without a message"))
             }
+            Ok(Next::AwaitsOwn) => {
+                if how == How::OnceAnswered {
+                    self.patient.push(String::from(name));
+                }
+                Did::Said(String::from("waits for what it has read"))
+            }
+            Ok(Next::Lags(lagging)) => Did::Lags(lagging),
+            Ok(Next::Asks(request)) => Did::Asks(request),
+            Err(stop) => Did::Said(transaction.stopped(&stop)),
         }
-        transaction.ended = Some(String::from("waits for its outcome"));
-        Did::Asks(Request::Commit {
-            parts,
-            depends_on: transaction.reads.built_on().to_vec(),
-            after,
-            early: how == How::Early,
-        })
     }
 
     /// It goes on without the outcome of a commit.
@@ -289,53 +297,88 @@ impl Program {
 }
 
 impl Transaction {
-    /// What it did at each of its homes; at the first one if it did nothing.
-    fn parts(&mut self, cache: &Cache, homes: &Homes) -> Result<Vec<Part>, Doomed> {
-        let written = self.writes.keys().map(|page| homes.of(page.segment));
-        let mut touched: BTreeSet<HomeId> = self.reads.homes().chain(written).collect();
-        if touched.is_empty() {
-            touched.insert(HOME);
+    fn new() -> Self {
+        Transaction {
+            core: thorp_session::Transaction::begin(terms(true), ReadSet::new(), Stamp::default()),
+            commit: Commit::new(),
+            saw: String::new(),
+            ended: None,
         }
-        let mut parts = Vec::new();
-        for home in touched {
-            let writes = self.writes.iter();
-            let here = writes.filter(|(page, _)| homes.of(page.segment) == home);
-            parts.push(Part {
-                home,
-                evidence: self.reads.evidence(cache, home)?,
-                reads: self.reads.reads(home).collect(),
-                writes: here
-                    .map(|(page, slots)| PageWrites {
-                        page: *page,
-                        slots: slots.iter().map(|(slot, op)| (*slot, op.clone())).collect(),
-                    })
-                    .collect(),
-            });
-        }
-        Ok(parts)
     }
 
-    /// Where it stands, if it only read: position and stamp; or which homes lag.
-    fn stand(
-        &mut self,
-        cache: &Cache,
-        floor: Stamp,
-    ) -> Result<(String, Stamp), Result<Lagging, Doomed>> {
-        let homes: Vec<HomeId> = self.reads.homes().collect();
-        let sights = homes.iter().map(|home| self.reads.read_point(cache, *home));
-        let sights: Vec<ReadPoint> = sights.collect::<Result<_, _>>().map_err(Err)?;
-        let stamp = snapshot::place(&sights, floor).map_err(Ok)?;
-        let at = match &sights[..] {
+    /// Takes it on to its end, as the client does, as far as it goes without waiting.
+    fn step(&mut self, world: &World<'_>, early: bool) -> Result<Next, Stop> {
+        loop {
+            match self.commit.step(&mut self.core, world)? {
+                Step::Committed(committed) => {
+                    let at = self.evidence(world.cache)?;
+                    self.ended = Some(format!("committed at {at} without a message"));
+                    let stamp = match committed {
+                        Committed::Locally { stamp, .. } => stamp.unwrap_or_default(),
+                        _ => Stamp::default(),
+                    };
+                    return Ok(Next::Committed(at, stamp));
+                }
+                Step::Wait(Wait::OwnOutcome) => return Ok(Next::AwaitsOwn),
+                Step::Wait(Wait::Promises(lagging)) => {
+                    // In the order in which they were read.
+                    let homes = self.core.reads().homes();
+                    let lags = homes.filter(|home| lagging.homes.contains(home));
+                    return Ok(Next::Lags(Lagging {
+                        homes: lags.collect(),
+                        ..lagging
+                    }));
+                }
+                Step::Wait(Wait::Reach(_) | Wait::Pause(_)) | Step::Stage(_) => {}
+                // In stories homes vote at once for what only read.
+                Step::Validate(calls) => {
+                    for call in calls {
+                        self.commit.ended(Ended::Committed {
+                            id: NOBODY,
+                            position: None,
+                            stamp: Stamp {
+                                clock: call.after.clock.saturating_add(1),
+                                ..call.after
+                            },
+                        });
+                    }
+                }
+                Step::Send(call) => {
+                    self.ended = Some(String::from("waits for its outcome"));
+                    return Ok(Next::Asks(Request::Commit {
+                        parts: call.parts,
+                        depends_on: call.depends_on,
+                        after: call.after,
+                        early,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// The positions at which all that it read is current.
+    fn evidence(&mut self, cache: &Cache) -> Result<String, Stop> {
+        let homes = self.core.homes().to_vec();
+        let mut at = Vec::new();
+        for home in &homes {
+            at.push(self.core.evidence(cache, *home)?);
+        }
+        Ok(match &at[..] {
             [] => cache.position(HOME).to_string(),
-            [one] => one.position.to_string(),
+            [one] => one.to_string(),
             several => {
-                let each = several
-                    .iter()
-                    .map(|s| format!("H{}:{}", s.home, s.position));
+                let each = homes.iter().zip(several);
+                let each = each.map(|(home, position)| format!("H{home}:{position}"));
                 each.collect::<Vec<_>>().join(" ")
             }
-        };
-        Ok((at, stamp))
+        })
+    }
+
+    fn stopped(&mut self, stop: &Stop) -> String {
+        match stop {
+            Stop::Doomed(why) => self.doom(*why),
+            other => panic!("{other}"),
+        }
     }
 
     fn doom(&mut self, why: Doomed) -> String {
@@ -353,14 +396,9 @@ impl Transaction {
         format!("is {why}")
     }
 
-    fn read(
-        &mut self,
-        cache: &Cache,
-        homes: &Homes,
-        object: ObjectId,
-    ) -> Result<String, ReadError> {
+    fn read(&mut self, cache: &Cache, homes: &Homes, object: ObjectId) -> Result<String, Stop> {
         let place = homes.place(object.page);
-        let found = self.reads.read(cache, place, object.slot)?;
+        let found = self.core.read_slot(cache, place, object.slot)?;
         let overflow = match found.content {
             Content::Free => return Ok(String::from("nothing")),
             Content::Hole => return Ok(String::from("a hole!")),
@@ -372,12 +410,39 @@ impl Transaction {
             let segment = object.page.segment;
             let page = PageId { segment, page };
             let place = homes.place(page);
-            match self.reads.read(cache, place, Slot(0))?.content {
+            match self.core.read_slot(cache, place, Slot(0))?.content {
                 Content::Value(chunk) => bytes.extend_from_slice(chunk),
                 _ => return Ok(format!("torn: nothing in {}", names::page(page))),
             }
         }
         Ok(names::value(&bytes))
+    }
+}
+
+/// What a transaction came to.
+enum Next {
+    /// It is committed as of these positions, at this stamp.
+    Committed(String, Stamp),
+    /// It has read what is not answered.
+    AwaitsOwn,
+    /// These homes have to promise so much first.
+    Lags(Lagging),
+    /// This has to be asked of the member.
+    Asks(Request),
+}
+
+/// A commit of no member.
+const NOBODY: CommitId = CommitId {
+    member: MemberId(0),
+    sequence: 0,
+};
+
+/// A story knows no clock: nothing is too old.
+fn terms(strict: bool) -> Terms {
+    Terms {
+        strict,
+        optimistic: false,
+        staleness_ms_max: u64::MAX,
     }
 }
 
