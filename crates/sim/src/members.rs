@@ -285,6 +285,7 @@ impl World {
                     }
                     None => {
                         self.history.ask(asked);
+                        session.keep_for_resending(transaction);
                         Wish::Request(ask, patience)
                     }
                 }

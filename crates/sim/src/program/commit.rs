@@ -110,6 +110,7 @@ impl Session {
             asked: asked.clone(),
             floor: self.floor,
             learned: transaction.learned(),
+            transaction: None,
         };
         self.phase = Phase::Committing(Box::new(waiting));
         let patience = self.patience(context);

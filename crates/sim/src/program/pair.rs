@@ -50,6 +50,7 @@ impl Session {
             asked: asked.clone(),
             floor: other.floor,
             learned,
+            transaction: None,
         }));
         Some(asked)
     }

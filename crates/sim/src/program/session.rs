@@ -13,16 +13,17 @@ use crate::prng::Prng;
 use crate::time::At;
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_cache::Cache;
 use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::{
-    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, Outcome, PageNo, Position,
+    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, Outcome, PageNo, Position, Refusal,
     Registration, SegmentId, Stamp,
 };
 use thorp_protocol::{Request, Response};
-use thorp_session::Terms;
+use thorp_session::{Ended, Terms};
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
@@ -32,6 +33,9 @@ const PAIRING_US_MAX: u64 = 400_000;
 
 /// Of a hundred times between transactions, those at which a session goes on where its neighbours are.
 const HEARS_PERCENT: u64 = 15;
+
+/// How often a commit is sent again to a home that is busy.
+const RESENDS_MAX: u32 = 3;
 
 /// What a session knows of an object from an earlier transaction.
 #[derive(Clone, Copy, Debug)]
@@ -73,13 +77,22 @@ pub enum Phase {
 }
 
 /// A commit that was asked for.
-#[derive(Debug)]
 pub struct Waiting {
     /// What was asked.
     pub asked: Rc<Asked>,
     /// Where its session had been then.
     pub floor: Position,
     pub(super) learned: Vec<(ObjectId, Known)>,
+    /// The transaction, to be sent again if its home is busy.
+    pub(super) transaction: Option<Box<Transaction>>,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting")
+            .field("asked", &self.asked)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A session.
@@ -398,7 +411,10 @@ impl Session {
                 Wish::Rest(rest)
             }
             // What was shown is taken out before.
-            (Phase::Committing(waiting), Response::Outcome(id, outcome, _)) => {
+            (Phase::Committing(mut waiting), Response::Outcome(id, outcome, _)) => {
+                if let Some(wish) = self.send_again(&mut waiting, &outcome) {
+                    return wish;
+                }
                 // What is over several homes may not have its place yet: it is named by who has read it.
                 if waiting.asked.parts.len() == 1 {
                     self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
@@ -407,6 +423,28 @@ impl Session {
                 Wish::Rest(rest)
             }
             (_, _) => Wish::Rest(rest),
+        }
+    }
+
+    /// A home that is busy is asked again after a while, as the client does, a few times (rule 11).
+    fn send_again(&mut self, waiting: &mut Waiting, outcome: &Outcome) -> Option<Wish> {
+        let Outcome::Refused(Refusal::Busy { retry_after_ms }) = outcome else {
+            return None;
+        };
+        let mut transaction = waiting.transaction.take()?;
+        transaction.resends += 1;
+        if waiting.asked.wrong || transaction.resends > RESENDS_MAX {
+            return None;
+        }
+        transaction.commit.ended(Ended::Busy(*retry_after_ms));
+        self.phase = Phase::Running(transaction);
+        Some(Wish::Rest(u64::from(*retry_after_ms) * 1_000))
+    }
+
+    /// The transaction of the commit that it waits for, if it goes alone.
+    pub fn keep_for_resending(&mut self, transaction: Box<Transaction>) {
+        if let Phase::Committing(waiting) = &mut self.phase {
+            waiting.transaction = Some(transaction);
         }
     }
 

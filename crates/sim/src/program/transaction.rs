@@ -36,6 +36,8 @@ pub struct Transaction {
     pub slow: bool,
     /// Whether it is given up in the end.
     pub given_up: bool,
+    /// How often it was sent again.
+    pub resends: u32,
     /// Pages fetched for it.
     pub fetches: u32,
     /// Reads and writes so far.
@@ -104,6 +106,7 @@ impl Transaction {
             seen: Seen::new(),
             slow: false,
             given_up: false,
+            resends: 0,
             fetches: 0,
             operations: 0,
             began,
