@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocator;
 mod among;
 pub mod collections;
 mod config;
@@ -41,8 +42,6 @@ mod outcome;
 mod pending;
 mod reach;
 mod referred;
-mod retry;
-mod room;
 mod segment;
 mod stats;
 mod trace;

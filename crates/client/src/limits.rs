@@ -29,15 +29,6 @@ pub(crate) const SCAN_AHEAD: u32 = 32;
 /// References in one value that its reader may be about to follow.
 pub(crate) const REFERRED_MAX: usize = 64;
 
-/// Extents asked for ahead by a creator that is faster than the round trip.
-pub(crate) const EXTENTS_AHEAD_MAX: usize = 16;
-
-/// Pages with room that a creator remembers in one segment.
-pub(crate) const OPEN_PAGES_MAX: usize = 1024;
-
-/// Places that a creator remembers for what is near something, in one segment.
-pub(crate) const NEAR_MAX: usize = 1024;
-
 /// Read sets kept for the next transactions.
 pub(crate) const IDLE_READ_SETS_MAX: usize = 16;
 

@@ -171,7 +171,7 @@ impl Member {
             Err(error) => return Err(error),
         };
         let answer = self.call(home, CallRequest::Remove { segment }).await?;
-        self.link().grounds.forget_path(home, name.path);
+        self.link().allocators.forget_path(home, name.path);
         match answer {
             CallResponse::Removed => Ok(()),
             _ => Err(other_answer()),
@@ -322,11 +322,11 @@ impl Member {
     pub async fn parse_async(&self, text: &str) -> Result<Reference> {
         let (name, spot) = Spot::parse(text)?;
         let home = self.home(name.home).await?;
-        let ground = match self.link().grounds.by_path(home, name.path) {
-            Some(ground) => ground,
-            None => Arc::clone(self.open_at(home, name.path, false).await?.ground()),
+        let allocator = match self.link().allocators.by_path(home, name.path) {
+            Some(allocator) => allocator,
+            None => Arc::clone(self.open_at(home, name.path, false).await?.allocator()),
         };
-        Ok(spot.reference(home, ground.segment))
+        Ok(spot.reference(home, allocator.segment))
     }
 
     /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](ErrorKind::Closed). What was sent and
@@ -388,8 +388,8 @@ impl Member {
         let answer = self.call(home, CallRequest::Open { path, create }).await;
         match answer {
             Ok(CallResponse::Segment(info)) => {
-                let ground = self.link().grounds.named(home, info.id, &info.path);
-                Ok(Segment::new(self.clone(), ground))
+                let allocator = self.link().allocators.named(home, info.id, &info.path);
+                Ok(Segment::new(self.clone(), allocator))
             }
             Ok(_) => Err(other_answer()),
             Err(error) => Err(error),
@@ -398,14 +398,14 @@ impl Member {
 
     /// The path of a segment that only a reference told of.
     async fn path(&self, home: HomeId, id: SegmentId) -> Result<String> {
-        if let Some(path) = self.link().grounds.get(home, id).path() {
+        if let Some(path) = self.link().allocators.get(home, id).path() {
             return Ok(path.to_owned());
         }
         for info in self.infos(home, "").await? {
-            self.link().grounds.named(home, info.id, &info.path);
+            self.link().allocators.named(home, info.id, &info.path);
         }
-        let ground = self.link().grounds.get(home, id);
-        let path = ground.path().map(str::to_owned);
+        let allocator = self.link().allocators.get(home, id);
+        let path = allocator.path().map(str::to_owned);
         path.ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,

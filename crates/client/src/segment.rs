@@ -1,9 +1,9 @@
 //! Segments: where objects live.
 
+use crate::allocator::Allocator;
 use crate::link::block_on;
 use crate::member::Member;
 use crate::name::SegmentName;
-use crate::room::Ground;
 use crate::{Reference, Result, Watch};
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) const ROOTS_SLOT: Slot = Slot(1);
 #[derive(Clone)]
 pub struct Segment {
     member: Member,
-    ground: Arc<Ground>,
+    allocator: Arc<Allocator>,
 }
 
 /// A segment as [`Member::list`](crate::Member::list) tells it.
@@ -33,29 +33,29 @@ pub struct SegmentEntry {
 }
 
 impl Segment {
-    pub(crate) fn new(member: Member, ground: Arc<Ground>) -> Self {
-        Segment { member, ground }
+    pub(crate) fn new(member: Member, allocator: Arc<Allocator>) -> Self {
+        Segment { member, allocator }
     }
 
-    pub(crate) fn ground(&self) -> &Arc<Ground> {
-        &self.ground
+    pub(crate) fn allocator(&self) -> &Arc<Allocator> {
+        &self.allocator
     }
 
     /// Its name: `thorp://HOME/path`.
     pub fn name(&self) -> String {
-        let home = self.member.link().homes.name(self.ground.home);
-        let path = self.ground.path().unwrap_or_default();
+        let home = self.member.link().homes.name(self.allocator.home);
+        let path = self.allocator.path().unwrap_or_default();
         SegmentName::format(&home.unwrap_or_default(), path)
     }
 
     /// Its home.
     pub fn home(&self) -> HomeId {
-        self.ground.home
+        self.allocator.home
     }
 
     /// Its id at the home.
     pub fn id(&self) -> SegmentId {
-        self.ground.segment
+        self.allocator.segment
     }
 
     /// The member that opened it.

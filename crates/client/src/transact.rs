@@ -1,9 +1,10 @@
 //! Transactions that are run again until they are committed.
 
 use crate::link::block_on;
-use crate::retry::Pauses;
 use crate::{Error, ErrorKind, Member, Pending, Result, Session, Transaction};
+use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
+use thorp_session::Pauses;
 
 impl Member {
     /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it may do
@@ -144,9 +145,14 @@ impl Member {
             ErrorKind::Busy { retry_after } => retry_after,
             _ => Duration::ZERO,
         };
-        let pause = pauses.next(asked);
+        let pause = pauses.next(asked, random());
         self.link().sleep_until(Instant::now() + pause).await
     }
+}
+
+/// A number from the system's randomness, by which std seeds its hashers.
+fn random() -> u32 {
+    RandomState::new().hash_one(0) as u32
 }
 
 /// Whether a program may have concluded this from what it read.

@@ -145,7 +145,7 @@ impl Watch {
 
     /// Fails if nobody tells what changes.
     fn check(&self) -> Result<()> {
-        if !lock(&self.segment.ground().watches).refused {
+        if !lock(&self.segment.allocator().watches).refused {
             return Ok(());
         }
         Err(too_many(format!(
@@ -214,7 +214,7 @@ fn ask_fence(link: &Arc<Link>, segment: &Segment, due: Instant) -> Result<Fence>
     // First where the cache stands: when this thread runs after the answer, another life may have begun.
     let asked = link.cache.now(segment.home());
     let request = CallRequest::Open {
-        path: segment.ground().path().unwrap_or_default().to_owned(),
+        path: segment.allocator().path().unwrap_or_default().to_owned(),
         create: false,
     };
     let wait = link.ask_call(segment.home(), request, due)?;
@@ -224,27 +224,27 @@ fn ask_fence(link: &Arc<Link>, segment: &Segment, due: Instant) -> Result<Fence>
 impl Drop for Watch {
     fn drop(&mut self) {
         let link = self.segment.member().link();
-        let mut watches = lock(&self.segment.ground().watches);
+        let mut watches = lock(&self.segment.allocator().watches);
         watches.count = watches.count.saturating_sub(1);
         if watches.count == 0 {
             watches.refused = false;
-            link.grounds.end_watching();
+            link.allocators.end_watching();
             link.tell(watching(&self.segment, false));
         }
     }
 }
 
 fn begin_watching(link: &Link, segment: &Segment) -> Result<()> {
-    let mut watches = lock(&segment.ground().watches);
+    let mut watches = lock(&segment.allocator().watches);
     if watches.count == 0 {
-        if !link.grounds.begin_watching() {
+        if !link.allocators.begin_watching() {
             return Err(too_many(format!(
                 "a member watches at most {WATCHED_MAX} segments"
             )));
         }
         // Told under the lock, so that beginnings and ends are told in their order.
         if let Err(error) = link.order(watching(segment, true)) {
-            link.grounds.end_watching();
+            link.allocators.end_watching();
             return Err(error);
         }
     }

@@ -7,6 +7,7 @@
 //!   what is missing there has to be fetched first.
 //! - A [`Commit`] takes a transaction to its end. Its driver calls [`Commit::step`], does what the [`Step`] says, and
 //!   calls again, until the transaction is [`Step::Committed`] or has failed with a [`Stop`].
+//! - A [`SlotAllocator`] picks page and slot of the next object.
 //! - [`OwnCommits`] is what the driver knows of this program's commits that are shown before they are answered
 //!   (rule 14).
 //!
@@ -24,16 +25,20 @@
 //! }
 //! ```
 
+mod allocator;
 mod commit;
 mod homes;
 mod own_commits;
+mod retry;
 mod serialization_point;
 mod stop;
 mod transaction;
 mod writes;
 
+pub use allocator::{Reservation, SlotAllocator};
 pub use commit::{Commit, CommitCall, Committed, Ended, Step, Wait, World};
 pub use own_commits::OwnCommits;
+pub use retry::Pauses;
 pub use serialization_point::Placement;
 pub use stop::Stop;
 pub use transaction::{Found, Terms, Transaction};

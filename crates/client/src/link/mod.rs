@@ -23,8 +23,8 @@ pub(crate) use running::{Running, random_id};
 pub(crate) use tokens::Tokens;
 pub(crate) use waits::{Kind, Late, Source, Told};
 
+use crate::allocator::Allocators;
 use crate::limits::IDLE_READ_SETS_MAX;
-use crate::room::Grounds;
 use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::trace::Recorder;
 use crate::{Error, Result};
@@ -55,7 +55,7 @@ pub(crate) struct Link {
     pub(crate) homes: Homes,
     pub(crate) waits: Waits,
     pub(crate) counters: Counters,
-    pub(crate) grounds: Grounds,
+    pub(crate) allocators: Allocators,
     pub(crate) ahead: Ahead,
     pub(crate) recorder: Option<Recorder>,
     /// Of commits that are shown before they are answered.
@@ -96,7 +96,7 @@ impl Link {
             homes: Homes::new(),
             waits: Waits::new(),
             counters: Counters::default(),
-            grounds: Grounds::default(),
+            allocators: Allocators::default(),
             // What is fetched ahead must not push out what is read.
             ahead: Ahead::new(ahead_pages_max.min(cache_bytes / PAGE_BYTES / 8)),
             recorder: None,

@@ -190,7 +190,7 @@ impl World<MemberAction> for Inside {
             }
             // A watch waits for changes, not for an answer.
             MemberAction::Respond(_, Response::Unwatched { home, segment }) => {
-                self.link.grounds.unwatched(home, segment);
+                self.link.allocators.unwatched(home, segment);
                 self.link.changes.send_modify(|count| *count += 1);
             }
             MemberAction::Respond(ticket, answer) => {

@@ -13,9 +13,9 @@ mod write;
 pub(crate) use send::ended;
 pub(crate) use typed::{decode, encode};
 
+use crate::allocator::Allocator;
 use crate::link::{Ending, Link};
 use crate::member::Member;
-use crate::room::{Ground, Taken};
 use crate::trace::{Recorder, Use};
 use crate::{Error, ErrorKind, Reference, Result, Session};
 use std::collections::{BTreeSet, HashMap};
@@ -25,7 +25,7 @@ use std::time::Instant;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
 use thorp_model::{CommitId, HomeId, ObjectId, Place, Stamp};
-use thorp_session::{ObjectAt, OwnCommits, Stop, Terms};
+use thorp_session::{ObjectAt, OwnCommits, Reservation, Stop, Terms};
 
 /// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over
 /// it; that these fit together is known when it commits. Dropped without [`Transaction::commit`], it has no effect.
@@ -120,8 +120,8 @@ impl Transaction {
                 self.core.writes_mut().clear();
             }
             Ending::Conflict | Ending::Aborted => {
-                for (ground, taken) in self.core.writes_mut().give_back() {
-                    ground.give_back(taken);
+                for (allocator, taken) in self.core.writes_mut().give_back() {
+                    allocator.give_back(taken);
                 }
             }
         }
@@ -221,7 +221,7 @@ impl fmt::Debug for Transaction {
 }
 
 /// A slot that is reserved for an object, and where.
-type Reserved = (Arc<Ground>, Taken);
+type Reserved = (Arc<Allocator>, Reservation);
 
 fn terms(session: Session) -> Terms {
     Terms {

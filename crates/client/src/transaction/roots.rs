@@ -103,11 +103,11 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 fn roots_of(segment: &Segment) -> Reference {
-    let ground = segment.ground();
+    let allocator = segment.allocator();
     Reference {
-        home: ground.home,
+        home: allocator.home,
         object: ObjectId {
-            page: ground.place(HEAD_PAGE).page,
+            page: allocator.place(HEAD_PAGE).page,
             slot: ROOTS_SLOT,
         },
         generation: Generation(1),

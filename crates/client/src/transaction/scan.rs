@@ -1,9 +1,9 @@
 //! Visiting every object of a segment.
 
 use super::{ObjectAt, Transaction};
+use crate::allocator::Allocator;
 use crate::limits::SCAN_AHEAD;
 use crate::link::block_on;
-use crate::room::Ground;
 use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::{Error, Reference, Result, Segment};
 use std::sync::Arc;
@@ -28,32 +28,32 @@ impl Transaction {
         segment: &Segment,
         mut visit: impl FnMut(Reference, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let ground = Arc::clone(segment.ground());
+        let allocator = Arc::clone(segment.allocator());
         let extent = self.extent(segment).await?;
         let own = self
             .core
             .writes()
-            .pages(ground.home)
-            .filter(|page| page.segment == ground.segment);
+            .pages(allocator.home)
+            .filter(|page| page.segment == allocator.segment);
         let end = own.map(|page| page.page.next()).max().unwrap_or_default();
         let mut asked = PageNo(1);
         for page in 1..extent.max(end).0 {
             let ahead = PageNo(page.saturating_add(SCAN_AHEAD)).min(extent);
             while asked < ahead {
-                self.link.prefetch(ground.place(asked));
+                self.link.prefetch(allocator.place(asked));
                 asked = asked.next();
             }
             let page = PageNo(page);
             // Beyond the extent there is only what this transaction made.
             let theirs = page < extent;
-            self.scan_page(&ground, page, theirs, &mut visit).await?;
+            self.scan_page(&allocator, page, theirs, &mut visit).await?;
         }
         Ok(())
     }
 
     /// The pages below this one may hold objects. It is an object of its own: who makes one beyond it, changes it.
     async fn extent(&mut self, segment: &Segment) -> Result<PageNo> {
-        let reference = reference_in(segment.ground(), HEAD_PAGE, EXTENT_SLOT, Generation(1));
+        let reference = reference_in(segment.allocator(), HEAD_PAGE, EXTENT_SLOT, Generation(1));
         let bytes = self.read_async(&reference).await?;
         let bytes: [u8; 4] = bytes
             .try_into()
@@ -63,16 +63,16 @@ impl Transaction {
 
     async fn scan_page(
         &mut self,
-        ground: &Arc<Ground>,
+        allocator: &Arc<Allocator>,
         page: PageNo,
         theirs: bool,
         visit: &mut impl FnMut(Reference, &[u8]) -> Result<()>,
     ) -> Result<()> {
         for slot in (0..SLOTS_MAX).map(Slot) {
-            let Some(generation) = self.occupant(ground, page, slot, theirs).await? else {
+            let Some(generation) = self.occupant(allocator, page, slot, theirs).await? else {
                 continue;
             };
-            let reference = reference_in(ground, page, slot, generation);
+            let reference = reference_in(allocator, page, slot, generation);
             let found = self.ready(&reference).await?;
             visit(reference, self.show(&reference, found)?)?;
         }
@@ -82,17 +82,17 @@ impl Transaction {
     /// Which object a slot holds. Every slot is read, also those that hold none: nobody makes one unseen.
     async fn occupant(
         &mut self,
-        ground: &Arc<Ground>,
+        allocator: &Arc<Allocator>,
         page: PageNo,
         slot: Slot,
         theirs: bool,
     ) -> Result<Option<Generation>> {
-        let place = ground.place(page);
+        let place = allocator.place(page);
         let object = ObjectId {
             page: place.page,
             slot,
         };
-        let home = ground.home;
+        let home = allocator.home;
         if let Some(own) = self.core.writes().get(ObjectAt { home, object }) {
             return Ok(own.bytes().map(|_| own.generation));
         }
@@ -113,11 +113,16 @@ impl Transaction {
     }
 }
 
-fn reference_in(ground: &Ground, page: PageNo, slot: Slot, generation: Generation) -> Reference {
+fn reference_in(
+    allocator: &Allocator,
+    page: PageNo,
+    slot: Slot,
+    generation: Generation,
+) -> Reference {
     Reference {
-        home: ground.home,
+        home: allocator.home,
         object: ObjectId {
-            page: ground.place(page).page,
+            page: allocator.place(page).page,
             slot,
         },
         generation,

@@ -2,8 +2,8 @@
 
 use super::read::Found;
 use super::{Transaction, gone};
+use crate::allocator::Allocator;
 use crate::link::block_on;
-use crate::room::{Ground, Taken};
 use crate::segment::HEAD_PAGE;
 use crate::{Error, ErrorKind, Reference, Result, Segment};
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
 use thorp_model::{Generation, ObjectId, PageId, PageNo, SegmentId};
-use thorp_session::Found as In;
+use thorp_session::{Found as In, Reservation};
 
 impl Transaction {
     /// Replaces an object's bytes; it need not be read before.
@@ -70,10 +70,10 @@ impl Transaction {
     /// Makes an object, next to what this member made last in the segment.
     pub fn create(&mut self, segment: &Segment, bytes: impl Into<Vec<u8>>) -> Result<Reference> {
         let bytes = bytes.into();
-        let ground = Arc::clone(segment.ground());
-        match self.create_now(&ground, None, bytes)? {
+        let allocator = Arc::clone(segment.allocator());
+        match self.create_now(&allocator, None, bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => block_on(self.create_when_granted(&ground, None, bytes)),
+            Err(bytes) => block_on(self.create_when_granted(&allocator, None, bytes)),
         }
     }
 
@@ -84,10 +84,10 @@ impl Transaction {
         bytes: impl Into<Vec<u8>>,
     ) -> Result<Reference> {
         let bytes = bytes.into();
-        let ground = Arc::clone(segment.ground());
-        match self.create_now(&ground, None, bytes)? {
+        let allocator = Arc::clone(segment.allocator());
+        match self.create_now(&allocator, None, bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => self.create_when_granted(&ground, None, bytes).await,
+            Err(bytes) => self.create_when_granted(&allocator, None, bytes).await,
         }
     }
 
@@ -99,10 +99,10 @@ impl Transaction {
         bytes: impl Into<Vec<u8>>,
     ) -> Result<Reference> {
         let bytes = bytes.into();
-        let (ground, page) = self.ground_of(near);
-        match self.create_now(&ground, Some(page), bytes)? {
+        let (allocator, page) = self.allocator_of(near);
+        match self.create_now(&allocator, Some(page), bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => block_on(self.create_when_granted(&ground, Some(page), bytes)),
+            Err(bytes) => block_on(self.create_when_granted(&allocator, Some(page), bytes)),
         }
     }
 
@@ -113,10 +113,13 @@ impl Transaction {
         bytes: impl Into<Vec<u8>>,
     ) -> Result<Reference> {
         let bytes = bytes.into();
-        let (ground, page) = self.ground_of(near);
-        match self.create_now(&ground, Some(page), bytes)? {
+        let (allocator, page) = self.allocator_of(near);
+        match self.create_now(&allocator, Some(page), bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => self.create_when_granted(&ground, Some(page), bytes).await,
+            Err(bytes) => {
+                self.create_when_granted(&allocator, Some(page), bytes)
+                    .await
+            }
         }
     }
 
@@ -125,25 +128,25 @@ impl Transaction {
         check_place(reference)?;
         check_whole(reference)?;
         let deleted = self.core.delete(reference);
-        if let Some((ground, taken)) = deleted.map_err(|stop| self.stopped(stop))? {
-            ground.give_back(taken);
+        if let Some((allocator, taken)) = deleted.map_err(|stop| self.stopped(stop))? {
+            allocator.give_back(taken);
         }
         Ok(())
     }
 
-    fn ground_of(&self, near: &Reference) -> (Arc<Ground>, PageNo) {
+    fn allocator_of(&self, near: &Reference) -> (Arc<Allocator>, PageNo) {
         let page = near.object.page;
-        (self.link.grounds.get(near.home, page.segment), page.page)
+        (self.link.allocators.get(near.home, page.segment), page.page)
     }
 
     /// Makes an object if there is room; else gives the bytes back.
     fn create_now(
         &mut self,
-        ground: &Arc<Ground>,
+        allocator: &Arc<Allocator>,
         near: Option<PageNo>,
         bytes: Vec<u8>,
     ) -> Result<Result<Reference, Vec<u8>>> {
-        self.enter(ground.home)?;
+        self.enter(allocator.home)?;
         self.begin_writing()?;
         check_size(bytes.len())?;
         let in_page = match bytes.len() {
@@ -151,23 +154,23 @@ impl Transaction {
             _ => OVERFLOW_HEAD_BYTES,
         };
         let due = self.fetch_due();
-        match ground.take(&self.link, near, in_page, due) {
-            Some(taken) => self.create_in(ground, taken, bytes).map(Ok),
+        match allocator.take(&self.link, near, in_page, due) {
+            Some(taken) => self.create_in(allocator, taken, bytes).map(Ok),
             None => Ok(Err(bytes)),
         }
     }
 
     async fn create_when_granted(
         &mut self,
-        ground: &Arc<Ground>,
+        allocator: &Arc<Allocator>,
         near: Option<PageNo>,
         mut bytes: Vec<u8>,
     ) -> Result<Reference> {
         let (since, due) = (Instant::now(), self.fetch_due());
         loop {
-            ground.refill(&self.link, due).await?;
+            allocator.refill(&self.link, due).await?;
             // Another thread may have been quicker.
-            match self.create_now(ground, near, bytes)? {
+            match self.create_now(allocator, near, bytes)? {
                 Ok(reference) => {
                     self.link.counters.waited_for_room(since);
                     return Ok(reference);
@@ -179,17 +182,17 @@ impl Transaction {
 
     fn create_in(
         &mut self,
-        ground: &Arc<Ground>,
-        taken: Taken,
+        allocator: &Arc<Allocator>,
+        taken: Reservation,
         bytes: Vec<u8>,
     ) -> Result<Reference> {
         let reference = Reference {
-            home: ground.home,
-            object: object_in(ground.segment, taken),
+            home: allocator.home,
+            object: object_in(allocator.segment, taken),
             generation: FIRST_GENERATION,
             offset: 0,
         };
-        let reserved = (Arc::clone(ground), taken);
+        let reserved = (Arc::clone(allocator), taken);
         let created = self.core.create(&reference, bytes, reserved);
         created.map_err(|stop| self.stopped(stop))?;
         Ok(reference)
@@ -199,7 +202,7 @@ impl Transaction {
 /// Slots are taken from fresh pages: nothing was there before.
 const FIRST_GENERATION: Generation = Generation(1);
 
-fn object_in(segment: SegmentId, taken: Taken) -> ObjectId {
+fn object_in(segment: SegmentId, taken: Reservation) -> ObjectId {
     ObjectId {
         page: PageId {
             segment,

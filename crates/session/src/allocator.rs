@@ -1,6 +1,5 @@
-//! Which slot the next object gets.
+//! Which slot the next object gets (foundation 2): page and slot are chosen before the commit, so references are final.
 
-use crate::limits::{EXTENTS_AHEAD_MAX, NEAR_MAX, OPEN_PAGES_MAX};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use thorp_model::limits::{
@@ -8,12 +7,12 @@ use thorp_model::limits::{
 };
 use thorp_model::{PageNo, Slot};
 
-/// A creator's pages in one segment.
+/// A creator's pages in one segment, and which slot of them the next object gets.
 #[derive(Debug, Default)]
-pub(crate) struct Pages {
+pub struct SlotAllocator {
     /// Granted and not begun.
     fresh: VecDeque<Range<u32>>,
-    /// Begun, with room left.
+    /// Begun, with space left.
     open: HashMap<PageNo, Filling>,
     /// Where what is near nothing goes.
     current: Option<PageNo>,
@@ -23,6 +22,15 @@ pub(crate) struct Pages {
     /// How often somebody had to wait for an extent.
     waits: u32,
 }
+
+/// Extents asked for ahead by a creator that is faster than the round trip.
+const EXTENTS_AHEAD_MAX: usize = 16;
+
+/// Pages with space that a creator remembers in one segment.
+const OPEN_PAGES_MAX: usize = 1024;
+
+/// Places that a creator remembers for what is near something, in one segment.
+const NEAR_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
 struct Filling {
@@ -38,18 +46,21 @@ struct Near {
     used: u64,
 }
 
-/// A slot that was taken, with what it is charged.
+/// A slot that is reserved for an object, with what it is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Taken {
-    pub(crate) page: PageNo,
-    pub(crate) slot: Slot,
-    pub(crate) begins_page: bool,
+pub struct Reservation {
+    /// The page.
+    pub page: PageNo,
+    /// Its slot.
+    pub slot: Slot,
+    /// Whether it is the first one in its page.
+    pub begins_page: bool,
     charge: usize,
 }
 
-impl Pages {
+impl SlotAllocator {
     /// Takes a slot. `None`: a fresh page is needed, and none is granted.
-    pub(crate) fn take(&mut self, near: Option<PageNo>, bytes: usize) -> Option<Taken> {
+    pub fn take(&mut self, near: Option<PageNo>, bytes: usize) -> Option<Reservation> {
         self.uses += 1;
         let charge = (SLOT_ENTRY_BYTES + bytes).max(SLOT_CHARGE_MIN);
         match near {
@@ -58,9 +69,9 @@ impl Pages {
         }
     }
 
-    fn take_any(&mut self, charge: usize) -> Option<Taken> {
-        if let Some(taken) = self.current.and_then(|page| self.take_in(page, charge)) {
-            return Some(taken);
+    fn take_any(&mut self, charge: usize) -> Option<Reservation> {
+        if let Some(reserved) = self.current.and_then(|page| self.take_in(page, charge)) {
+            return Some(reserved);
         }
         let page = self.begin()?;
         self.make_current(page);
@@ -68,15 +79,15 @@ impl Pages {
     }
 
     /// In the page itself, else where things near it went before, else in a page of its own.
-    fn take_near(&mut self, near: PageNo, charge: usize) -> Option<Taken> {
-        if let Some(taken) = self.take_in(near, charge) {
-            return Some(taken);
+    fn take_near(&mut self, near: PageNo, charge: usize) -> Option<Reservation> {
+        if let Some(reserved) = self.take_in(near, charge) {
+            return Some(reserved);
         }
         if let Some(mapped) = self.near.get_mut(&near) {
             mapped.used = self.uses;
             let page = mapped.page;
-            if let Some(taken) = self.take_in(page, charge) {
-                return Some(taken);
+            if let Some(reserved) = self.take_in(page, charge) {
+                return Some(reserved);
             }
         }
         let page = self.begin()?;
@@ -86,14 +97,14 @@ impl Pages {
         self.take_in(page, charge)
     }
 
-    fn take_in(&mut self, page: PageNo, charge: usize) -> Option<Taken> {
+    fn take_in(&mut self, page: PageNo, charge: usize) -> Option<Reservation> {
         let filling = self.open.get_mut(&page)?;
         filling.used = self.uses;
-        let taken = filling.take(page, charge);
+        let reserved = filling.take(page, charge);
         if filling.is_full() {
             self.open.remove(&page);
         }
-        taken
+        reserved
     }
 
     fn begin(&mut self) -> Option<PageNo> {
@@ -119,10 +130,10 @@ impl Pages {
     }
 
     fn make_current(&mut self, page: PageNo) {
-        let room = |page| self.open.get(&page).map_or(0, Filling::room);
+        let space = |page| self.open.get(&page).map_or(0, Filling::space);
         if self
             .current
-            .is_none_or(|current| room(current) < room(page))
+            .is_none_or(|current| space(current) < space(page))
         {
             self.current = Some(page);
         }
@@ -140,24 +151,25 @@ impl Pages {
     }
 
     /// The home granted fresh pages.
-    pub(crate) fn grant(&mut self, first: PageNo, pages: u32) {
+    pub fn grant(&mut self, first: PageNo, pages: u32) {
         let range = first.0..first.0.saturating_add(pages);
         if range.start < range.end {
             self.fresh.push_back(range);
         }
     }
 
-    pub(crate) fn has_fresh(&self) -> bool {
+    /// Whether there are pages that were granted and not begun.
+    pub fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
     }
 
     /// Somebody has to wait for the home: twice as much is to be asked ahead from now on.
-    pub(crate) fn hurry(&mut self) {
+    pub fn hurry(&mut self) {
         self.waits = self.waits.saturating_add(1);
     }
 
     /// How many extents should be on their way now: none before the first is begun, nor while enough is there.
-    pub(crate) fn short(&self) -> usize {
+    pub fn short(&self) -> usize {
         let ahead = 1 << self.waits.saturating_sub(1).min(EXTENTS_AHEAD_MAX.ilog2());
         let left: usize = self.fresh.iter().map(ExactSizeIterator::len).sum();
         let begun = self.current.is_some() || left > 0;
@@ -169,20 +181,20 @@ impl Pages {
     }
 
     /// Nothing was made in a slot: the next object may have it.
-    pub(crate) fn give_back(&mut self, taken: Taken) {
-        // A page that was full and forgotten stays so: rare, and only room.
-        if let Some(filling) = self.open.get_mut(&taken.page) {
-            filling.charge = filling.charge.saturating_sub(taken.charge);
-            filling.returned.push(taken.slot);
+    pub fn give_back(&mut self, reserved: Reservation) {
+        // A page that was full and forgotten stays so: rare, and only space.
+        if let Some(filling) = self.open.get_mut(&reserved.page) {
+            filling.charge = filling.charge.saturating_sub(reserved.charge);
+            filling.returned.push(reserved.slot);
         }
     }
 }
 
 impl Filling {
-    fn take(&mut self, page: PageNo, charge: usize) -> Option<Taken> {
+    fn take(&mut self, page: PageNo, charge: usize) -> Option<Reservation> {
         // An object that no other fits beside has a page of its own (the home lets it fill the page).
         let alone = self.slots == 0;
-        if charge > self.room() && !alone {
+        if charge > self.space() && !alone {
             return None;
         }
         let slot = match self.returned.pop() {
@@ -194,7 +206,7 @@ impl Filling {
             None => return None,
         };
         self.charge += charge;
-        Some(Taken {
+        Some(Reservation {
             page,
             slot,
             begins_page: alone,
@@ -202,13 +214,13 @@ impl Filling {
         })
     }
 
-    fn room(&self) -> usize {
+    fn space(&self) -> usize {
         (PAGE_BYTES - IMAGE_HEADER_BYTES).saturating_sub(self.charge)
     }
 
     /// No object fits any more.
     fn is_full(&self) -> bool {
-        self.room() < SLOT_CHARGE_MIN || self.slots >= SLOTS_MAX && self.returned.is_empty()
+        self.space() < SLOT_CHARGE_MIN || self.slots >= SLOTS_MAX && self.returned.is_empty()
     }
 }
 
@@ -216,8 +228,8 @@ impl Filling {
 mod tests {
     use super::*;
 
-    fn granted() -> Pages {
-        let mut pages = Pages::default();
+    fn granted() -> SlotAllocator {
+        let mut pages = SlotAllocator::default();
         pages.grant(PageNo(1), EXTENT_PAGES);
         pages
     }
@@ -225,23 +237,27 @@ mod tests {
     #[test]
     fn objects_fill_one_page_after_the_other() {
         let mut pages = granted();
-        let taken: Vec<Taken> = (0..200).map_while(|_| pages.take(None, 92)).collect();
-        assert_eq!(taken.len(), 200);
+        let reserved: Vec<Reservation> = (0..200).map_while(|_| pages.take(None, 92)).collect();
+        assert_eq!(reserved.len(), 200);
         let per_page = (PAGE_BYTES - IMAGE_HEADER_BYTES) / 100;
-        assert_eq!((taken[0].page, taken[0].slot), (PageNo(1), Slot(0)));
-        assert_eq!(taken[per_page - 1].page, PageNo(1));
+        assert_eq!((reserved[0].page, reserved[0].slot), (PageNo(1), Slot(0)));
+        assert_eq!(reserved[per_page - 1].page, PageNo(1));
         assert_eq!(
-            (taken[per_page].page, taken[per_page].slot),
+            (reserved[per_page].page, reserved[per_page].slot),
             (PageNo(2), Slot(0))
         );
-        assert!(taken[0].begins_page && !taken[1].begins_page && taken[per_page].begins_page);
+        assert!(
+            reserved[0].begins_page && !reserved[1].begins_page && reserved[per_page].begins_page
+        );
     }
 
     #[test]
     fn tiny_objects_are_bounded_by_slots_and_by_the_least_charge() {
         let mut pages = granted();
         let first = (0..1000).map_while(|_| pages.take(None, 0));
-        let in_first = first.take_while(|taken| taken.page == PageNo(1)).count();
+        let in_first = first
+            .take_while(|reserved| reserved.page == PageNo(1))
+            .count();
         assert_eq!(in_first, usize::from(SLOTS_MAX));
     }
 
@@ -269,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn without_room_the_home_is_asked_and_it_is_asked_ahead() {
-        let mut pages = Pages::default();
+    fn without_space_the_home_is_asked_and_it_is_asked_ahead() {
+        let mut pages = SlotAllocator::default();
         assert!(pages.take(None, 10).is_none() && pages.short() == 0);
         pages.hurry();
         pages.grant(PageNo(1), EXTENT_PAGES);
-        let taken = (0..EXTENT_PAGES).filter(|_| pages.take(None, 8000).is_some());
-        assert_eq!(taken.count() as u32, EXTENT_PAGES);
+        let reserved = (0..EXTENT_PAGES).filter(|_| pages.take(None, 8000).is_some());
+        assert_eq!(reserved.count() as u32, EXTENT_PAGES);
         assert!(pages.short() == 1 && !pages.has_fresh());
         (0..9).for_each(|_| pages.hurry());
         assert_eq!(pages.short(), EXTENTS_AHEAD_MAX);
@@ -294,7 +310,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut pages = Pages::default();
+        let mut pages = SlotAllocator::default();
         pages.grant(PageNo(1), 10_000);
         for near in 0..5_000 {
             pages.take(Some(PageNo(100_000 + near)), 4000).unwrap();

@@ -1,34 +1,30 @@
-//! Room to create objects in: extents of fresh pages, granted by the home, and where in them the next object goes
-//! (foundation 2). Creators never compete for a slot, and references are final before the commit.
-
-mod pages;
+//! Pages to create objects in: extents that the home grants, shared by the threads of this program (foundation 2). Creators never compete for a slot, and references are final before the commit.
 
 use crate::limits::WATCHED_MAX;
 use crate::link::{Link, Wait, called, lock};
 use crate::{Error, ErrorKind, Result};
-use pages::Pages;
-pub(crate) use pages::Taken;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use thorp_model::{CallRequest, CallResponse, HomeId, PageId, PageNo, Place, SegmentId};
+use thorp_session::{Reservation, SlotAllocator};
 
 /// The segments that this member has to do with.
 #[derive(Default)]
-pub(crate) struct Grounds {
-    known: Mutex<HashMap<(HomeId, SegmentId), Arc<Ground>>>,
+pub(crate) struct Allocators {
+    known: Mutex<HashMap<(HomeId, SegmentId), Arc<Allocator>>>,
     /// Segments that are watched.
     watched: AtomicUsize,
 }
 
-/// A segment, as this member knows it, and its room there.
-pub(crate) struct Ground {
+/// A segment, as this member knows it, and its pages there.
+pub(crate) struct Allocator {
     pub(crate) home: HomeId,
     pub(crate) segment: SegmentId,
     /// Not known of a segment that only references told of.
     path: OnceLock<String>,
-    pages: Mutex<Pages>,
+    pages: Mutex<SlotAllocator>,
     /// The next extents, asked for ahead. Whoever needs one holds this lock, the others queue for it.
     next: tokio::sync::Mutex<VecDeque<Wait>>,
     pub(crate) watches: Mutex<Watches>,
@@ -42,30 +38,33 @@ pub(crate) struct Watches {
     pub(crate) refused: bool,
 }
 
-impl Grounds {
+impl Allocators {
     /// A segment; made known if it was not.
-    pub(crate) fn get(&self, home: HomeId, segment: SegmentId) -> Arc<Ground> {
-        let mut grounds = lock(&self.known);
-        let ground = grounds
+    pub(crate) fn get(&self, home: HomeId, segment: SegmentId) -> Arc<Allocator> {
+        let mut allocators = lock(&self.known);
+        let allocator = allocators
             .entry((home, segment))
-            .or_insert_with(|| Arc::new(Ground::new(home, segment)));
-        Arc::clone(ground)
+            .or_insert_with(|| Arc::new(Allocator::new(home, segment)));
+        Arc::clone(allocator)
     }
 
     /// A segment whose path is known.
-    pub(crate) fn named(&self, home: HomeId, segment: SegmentId, path: &str) -> Arc<Ground> {
-        let ground = self.get(home, segment);
+    pub(crate) fn named(&self, home: HomeId, segment: SegmentId, path: &str) -> Arc<Allocator> {
+        let allocator = self.get(home, segment);
         // A segment keeps its path.
-        let _ = ground.path.set(path.to_owned());
-        ground
+        let _ = allocator.path.set(path.to_owned());
+        allocator
     }
 
     /// The segment of a path, if this member knows it already.
-    pub(crate) fn by_path(&self, home: HomeId, path: &str) -> Option<Arc<Ground>> {
-        let grounds = lock(&self.known);
-        let of_path = |g: &&Arc<Ground>| g.home == home && g.path() == Some(path);
+    pub(crate) fn by_path(&self, home: HomeId, path: &str) -> Option<Arc<Allocator>> {
+        let allocators = lock(&self.known);
+        let of_path = |g: &&Arc<Allocator>| g.home == home && g.path() == Some(path);
         // Somebody else may have removed a segment and made another one of that name since: ids rise.
-        let newest = grounds.values().filter(of_path).max_by_key(|g| g.segment);
+        let newest = allocators
+            .values()
+            .filter(of_path)
+            .max_by_key(|g| g.segment);
         newest.cloned()
     }
 
@@ -88,15 +87,15 @@ impl Grounds {
 
     /// Changes in a segment are not told.
     pub(crate) fn unwatched(&self, home: HomeId, segment: SegmentId) {
-        let ground = self.get(home, segment);
-        let mut watches = lock(&ground.watches);
+        let allocator = self.get(home, segment);
+        let mut watches = lock(&allocator.watches);
         watches.refused = watches.count > 0;
     }
 }
 
-impl Ground {
+impl Allocator {
     fn new(home: HomeId, segment: SegmentId) -> Self {
-        Ground {
+        Allocator {
             home,
             segment,
             path: OnceLock::new(),
@@ -122,14 +121,14 @@ impl Ground {
     }
 
     /// A slot for an object of so many bytes in its page, near another one if that is given; `None` if the home has to
-    /// grant room first.
+    /// grant pages first.
     pub(crate) fn take(
         self: &Arc<Self>,
         link: &Arc<Link>,
         near: Option<PageNo>,
         bytes: usize,
         due: Instant,
-    ) -> Option<Taken> {
+    ) -> Option<Reservation> {
         let (taken, short) = {
             let mut pages = lock(&self.pages);
             (pages.take(near, bytes), pages.short())
@@ -145,7 +144,7 @@ impl Ground {
         Some(taken)
     }
 
-    /// Waits until the home has granted room.
+    /// Waits until the home has granted pages.
     pub(crate) async fn refill(self: &Arc<Self>, link: &Arc<Link>, due: Instant) -> Result<()> {
         let mut next = self.next.lock().await;
         if lock(&self.pages).has_fresh() {
@@ -178,7 +177,7 @@ impl Ground {
     }
 
     /// Gives back a slot in which nothing was made.
-    pub(crate) fn give_back(&self, taken: Taken) {
+    pub(crate) fn give_back(&self, taken: Reservation) {
         lock(&self.pages).give_back(taken);
     }
 
@@ -207,13 +206,13 @@ mod tests {
 
     #[test]
     fn a_path_names_the_segment_that_was_made_last() {
-        let grounds = Grounds::default();
+        let allocators = Allocators::default();
         // In the order of a hash map some of these would be found first.
         for id in [5, 9, 2, 7, 1] {
-            grounds.named(HomeId(7), SegmentId(id), "notes");
+            allocators.named(HomeId(7), SegmentId(id), "notes");
         }
-        grounds.named(HomeId(8), SegmentId(10), "notes");
-        let found = grounds.by_path(HomeId(7), "notes");
-        assert_eq!(found.map(|ground| ground.segment), Some(SegmentId(9)));
+        allocators.named(HomeId(8), SegmentId(10), "notes");
+        let found = allocators.by_path(HomeId(7), "notes");
+        assert_eq!(found.map(|allocator| allocator.segment), Some(SegmentId(9)));
     }
 }
