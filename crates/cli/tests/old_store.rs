@@ -44,12 +44,13 @@ fn a_home_goes_on_from_the_store_of_an_earlier_build() {
 }
 
 fn replace_store(data: &Path) {
-    fs::remove_dir_all(data.join("store")).unwrap();
+    fs::remove_dir_all(data.join("store")).expect("the new store goes");
     let unpacked = Command::new("tar")
         .arg("-xzf")
         .arg(STORE)
         .arg("-C")
         .arg(data)
-        .status();
-    assert!(unpacked.unwrap().success(), "tar unpacks the store");
+        .status()
+        .expect("tar runs");
+    assert!(unpacked.success(), "tar unpacks the store");
 }
