@@ -2,9 +2,9 @@
 //! and decoded, or they are refused. Every image in a message can be read.
 #![no_main]
 
-use thorp_model::{message, Down, FetchResult, Message, PeerImage, Up};
 use libfuzzer_sys::fuzz_target;
 use thorp_model::codec::{decode, encode};
+use thorp_model::{Down, FetchResult, Message, PeerImage, Up, message};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(message) = decode(bytes) else {
