@@ -45,8 +45,6 @@ pub(crate) struct Verdict {
     /// What the check looked at, with counts.
     pub(crate) seen: String,
     pub(crate) complaints: Vec<Complaint>,
-    /// What the check could not look at, and why.
-    pub(crate) skipped: Vec<String>,
 }
 
 #[cfg(test)]

@@ -66,9 +66,6 @@ fn report(verdicts: &[Verdict]) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for verdict in verdicts {
         println!("{}: {} complaints", verdict.seen, verdict.complaints.len());
-        for skipped in &verdict.skipped {
-            println!("  skipped: {skipped}");
-        }
         for complaint in &verdict.complaints {
             eprintln!("{complaint}");
             code = ExitCode::FAILURE;

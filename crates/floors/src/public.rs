@@ -31,7 +31,6 @@ pub(crate) fn check(
             heads.len()
         ),
         complaints,
-        skipped: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Homes and sites: storage, sockets, configuration and metrics joined.
 //!
-//! - [`HomeServer`]: `thorp_core`'s home, a store, and the loop of `thorp_net` between them. It survives a full disk and a
+//! - [`HomeServer`]: `thorp_protocol`'s home, a store, and the loop of `thorp_net` between them. It survives a full disk and a
 //!   broken engine: reads go on without room, and a home whose engine broke is opened again from what is in the store.
 //! - [`SiteServer`]: the redirector of a site.
 //! - [`HomeConfigFile`], [`SiteConfigFile`]: what they are told, as TOML files and as structs.

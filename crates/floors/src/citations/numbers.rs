@@ -1,7 +1,7 @@
 //! What is cited by number: rules, foundations, decision records and traps.
 
 use super::words::{Word, words};
-use super::{Found, citing, not_written_yet};
+use super::{Found, citing};
 use crate::complaint::Complaint;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
@@ -38,20 +38,14 @@ struct Citation {
 /// What there is to cite.
 struct Known {
     rules: BTreeSet<String>,
-    foundations: Option<BTreeSet<String>>,
+    foundations: BTreeSet<String>,
     records: BTreeSet<String>,
-    traps: Option<BTreeSet<String>>,
+    traps: BTreeSet<String>,
 }
 
 pub(super) fn check(tree: &Tree) -> Found {
     let known = Known::of(tree);
     let mut found = Found::default();
-    found.skipped.extend(not_written_yet(
-        tree,
-        FOUNDATIONS,
-        "foundations and decisions",
-    ));
-    found.skipped.extend(not_written_yet(tree, TRAPS, "traps"));
     let mut counts = [0; 4];
     for (path, text) in citing(tree) {
         for citation in citations(&text) {
@@ -80,13 +74,12 @@ impl Known {
         let records = tree
             .below(RECORDS)
             .filter_map(|path| path.strip_prefix(RECORDS)?.get(..4));
+        let text = |page| tree.text(page).unwrap_or_default();
         Self {
             rules: rules(tree),
-            foundations: tree
-                .text(FOUNDATIONS)
-                .map(|text| headings(text, "foundation")),
+            foundations: headings(text(FOUNDATIONS), "foundation"),
             records: records.map(str::to_owned).collect(),
-            traps: tree.text(TRAPS).map(|text| headings(text, "trap")),
+            traps: headings(text(TRAPS), "trap"),
         }
     }
 
@@ -99,15 +92,10 @@ impl Known {
                 "rule",
                 "docs/protocol.md or docs/protocol",
             ),
-            Kind::Foundation => (
-                self.foundations.as_ref()?.contains(id),
-                "foundation",
-                FOUNDATIONS,
-            ),
+            Kind::Foundation => (self.foundations.contains(id), "foundation", FOUNDATIONS),
             Kind::Record => (self.records.contains(id), "record", "docs/decisions"),
-            Kind::Trap => (self.traps.as_ref()?.contains(id), "trap", TRAPS),
+            Kind::Trap => (self.traps.contains(id), "trap", TRAPS),
             Kind::Decision => {
-                self.foundations.as_ref()?;
                 let wrong = format!("`decision {id}` names no list");
                 let remedy = "cite a foundation by its number, or a record as `record 0014`";
                 return Some((wrong, remedy.to_owned()));
@@ -282,23 +270,20 @@ mod tests {
         }
     }
 
-    fn complaints(text: &str, foundations: bool) -> Vec<String> {
-        let mut files = vec![
+    fn complaints(text: &str) -> Vec<String> {
+        let files = [
             ("docs/protocol.md", "**1. Order.** Down one edge\n"),
             ("docs/protocol/rule-09a.md", "# Rule 9a: fetching"),
             ("docs/protocol/rule-10.md", ""),
             ("docs/decisions/0014-chains.md", ""),
-            ("src/a.rs", text),
-        ];
-        if foundations {
-            files.push((
+            (
                 "docs/foundations.md",
                 "# Foundations\n## Foundation 2: who picks slots\n",
-            ));
-            files.push(("docs/traps.md", "## Trap 7: blind patch\n"));
-        }
+            ),
+            ("docs/traps.md", "## Trap 7: blind patch\n"),
+            ("src/a.rs", text),
+        ];
         let found = check(&Tree::of(&files));
-        assert_eq!(found.skipped.len(), if foundations { 0 } else { 2 });
         let complaints = found.complaints.iter();
         complaints.map(|complaint| complaint.to_string()).collect()
     }
@@ -306,7 +291,7 @@ mod tests {
     #[test]
     fn what_exists_can_be_cited() {
         let text = "// Rules 1, 9, 9a and 10; record 0014; foundation 2; trap 7.";
-        assert_eq!(complaints(text, true), Vec::<String>::new());
+        assert_eq!(complaints(text), Vec::<String>::new());
     }
 
     #[test]
@@ -321,20 +306,12 @@ mod tests {
             ("// decision 2", "`decision 2` names no list"),
             ("// decision 0014", "`decision 0014` names no list"),
         ] {
-            let complaints = complaints(text, true);
+            let complaints = complaints(text);
             let [complaint] = &complaints[..] else {
                 panic!("{text}: {complaints:?}");
             };
             let begin = format!("src/a.rs:1: {wrong} -> cite ");
             assert!(complaint.starts_with(&begin), "{complaint}");
         }
-    }
-
-    #[test]
-    fn what_is_not_written_yet_is_skipped_aloud() {
-        assert_eq!(
-            complaints("// decision 2, foundation 13, trap 26", false),
-            Vec::<String>::new()
-        );
     }
 }
