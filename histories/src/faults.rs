@@ -1,6 +1,5 @@
 //! What goes wrong, one thing after the other.
 
-use crate::dice::Dice;
 use crate::village::{PATIENCE, SILENCE, Village};
 use crate::{Options, Outcome};
 use rustix::process::Signal;
@@ -8,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
+use thorp_model::Xoshiro256;
 
 /// Between two faults.
 const CALM_MS_MAX: u64 = 1_500;
@@ -68,7 +68,7 @@ const DECK: [Fault; 17] = [
 pub(crate) fn strike_until_done(
     village: &mut Village,
     options: &Options,
-    dice: &mut Dice,
+    dice: &mut Xoshiro256,
 ) -> Outcome<Tally> {
     let mut tally = Tally::default();
     let mut deck = Vec::new();
@@ -90,14 +90,14 @@ pub(crate) fn strike_until_done(
     Ok(tally)
 }
 
-fn draw(deck: &mut Vec<Fault>, dice: &mut Dice) -> Fault {
+fn draw(deck: &mut Vec<Fault>, dice: &mut Xoshiro256) -> Fault {
     if deck.is_empty() {
         deck.extend(DECK);
     }
     deck.swap_remove(dice.index(deck.len()))
 }
 
-fn strike(village: &mut Village, fault: Fault, dice: &mut Dice) -> Outcome<()> {
+fn strike(village: &mut Village, fault: Fault, dice: &mut Xoshiro256) -> Outcome<()> {
     let short = Duration::from_millis(dice.below(SHORT_MS_MAX));
     let long = SILENCE + Duration::from_millis(dice.below(LONGER_MS_MAX));
     match fault {
@@ -123,7 +123,7 @@ fn kill_node(village: &mut Village, node: usize, pause: Duration) -> Outcome<()>
     village.start_again(node)
 }
 
-fn stop(village: &Village, whom: Whom, pause: Duration, dice: &mut Dice) -> Outcome<()> {
+fn stop(village: &Village, whom: Whom, pause: Duration, dice: &mut Xoshiro256) -> Outcome<()> {
     let process = match whom {
         Whom::Home => village.node(village.a_home(dice)),
         Whom::Site => village.node(village.site()),

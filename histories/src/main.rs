@@ -13,7 +13,6 @@
 //! *Registers*: transactions read and overwrite, also without reading; there the checker sees no order of what was overwritten,
 //! so it is GIVEN one, that of the commits' stamps, or blind writes could do anything.
 
-mod dice;
 mod faults;
 mod judge;
 mod link;
@@ -28,9 +27,11 @@ mod village;
 mod worker;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
+use thorp_model::Xoshiro256;
 use told::Ended;
 
 /// Whatever goes wrong here is told and ends the program.
@@ -110,11 +111,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// A seed that nobody chose.
+fn unchosen_seed() -> u64 {
+    RandomState::new().hash_one(0) >> 32
+}
+
 /// Whether it came out as it must.
 fn run(options: &Options) -> Outcome<bool> {
     let seed = match options.seed {
         Some(seed) => seed,
-        None => dice::seed(),
+        None => unchosen_seed(),
     };
     println!(
         "{:?}{}, {} transactions, seed {seed}{}",
@@ -127,8 +133,8 @@ fn run(options: &Options) -> Outcome<bool> {
         },
     );
     let dir = tempfile::tempdir()?;
-    let mut dice = dice::Dice::new(seed);
-    let mut village = village::Village::start(dir.path(), options, dice.next())?;
+    let mut dice = Xoshiro256::new(seed);
+    let mut village = village::Village::start(dir.path(), options, dice.bits())?;
     let begun = Instant::now();
     let tally = faults::strike_until_done(&mut village, options, &mut dice)?;
     println!("{tally}");

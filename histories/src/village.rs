@@ -6,7 +6,6 @@
 //!  straight at both homes:                    8 and 9
 //! ```
 
-use crate::dice::Dice;
 use crate::link::Link;
 use crate::place::{ALIVE_MISSED_MAX, ALIVE_MS, Place};
 use crate::process::{Running, start};
@@ -22,6 +21,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use thorp_client::{JoinConfig, Member, Segment};
+use thorp_model::Xoshiro256;
 
 /// Nothing here takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -50,7 +50,7 @@ pub(crate) struct Village {
     generations: usize,
     strict: u64,
     next_process: u64,
-    dice: Dice,
+    dice: Xoshiro256,
 }
 
 /// A home or the site.
@@ -81,7 +81,7 @@ impl Village {
             generations: generations(options),
             strict: if options.strict { 100 } else { STRICT_PERCENT },
             next_process: 1,
-            dice: Dice::new(seed),
+            dice: Xoshiro256::new(seed),
         };
         village.start_nodes()?;
         village.keys = village.found()?;
@@ -170,7 +170,7 @@ impl Village {
         }
     }
 
-    pub(crate) fn a_home(&self, dice: &mut Dice) -> usize {
+    pub(crate) fn a_home(&self, dice: &mut Xoshiro256) -> usize {
         dice.index(HOMES.len())
     }
 
@@ -193,7 +193,7 @@ impl Village {
     }
 
     /// A member that may be killed.
-    pub(crate) fn a_mortal(&self, dice: &mut Dice) -> usize {
+    pub(crate) fn a_mortal(&self, dice: &mut Xoshiro256) -> usize {
         match self.workload {
             Workload::Lists => dice.index(self.workers.len()),
             Workload::Registers => READS_ONLY[dice.index(READS_ONLY.len())],
@@ -272,7 +272,7 @@ impl Village {
         command.arg(format!("--strict={}", self.strict));
         command.arg(format!("--process={}", self.next_process));
         command.arg(format!("--sessions={}", role.sessions));
-        command.arg(format!("--seed={}", self.dice.next()));
+        command.arg(format!("--seed={}", self.dice.bits()));
         match &self.bug {
             _ if role.is_last => command.arg("--last"),
             Some(bug) => command.arg(format!("--bug={bug}")),

@@ -1,7 +1,6 @@
 //! A member as a process of its own: some sessions run transactions, one after the other each, and say on standard output what
 //! they began and how it ended.
 
-use crate::dice::Dice;
 use crate::place::Ways;
 use crate::{Outcome, Workload, planted};
 use clap::Args;
@@ -14,6 +13,7 @@ use thorp_client::{
     CommitId, Error, ErrorKind, Member, Outcome as Ended, Reference, Result, Session, Stamp,
     Transaction,
 };
+use thorp_model::Xoshiro256;
 
 /// What a worker is told. Its keys come on standard input, in one line; when that ends, it comes to an end.
 #[derive(Args)]
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
                 keys: &keys,
                 process,
                 values: process * VALUES_OF_A_PROCESS,
-                dice: Dice::new(options.seed.wrapping_add(number)),
+                dice: Xoshiro256::new(options.seed.wrapping_add(number)),
                 options,
                 generations: [0; SLOTS],
             };
@@ -138,7 +138,7 @@ struct Program<'a> {
     keys: &'a [Reference],
     process: u64,
     values: u64,
-    dice: Dice,
+    dice: Xoshiro256,
     options: &'a Options,
     /// Lists: which key is in use, of each slot.
     generations: [usize; SLOTS],

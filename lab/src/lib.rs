@@ -16,7 +16,6 @@ pub mod quantity;
 pub mod stop;
 pub mod village;
 
-mod dice;
 mod system;
 
 use std::error::Error;

@@ -8,7 +8,7 @@ use common::*;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
-use thorp_model::{Image, Place, Position, Publish, Slot, SlotSet};
+use thorp_model::{Image, Place, Position, Publish, Slot, SlotSet, Xoshiro256};
 
 const PAGES: usize = 6;
 const SLOTS: usize = 5;
@@ -25,7 +25,7 @@ struct HomePage {
 
 /// The home's whole past, and what the member holds of it.
 struct Village {
-    dice: Dice,
+    dice: Xoshiro256,
     /// By position.
     past: Vec<[HomePage; PAGES]>,
     /// Cached pages, with their holes.
@@ -59,7 +59,7 @@ struct Ends {
 
 impl Village {
     fn new(seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
+        let mut dice = Xoshiro256::new(seed);
         // Sometimes so few changes are remembered that readers are outrun.
         let remembered = [7, 63, 1023][dice.below(3) as usize];
         let mut first = [HomePage::default(); PAGES];

@@ -9,7 +9,7 @@ use common::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thorp_cache::{Cache, Doomed, ReadError, ReadSet};
-use thorp_model::{Position, Publish};
+use thorp_model::{Position, Publish, Xoshiro256};
 
 const SLOTS: usize = 8;
 const PAIRS: u32 = 4;
@@ -24,7 +24,7 @@ struct Truth {
 }
 
 fn write(cache: &Cache, truth: &Truth) {
-    let mut dice = Dice::new(7);
+    let mut dice = Xoshiro256::new(7);
     let mut values = vec![[1u64; SLOTS]; PAIRS as usize];
     let mut versions = vec![1u64; PAIRS as usize];
     let mut evicted = vec![false; PAIRS as usize];
@@ -86,7 +86,7 @@ fn both(position: u64, numbers: [u32; 2], slot: usize, values: &[u64]) -> Publis
 fn transact(
     set: &mut ReadSet,
     cache: &Cache,
-    dice: &mut Dice,
+    dice: &mut Xoshiro256,
 ) -> Result<Vec<(usize, usize, u64)>, ReadError> {
     let mut seen = Vec::new();
     for _ in 0..4 {
@@ -104,7 +104,7 @@ fn transact(
 }
 
 fn read_on(seed: u64, cache: &Cache, truth: &Truth) -> [u64; 3] {
-    let (mut dice, mut set) = (Dice::new(seed), ReadSet::new());
+    let (mut dice, mut set) = (Xoshiro256::new(seed), ReadSet::new());
     let (mut committed, mut doomed, mut missed) = (0, 0, 0);
     while !truth.over.load(Ordering::Relaxed) {
         let done = transact(&mut set, cache, &mut dice);

@@ -7,12 +7,12 @@
 
 mod common;
 
-use common::kills::Dice;
 use common::two_homes::{BALANCE, Village, found, newest, pay};
 use common::{Home, PATIENCE, finish, run};
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{ErrorKind, Session, Transaction};
+use thorp_model::Xoshiro256;
 
 #[test]
 fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
@@ -89,7 +89,7 @@ fn what_a_member_that_is_gone_began_ends_by_asking() {
             .sum()
     };
     let end = Instant::now() + PATIENCE;
-    let mut dice = Dice::new(1);
+    let mut dice = Xoshiro256::new(1);
     // Its last moment is now and then just between the votes and the news of them.
     while asked() == 0 {
         assert!(Instant::now() < end, "no vote was ever left behind");

@@ -10,7 +10,7 @@
 
 mod common;
 
-use common::kills::{Dice, IMPATIENCE, KILL_AFTER_MS_MAX, Over, assert_expected, rounds_and_seed};
+use common::kills::{IMPATIENCE, KILL_AFTER_MS_MAX, Over, assert_expected, rounds_and_seed};
 use common::{Home, PATIENCE, run};
 use std::path::Path;
 use std::sync::Mutex;
@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use thorp_client::{
     CommitId, Committed, Error, ErrorKind, JoinConfig, Member, Outcome, Reference, Segment, Session,
 };
+use thorp_model::Xoshiro256;
 
 const ROUNDS: u64 = 5;
 const WRITERS: u64 = 4;
@@ -49,14 +50,14 @@ struct Ledger {
 struct Writer {
     member: Member,
     number: u64,
-    dice: Dice,
+    dice: Xoshiro256,
     session: Session,
 }
 
 #[test]
 fn a_home_that_is_killed_keeps_what_it_acknowledged() {
     let (rounds, seed) = rounds_and_seed(ROUNDS);
-    let mut dice = Dice::new(seed);
+    let mut dice = Xoshiro256::new(seed);
     let dir = tempfile::tempdir().unwrap();
     let mut home = Home::start(dir.path());
     let objects = found(&home);
@@ -64,7 +65,7 @@ fn a_home_that_is_killed_keeps_what_it_acknowledged() {
     for round in 0..rounds {
         // Others every time: those who lose their parent soon after they found it wait longer and longer.
         let names = round * WRITERS + 1..(round + 1) * WRITERS + 1;
-        let writers = names.map(|number| Writer::new(&home, number, dice.next()));
+        let writers = names.map(|number| Writer::new(&home, number, dice.bits()));
         let mut writers: Vec<Writer> = writers.collect();
         home = run_and_kill(dir.path(), home, &mut writers, &objects, &ledger, &mut dice);
         let state = ledger.replayed(objects.len());
@@ -108,7 +109,7 @@ fn run_and_kill(
     writers: &mut [Writer],
     objects: &[Reference],
     ledger: &Ledger,
-    dice: &mut Dice,
+    dice: &mut Xoshiro256,
 ) -> Home {
     let flag = &AtomicBool::new(false);
     let enough = ledger.acknowledged.load(Ordering::Relaxed) + COMMITS_MIN;
@@ -172,7 +173,7 @@ impl Writer {
         Writer {
             member: join(home, &format!("writer-{number}")),
             number: number << 32,
-            dice: Dice::new(seed),
+            dice: Xoshiro256::new(seed),
             session,
         }
     }

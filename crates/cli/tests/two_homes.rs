@@ -11,13 +11,14 @@
 mod common;
 
 use common::PATIENCE;
-use common::kills::{Dice, IMPATIENCE, KILL_AFTER_MS_MAX, Over, assert_expected, rounds_and_seed};
+use common::kills::{IMPATIENCE, KILL_AFTER_MS_MAX, Over, assert_expected, rounds_and_seed};
 use common::two_homes::{BALANCE, Transfer, Village, found, newest, pay};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{CommitId, ErrorKind, Member, Outcome, Ref, Session, Transaction};
+use thorp_model::Xoshiro256;
 
 const ROUNDS: u64 = 4;
 const WRITERS: usize = 4;
@@ -30,13 +31,13 @@ const THINK_MS_MAX: u64 = 20;
 #[test]
 fn homes_that_are_killed_keep_the_sum() {
     let (rounds, seed) = rounds_and_seed(ROUNDS);
-    let mut dice = Dice::new(seed);
+    let mut dice = Xoshiro256::new(seed);
     let dir = tempfile::tempdir().unwrap();
     let mut village = Village::start(dir.path());
     let accounts = found(&village.join(0), "bank", ACCOUNTS, BALANCE);
     let ledger = Ledger::new(accounts);
     for round in 0..rounds {
-        let members = (0..WRITERS).map(|number| Writer::new(&village, number, dice.next()));
+        let members = (0..WRITERS).map(|number| Writer::new(&village, number, dice.bits()));
         let writers: Vec<Writer> = members.collect();
         run_and_kill(&mut village, writers, &ledger, &mut dice);
         let found = newest(&village, &ledger.accounts);
@@ -57,7 +58,12 @@ fn homes_that_are_killed_keep_the_sum() {
 }
 
 /// Lets money move for a while, kills a home or both under it, and starts them again.
-fn run_and_kill(village: &mut Village, writers: Vec<Writer>, ledger: &Ledger, dice: &mut Dice) {
+fn run_and_kill(
+    village: &mut Village,
+    writers: Vec<Writer>,
+    ledger: &Ledger,
+    dice: &mut Xoshiro256,
+) {
     let flag = &AtomicBool::new(false);
     let enough = ledger.acknowledged.load(Ordering::Relaxed) + TRANSFERS_MIN;
     let reader = village.join(0);
@@ -138,7 +144,7 @@ impl Ledger {
 
 struct Writer {
     member: Member,
-    dice: Dice,
+    dice: Xoshiro256,
     session: Session,
 }
 
@@ -150,7 +156,7 @@ impl Writer {
         };
         Writer {
             member: village.join(number),
-            dice: Dice::new(seed),
+            dice: Xoshiro256::new(seed),
             session,
         }
     }

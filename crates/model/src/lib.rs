@@ -5,6 +5,8 @@
 //! - **Messages** on an edge, [`Up`] to the parent and [`Down`] to the child; [`codec`] turns them into bytes.
 //! - **Interfaces**: a [`StateMachine`] takes an [`Event`] and fills an [`Outbox`]; a storage engine makes each
 //!   [`Batch`] durable ([`Engine`], [`Reader`]).
+//! - **Random numbers** that a seed repeats, for tests, the simulator and the workloads ([`Xoshiro256`],
+//!   [`SplitMix64`]).
 //! - **Limits** of everything, in one place with their units ([`limits`]).
 //!
 //! Nothing here does I/O, and nothing can: the crate is `no_std`. The state machines themselves are in
@@ -17,8 +19,6 @@ extern crate alloc;
 
 pub mod change;
 pub mod codec;
-#[cfg(test)]
-mod dice;
 mod ids;
 mod image;
 pub mod limits;
@@ -28,6 +28,7 @@ mod nibble;
 mod note;
 pub mod planted;
 mod publish;
+mod random;
 pub mod records;
 mod slots;
 pub mod snapshot;
@@ -48,4 +49,5 @@ pub use message::{
 };
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};
+pub use random::{SplitMix64, Xoshiro256};
 pub use storage::{Batch, Engine, Mark, Op, Purpose, Reader, Scan, StorageError, Table};

@@ -140,7 +140,7 @@ const HALVES_MAX: u16 = SLOTS_MAX / HALF_BITS;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use crate::random::Xoshiro256;
     use alloc::vec::Vec;
 
     fn nibbles(numbers: &[u32]) -> Writer {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_set_comes_back() {
-        let mut dice = Dice::new(11);
+        let mut dice = Xoshiro256::new(11);
         for _ in 0..4_000 {
             let (within, wanted) = (dice.below(240) as u16 + 1, dice.below(241));
             let slots = (0..=wanted).map(|_| dice.below(u64::from(within)) as u16);
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn whatever_is_read_is_written_so() {
-        let mut dice = Dice::new(12);
+        let mut dice = Xoshiro256::new(12);
         let mut sets = 0;
         for _ in 0..30_000 {
             let length = dice.below(8) + 1;

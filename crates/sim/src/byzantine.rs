@@ -2,18 +2,17 @@
 //! says what no child says. Nobody may grow or go wrong by it (rule 15).
 
 use crate::node::WALL_MS_FIRST;
-use crate::prng::Prng;
 use std::convert::Infallible;
 use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
     EntryNo, Epoch, Event, HomeId, MemberId, Message, Millis, Now, Outbox, PageId, Part,
-    Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up, message,
+    Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up, Xoshiro256, message,
 };
 
 /// The rogue.
 pub struct Byzantine {
-    prng: Prng,
+    prng: Xoshiro256,
     member: MemberId,
     /// A member that it would like to be.
     other: MemberId,
@@ -25,7 +24,7 @@ pub struct Byzantine {
 impl Byzantine {
     /// A rogue of this name, and another member's; among so many other children, and what homes there are.
     pub fn new(
-        prng: Prng,
+        prng: Xoshiro256,
         [member, other]: [MemberId; 2],
         neighbours: usize,
         homes: Vec<HomeId>,

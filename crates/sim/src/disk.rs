@@ -1,10 +1,9 @@
 //! A home's disk: it loses what was not synced.
 
-use crate::prng::Prng;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use thorp_model::records::page_key;
-use thorp_model::{Batch, Mark, Op, PageId, Reader, Scan, StorageError, Table};
+use thorp_model::{Batch, Mark, Op, PageId, Reader, Scan, StorageError, Table, Xoshiro256};
 
 type Key = (Table, Vec<u8>);
 
@@ -144,7 +143,7 @@ impl Disk {
     /// A flipped bit is noticed: engines keep checksums.
     pub fn read(
         &mut self,
-        prng: &mut Prng,
+        prng: &mut Xoshiro256,
         table: Table,
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, Flipped> {
@@ -279,7 +278,7 @@ mod tests {
 
     #[test]
     fn reads_never_go_back() {
-        let mut prng = Prng::new(3);
+        let mut prng = Xoshiro256::new(3);
         let mut disk = Disk::default();
         for value in 1..20 {
             disk.append(put(u64::from(value), 1, value));
@@ -297,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_is_noticed_until_it_is_put_back_or_written_over() {
-        let mut prng = Prng::new(3);
+        let mut prng = Xoshiro256::new(3);
         let mut disk = Disk::default();
         let page = PageId::new(1, 1);
         let stored = |value: u8, mark| Batch {

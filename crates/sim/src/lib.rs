@@ -24,7 +24,6 @@ pub mod network;
 pub mod node;
 pub mod options;
 pub mod oracle;
-pub mod prng;
 pub mod program;
 pub mod role;
 pub mod sameness;

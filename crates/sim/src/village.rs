@@ -2,11 +2,10 @@
 //! programs behave, and what goes wrong.
 
 use crate::faults::kinds::Kind;
-use crate::prng::Prng;
-use thorp_model::EntryNo;
 use thorp_model::limits::{
     ENTERINGS_MAX, FETCH_RETRY_MS, HISTORY_PAGES_MAX, INLINE_VALUE_BYTES_MAX, REPORT_PAGES_MAX,
 };
+use thorp_model::{EntryNo, Xoshiro256};
 use thorp_protocol::AliveLimits;
 
 /// Everything that a seed decides before time begins.
@@ -207,7 +206,7 @@ const CHAINS_OVER_HOMES_PERCENT: u64 = 25;
 
 impl Village {
     /// Draws the village of a seed.
-    pub fn draw(prng: &mut Prng) -> Self {
+    pub fn draw(prng: &mut Xoshiro256) -> Self {
         let sites = draw_sites(prng);
         let members = draw_members(prng, sites.len());
         let far_least = if prng.percent(3) {
@@ -260,7 +259,7 @@ impl Village {
     }
 
     /// In some villages the pages are full, and new slots come all the time.
-    fn with_full_pages(mut self, prng: &mut Prng) -> Self {
+    fn with_full_pages(mut self, prng: &mut Xoshiro256) -> Self {
         if prng.percent(FULL_PAGES_PERCENT) {
             let habits = &mut self.habits;
             habits.full_pages = true;
@@ -277,7 +276,7 @@ impl Village {
 
     /// In some, hardly anybody waits for a commit, and half of those are over several homes, whose pages are given up
     /// soon, at members and at homes: rules 10 and 14 meet.
-    fn with_chains_over_homes(mut self, prng: &mut Prng) -> Self {
+    fn with_chains_over_homes(mut self, prng: &mut Xoshiro256) -> Self {
         if self.homes.len() > 1 && prng.percent(CHAINS_OVER_HOMES_PERCENT) {
             let habits = &mut self.habits;
             (habits.early, habits.over) = (prng.range(60, 90), prng.range(20, 60));
@@ -303,7 +302,7 @@ impl Village {
     }
 
     /// Some villages have much of one thing, which others hardly have: what takes two of them at once is met as well.
-    fn with_extremes(mut self, prng: &mut Prng) -> Self {
+    fn with_extremes(mut self, prng: &mut Xoshiro256) -> Self {
         if prng.percent(10) {
             self.habits.pages = prng.range(8, WIDE_PAGES_MAX) as u32;
             // What all report anew to a new edge must not wear that one out, too.
@@ -325,13 +324,13 @@ impl Village {
     }
 
     /// In most villages programs fetch some of what they are told they are likely to read next.
-    fn with_hints(mut self, prng: &mut Prng) -> Self {
+    fn with_hints(mut self, prng: &mut Xoshiro256) -> Self {
         self.habits.heeds = [0, 30, 100][prng.index(3)];
         self
     }
 
     /// In a third of the villages no two monotone clocks go alike.
-    fn with_clocks(mut self, prng: &mut Prng) -> Self {
+    fn with_clocks(mut self, prng: &mut Xoshiro256) -> Self {
         if prng.percent(30) {
             self.mono_per_mille_max = prng.range(1, MONO_PER_MILLE_MAX);
         }
@@ -339,7 +338,7 @@ impl Village {
     }
 
     /// Often neighbours are given up soon, though never while the first word is on its way.
-    fn with_alive(mut self, prng: &mut Prng) -> Self {
+    fn with_alive(mut self, prng: &mut Xoshiro256) -> Self {
         self.turns = prng.percent(50) && !self.sites.is_empty();
         if prng.percent(60) {
             let every_ms = prng.range(200, 600);
@@ -355,7 +354,7 @@ impl Village {
 
     /// Few pages in a piece: a report takes several, and more than may be under way. Where edges wear out, not one page: a
     /// report of a hundred pieces, and what is asked for meanwhile, would wear out each edge before it has ended (seed 10003).
-    fn with_reports(mut self, prng: &mut Prng) -> Self {
+    fn with_reports(mut self, prng: &mut Xoshiro256) -> Self {
         let least = if self.edges_wear_out() { 3 } else { 1 };
         self.report_pages_max = [1, 1, 3, REPORT_PAGES_MAX][prng.index(4)].max(least);
         self
@@ -367,7 +366,7 @@ impl Village {
     }
 
     /// Half of the villages have several homes, and transactions over them (rule 10).
-    fn with_homes(mut self, prng: &mut Prng) -> Self {
+    fn with_homes(mut self, prng: &mut Xoshiro256) -> Self {
         if prng.percent(50) {
             self.homes
                 .extend((0..prng.range(1, 2)).map(|_| draw_home(prng)));
@@ -381,7 +380,7 @@ impl Village {
 
     /// Sometimes edges wear out, again and again (rule 2). Not so soon that what is reported to a new one, page by page,
     /// wears that one out, too (rule 13).
-    fn with_enterings(mut self, prng: &mut Prng) -> Self {
+    fn with_enterings(mut self, prng: &mut Xoshiro256) -> Self {
         if prng.percent(20) {
             self.enterings_max = EntryNo(prng.range(220, 600) as u32);
         }
@@ -390,7 +389,7 @@ impl Village {
 
     /// Sometimes the homes remember hardly more members than there are: those
     /// that died, and now and then a silent one, are forgotten.
-    fn with_registrations(mut self, prng: &mut Prng) -> Self {
+    fn with_registrations(mut self, prng: &mut Xoshiro256) -> Self {
         for home in &mut self.homes {
             if prng.percent(40) {
                 home.registrations_max = self.members.len() + prng.below(3) as usize;
@@ -409,7 +408,7 @@ impl Village {
     }
 
     /// A village in which nothing could go wrong tells nothing.
-    fn with_faults(mut self, prng: &mut Prng) -> Self {
+    fn with_faults(mut self, prng: &mut Xoshiro256) -> Self {
         while self.faults.len() < 3 {
             let kind = Kind::ANYWHERE[prng.index(Kind::ANYWHERE.len())];
             self.faults.push(kind);
@@ -418,7 +417,7 @@ impl Village {
     }
 }
 
-fn draw_home(prng: &mut Prng) -> HomePlan {
+fn draw_home(prng: &mut Xoshiro256) -> HomePlan {
     let mut small_or = |small: u64, most: u64, usual: u64| {
         if prng.percent(50) {
             prng.range(small, most) as usize
@@ -443,7 +442,7 @@ fn draw_home(prng: &mut Prng) -> HomePlan {
     }
 }
 
-fn draw_sites(prng: &mut Prng) -> Vec<SitePlan> {
+fn draw_sites(prng: &mut Xoshiro256) -> Vec<SitePlan> {
     let count = [0, 1, 1, 1, 2, 2, 3][prng.index(7)];
     (0..count)
         .map(|index: usize| SitePlan {
@@ -462,7 +461,7 @@ fn draw_sites(prng: &mut Prng) -> Vec<SitePlan> {
         .collect()
 }
 
-fn draw_members(prng: &mut Prng, sites: usize) -> Vec<MemberPlan> {
+fn draw_members(prng: &mut Xoshiro256, sites: usize) -> Vec<MemberPlan> {
     let mut members = Vec::new();
     for site in 0..sites {
         let count = prng.range(1, 4);
@@ -480,7 +479,7 @@ fn draw_members(prng: &mut Prng, sites: usize) -> Vec<MemberPlan> {
     members
 }
 
-fn draw_member(prng: &mut Prng, site: Option<usize>) -> MemberPlan {
+fn draw_member(prng: &mut Xoshiro256, site: Option<usize>) -> MemberPlan {
     MemberPlan {
         site,
         cache_bytes: if prng.percent(50) {
@@ -492,8 +491,8 @@ fn draw_member(prng: &mut Prng, site: Option<usize>) -> MemberPlan {
     }
 }
 
-fn draw_habits(prng: &mut Prng) -> Habits {
-    let rare = |prng: &mut Prng, chance: u64, value: u64| {
+fn draw_habits(prng: &mut Xoshiro256) -> Habits {
+    let rare = |prng: &mut Xoshiro256, chance: u64, value: u64| {
         if prng.percent(chance) { value } else { 0 }
     };
     Habits {

@@ -14,7 +14,6 @@ use crate::link::Edge;
 use crate::node::{Machine, Node, Resident};
 use crate::options::Options;
 use crate::oracle::Oracle;
-use crate::prng::Prng;
 use crate::program::{PROGRESS_MIN, Session};
 use crate::time::{Agenda, At, Local, NodeNo, Planned};
 use crate::trace::Trace;
@@ -23,7 +22,7 @@ use std::collections::BTreeMap;
 use thorp_cache::Cache;
 use thorp_model::limits::{ENTERINGS_MAX, SWEPT_PAGES_MAX};
 use thorp_model::{
-    EdgeId, EntryNo, HomeId, MemberId, NodeKind, Outbox, Position, RequestId, Stamp,
+    EdgeId, EntryNo, HomeId, MemberId, NodeKind, Outbox, Position, RequestId, Stamp, Xoshiro256,
 };
 use thorp_protocol::{
     ChildLimits, Home, HomeCommand, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
@@ -58,9 +57,9 @@ pub struct World {
     /// What happened.
     pub trace: Trace,
     /// The chance of delays, disks and the like.
-    pub prng: Prng,
+    pub prng: Xoshiro256,
     /// The chance of faults.
-    pub fault_prng: Prng,
+    pub fault_prng: Xoshiro256,
     /// Faults that last, and are to be relieved.
     pub reliefs: Vec<Option<Relief>>,
     /// Children that cannot reach a parent, and until when.
@@ -108,7 +107,7 @@ const QUIET_ROUND_TRIPS: u64 = 5;
 impl World {
     /// The village of a seed, at the beginning of time.
     pub fn new(seed: u64, options: Options) -> Checked<Self> {
-        let mut prng = Prng::new(seed);
+        let mut prng = Xoshiro256::new(seed);
         let village = Village::draw(&mut prng.fork());
         let fault_prng = prng.fork();
         let mut world = World {

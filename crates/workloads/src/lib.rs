@@ -6,5 +6,4 @@
 pub mod ifc;
 pub mod objects;
 pub mod oo7;
-mod random;
 pub mod step;

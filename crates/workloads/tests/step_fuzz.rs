@@ -1,5 +1,6 @@
 //! The STEP reader on thousands of damaged files: it never panics, and what it accepts it can write and read again.
 
+use thorp_model::SplitMix64;
 use thorp_workloads::step::{parse, write};
 
 const MUTATIONS: u64 = 20_000;
@@ -43,34 +44,21 @@ const PIECES: &[&[u8]] = &[
     b"\n",
 ];
 
-/// A small generator of numbers (SplitMix64), so that a seed is all that is needed to repeat a failure.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % sides.max(1) as u64) as usize
-    }
-}
-
-fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
-    let place = dice.roll(bytes.len() + 1);
-    let end = (place + dice.roll(12)).min(bytes.len());
-    match dice.roll(6) {
-        0 if place < bytes.len() => bytes[place] = dice.roll(256) as u8,
+fn mutate(bytes: &mut Vec<u8>, dice: &mut SplitMix64) {
+    let place = dice.index(bytes.len() + 1);
+    let end = (place + dice.index(12)).min(bytes.len());
+    match dice.index(6) {
+        0 if place < bytes.len() => bytes[place] = dice.index(256) as u8,
         1 => drop(bytes.drain(place..end)),
         2 => bytes.truncate(place),
         3 => {
             let copy = bytes[place..end].to_vec();
-            let target = dice.roll(bytes.len() + 1);
+            let target = dice.index(bytes.len() + 1);
             bytes.splice(target..target, copy);
         }
         _ => drop(bytes.splice(
             place..place,
-            PIECES[dice.roll(PIECES.len())].iter().copied(),
+            PIECES[dice.index(PIECES.len())].iter().copied(),
         )),
     }
 }
@@ -79,9 +67,9 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
 fn damaged_files_never_panic() {
     let mut accepted = 0;
     for seed in 0..MUTATIONS {
-        let mut dice = Dice(seed);
+        let mut dice = SplitMix64::new(seed);
         let mut bytes = SEED_FILE.to_vec();
-        for _ in 0..=dice.roll(4) {
+        for _ in 0..=dice.index(4) {
             mutate(&mut bytes, &mut dice);
         }
         match parse(&bytes) {
@@ -114,10 +102,10 @@ fn damaged_files_never_panic() {
 #[test]
 fn noise_never_panics() {
     for seed in 0..2_000 {
-        let mut dice = Dice(seed);
+        let mut dice = SplitMix64::new(seed);
         let mut bytes = b"ISO-10303-21;HEADER;ENDSEC;DATA;#1=A(".to_vec();
-        for _ in 0..dice.roll(60) {
-            bytes.extend_from_slice(PIECES[dice.roll(PIECES.len())]);
+        for _ in 0..dice.index(60) {
+            bytes.extend_from_slice(PIECES[dice.index(PIECES.len())]);
         }
         let _ = parse(&bytes);
     }

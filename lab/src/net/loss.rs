@@ -1,7 +1,7 @@
 //! Which packets vanish.
 
 use super::link::Path;
-use crate::dice::Dice;
+use thorp_model::Xoshiro256;
 
 /// The state of one way between two spokes. Bursts are Gilbert's: a good and a bad state, and in the bad one everything vanishes.
 #[derive(Debug, Default)]
@@ -11,19 +11,19 @@ pub(super) struct Loss {
 
 impl Loss {
     /// Whether the next packet vanishes.
-    pub(super) fn strikes(&mut self, path: &Path, dice: &mut Dice) -> bool {
+    pub(super) fn strikes(&mut self, path: &Path, dice: &mut Xoshiro256) -> bool {
         if path.loss <= 0.0 || path.loss >= 1.0 {
             return path.loss >= 1.0;
         }
         let Some(burst) = path.burst else {
-            return dice.chance(path.loss);
+            return dice.unit() < path.loss;
         };
         // Leaving with 1/burst makes bursts that long; entering with this makes the bad share of packets the loss asked for.
         let enter = path.loss / (burst * (1.0 - path.loss));
         self.bad = if self.bad {
-            !dice.chance(1.0 / burst)
+            dice.unit() >= 1.0 / burst
         } else {
-            dice.chance(enter)
+            dice.unit() < enter
         };
         self.bad
     }
@@ -42,7 +42,7 @@ mod tests {
                 burst,
                 ..Path::default()
             },
-            Dice::new(7),
+            Xoshiro256::new(7),
         );
         let (mut state, mut lost, mut bursts, mut before) = (Loss::default(), 0u32, 0u32, false);
         for _ in 0..PACKETS {

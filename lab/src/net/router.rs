@@ -11,9 +11,9 @@ use super::loss::Loss;
 use super::packet::{self, OnWire};
 use super::plan::Plan;
 use super::statistics::{Count, Statistics, together};
-use crate::dice::Dice;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
+use thorp_model::Xoshiro256;
 
 /// What is on its way is held in memory; beyond this (two seconds of a gigabit) it is dropped.
 const HELD_BYTES_MAX: usize = 256 << 20;
@@ -25,7 +25,7 @@ pub(super) struct Router {
     queue: DelayQueue<Crossing>,
     held_bytes: usize,
     queue_max: Duration,
-    dice: Dice,
+    dice: Xoshiro256,
     strays: u64,
     pub(super) refused: u64,
 }
@@ -89,7 +89,7 @@ impl Router {
             queue: DelayQueue::new(),
             held_bytes: 0,
             queue_max: plan.queue,
-            dice: Dice::new(plan.seed),
+            dice: Xoshiro256::new(plan.seed),
             strays: 0,
             refused: 0,
         };

@@ -115,19 +115,3 @@ pub(crate) fn two_pages() -> Cache {
     cache.publish(&arrives(10, 2, image(10, &[200, 201, 202])));
     cache
 }
-
-/// A small generator of numbers: xorshift.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}

@@ -41,24 +41,3 @@ pub(crate) fn assert_expected(error: &Error) {
         error.kind()
     );
 }
-
-/// Random numbers: xorshift.
-#[derive(Clone, Copy)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        (self.next() >> 11) % n
-    }
-}

@@ -6,7 +6,7 @@ use crate::link::block_on;
 use crate::{ErrorKind, HomeId, ObjectId, PageId, Reference, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
-use thorp_model::{Generation, Slot};
+use thorp_model::{Generation, Slot, Xoshiro256};
 
 /// Objects in memory, and which of them were read and written.
 #[derive(Default)]
@@ -86,19 +86,6 @@ impl Access for Memory {
     }
 }
 
-/// Numbers that look random and are always the same.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % bound
-    }
-}
-
 /// Keys in order and within what the nodes above say, leaves at one depth, no object that is not a node; how high it is.
 fn check<V>(memory: &mut Memory, map: TreeMap<u64, V>) -> usize
 where
@@ -140,7 +127,7 @@ where
 #[test]
 fn it_holds_what_a_map_in_memory_holds() {
     for (seed, keys, rounds) in [(1, 50, 1_500), (2, 5_000, 5_000), (3, 1 << 40, 2_000)] {
-        let (mut memory, mut dice) = (Memory::default(), Dice(seed));
+        let (mut memory, mut dice) = (Memory::default(), Xoshiro256::new(seed));
         let map: TreeMap<u64, u64> = memory.map();
         let mut model = BTreeMap::new();
         for round in 0..rounds {
@@ -226,7 +213,7 @@ fn who_changes_a_leaf_writes_nothing_else() {
     for key in 0..5_000 {
         map.insert(&mut memory, 2 * key, 0).unwrap();
     }
-    let mut dice = Dice(7);
+    let mut dice = Xoshiro256::new(7);
     let alone = (0..1_000).filter(|_| {
         let key = 2 * dice.below(5_000) + 1;
         memory.written.clear();
@@ -291,7 +278,7 @@ fn a_removal_seldom_looks_at_a_neighbour() {
         map.insert(&mut memory, key, vec![7; 40]).unwrap();
     }
     let height = check(&mut memory, map);
-    let (mut dice, mut removed, mut more) = (Dice(3), 0, 0);
+    let (mut dice, mut removed, mut more) = (Xoshiro256::new(3), 0, 0);
     while removed < 3_600 {
         memory.read.clear();
         if map
@@ -317,7 +304,7 @@ fn keys_and_values_have_limits_and_may_be_of_any_length_below() {
     let too_much = vec![0; VALUE_BYTES_MAX];
     let error = map.insert(&mut memory, "k".into(), too_much).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
-    let (mut dice, mut model) = (Dice(5), BTreeMap::new());
+    let (mut dice, mut model) = (Xoshiro256::new(5), BTreeMap::new());
     for _ in 0..400 {
         let key = "k".repeat(dice.below(1_000) as usize) + &dice.below(1_000).to_string();
         let value = vec![7; dice.below(4_000) as usize];

@@ -1,10 +1,9 @@
 //! What one transaction is going to do, drawn before it begins.
 
 use super::session::Known;
-use crate::prng::Prng;
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
-use thorp_model::{ObjectId, Overflow, PageId, PageNo, SegmentId, Slot};
+use thorp_model::{ObjectId, Overflow, PageId, PageNo, SegmentId, Slot, Xoshiro256};
 
 /// One thing that a transaction does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,7 +68,7 @@ pub struct Places {
 
 /// Draws the actions of a transaction.
 pub fn draw(
-    prng: &mut Prng,
+    prng: &mut Xoshiro256,
     habits: &Habits,
     places: &Places,
     known: &BTreeMap<ObjectId, Known>,
@@ -97,7 +96,7 @@ pub fn draw(
 }
 
 fn draw_one(
-    prng: &mut Prng,
+    prng: &mut Xoshiro256,
     habits: &Habits,
     places: &Places,
     known: &BTreeMap<ObjectId, Known>,
@@ -127,7 +126,12 @@ fn draw_one(
 }
 
 /// An object of the shared pages, the reserved ones, or somebody else's; or the root.
-fn draw_object(prng: &mut Prng, habits: &Habits, places: &Places, segment: SegmentId) -> ObjectId {
+fn draw_object(
+    prng: &mut Xoshiro256,
+    habits: &Habits,
+    places: &Places,
+    segment: SegmentId,
+) -> ObjectId {
     let reserved = places.reserved.filter(|_| places.passing.is_none());
     let page = match (prng.below(100), reserved) {
         (0..=2, _) => {
@@ -162,7 +166,7 @@ fn draw_object(prng: &mut Prng, habits: &Habits, places: &Places, segment: Segme
 }
 
 fn draw_blind(
-    prng: &mut Prng,
+    prng: &mut Xoshiro256,
     known: &BTreeMap<ObjectId, Known>,
     segment: SegmentId,
 ) -> Option<Operation> {

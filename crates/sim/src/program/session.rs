@@ -9,7 +9,6 @@ use crate::failure::Checked;
 use crate::freshness::Freshness;
 use crate::history::{Asked, History};
 use crate::oracle::{Object, Oracle};
-use crate::prng::Prng;
 use crate::time::At;
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +19,7 @@ use thorp_cache::Cache;
 use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::{
     CommitId, Generation, HomeId, MemberId, Millis, ObjectId, Outcome, PageNo, Position, Refusal,
-    Registration, SegmentId, Stamp,
+    Registration, SegmentId, Stamp, Xoshiro256,
 };
 use thorp_protocol::{Request, Response};
 use thorp_session::{Ended, Terms};
@@ -111,7 +110,7 @@ pub struct Session {
     pub stamp_floor: Stamp,
     /// Transactions that ended well.
     pub progress: u64,
-    pub(super) prng: Prng,
+    pub(super) prng: Xoshiro256,
     pub(super) maker: Maker,
     pub(super) places: Places,
     pub(super) known: BTreeMap<ObjectId, Known>,
@@ -182,7 +181,7 @@ pub enum Wish {
 
 impl Session {
     /// A session that has done nothing yet.
-    pub fn new(home: HomeId, number: u32, strict: bool, prng: Prng) -> Self {
+    pub fn new(home: HomeId, number: u32, strict: bool, prng: Xoshiro256) -> Self {
         Session {
             home,
             strict,

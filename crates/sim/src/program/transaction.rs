@@ -7,7 +7,6 @@ use crate::failure::{Checked, Failure, demand};
 use crate::freshness::Freshness;
 use crate::history::{Seen, Written};
 use crate::oracle::{Object, Oracle};
-use crate::prng::Prng;
 use crate::time::At;
 use crate::village::Habits;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -16,7 +15,7 @@ use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_model::{
     Content, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, Part, Place,
-    Position, Reference, SegmentId, Slot, Stamp, WriteOp,
+    Position, Reference, SegmentId, Slot, Stamp, WriteOp, Xoshiro256,
 };
 use thorp_session::{Act, Commit, Found, ObjectAt, Terms};
 
@@ -77,7 +76,7 @@ pub struct Tools<'a> {
     /// The page cache.
     pub cache: &'a Cache,
     /// The session's chance.
-    pub prng: &'a mut Prng,
+    pub prng: &'a mut Xoshiro256,
     /// The session's values.
     pub maker: &'a mut Maker,
     /// What the session knows from earlier transactions.

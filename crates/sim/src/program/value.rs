@@ -1,9 +1,8 @@
 //! Values that no two writes share, so that equal values mean the same write.
 
-use crate::prng::Prng;
 use crate::village::Habits;
 use std::sync::Arc;
-use thorp_model::Slot;
+use thorp_model::{Slot, Xoshiro256};
 
 /// Makes values that are unique in a village.
 #[derive(Clone, Debug)]
@@ -29,7 +28,7 @@ impl Maker {
     }
 
     /// A value without a balance, as long as values are here, in this slot.
-    pub fn value(&mut self, habits: &Habits, slot: Slot, prng: &mut Prng) -> Vec<u8> {
+    pub fn value(&mut self, habits: &Habits, slot: Slot, prng: &mut Xoshiro256) -> Vec<u8> {
         let (least, most) = (
             HEAD_BYTES as u64,
             habits.value_bytes_max.max(HEAD_BYTES) as u64,

@@ -1,6 +1,6 @@
 //! GlobalIds: 128 bits in 22 characters of IFC's own base 64.
 
-use crate::random::Random;
+use thorp_model::SplitMix64;
 
 const ALPHABET: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_$";
 
@@ -10,7 +10,7 @@ const CHARS: usize = 22;
 /// A sequence of GlobalIds that depends on nothing but its seed.
 #[derive(Clone, Debug)]
 pub struct GlobalIds {
-    random: Random,
+    random: SplitMix64,
 }
 
 impl GlobalIds {
@@ -18,13 +18,13 @@ impl GlobalIds {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
-            random: Random::new(seed),
+            random: SplitMix64::new(seed),
         }
     }
 
     /// The next number of the sequence.
     pub fn next_number(&mut self) -> u64 {
-        self.random.number()
+        self.random.bits()
     }
 
     /// The next GlobalId: a UUID marked as a random one.

@@ -9,12 +9,12 @@ use std::ops::Range;
 use thorp_client::{Error, Reference, Result};
 use thorp_model::limits::{COMMIT_BYTES_MAX, STAGED_PER_MEMBER_MAX};
 
-use super::graph::{Draws, Graph};
+use super::draws::{Draws, Sequence};
+use super::graph::Graph;
 use super::index::Part;
 use super::layout::{self, Assembly, Atomic, Composite, Kind};
 use super::{Config, Indexes, Module, ROOT};
 use crate::objects::{Objects, Store, encoded};
-use crate::random::Random;
 
 /// Makes a module in a segment that has none.
 ///
@@ -74,7 +74,7 @@ struct Made {
 
 impl<'a> Plan<'a> {
     fn draw(config: &'a Config, shared: &[Reference]) -> Self {
-        let mut random = Random::of(config.seed, Draws::USES);
+        let mut random = Draws::of(config.seed, Sequence::USES);
         let mut users = vec![Vec::new(); config.composites as usize];
         let uses = (0..config.bases())
             .map(|base| {
@@ -86,7 +86,7 @@ impl<'a> Plan<'a> {
                 (0..config.composites_per_base).map(draw).collect()
             })
             .collect();
-        let mut random = Random::of(config.seed, Draws::SHARED);
+        let mut random = Draws::of(config.seed, Sequence::SHARED);
         let per_base = if shared.is_empty() {
             0
         } else {
@@ -138,7 +138,7 @@ impl<'a> Plan<'a> {
         assemblies: &Assemblies,
         below: &[Reference],
     ) -> Vec<u8> {
-        let mut random = Random::of(self.config.seed, Draws::ASSEMBLIES + place as u64);
+        let mut random = Draws::of(self.config.seed, Sequence::ASSEMBLIES + place as u64);
         let fan_out = self.config.fan_out as usize;
         let above = place.saturating_sub(1) / fan_out;
         let level = std::iter::successors(Some(place), |place| {
@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
             let bytes = self.assembly(Kind::Base, place, assemblies, &below);
             objects.write(&assemblies.0[place], bytes)?;
         }
-        let mut random = Random::of(self.config.seed, Draws::MODULE);
+        let mut random = Draws::of(self.config.seed, Sequence::MODULE);
         let module = Module {
             config: *self.config,
             id: MODULE_ID,

@@ -5,10 +5,10 @@
 use thorp_client::{Reference, Result};
 
 use super::Config;
+use super::draws::{Draws, Sequence};
 use super::index::Part;
 use super::layout::{self, Atomic, Composite};
 use crate::objects::Objects;
-use crate::random::Random;
 
 /// A composite whose parts are made. It is room for what cannot be known before its document is.
 pub(super) struct Graph {
@@ -57,7 +57,7 @@ impl Graph {
         config: &Config,
         wiring: &Wiring,
     ) -> Result<(Connections, Connections)> {
-        let mut random = Random::of(config.seed, Draws::CONNECTIONS + u64::from(self.id));
+        let mut random = Draws::of(config.seed, Sequence::CONNECTIONS + u64::from(self.id));
         let mut outgoing = vec![Vec::new(); self.parts.len()];
         let mut incoming = outgoing.clone();
         for (from, ends) in wiring.ends.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Graph {
         incoming: &[Reference],
     ) -> Vec<u8> {
         let id = self.id_of(config, part);
-        let mut random = Random::of(config.seed, Draws::ATOMICS + u64::from(id));
+        let mut random = Draws::of(config.seed, Sequence::ATOMICS + u64::from(id));
         let date = random.date(1000);
         Atomic {
             id,
@@ -105,7 +105,7 @@ impl Graph {
         self.parts.iter().enumerate().map(|(place, at)| {
             let id = self.id_of(config, place);
             // The first that the part draws.
-            let date = Random::of(config.seed, Draws::ATOMICS + u64::from(id)).date(1000);
+            let date = Draws::of(config.seed, Sequence::ATOMICS + u64::from(id)).date(1000);
             Part { id, date, at: *at }
         })
     }
@@ -119,7 +119,7 @@ impl Graph {
     ) -> Result<Reference> {
         let text = layout::document(self.id, &self.composite, config.document_bytes);
         let document = objects.create(text)?;
-        let mut random = Random::of(config.seed, Draws::COMPOSITES + u64::from(self.id));
+        let mut random = Draws::of(config.seed, Sequence::COMPOSITES + u64::from(self.id));
         let is_new = self.id.is_multiple_of(10);
         let composite = Composite {
             id: self.id,
@@ -145,7 +145,7 @@ struct Wiring {
 impl Wiring {
     /// A ring, so that every part is reached from the root, and the other connections at random.
     fn draw(config: &Config, composite: u32) -> Self {
-        let mut random = Random::of(config.seed, Draws::WIRING + u64::from(composite));
+        let mut random = Draws::of(config.seed, Sequence::WIRING + u64::from(composite));
         let parts = config.atomics_per_composite;
         let mut incoming = vec![0; parts as usize];
         let ends = (0..parts)
@@ -166,31 +166,5 @@ impl Wiring {
     }
 }
 
-impl Random {
-    /// A build date of the thousand that begins so.
-    pub(super) fn date(&mut self, from: u32) -> u32 {
-        from + self.below(1000)
-    }
-
-    pub(super) fn type_no(&mut self) -> u32 {
-        self.below(TYPES)
-    }
-}
-
-/// Which sequence of numbers belongs to what; ids are added.
-pub(super) struct Draws;
-
-impl Draws {
-    pub(super) const MODULE: u64 = 1 << 32;
-    pub(super) const USES: u64 = 2 << 32;
-    pub(super) const ASSEMBLIES: u64 = 3 << 32;
-    const COMPOSITES: u64 = 4 << 32;
-    const WIRING: u64 = 5 << 32;
-    const CONNECTIONS: u64 = 6 << 32;
-    const ATOMICS: u64 = 7 << 32;
-    pub(super) const SHARED: u64 = 8 << 32;
-}
-
-const TYPES: u32 = 10;
 /// x, y and lengths are below.
 const LENGTHS: u32 = 100_000;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use thorp_client::{Result, Stats};
 
+use super::draws::Draws;
 use super::{Done, Module, Scope, Traversal, traverse_changing_one, traverse_scope};
 use crate::objects::Store;
-use crate::random::Random;
 
 /// A sequence of T1 and T2b, at random, that follows from its seed.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Mix {
     writing_percent: u32,
     shared_percent: u32,
     changes_one: bool,
-    random: Random,
+    random: Draws,
 }
 
 /// One transaction of a [`Mix`] that was committed.
@@ -45,7 +45,7 @@ impl Mix {
             writing_percent,
             shared_percent: 0,
             changes_one: false,
-            random: Random::new(seed),
+            random: Draws::new(seed),
         }
     }
 

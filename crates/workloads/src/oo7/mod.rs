@@ -11,6 +11,7 @@
 
 mod build;
 mod config;
+mod draws;
 mod graph;
 mod index;
 mod layout;

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use thorp_client::{Reference, Result};
 
 use super::Module;
+use super::draws::Draws;
 use super::index::all;
 use super::layout::{Kind, View, title};
 use crate::objects::{Indexed, Objects};
-use crate::random::Random;
 
 /// Which query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ impl Query {
 /// # Errors
 /// Those of the store, or [`Damaged`](crate::objects::Damaged).
 pub fn query<O: Objects>(objects: &mut O, module: &Module, query: Query, seed: u64) -> Result<u64> {
-    let mut random = Random::new(seed);
+    let mut random = Draws::new(seed);
     match query {
         Query::Q1 => look_up_parts(objects, module, &mut random),
         Query::Q2 => parts_from(objects, module, 1990),
@@ -63,7 +63,7 @@ pub fn query<O: Objects>(objects: &mut O, module: &Module, query: Query, seed: u
     }
 }
 
-fn look_up_parts<O: Objects>(objects: &mut O, module: &Module, random: &mut Random) -> Result<u64> {
+fn look_up_parts<O: Objects>(objects: &mut O, module: &Module, random: &mut Draws) -> Result<u64> {
     let parts = module.config.composites * module.config.atomics_per_composite;
     let mut found = 0;
     for _ in 0..10 {
@@ -94,7 +94,7 @@ fn parts_from<O: Objects>(objects: &mut O, module: &Module, date: u32) -> Result
 fn look_up_documents<O: Objects>(
     objects: &mut O,
     module: &Module,
-    random: &mut Random,
+    random: &mut Draws,
 ) -> Result<u64> {
     let mut users = Vec::new();
     for _ in 0..100 {

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use thorp_client::{Reference, Result};
 
+use super::draws::Draws;
 use super::graph::Graph;
 use super::index::all;
 use super::layout::{Kind, View};
 use super::{Indexes, Module};
 use crate::objects::{Damaged, Indexed, Objects};
-use crate::random::Random;
 
 /// S1: makes five composites, with their parts and documents, and has ten random base assemblies use them, two each. Tells
 /// their ids, which are the next ones. What is random follows from the seed.
@@ -24,7 +24,7 @@ pub fn insert<O: Objects>(objects: &mut O, module: &Module, seed: u64) -> Result
     if bases.is_empty() {
         return Err(Damaged("a module of OO7 has no base assemblies").into());
     }
-    let mut random = Random::new(seed);
+    let mut random = Draws::new(seed);
     let mut any = || bases[random.below(bases.len() as u32) as usize];
     let ids: Vec<u32> = (first..first + INSERTED).collect();
     for &id in &ids {

@@ -6,10 +6,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use thorp_client::{Reference, Result};
 
 use super::Module;
+use super::draws::Draws;
 use super::index::Part;
 use super::layout::{DATE_AT, Kind, MANUAL_TEXT_AT, View, XY_AT};
 use crate::objects::{Damaged, Indexed, Objects};
-use crate::random::Random;
 
 /// Which traversal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -308,7 +308,7 @@ impl<'a, O: Objects> Walk<'a, O> {
 /// As often as there are ways up: an assembly is visited once for each.
 fn go_up<O: Objects>(objects: &mut O, module: &Module, seed: u32) -> Result<Done> {
     let parts = module.config.composites * module.config.atomics_per_composite;
-    let id = 1 + Random::new(u64::from(seed)).below(parts);
+    let id = 1 + Draws::new(u64::from(seed)).below(parts);
     let part = module.indexes.atomics.get(&mut Indexed(objects), &id)?;
     let part = part.ok_or(Damaged("an atomic part of OO7 is not indexed"))?;
     let composite = View::of(objects.read(&part)?, Kind::Atomic)?.composite()?;

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::codec;
-use crate::dice::Dice;
 use crate::ids::{CommitId, HomeId, MemberId, Position, Registration, Slot, Stamp};
 use crate::limits::{COMMIT_BYTES_MAX, FRAME_BYTES_MAX, PAGE_READ_BYTES, SLOTS_MAX};
 use crate::message::{CommitRequest, Message, PageWrites, Part, Up};
+use crate::random::Xoshiro256;
 use alloc::vec;
 
 type List = Vec<(PageId, SlotSet)>;
@@ -29,7 +29,7 @@ fn pages_of(pages: u32, mut slots: impl FnMut(u32) -> SlotSet) -> List {
 
 /// Ten to twenty slots of a page with some eighty objects, in short runs with gaps: what belongs
 /// together was made together.
-fn in_runs(dice: &mut Dice) -> SlotSet {
+fn in_runs(dice: &mut Xoshiro256) -> SlotSet {
     let mut left = 10 + dice.below(11) as u16;
     let mut at = dice.below(20) as u16;
     let mut set = SlotSet::default();
@@ -42,7 +42,7 @@ fn in_runs(dice: &mut Dice) -> SlotSet {
     set
 }
 
-fn scattered(dice: &mut Dice, slots: u64, within: u64) -> SlotSet {
+fn scattered(dice: &mut Xoshiro256, slots: u64, within: u64) -> SlotSet {
     let mut set = SlotSet::default();
     while (set.iter().count() as u64) < slots {
         set.insert(Slot(dice.below(within) as u16));
@@ -52,16 +52,16 @@ fn scattered(dice: &mut Dice, slots: u64, within: u64) -> SlotSet {
 
 #[test]
 fn a_page_of_a_traversal_takes_five_bytes() {
-    let mut dice = Dice::new(1);
+    let mut dice = Xoshiro256::new(1);
     let runs = pages_of(400, |_| in_runs(&mut dice));
     let one = pages_of(400, |page| SlotSet::of(Slot(page as u16 % 80)));
     let random = pages_of(400, |_| scattered(&mut dice, 15, 80));
     let measured = [runs, one, random].map(|list| (bytes_as_words(&list), bytes_as_read(&list)));
-    assert_eq!(measured, [(4295, 2037), (3315, 1021), (5880, 4623)]);
+    assert_eq!(measured, [(4378, 2086), (3315, 1021), (5922, 4631)]);
 }
 
 /// Few or many slots, near the beginning or anywhere.
-fn any_set(dice: &mut Dice) -> SlotSet {
+fn any_set(dice: &mut Xoshiro256) -> SlotSet {
     let within = dice.below(u64::from(SLOTS_MAX)) as u16 + 1;
     let one_in = dice.below(12) + 1;
     let slots = (0..within).filter(|_| dice.below(one_in) == 0);
@@ -71,8 +71,8 @@ fn any_set(dice: &mut Dice) -> SlotSet {
 }
 
 /// Pages near each other and far away, in segments near each other and far away.
-fn any_list(dice: &mut Dice) -> List {
-    let far = |dice: &mut Dice| dice.below(1 << 32) as u32;
+fn any_list(dice: &mut Xoshiro256) -> List {
+    let far = |dice: &mut Xoshiro256| dice.below(1 << 32) as u32;
     let mut pages = BTreeMap::new();
     for _ in 0..dice.below(40) {
         let (segment, page) = match dice.below(10) {
@@ -88,7 +88,7 @@ fn any_list(dice: &mut Dice) -> List {
 
 #[test]
 fn every_list_comes_back() {
-    let mut dice = Dice::new(2);
+    let mut dice = Xoshiro256::new(2);
     for _ in 0..1_000 {
         let list = any_list(&mut dice);
         assert_eq!(read(&written(&list)), Some(list));
@@ -97,7 +97,7 @@ fn every_list_comes_back() {
 
 #[test]
 fn a_request_comes_back_with_what_follows_its_reads() {
-    let mut dice = Dice::new(5);
+    let mut dice = Xoshiro256::new(5);
     for sequence in 1..100 {
         let member = MemberId(7);
         let request = CommitRequest {
@@ -124,7 +124,7 @@ fn a_request_comes_back_with_what_follows_its_reads() {
 
 #[test]
 fn whatever_is_read_is_written_so() {
-    let mut dice = Dice::new(3);
+    let mut dice = Xoshiro256::new(3);
     let mut lists = 0;
     for _ in 0..30_000 {
         let length = dice.below(10);
@@ -139,7 +139,7 @@ fn whatever_is_read_is_written_so() {
 
 #[test]
 fn what_is_changed_on_its_way_is_another_list_or_none() {
-    let mut dice = Dice::new(4);
+    let mut dice = Xoshiro256::new(4);
     for _ in 0..1_000 {
         let list = any_list(&mut dice);
         let mut bytes = written(&list);
