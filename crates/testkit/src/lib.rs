@@ -1,3 +1,50 @@
-//! Villages in one process, for tests.
+//! Villages for tests: nodes in the test's own process, and processes of the `thorp` command.
 //!
-//! Its own tests drive the state machines of `thorp-protocol` with the loop of `thorp-net`.
+//! **In the process.** A [`Village`] is an authority in a temporary directory. Its nodes run the state machines of
+//! `thorp-protocol` over real sockets:
+//!
+//! - a [`HomeNode`] keeps its records in memory, or in a store in a directory ([`HomeOptions`]). A test can stop it,
+//!   start it again, hold back or lose its disk, and look into its tables;
+//! - a [`SiteNode`] is a redirector below it;
+//! - a [`MemberNode`] speaks the protocol without the client library. Members of the library join by the address of a
+//!   home or a site, as any program does, so this crate imports neither client nor server;
+//! - a [`Relay`] leads from one socket to another, and can be cut.
+//!
+//! ```no_run
+//! use thorp_testing::HomeNode;
+//!
+//! let home = HomeNode::new();
+//! let site = home.site(1 << 20);
+//! println!("join at {}", site.address());
+//! home.hold_disk();
+//! ```
+//!
+//! A node runs on a thread of its own, as in a process of its own, or with `start_here` in the runtime of the test.
+//!
+//! **Processes.** [`Thorp`] is a `thorp` binary: it runs commands to their end ([`Said`]) and starts homes
+//! ([`HomeProcess`]). A [`Process`] gives its lines as they come, and none outlives its test.
+//!
+//! Whatever goes wrong here panics, because it fails the test. [`eventually`] waits for what is not so yet.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod disk;
+mod home;
+mod member;
+mod memory;
+mod patience;
+mod process;
+mod relay;
+mod running;
+mod site;
+mod thorp;
+mod village;
+
+pub use home::{HomeNode, HomeOptions};
+pub use member::{MemberNode, Seen, create, holds};
+pub use patience::{PATIENCE, eventually};
+pub use process::{Process, Said, finish, signal};
+pub use relay::Relay;
+pub use site::SiteNode;
+pub use thorp::{HomeProcess, OF_A_TEST, Thorp};
+pub use village::{Village, loopback};

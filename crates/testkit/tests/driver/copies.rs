@@ -5,9 +5,9 @@ use std::cell::Cell;
 
 use thorp_model::{Blob, Generation, NewValue, Note, PageId, SegmentId, WriteOp};
 
-use crate::common::Village;
-use crate::memory::{Program, home, member, site};
-use crate::village::{commit, fetch, fresh_page, open};
+use thorp_testing::{MemberNode, Village};
+
+use crate::nodes::{commit, home, member, site};
 
 /// The system's allocator; what a test's own thread takes is counted.
 struct Counting;
@@ -61,8 +61,8 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Pages that are nearly full, in somebody's cache.
-async fn full_pages(of: &Program, segment: SegmentId) -> Vec<PageId> {
-    let first = fresh_page(of, segment).await;
+async fn full_pages(of: &MemberNode, segment: SegmentId) -> Vec<PageId> {
+    let first = of.fresh_page(segment).await;
     let mut pages = Vec::new();
     for number in 0..PAGES {
         let page = PageId {
@@ -72,22 +72,22 @@ async fn full_pages(of: &Program, segment: SegmentId) -> Vec<PageId> {
         let value = NewValue::Inline(Blob::from(vec![7; VALUE_BYTES]));
         let generation = Generation(1);
         commit(of, page, WriteOp::Create { generation, value }).await;
-        fetch(of, page).await;
+        of.fetch(page).await;
         pages.push(page);
     }
     pages
 }
 
 /// What each of these fetches takes, in everybody who has a part in it.
-async fn taken_by_fetches(by: &Program, pages: &[PageId]) -> Taken {
+async fn taken_by_fetches(by: &MemberNode, pages: &[PageId]) -> Taken {
     // What is taken once, and kept.
     let (warm, counted) = pages.split_at(pages.len() / 2);
     for page in warm {
-        fetch(by, *page).await;
+        by.fetch(*page).await;
     }
     let before = TAKEN.get();
     for page in counted {
-        fetch(by, *page).await;
+        by.fetch(*page).await;
     }
     let after = TAKEN.get();
     Taken {
@@ -99,14 +99,17 @@ async fn taken_by_fetches(by: &Program, pages: &[PageId]) -> Taken {
 #[tokio::test]
 async fn a_page_of_a_neighbour_takes_few_pieces_of_memory_on_its_way() {
     let village = Village::new();
-    let (_home, address) = home(&village).await;
-    let (site, address) = site(&village, &address, 0).await;
-    let anna = member(&village, &address, 10).await;
-    let bert = member(&village, &address, 11).await;
-    let segment = open(&anna, "letters").await;
+    let home = home(&village).await;
+    let site = site(&village, &home, 0).await;
+    let anna = member(&village, site.address(), 10).await;
+    let bert = member(&village, site.address(), 11).await;
+    let segment = anna.open_or_create("letters").await;
     let pages = full_pages(&anna, segment).await;
     let taken = taken_by_fetches(&bert, &pages).await;
-    assert_eq!(site.notes().get(Note::Redirected), u64::from(PAGES));
+    assert_eq!(
+        site.handle().notes().get(Note::Redirected),
+        u64::from(PAGES)
+    );
     // It was 14 and 105,000; queues that grow now and then add a little.
     assert!(taken.pieces <= 10 && taken.bytes <= 76_000, "{taken:?}");
 }
@@ -114,10 +117,10 @@ async fn a_page_of_a_neighbour_takes_few_pieces_of_memory_on_its_way() {
 #[tokio::test]
 async fn a_page_of_the_home_takes_few_pieces_of_memory_on_its_way() {
     let village = Village::new();
-    let (_home, address) = home(&village).await;
-    let anna = member(&village, &address, 10).await;
-    let bert = member(&village, &address, 11).await;
-    let segment = open(&anna, "letters").await;
+    let home = home(&village).await;
+    let anna = member(&village, home.address(), 10).await;
+    let bert = member(&village, home.address(), 11).await;
+    let segment = anna.open_or_create("letters").await;
     let pages = full_pages(&anna, segment).await;
     let taken = taken_by_fetches(&bert, &pages).await;
     assert!(taken.pieces <= 5 && taken.bytes <= 36_500, "{taken:?}");

@@ -2,16 +2,15 @@
 //! `cargo test --release -p thorp-testing --test driver -- --ignored --nocapture latency`
 
 use std::future::pending;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use thorp_model::{Blob, Generation, NewValue, PageId, WriteOp};
-use thorp_net::Listener;
+use thorp_model::{MemberId, PageId};
+use thorp_net::{Config, Listener, Role, dial};
+use thorp_testing::{HomeNode, MemberNode, SiteNode, Village, create, loopback};
 
-use crate::common::{Village, any, at_home, at_member};
-use crate::memory::{Program, home, member, site};
-use crate::village::{commit, fetch, fresh_page, open};
+use crate::nodes::{HOME, commit, home_options};
 
 const ROUNDS: usize = 2_000;
 /// Before each round, so that all nodes are at rest when it begins.
@@ -47,10 +46,10 @@ fn report(what: &str, mut times: Vec<Duration>) -> Duration {
 }
 
 /// A small request, a page for an answer.
-async fn bare(village: &Arc<Village>) -> Vec<Duration> {
-    let theirs = Arc::clone(village);
+async fn bare(village: &Village) -> Vec<Duration> {
+    let theirs = village.clone();
     let address = apart(move || async move {
-        let mut listener = Listener::bind(&any(), &theirs.home, at_home())
+        let mut listener = Listener::bind(&loopback(), &theirs.identity(), Config::new(Role::HOME))
             .await
             .unwrap();
         let address = listener.address().clone();
@@ -63,7 +62,14 @@ async fn bare(village: &Arc<Village>) -> Vec<Duration> {
         });
         address
     });
-    let dialed = thorp_net::dial(&[address], &village.member, None, b"", &at_member()).await;
+    let dialed = dial(
+        &[address],
+        &village.member_identity(),
+        None,
+        b"",
+        &Config::new(Role::MEMBER),
+    )
+    .await;
     let (sender, mut receiver) = dialed.unwrap().split();
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
@@ -76,47 +82,64 @@ async fn bare(village: &Arc<Village>) -> Vec<Duration> {
     times
 }
 
-async fn fetches(program: &Program, page: PageId) -> Vec<Duration> {
+async fn fetches(program: &MemberNode, page: PageId) -> Vec<Duration> {
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
-        program.evict(page);
+        program.evict(page).await;
         // The eviction and its notice are over before the fetch begins.
         thread::sleep(PAUSE);
         let begin = Instant::now();
-        fetch(program, page).await;
+        program.fetch(page).await;
         times.push(begin.elapsed());
     }
     times
 }
 
-async fn prepared(village: &Arc<Village>, cache_bytes: usize) -> (Program, PageId) {
-    let v = Arc::clone(village);
-    let (_, address) = apart(move || async move { home(&v).await });
-    let v = Arc::clone(village);
-    let (_, address) = apart(move || async move { site(&v, &address, cache_bytes).await });
+/// A village whose nodes run apart, with a page that both members have.
+struct Prepared {
+    bert: MemberNode,
+    page: PageId,
+    /// They end when they are dropped.
+    _others: (MemberNode, SiteNode, HomeNode),
+}
+
+async fn prepared(village: &Village, cache_bytes: usize) -> Prepared {
+    let home = HomeNode::start(village, home_options());
+    let parents = vec![home.address().clone()];
+    let site = SiteNode::start(village, &loopback(), parents, cache_bytes);
     let [anna, bert] = [10, 11].map(|id| {
-        let (v, address) = (Arc::clone(village), address.clone());
-        apart(move || async move { member(&v, &address, id).await })
+        let identity = village.member_identity();
+        MemberNode::start(identity, site.address(), HOME, MemberId(id))
     });
-    let segment = open(&anna, "letters").await;
-    let page = fresh_page(&anna, segment).await;
-    let value = NewValue::Inline(Blob::from(vec![1; 7900]));
-    let generation = Generation(1);
-    commit(&anna, page, WriteOp::Create { generation, value }).await;
-    fetch(&anna, page).await;
-    fetch(&bert, page).await;
-    (bert, page)
+    let segment = anna.open_or_create("letters").await;
+    let page = anna.fresh_page(segment).await;
+    commit(&anna, page, create(vec![1; 7900])).await;
+    anna.fetch(page).await;
+    bert.fetch(page).await;
+    Prepared {
+        bert,
+        page,
+        _others: (anna, site, home),
+    }
 }
 
 #[tokio::test]
 #[ignore = "it measures"]
 async fn latency_of_a_fetch() {
-    let village = Arc::new(Village::new());
+    let village = Village::new();
     let base = report("bare request and answer", bare(&village).await);
-    let (bert, page) = prepared(&village, 0).await;
-    let peer = report("from a neighbour       ", fetches(&bert, page).await);
-    let (bert, page) = prepared(&village, 1 << 20).await;
-    let near = report("from the site's memory ", fetches(&bert, page).await);
+    let nodes = prepared(&village, 0).await;
+    let peer = report(
+        "from a neighbour       ",
+        fetches(&nodes.bert, nodes.page).await,
+    );
+    drop(nodes);
+    let nodes = prepared(&village, 1 << 20).await;
+    let near = report(
+        "from the site's memory ",
+        fetches(&nodes.bert, nodes.page).await,
+    );
+    drop(nodes);
     let ratio = |time: Duration| time.as_secs_f64() / base.as_secs_f64();
     println!(
         "neighbour {:.2} x bare, memory {:.2} x bare",

@@ -4,8 +4,8 @@
     reason = "clippy knows tests by their attribute, not their helpers"
 )]
 
-mod common;
 mod copies;
+mod disk;
 mod latency;
-mod memory;
+mod nodes;
 mod village;

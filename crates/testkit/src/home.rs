@@ -1,0 +1,359 @@
+//! A home in the test's process.
+
+use std::future::pending;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use thorp_model::limits::REGISTRATIONS_MAX;
+use thorp_model::{
+    Batch, HomeId, Mark, MemberId, Millis, NodeKind, Op, Outbox, Purpose, Stamp, Table,
+};
+use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, net_config, now};
+use thorp_net::{Address, Identity, LinkDelay, Listener};
+use thorp_protocol::{Home, HomeCommand, HomeConfig};
+use tokio::sync::mpsc;
+
+use crate::disk::{Disk, HomeWorld};
+use crate::patience::eventually;
+use crate::running::Thread;
+use crate::site::SiteNode;
+use crate::village::{Village, peer};
+
+/// How a home is.
+#[derive(Clone, Debug)]
+pub struct HomeOptions {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: HomeId,
+    /// Where it listens; none: at the socket of its name in the village's directory.
+    pub address: Option<Address>,
+    /// How long what goes down takes. Members delay what goes up.
+    pub one_way: Duration,
+    /// How many members it remembers.
+    pub registrations_max: usize,
+    /// A directory for its store; none: its records are in memory.
+    pub store: Option<PathBuf>,
+    /// Other homes of its village, which it can reach (rule 10).
+    pub others: Vec<Address>,
+}
+
+impl HomeOptions {
+    /// A home with its records in memory, which knows no other.
+    pub fn new(name: impl Into<String>, id: HomeId) -> Self {
+        Self {
+            name: name.into(),
+            id,
+            address: None,
+            one_way: Duration::ZERO,
+            registrations_max: REGISTRATIONS_MAX,
+            store: None,
+            others: Vec::new(),
+        }
+    }
+}
+
+impl Default for HomeOptions {
+    /// A home called `alps`.
+    fn default() -> Self {
+        Self::new("alps", HomeId(7))
+    }
+}
+
+/// A home that runs in the test's process, until it is dropped.
+pub struct HomeNode {
+    village: Village,
+    options: HomeOptions,
+    address: Address,
+    handle: Handle<Home>,
+    disk: Arc<Disk>,
+    lives: Arc<AtomicU32>,
+    /// A message for each life but the first; closed at the end.
+    start: Option<mpsc::UnboundedSender<()>>,
+    thread: Option<Thread>,
+}
+
+impl Default for HomeNode {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HomeNode {
+    /// The home `alps` of a village of its own, with its records in memory.
+    pub fn new() -> Self {
+        Self::start(&Village::new(), HomeOptions::default())
+    }
+
+    /// As [`HomeNode::new`], so far away. Members delay what goes up.
+    pub fn with_delay(one_way: Duration) -> Self {
+        let options = HomeOptions {
+            one_way,
+            ..HomeOptions::default()
+        };
+        Self::start(&Village::new(), options)
+    }
+
+    /// As [`HomeNode::new`], remembering so many members.
+    pub fn remembering(members: usize) -> Self {
+        let options = HomeOptions {
+            registrations_max: members,
+            ..HomeOptions::default()
+        };
+        Self::start(&Village::new(), options)
+    }
+
+    /// Starts a home on a thread of its own.
+    pub fn start(village: &Village, options: HomeOptions) -> Self {
+        let village = village.clone();
+        let (mut node, thread) = Thread::start(|| Self::open(village, options));
+        node.thread = Some(thread);
+        node
+    }
+
+    /// Starts a home in the runtime of the test. [`HomeNode::stop`] and the like block, so they need another thread.
+    pub async fn start_here(village: &Village, options: HomeOptions) -> Self {
+        let (node, work) = Self::open(village.clone(), options).await;
+        tokio::spawn(work);
+        node
+    }
+
+    /// One more home of the same village, which can reach this one (rule 10).
+    pub fn beside(&self, name: &str, id: HomeId) -> Self {
+        let options = HomeOptions {
+            others: vec![self.address.clone()],
+            ..HomeOptions::new(name, id)
+        };
+        Self::start(&self.village, options)
+    }
+
+    async fn open(
+        village: Village,
+        options: HomeOptions,
+    ) -> (Self, impl Future<Output = ()> + use<>) {
+        let identity = village.identity();
+        let node = MemberId(u128::from(options.id.0));
+        let mut net = net_config(NodeKind::Home);
+        net.delay = LinkDelay::new(options.one_way);
+        let own = options.address.clone();
+        let address = own.unwrap_or_else(|| village.socket(&options.name));
+        let listener = Listener::bind(&address, &identity, net).await.unwrap();
+        let address = listener.address().clone();
+        let mut config = DriverConfig::new(identity, peer(NodeKind::Home, node, &options.name));
+        config.listeners.push(listener);
+        let others = options.others.iter().map(|other| vec![other.clone()]);
+        config.parents = others
+            .map(|other| ParentConfig::new(other).on_demand())
+            .collect();
+        let (driver, handle) = Driver::new(config);
+        let disk = match &options.store {
+            Some(dir) => Disk::in_directory(dir),
+            None => Disk::in_memory(),
+        };
+        let (disk, lives) = (Arc::new(disk), Arc::<AtomicU32>::default());
+        let (start, starts) = mpsc::unbounded_channel();
+        let mut config = HomeConfig::new(options.id, options.name.clone(), node);
+        config.registrations_max = options.registrations_max;
+        let keeper = Keeper {
+            driver,
+            handle: handle.clone(),
+            config,
+            disk: Arc::clone(&disk),
+            lives: Arc::clone(&lives),
+            starts,
+        };
+        let node = Self {
+            village,
+            options,
+            address,
+            handle,
+            disk,
+            lives,
+            start: Some(start),
+            thread: None,
+        };
+        (node, keeper.keep())
+    }
+
+    /// The village that it belongs to.
+    pub fn village(&self) -> &Village {
+        &self.village
+    }
+
+    /// The authority's identity, with which anybody may join.
+    pub fn identity(&self) -> Identity {
+        self.village.identity()
+    }
+
+    /// A path in the village's directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.village.path(name)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.options.name
+    }
+
+    /// Its id.
+    pub fn id(&self) -> HomeId {
+        self.options.id
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The way into its loop, for its counts and for what this type does not offer.
+    pub fn handle(&self) -> &Handle<Home> {
+        &self.handle
+    }
+
+    /// A site below it, called `valley`, with so much memory. It listens at the socket `site`.
+    pub fn site(&self, cache_bytes: usize) -> SiteNode {
+        self.site_below(&[], cache_bytes)
+    }
+
+    /// A site below it and other homes of its village.
+    pub fn site_below(&self, others: &[&HomeNode], cache_bytes: usize) -> SiteNode {
+        let others = others.iter().map(|other| other.address.clone());
+        let parents = std::iter::once(self.address.clone()).chain(others);
+        let address = self.village.socket("site");
+        SiteNode::start(&self.village, &address, parents.collect(), cache_bytes)
+    }
+
+    /// The home is gone, with all connections, until [`HomeNode::restart`].
+    pub fn stop(&self) {
+        let edges = self.handle.edges().len();
+        self.handle.halt();
+        eventually("the home stops", || {
+            edges == 0 || self.handle.edges().is_empty()
+        });
+    }
+
+    /// A home that has stopped comes back with what was durable.
+    pub fn restart(&self) {
+        let lives = self.lives.load(Ordering::SeqCst);
+        let start = self.start.as_ref().expect("it is open until the drop");
+        start.send(()).unwrap();
+        eventually("the home starts", || {
+            self.lives.load(Ordering::SeqCst) > lives
+        });
+    }
+
+    /// The home's loop stands still for so long.
+    pub fn stall(&self, time: Duration) {
+        drop(self.handle.inspect(move |_: &Home| thread::sleep(time)));
+    }
+
+    /// In its next life the home's clock is this far ahead: it starts at what it has reserved.
+    pub fn put_clock_ahead(&self, time: Duration) {
+        let wall = Millis(now().wall.0 + u64::try_from(time.as_millis()).unwrap());
+        let mut ceiling = Stamp::clock_of(wall);
+        // As the home writes numbers: seven bits a byte.
+        let mut value = Vec::new();
+        while ceiling > 0x7f {
+            value.push(ceiling as u8 | 0x80);
+            ceiling >>= 7;
+        }
+        value.push(ceiling as u8);
+        let (table, key) = (Table::Meta, b"clock".to_vec());
+        let old = self.disk.engine().get(table, &key).unwrap();
+        assert!(old.is_some(), "the home reserves its clock under this key");
+        let batch = Batch {
+            mark: Mark::default(),
+            purpose: Purpose::Housekeeping,
+            ops: vec![Op::Put { table, key, value }],
+        };
+        self.disk.engine().commit(&[batch]).unwrap();
+    }
+
+    /// The home does not hear what becomes durable from now on, until [`HomeNode::release_disk`] or its next life.
+    pub fn hold_disk(&self) {
+        self.disk.hold();
+    }
+
+    /// As [`HomeNode::hold_disk`], and nothing is written any more: what the home appends is lost when it stops.
+    pub fn lose_disk(&self) {
+        self.disk.lose();
+    }
+
+    /// The home hears of all that became durable meanwhile.
+    pub fn release_disk(&self) {
+        self.disk.release(&self.handle);
+    }
+
+    /// Whether the disk is held and the home has appended something since.
+    pub fn has_waiting(&self) -> bool {
+        self.disk.has_waiting()
+    }
+
+    /// How many records of a kind the home has stored.
+    pub fn records(&self, table: Table) -> usize {
+        self.disk.records(table)
+    }
+
+    /// The home's store has space from now on, or none.
+    pub fn set_space(&self, has_space: bool) {
+        self.handle
+            .command(HomeCommand::HasSpace(has_space))
+            .unwrap();
+    }
+
+    /// A size of one of the home's tables.
+    pub fn size(&self, name: &'static str) -> usize {
+        let sizes = self.handle.inspect(|home: &Home| home.sizes()).wait();
+        let found = sizes.unwrap().into_iter().find(|(of, _)| *of == name);
+        found.expect("the home has such a table").1
+    }
+
+    /// Waits until the home has no commit under way.
+    pub fn eventually_quiet(&self) {
+        eventually("the home is quiet", || self.size("pending") == 0);
+    }
+}
+
+impl Drop for HomeNode {
+    fn drop(&mut self) {
+        self.start = None;
+        self.handle.halt();
+        if let Some(thread) = &mut self.thread {
+            thread.join();
+        }
+    }
+}
+
+/// Runs the home's lives, one after the other.
+struct Keeper {
+    driver: Driver<Home>,
+    handle: Handle<Home>,
+    config: HomeConfig,
+    disk: Arc<Disk>,
+    lives: Arc<AtomicU32>,
+    starts: mpsc::UnboundedReceiver<()>,
+}
+
+impl Keeper {
+    async fn keep(mut self) {
+        loop {
+            let mut first = Outbox::new();
+            let opened = Home::open(self.config.clone(), self.disk.engine(), now(), &mut first);
+            let mut home = opened.unwrap();
+            let mut world = HomeWorld::new(Arc::clone(&self.disk), self.handle.clone());
+            self.lives.fetch_add(1, Ordering::SeqCst);
+            let life = self.driver.run(&mut home, &mut world, first, pending());
+            life.await;
+            // What it wrote gets to the disk before the next life reads it.
+            drop(world);
+            self.disk.forget();
+            if self.starts.recv().await.is_none() {
+                return;
+            }
+            self.driver.forget_inputs();
+        }
+    }
+}

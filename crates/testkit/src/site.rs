@@ -1,0 +1,101 @@
+//! A site's redirector in the test's process.
+
+use std::future::pending;
+
+use thorp_model::{MemberId, NodeKind, Outbox};
+use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
+use thorp_net::{Address, Listener};
+use thorp_protocol::{Redirector, RedirectorConfig};
+
+use crate::running::Thread;
+use crate::village::{Village, peer};
+
+/// A redirector that runs in the test's process, until it is dropped.
+pub struct SiteNode {
+    address: Address,
+    handle: Handle<Redirector>,
+    thread: Option<Thread>,
+    /// Its socket is in the village's directory.
+    _village: Village,
+}
+
+impl SiteNode {
+    /// Starts the site `valley` on a thread of its own. It is at an address, below some homes or sites, and has so much
+    /// memory.
+    pub fn start(
+        village: &Village,
+        address: &Address,
+        parents: Vec<Address>,
+        cache_bytes: usize,
+    ) -> Self {
+        let (village, address) = (village.clone(), address.clone());
+        let (mut node, thread) =
+            Thread::start(move || Self::open(village, address, parents, cache_bytes));
+        node.thread = Some(thread);
+        node
+    }
+
+    /// As [`SiteNode::start`], in the runtime of the test.
+    pub async fn start_here(
+        village: &Village,
+        address: &Address,
+        parents: Vec<Address>,
+        cache_bytes: usize,
+    ) -> Self {
+        let opened = Self::open(village.clone(), address.clone(), parents, cache_bytes);
+        let (node, work) = opened.await;
+        tokio::spawn(work);
+        node
+    }
+
+    async fn open(
+        village: Village,
+        address: Address,
+        parents: Vec<Address>,
+        cache_bytes: usize,
+    ) -> (Self, impl Future<Output = ()> + use<>) {
+        let (kind, node, name) = (NodeKind::Redirector, MemberId(2), "valley");
+        let identity = village.identity();
+        let listener = Listener::bind(&address, &identity, net_config(kind)).await;
+        let listener = listener.unwrap();
+        let address = listener.address().clone();
+        let mut config = DriverConfig::new(identity, peer(kind, node, name));
+        config.listeners.push(listener);
+        let parents = parents.into_iter().map(|parent| vec![parent]);
+        config.parents = parents.map(ParentConfig::new).collect();
+        let (mut driver, handle) = Driver::new(config);
+        let mut config = RedirectorConfig::new(node, name.to_owned());
+        config.cache_bytes = cache_bytes;
+        let mut site = Redirector::new(config);
+        let work = async move {
+            let first = Outbox::new();
+            driver.run(&mut site, &mut NoWorld, first, pending()).await;
+        };
+        let node = Self {
+            address,
+            handle,
+            thread: None,
+            _village: village,
+        };
+        (node, work)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The way into its loop, for its counts and sizes.
+    pub fn handle(&self) -> &Handle<Redirector> {
+        &self.handle
+    }
+}
+
+impl Drop for SiteNode {
+    fn drop(&mut self) {
+        self.handle.halt();
+        if let Some(thread) = &mut self.thread {
+            thread.join();
+        }
+    }
+}
