@@ -1,7 +1,6 @@
 //! The cache as its one writer and the program see it.
 
 use crate::change::{Change, Known, What};
-use crate::clock::{Clock, Verdict};
 use crate::home::{Cached, Home, OwnSlots};
 use crate::limits::{
     CHANGES_REMEMBERED, HELD_BYTES_MIN, HELD_PART, HOLDERS_IDLE, OLD_PART, PAGE_OVERHEAD_BYTES,
@@ -16,6 +15,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     HomeId, Image, Millis, PageId, Place, Position, Publish, SlotSet, Stamp, planted,
 };
+use thorp_policy::{Candidate, Clock};
 
 /// A member's page cache. Share it by an `Arc`.
 pub struct Cache {
@@ -34,7 +34,7 @@ pub struct Cache {
 /// What only the writer needs.
 #[derive(Default)]
 struct Writer {
-    clock: Clock,
+    clock: Clock<Place>,
     homes: BTreeMap<HomeId, Written>,
 }
 
@@ -72,7 +72,7 @@ pub struct Totals {
     pub behind: u64,
 }
 
-/// Who is to go.
+/// Which pages are to go.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Chosen {
     /// These.
@@ -133,10 +133,11 @@ impl Cache {
         }
     }
 
-    /// Pages whose eviction would free so many bytes, the longest unused first
-    /// (second chance). Pages that a running transaction has read are spared
-    /// (rule 2), unless `force`. To be asked when the state machine's last
-    /// tray is done with and dropped; the pages go when it publishes that.
+    /// Pages whose eviction would free so many bytes: the clock's hand gives a page that was read a second chance. Pages
+    /// that a running transaction has read are spared (rule 2), unless `force`.
+    ///
+    /// The caller asks when it has carried out and dropped the state machine's last outbox. The pages leave the cache
+    /// when the state machine publishes their eviction.
     pub fn victims(&self, bytes: usize, force: bool) -> Vec<Place> {
         self.choose(bytes, force).pages
     }
@@ -147,33 +148,15 @@ impl Cache {
             return Chosen::default();
         }
         let mut writer = self.writer();
-        let (mut freed, mut spared) = (0, 0);
-        // Later than that the hand is on its second round.
-        let mut first_round = writer.clock.seated();
-        let pages = writer.clock.sweep(|place| {
-            let is_first = first_round > 0;
-            first_round = first_round.saturating_sub(1);
-            let taken = self.with_cached(place, |cached| {
-                let charge = charge(&cached.image);
-                // On what is not answered yet (rule 14) others are about to build.
-                let is_wanted = cached.image.holders() > HOLDERS_IDLE || cached.own.is_some();
-                if !force && is_wanted {
-                    spared += if is_first { charge } else { 0 };
-                    return None;
-                }
-                (!cached.unuse()).then_some(charge)
-            });
-            let Some(Some(charge)) = taken else {
-                return Verdict::Spare;
-            };
-            freed += charge;
-            if freed < bytes {
-                Verdict::Take
-            } else {
-                Verdict::TakeLast
-            }
+        let chosen = writer.clock.choose(bytes, |place| {
+            let inspect = |cached: &Cached| inspect(cached, force);
+            let found = self.with_cached(place, inspect);
+            found.unwrap_or(Candidate::Absent)
         });
-        Chosen { pages, spared }
+        Chosen {
+            pages: chosen.pages,
+            spared: chosen.spared_bytes,
+        }
     }
 
     /// Bytes of all cached pages and old images, with what they cost besides.
@@ -282,7 +265,7 @@ impl Cache {
     }
 
     /// Begins a home's cache: nobody sees it before it is whole.
-    fn begin(&self, publish: &Publish, clock: &mut Clock) -> Mark {
+    fn begin(&self, publish: &Publish, clock: &mut Clock<Place>) -> Mark {
         let home = Home::new(self.changes_remembered, mark_of(publish, 0, 0));
         push_changes(&home, publish);
         let mark = self.take_in(&home, 0, publish, clock);
@@ -291,7 +274,7 @@ impl Cache {
     }
 
     /// After the changes the pages, then the mark: see the crate's page.
-    fn take_in(&self, home: &Home, gaps: u64, publish: &Publish, clock: &mut Clock) -> Mark {
+    fn take_in(&self, home: &Home, gaps: u64, publish: &Publish, clock: &mut Clock<Place>) -> Mark {
         debug_assert!(
             images_of(publish).all(|image| image.version() <= publish.position),
             "an image is newer than its publication (rule 4)"
@@ -351,7 +334,7 @@ impl Cache {
         place: Place,
         (image, own): (&Image, Option<OwnSlots>),
         cut: u64,
-        clock: &mut Clock,
+        clock: &mut Clock<Place>,
     ) {
         let key = place.page.key();
         let old = home.pages.with(&key, |old| (old.seat, old.is_used()));
@@ -363,22 +346,36 @@ impl Cache {
         self.bytes.fetch_sub(freed.unwrap_or(0), Ordering::Relaxed);
     }
 
-    fn remove(&self, home: &Home, page: PageId, clock: &mut Clock) {
+    fn remove(&self, home: &Home, page: PageId, clock: &mut Clock<Place>) {
         let removed = |old: &Cached| (charge(&old.image), old.seat);
         if let Some((freed, seat)) = home.pages.remove(&page.key(), removed) {
             self.bytes.fetch_sub(freed, Ordering::Relaxed);
-            clock.rise(seat);
+            clock.leave(seat);
         }
     }
 
     /// A page that was changed and whose image was not is wrong (rule 3).
     /// No right member publishes that; readers must not pay for a wrong one.
-    fn remove_overtaken(&self, home: &Home, page: PageId, at: Position, clock: &mut Clock) {
+    fn remove_overtaken(&self, home: &Home, page: PageId, at: Position, clock: &mut Clock<Place>) {
         let overtaken = |cached: &Cached| cached.image.version() < at;
         if home.pages.with(&page.key(), overtaken) == Some(true) {
             debug_assert!(false, "page {page} was touched at {at} and not replaced");
             self.remove(home, page, clock);
         }
+    }
+}
+
+/// What the clock's hand finds: only a page that may go loses its mark.
+fn inspect(cached: &Cached, force: bool) -> Candidate {
+    let bytes = charge(&cached.image);
+    // On what is not answered yet (rule 14) others are about to build.
+    let is_wanted = cached.image.holders() > HOLDERS_IDLE || cached.own.is_some();
+    if is_wanted && !force {
+        Candidate::Pinned { bytes }
+    } else if cached.unuse() {
+        Candidate::Used
+    } else {
+        Candidate::Idle { bytes }
     }
 }
 

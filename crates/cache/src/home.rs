@@ -1,7 +1,6 @@
 //! One home's cache: what the writer changes and readers read.
 
 use crate::change::{CHANGE_WORDS, Change};
-use crate::clock::Seat;
 use crate::mark::{Mark, Marks};
 use crate::old::OldImages;
 use crate::ring::Ring;
@@ -9,6 +8,7 @@ use crate::table::Table;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thorp_model::{CommitId, Image, SlotSet};
+use thorp_policy::Seat;
 
 /// Slots that show own values before they are delivered, and whose they are (rule 3).
 pub(crate) type OwnSlots = Arc<[(SlotSet, CommitId)]>;

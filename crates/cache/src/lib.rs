@@ -53,7 +53,6 @@
 
 mod cache;
 mod change;
-mod clock;
 mod error;
 mod home;
 mod home_reads;

@@ -277,10 +277,10 @@ fn charge(image: &Image) -> usize {
 #[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
     use crate::home::Cached;
     use crate::mark::Mark;
     use thorp_model::{HomeId, ImageEdit, Millis, PageId, Place, Stamp};
+    use thorp_policy::Clock;
 
     fn home_with(page: u64, version: u64) -> Home {
         let first = Mark {

@@ -1,0 +1,18 @@
+//! Replacement policies: which page has to go when another one comes.
+//!
+//! A cache keeps its pages, its locks and its limit in bytes, and asks a policy for victims. A policy knows nothing of a
+//! page but a key, which it copies.
+//!
+//! - [`Clock`] gives second chances. The member's page cache (`thorp-cache`) asks it, because its readers take no lock:
+//!   a read marks its page and moves nothing. The mark stays with the page in the cache.
+//!
+//! The crate imports nothing, does no I/O, and knows no threads: who shares a policy locks it.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod clock;
+
+pub use clock::{Candidate, Clock, Seat, Victims};
