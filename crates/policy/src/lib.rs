@@ -5,6 +5,9 @@
 //!
 //! - [`Clock`] gives second chances. The member's page cache (`thorp-cache`) asks it, because its readers take no lock:
 //!   a read marks its page and moves nothing. The mark stays with the page in the cache.
+//! - [`RecencyList`] orders pages from the newest to the oldest. A redirector's standby cache (`thorp-protocol`) makes
+//!   it LRU: it renews a page at each use, and the oldest page goes. The planner (`thorp-plan`) builds all its policies
+//!   on this list, so that the LRU that it plans with is the LRU that runs.
 //!
 //! The crate imports nothing, does no I/O, and knows no threads: who shares a policy locks it.
 
@@ -14,5 +17,7 @@
 extern crate alloc;
 
 mod clock;
+mod recency;
 
 pub use clock::{Candidate, Clock, Seat, Victims};
+pub use recency::{Handle, RecencyList};
