@@ -1,6 +1,7 @@
 //! The planner: will cooperating pay? Models, a trace-driven simulator, and the command `thorp plan`.
 //!
-//! It is a wing beside the house. It imports no other crate of the house, and only the command `thorp` imports it.
+//! It is a wing beside the house. Of the house it imports only the policies (`thorp-policy`), so that
+//! the list behind each policy here is the list that runs. Only the command `thorp` imports it.
 //!
 //! - **The models** are [`site`], [`web`], [`memory`] and [`prefetch`]. A model takes a struct of parameters with units in
 //!   their names. It refuses impossible ones with an [`Invalid`] that says which and why. It cites the equation that it

@@ -1,6 +1,10 @@
 use super::{Evictor, Order};
 
 /// First in, first out, with a second chance for what was used in the meantime.
+///
+/// A member's page cache runs `thorp_policy::Clock`, a ring with a hand. While pages leave only because others come,
+/// both take the same pages. The ring differs where a page was removed: the next page gets its seat, not the last one of
+/// the row. The cache also counts a page as used when it comes.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     capacity: usize,

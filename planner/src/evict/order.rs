@@ -1,96 +1,64 @@
-//! Pages in a row, each found at once: what nearly all policies are made of.
+//! Numbered pages in a row, each found at once: what nearly all policies are made of.
 
-/// Pages from the newest to the oldest: a doubly linked list in one vector, with the place of each page in another.
+use thorp_policy::{Handle, RecencyList};
+
+/// Pages from the newest to the oldest: the list that a redirector's memory has, too, and beside it the handle of each
+/// page.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// For each page its slot, or 0.
-    slots: Vec<u32>,
-    /// Slot 0 is before the newest and behind the oldest.
-    links: Vec<Link>,
-    free: Vec<u32>,
-    len: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Link {
-    page: u32,
-    newer: u32,
-    older: u32,
+    /// For each page its handle, if it is in the row.
+    handles: Vec<Option<Handle>>,
+    list: RecencyList<u32>,
 }
 
 impl Order {
     /// What each page takes that there could be.
-    pub(crate) const PAGE_BYTES: usize = size_of::<u32>();
+    pub(crate) const PAGE_BYTES: usize = size_of::<Option<Handle>>();
     /// What each page takes that is there, at most: rows grow by doubling.
-    pub(crate) const HELD_BYTES: usize = 2 * size_of::<Link>();
+    pub(crate) const HELD_BYTES: usize = 2 * RecencyList::<u32>::NODE_BYTES;
 
     /// An empty one for pages numbered below `footprint`.
     pub(crate) fn new(footprint: usize) -> Self {
-        let end = Link {
-            page: u32::MAX,
-            newer: 0,
-            older: 0,
-        };
         Order {
-            slots: vec![0; footprint],
-            links: vec![end],
-            free: Vec::new(),
-            len: 0,
+            handles: vec![None; footprint],
+            list: RecencyList::new(),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.list.len()
     }
 
     pub(crate) fn holds(&self, page: u32) -> bool {
-        self.slots[page as usize] != 0
+        self.handles[page as usize].is_some()
     }
 
     /// Adds a page that is not there, as the newest.
     pub(crate) fn push(&mut self, page: u32) {
         debug_assert!(!self.holds(page), "page {page} is in the row already");
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                self.links.push(Link {
-                    page,
-                    newer: 0,
-                    older: 0,
-                });
-                // Pages are u32, and there is a slot for each at most.
-                (self.links.len() - 1) as u32
-            }
-        };
-        self.slots[page as usize] = slot;
-        self.link(slot, page);
-        self.len += 1;
+        self.handles[page as usize] = Some(self.list.push(page));
     }
 
     /// Makes a page that is there the newest.
     pub(crate) fn renew(&mut self, page: u32) {
-        let slot = self.slots[page as usize];
-        debug_assert!(slot != 0, "page {page} is not in the row");
-        if self.links[0].older != slot {
-            self.unlink(slot);
-            self.link(slot, page);
+        let handle = self.handles[page as usize];
+        debug_assert!(handle.is_some(), "page {page} is not in the row");
+        if let Some(handle) = handle {
+            self.list.renew(handle);
         }
     }
 
     /// Takes a page away; false if it is not there.
     pub(crate) fn remove(&mut self, page: u32) -> bool {
-        let slot = std::mem::take(&mut self.slots[page as usize]);
-        if slot == 0 {
-            return false;
+        let handle = self.handles[page as usize].take();
+        if let Some(handle) = handle {
+            self.list.remove(handle);
         }
-        self.unlink(slot);
-        self.free.push(slot);
-        self.len -= 1;
-        true
+        handle.is_some()
     }
 
     pub(crate) fn oldest(&self) -> Option<u32> {
-        self.page(self.links[0].newer)
+        self.list.oldest()
     }
 
     pub(crate) fn pop_oldest(&mut self) -> Option<u32> {
@@ -101,24 +69,8 @@ impl Order {
 
     /// The next newer one of a page that is there.
     pub(crate) fn newer(&self, page: u32) -> Option<u32> {
-        self.page(self.links[self.slots[page as usize] as usize].newer)
-    }
-
-    fn page(&self, slot: u32) -> Option<u32> {
-        (slot != 0).then(|| self.links[slot as usize].page)
-    }
-
-    fn link(&mut self, slot: u32, page: u32) {
-        let (newer, older) = (0, self.links[0].older);
-        self.links[slot as usize] = Link { page, newer, older };
-        self.links[newer as usize].older = slot;
-        self.links[older as usize].newer = slot;
-    }
-
-    fn unlink(&mut self, slot: u32) {
-        let Link { newer, older, .. } = self.links[slot as usize];
-        self.links[newer as usize].older = older;
-        self.links[older as usize].newer = newer;
+        let handle = self.handles[page as usize]?;
+        self.list.newer(handle)
     }
 }
 

@@ -33,6 +33,63 @@ fn clock_gives_a_second_chance() {
     assert_eq!(told, ". . . + 2 3 1");
 }
 
+/// A member's page cache in short: the clock that runs there, with the mark beside each page.
+struct Running {
+    clock: thorp_policy::Clock<u32>,
+    pages: std::collections::BTreeMap<u32, (thorp_policy::Seat, bool)>,
+}
+
+impl Running {
+    fn admit(&mut self, page: u32, capacity: usize) -> Option<u32> {
+        let is_full = self.pages.len() >= capacity;
+        let gone = if is_full { self.evict() } else { None };
+        self.pages.insert(page, (self.clock.sit(page), false));
+        gone
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        let pages = &mut self.pages;
+        let victims = self.clock.choose(1, |page| match pages.get_mut(&page) {
+            None => thorp_policy::Candidate::Absent,
+            Some((_, is_used)) if *is_used => {
+                *is_used = false;
+                thorp_policy::Candidate::Used
+            }
+            Some(_) => thorp_policy::Candidate::Idle { bytes: 1 },
+        });
+        let page = victims.pages.first().copied()?;
+        let (seat, _) = self.pages.remove(&page)?;
+        self.clock.leave(seat);
+        Some(page)
+    }
+}
+
+#[test]
+fn the_clock_that_runs_takes_the_same_pages() {
+    for seed in 0..20 {
+        let capacity = [1, 2, 7, 40][seed as usize % 4];
+        let mut planned = Clock::new(capacity, 100);
+        let mut running = Running {
+            clock: thorp_policy::Clock::default(),
+            pages: std::collections::BTreeMap::new(),
+        };
+        for page in some_trace(seed, 3000, 100) {
+            let is_hit = planned.touch(page);
+            if let Some((_, is_used)) = running.pages.get_mut(&page) {
+                *is_used = true;
+                assert!(is_hit, "capacity {capacity}, seed {seed}");
+            } else {
+                let gone = running.admit(page, capacity);
+                assert_eq!(
+                    planned.admit(page),
+                    gone,
+                    "capacity {capacity}, seed {seed}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn sieve_sifts_from_where_its_hand_stands() {
     // 1 is used and stays at its place; the hand takes 2 and stands at 3. 3 goes for 5, then the hand is at 4, which was
