@@ -36,7 +36,7 @@ use crate::home::pages::install::{Installing, Removing};
 use crate::home::pages::store::Pages;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
-use crate::home::two_phase::inquiry::{self, Question};
+use crate::home::two_phase::inquiry::Question;
 use crate::home::two_phase::votes::Votes;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -109,6 +109,20 @@ struct Waiter {
     ahead: bool,
     /// Of how many changes the values are to be told (rule 8).
     updates: u8,
+}
+
+impl Waiter {
+    /// The child on this edge, which has sent this request.
+    fn of(edge: EdgeId, fetch: &message::Fetch) -> Self {
+        Waiter {
+            edge,
+            epoch: fetch.epoch,
+            attempt: fetch.attempt,
+            beside: fetch.peers,
+            ahead: fetch.ahead,
+            updates: fetch.updates,
+        }
+    }
 }
 
 /// What is told when a batch is durable, in the order of the batches.
@@ -338,79 +352,43 @@ impl Home {
         if child.kind == NodeKind::Member && !is_own {
             return self.cut_off(edge, "it speaks for another member", outbox);
         }
+        // A message of another stream is noted once, whatever it says (rule 1).
+        if let Some(epoch) = message.epoch()
+            && self.children.in_epoch(edge, epoch, outbox).is_none()
+        {
+            return;
+        }
         match message {
-            Up::Fetch(message::Fetch {
-                epoch,
-                page,
-                attempt,
-                peers,
-                ahead,
-                updates,
-                ..
-            }) => {
-                let waiter = Waiter {
-                    edge,
-                    epoch,
-                    attempt,
-                    beside: peers,
-                    ahead,
-                    updates,
-                };
-                self.fetch(page, waiter, outbox);
+            Up::Fetch(fetch) => self.fetch(fetch.page, Waiter::of(edge, &fetch), outbox),
+            Up::Evict(evict) => {
+                self.children.evict(edge, evict.page, evict.entry, outbox);
             }
-            Up::Evict(message::Evict {
-                epoch, page, entry, ..
-            }) => {
-                if self.children.in_epoch(edge, epoch, outbox).is_some() {
-                    self.children.evict(edge, page, entry, outbox);
-                }
-            }
-            Up::Ack(message::Ack {
-                epoch, position, ..
-            }) => {
-                if self.children.in_epoch(edge, epoch, outbox).is_some() {
-                    self.acknowledged(edge, position, outbox);
-                }
-            }
-            Up::Watch(message::Watch {
-                epoch, segment, on, ..
-            }) => {
-                let known = self.children.in_epoch(edge, epoch, outbox).is_some();
-                if known && !self.children.watch(edge, segment, on) {
-                    let home = self.config.home;
-                    outbox.note(Note::ChildLimited);
-                    outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
-                }
-            }
-            Up::Report(message::Report {
-                epoch,
-                report,
-                pages,
-                ..
-            }) => self.report(edge, epoch, report, &pages, outbox),
+            Up::Ack(ack) => self.acknowledged(edge, ack.position, outbox),
+            Up::Watch(watch) => self.watch(edge, &watch, outbox),
+            Up::Report(report) => self.report(edge, &report, outbox),
             Up::Commit(request) => self.commit(now, edge, request, outbox),
-            Up::Decide(message::Decide {
-                commit,
-                registration,
-                decision,
-                ..
-            }) => {
-                let whose = inquiry::whose(commit, registration);
-                self.decide(now, edge, whose, decision, outbox);
-            }
-            Up::Settled(message::Settled { commit, .. }) => self.settled(commit, outbox),
-            // At once: an answer that waits for the disk would be one more that does.
-            Up::Call(message::Call { call, .. })
-                if self.is_busy() || self.has_all_calls(edge, outbox) =>
-            {
-                self.answer(edge, call, Err(CallError::Busy), outbox);
-            }
-            Up::Call(message::Call { call, request, .. }) => {
-                self.call(now, edge, call, request, outbox)
-            }
+            Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
+            Up::Settled(settled) => self.settled(settled.commit, outbox),
+            Up::Call(call) => self.called(now, edge, call, outbox),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
         }
+    }
+
+    fn watch(&mut self, edge: EdgeId, watch: &message::Watch, outbox: &mut Outbox) {
+        let (home, segment) = (self.config.home, watch.segment);
+        if !self.children.watch(edge, segment, watch.on) {
+            outbox.note(Note::ChildLimited);
+            outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
+        }
+    }
+
+    fn called(&mut self, now: Now, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
+        // The home refuses at once: an answer that waits for the disk would be one more that does.
+        if self.is_busy() || self.has_all_calls(edge, outbox) {
+            return self.answer(edge, call.call, Err(CallError::Busy), outbox);
+        }
+        self.call(now, edge, call.call, call.request, outbox);
     }
 
     fn acknowledged(&mut self, edge: EdgeId, position: Position, outbox: &mut Outbox) {

@@ -5,24 +5,13 @@ use crate::home::{Home, Outbox};
 use alloc::vec::Vec;
 use thorp_model::limits::REPORT_PAGES_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::{
-    Down, EdgeId, Epoch, Note, PageId, ReportNo, Reported, SlotSet, message, planted,
-};
+use thorp_model::{Down, EdgeId, Note, PageId, Reported, SlotSet, message, planted};
 
 impl Home {
     /// Enters the child for everything that it reports, then says what has
     /// changed (rule 2): whatever is told later, it hears.
-    pub(super) fn report(
-        &mut self,
-        edge: EdgeId,
-        epoch: Epoch,
-        report: ReportNo,
-        pages: &[Reported],
-        outbox: &mut Outbox,
-    ) {
-        if self.children.in_epoch(edge, epoch, outbox).is_none() {
-            return;
-        }
+    pub(super) fn report(&mut self, edge: EdgeId, report: &message::Report, outbox: &mut Outbox) {
+        let pages = &report.pages;
         if pages.len() > REPORT_PAGES_MAX {
             return self.cut_off(edge, "more pages in a report than may be", outbox);
         }
@@ -38,7 +27,7 @@ impl Home {
             edge,
             Down::Resynchronised(message::Resynchronised {
                 home: self.config.home,
-                report,
+                report: report.report,
                 entry,
                 position: self.durable,
                 changed,

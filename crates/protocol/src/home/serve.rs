@@ -10,13 +10,6 @@ use thorp_model::{
 
 impl Home {
     pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
-        if self
-            .children
-            .in_epoch(waiter.edge, waiter.epoch, outbox)
-            .is_none()
-        {
-            return;
-        }
         if self.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).
             if self.is_busy() {
@@ -88,7 +81,10 @@ impl Home {
         }
         outbox.note(Note::PageLoaded);
         for waiter in self.waiting.remove(&page).unwrap_or_default() {
-            self.fetch(page, waiter, outbox);
+            let child = self.children.in_epoch(waiter.edge, waiter.epoch, outbox);
+            if child.is_some() {
+                self.fetch(page, waiter, outbox);
+            }
         }
         self.carry_out_waiting(now, outbox);
         for parked in self.parking.take_complete(page) {

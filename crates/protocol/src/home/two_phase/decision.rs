@@ -9,7 +9,8 @@ use crate::home::{Home, OnDurable, Outbox, outcomes};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Decision, EdgeId, Note, Now, Op, Outcome, PageId, Purpose, Refusal, Stamp, planted,
+    CommitId, Decision, EdgeId, Note, Now, Op, Outcome, PageId, Purpose, Refusal, Stamp, message,
+    planted,
 };
 
 impl Home {
@@ -19,10 +20,14 @@ impl Home {
         &mut self,
         now: Now,
         edge: EdgeId,
-        whose: Whose,
-        decision: Decision,
+        decide: &message::Decide,
         outbox: &mut Outbox,
     ) {
+        let decision = decide.decision;
+        let whose = Whose {
+            id: decide.commit,
+            registration: decide.registration,
+        };
         let Some(vote) = self.votes.get_mut(whose.id) else {
             return self.decide_without_vote(edge, whose, decision, outbox);
         };

@@ -2,7 +2,7 @@
 //! how it ended, or finds out.
 
 use crate::home::commit::pipeline::busy;
-use crate::home::commit::validate::{NotNow, Whose};
+use crate::home::commit::validate::NotNow;
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::votes::{State, Vote};
 use crate::home::{Home, OnDurable, Outbox};
@@ -16,7 +16,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
     Epoch, HomeId, InvalidCommit, Millis, Note, Now, Outcome, PageNo, Part, Participant, Position,
-    Purpose, Refusal, Registration, SegmentId, Stamp, Up, message, planted,
+    Purpose, Refusal, SegmentId, Stamp, Up, message, planted,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -375,9 +375,4 @@ pub(in crate::home) struct Question {
     edge: EdgeId,
     home: HomeId,
     commit: CommitId,
-}
-
-/// Whose outcome a message is about.
-pub(in crate::home) fn whose(id: CommitId, registration: Registration) -> Whose {
-    Whose { id, registration }
 }
