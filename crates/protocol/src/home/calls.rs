@@ -2,9 +2,10 @@
 
 use crate::home::commit::effects::Effects;
 use crate::home::commit::validate::extent_value;
+use crate::home::log::queue::OnDurable;
 use crate::home::outcomes::Known;
 use crate::home::segments::is_path;
-use crate::home::{Home, OnDurable, Outbox, outcomes};
+use crate::home::{Home, Outbox, outcomes};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{
@@ -88,13 +89,13 @@ impl Home {
             } => self.outcome(commit, registration, outbox),
         };
         // An answer is never ahead of what it rests on.
-        self.after_all(OnDurable::Answer(edge, call, result), outbox);
+        self.log.after_all(OnDurable::Answer(edge, call, result));
     }
 
     /// Asked before what needs room. What makes room is taken also when there is
     /// none: the store keeps a little back for it.
     fn writable(&self) -> Result<(), CallError> {
-        if !self.has_space {
+        if !self.log.has_space() {
             return Err(CallError::Full);
         }
         Ok(())
@@ -110,13 +111,10 @@ impl Home {
         outbox: &mut Outbox,
     ) {
         outbox.note(Note::WatermarkAsked);
-        self.clock.pass(now.wall);
-        self.clock.move_up(now.wall, at_least);
+        self.log.clock.pass(now.wall);
+        self.log.clock.move_up(now.wall, at_least);
         let then = OnDurable::Watermark(edge, call);
-        match self.has_space && self.clock.wants_reserve(now.wall) {
-            true => self.append(now, (Purpose::Housekeeping, Vec::new()), then, outbox),
-            false => self.after_all(then, outbox),
-        }
+        self.log.after_reservation(now, then, outbox);
     }
 
     fn register(&mut self, call: CallId, outbox: &mut Outbox) -> Called {
@@ -141,7 +139,8 @@ impl Home {
             self.discard_staged(forgotten, &mut ops);
         }
         outbox.note(Note::Registered);
-        self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
+        self.log
+            .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Registered(registration))
     }
 
@@ -166,7 +165,8 @@ impl Home {
                 let mut ops = Vec::new();
                 self.outcomes
                     .record(registration, id, outcomes::unknown(), &mut ops);
-                self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
+                self.log
+                    .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
                 outcomes::unknown()
             }
         };
@@ -258,7 +258,8 @@ impl Home {
         }
         let (first, pages) = self.segments.grant(segment).ok_or(CallError::TooMany)?;
         let ops: Vec<Op> = self.segments.put(segment).into_iter().collect();
-        self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
+        self.log
+            .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })
     }
 
@@ -272,7 +273,7 @@ impl Home {
         }
         // Its pages, and the records of the value and of the segment.
         let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
-        if !self.space.fits(bytes, piece.chunks.len() + 2) {
+        if !self.log.fits(bytes, piece.chunks.len() + 2) {
             return Err(CallError::Full);
         }
         let mut ops = Vec::new();
@@ -295,9 +296,10 @@ impl Home {
             self.put_chunks(piece, &staged, &mut ops);
             self.staging
                 .insert(piece.registration, piece.token, staged, now);
-            self.append_ops(Purpose::NewData, ops, OnDurable::Nothing, outbox);
+            self.log
+                .append_ops(Purpose::NewData, ops, OnDurable::Nothing, outbox);
             self.staging
-                .written_with(piece.registration, piece.token, self.mark);
+                .written_with(piece.registration, piece.token, self.log.last_mark());
         }
         Ok(CallResponse::Staged(staged.overflow))
     }
@@ -351,7 +353,9 @@ impl Home {
         match ops.is_empty() {
             // Its pieces may be on their way yet.
             true => self.staging.end(registration, token),
-            false => self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox),
+            false => self
+                .log
+                .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox),
         }
         Ok(CallResponse::Unstaged)
     }

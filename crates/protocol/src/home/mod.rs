@@ -12,6 +12,7 @@ mod interface;
 pub(crate) mod log;
 mod outcomes;
 mod pages;
+mod responses;
 mod resync;
 mod segments;
 mod serve;
@@ -24,29 +25,29 @@ pub use crate::home::log::recovery::HomeConfig;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
-use crate::edge::downstream::Children;
+use crate::edge::downstream::{Children, News, Values};
 use crate::edge::liveness::Neighbours;
-use crate::home::admission::Admission;
-use crate::home::clock::Clock;
 use crate::home::commit::changes::Changes;
 use crate::home::commit::parking::Parking;
-use crate::home::log::space_estimate::SpaceEstimate;
+use crate::home::log::Log;
+use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::install::{Installing, Removing};
 use crate::home::pages::store::Pages;
+use crate::home::pages::waiters::{Waiter, Waiters};
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::two_phase::inquiry::Question;
 use crate::home::two_phase::votes::Votes;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::HEARTBEAT_MS;
+use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::records::NextRecord;
 use thorp_model::{
-    Attempt, CallError, CallId, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageChange, PageId, Peer,
-    Position, Purpose, SegmentId, Stamp, StateMachine, Up, message, planted,
+    CallError, CallId, CallResponse, CommitId, Direction, Down, EdgeId, Event, FetchRefusal,
+    HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Purpose,
+    SegmentId, Stamp, StateMachine, Up, message, planted,
 };
 
 /// What a home fills.
@@ -56,7 +57,7 @@ type Outbox = thorp_model::Outbox<HomeAction>;
 #[derive(Debug)]
 pub struct Home {
     config: HomeConfig,
-    clock: Clock,
+    log: Log,
     pages: Pages,
     changes: Changes,
     outcomes: Outcomes,
@@ -70,20 +71,8 @@ pub struct Home {
     staging: Staging,
     children: Children,
     next: NextRecord,
-    /// The last accepted position.
-    tip: Position,
-    /// The last position that was told: all up to it are durable.
-    durable: Position,
-    mark: Mark,
-    durable_mark: Mark,
-    pending: VecDeque<Pending>,
-    /// The stamps of commits that were accepted and not told, and where: a member that lies may
-    /// have given two of them one stamp.
-    open: BTreeSet<(Stamp, Position)>,
-    pending_bytes: usize,
-    admission: Admission,
     parking: Parking,
-    waiting: BTreeMap<PageId, Vec<Waiter>>,
+    waiters: Waiters,
     installed: Position,
     installing: Option<Installing>,
     /// Pages that are loaded in order to be installed.
@@ -91,71 +80,8 @@ pub struct Home {
     removing: Option<Removing>,
     /// Removed segments whose end was told: their pages may go.
     removable: BTreeSet<SegmentId>,
-    has_space: bool,
-    space: SpaceEstimate,
     next_beat: Millis,
     neighbours: Neighbours,
-}
-
-/// A child that waits for a page from disk.
-#[derive(Clone, Copy, Debug)]
-struct Waiter {
-    edge: EdgeId,
-    epoch: Epoch,
-    attempt: Attempt,
-    /// Whether the image may travel beside the stream (rule 9).
-    beside: bool,
-    /// Whether nobody waits for it yet.
-    ahead: bool,
-    /// Of how many changes the values are to be told (rule 8).
-    updates: u8,
-}
-
-impl Waiter {
-    /// The child on this edge, which has sent this request.
-    fn of(edge: EdgeId, fetch: &message::Fetch) -> Self {
-        Waiter {
-            edge,
-            epoch: fetch.epoch,
-            attempt: fetch.attempt,
-            beside: fetch.peers,
-            ahead: fetch.ahead,
-            updates: fetch.updates,
-        }
-    }
-}
-
-/// What is told when a batch is durable, in the order of the batches.
-#[derive(Debug)]
-struct Pending {
-    mark: Mark,
-    bytes: usize,
-    then: OnDurable,
-}
-
-#[derive(Debug)]
-enum OnDurable {
-    /// A position is reached.
-    Reach {
-        position: Position,
-        stamp: Stamp,
-        changes: Vec<PageChange>,
-        origin: Option<(EdgeId, CommitId)>,
-        /// A segment that was removed: its pages are invalidated as a whole.
-        removed: Option<SegmentId>,
-    },
-    /// A vote is told (rule 10).
-    Vote(EdgeId, CommitId, Stamp),
-    /// A commit's outcome is told again, or one without a place in the log.
-    Tell(EdgeId, CommitId, Outcome),
-    /// A call is answered.
-    Answer(EdgeId, CallId, Result<CallResponse, CallError>),
-    /// A reader is told what is promised (rule 5).
-    Watermark(EdgeId, CallId),
-    /// There is no such page.
-    NoPage(PageId, Waiter),
-    /// Nothing is told.
-    Nothing,
 }
 
 impl StateMachine for Home {
@@ -195,6 +121,7 @@ impl StateMachine for Home {
             Event::Command(command) => self.command(now, command, outbox),
             Event::Tick => {}
         }
+        self.send_due(outbox);
         for edge in self.neighbours.tick(now.mono, outbox) {
             self.neighbour_is_silent(edge, outbox);
         }
@@ -219,12 +146,10 @@ impl Home {
             HomeCommand::Durable(mark) => self.made_durable(mark, outbox),
             HomeCommand::Loaded { page, result } => self.loaded(now, page, result, outbox),
             HomeCommand::HasSpace(has_space) => {
-                self.has_space = has_space;
+                self.log.set_space(has_space);
                 self.carry_out_waiting(now, outbox);
             }
-            // One from before that is late: a newer one follows.
-            HomeCommand::Space { as_of, .. } if as_of < self.durable_mark => {}
-            HomeCommand::Space { free, as_of } => self.space.report(free, as_of),
+            HomeCommand::Space { free, as_of } => self.log.report_space(free, as_of),
         }
     }
 
@@ -235,7 +160,7 @@ impl Home {
 
     /// How far the log is durable and told.
     pub fn durable(&self) -> Position {
-        self.durable
+        self.log.durable()
     }
 
     /// The validation floor (rule 6).
@@ -259,6 +184,7 @@ impl Home {
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let (most_commits, most_calls) = self.most_under_way();
+        let (pending, pending_bytes) = self.log.pending();
         alloc::vec![
             ("commits_of_a_member", most_commits),
             ("calls_of_a_member", most_calls),
@@ -269,26 +195,26 @@ impl Home {
             ("image_bytes", self.pages.image_bytes()),
             ("mob_bytes", self.pages.mob_bytes()),
             ("aside", self.pages.quarantine.len()),
-            ("log", (self.durable.0 - self.installed.0) as usize),
+            ("log", (self.log.durable().0 - self.installed.0) as usize),
             ("changes", self.changes.len()),
             ("registrations", self.outcomes.len()),
             ("votes", self.votes.len()),
             ("asking", self.asking.len()),
-            ("telling", self.admission.telling()),
+            ("telling", self.log.admission().telling()),
             ("in_doubt", self.votes.in_doubt()),
             ("in_doubt_bytes", self.votes.open_bytes()),
             ("segments", self.segments.len()),
             ("staged", self.staging.len()),
-            ("pending", self.pending.len()),
-            ("pending_bytes", self.pending_bytes),
+            ("pending", pending),
+            ("pending_bytes", pending_bytes),
             ("parked", self.parking.len()),
             ("parked_bytes", self.parking.bytes()),
-            ("waiting", self.waiting.values().map(Vec::len).sum()),
+            ("waiting", self.waiters.len()),
         ]
     }
 
     fn connected(&mut self, now: Now, edge: EdgeId, peer: &Peer, outbox: &mut Outbox) {
-        let at = (self.durable, self.watermark(now));
+        let at = (self.log.durable(), self.watermark(now));
         let name = self.config.name.clone();
         if peer.kind == NodeKind::Home {
             return self.other_came(edge, name, at, outbox);
@@ -327,10 +253,7 @@ impl Home {
         self.children.end(edge);
         self.other_gone(edge);
         self.parking.forget(edge);
-        self.waiting.retain(|_, waiters| {
-            waiters.retain(|waiter| waiter.edge != edge);
-            !waiters.is_empty()
-        });
+        self.waiters.forget(edge);
     }
 
     /// Ends an edge now: what still comes of it changes nothing.
@@ -385,8 +308,10 @@ impl Home {
 
     fn called(&mut self, now: Now, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
         // The home refuses at once: an answer that waits for the disk would be one more that does.
-        if self.is_busy() || self.has_all_calls(edge, outbox) {
-            return self.answer(edge, call.call, Err(CallError::Busy), outbox);
+        if self.log.is_busy() || self.has_all_calls(edge, outbox) {
+            let busy = Err(CallError::Busy);
+            let home = self.config.home;
+            return outbox.down(edge, responses::call_result(home, call.call, busy));
         }
         self.call(now, edge, call.call, call.request, outbox);
     }
@@ -400,26 +325,149 @@ impl Home {
         }
     }
 
+    // --- What the home keeps for each child ---
+
+    /// Whether a member has as many commits under way as it may.
+    fn has_all_commits(&self, edge: EdgeId, outbox: &mut Outbox) -> bool {
+        let counted = self.commits_of(edge) >= COMMITS_IN_FLIGHT_MAX;
+        self.is_limited(edge, counted, outbox)
+    }
+
+    /// Whether a member waits for more than its commits can be answered with: each of them by a
+    /// delivery, and by what is told when it decides.
+    fn has_all_answers(&self, edge: EdgeId) -> bool {
+        self.is_member(edge) && self.commits_of(edge) >= 2 * COMMITS_IN_FLIGHT_MAX
+    }
+
+    /// Whether a member has as many calls under way as it may.
+    fn has_all_calls(&self, edge: EdgeId, outbox: &mut Outbox) -> bool {
+        let counted = self.log.admission().calls(edge) >= CALLS_PER_CHILD_MAX;
+        self.is_limited(edge, counted, outbox)
+    }
+
+    /// A site asks for all that are below it: it has limited each of them.
+    fn is_limited(&self, edge: EdgeId, counted: bool, outbox: &mut Outbox) -> bool {
+        let is_limited = counted && self.is_member(edge) && !planted::is(Bug::ChildNotLimited);
+        if is_limited {
+            outbox.note(Note::ChildLimited);
+        }
+        is_limited
+    }
+
+    fn is_member(&self, edge: EdgeId) -> bool {
+        let child = self.children.get(edge);
+        child.is_some_and(|child| child.kind == NodeKind::Member)
+    }
+
+    fn commits_of(&self, edge: EdgeId) -> usize {
+        self.parking.of(edge) + self.log.admission().commits(edge)
+    }
+
+    /// The most commits, and the most calls, that one member has under way.
+    fn most_under_way(&self) -> (usize, usize) {
+        let edges = self.children.edges();
+        let members = edges.filter(|edge| self.is_member(*edge));
+        members.fold((0, 0), |(commits, calls), edge| {
+            (
+                commits.max(self.commits_of(edge)),
+                calls.max(self.log.admission().calls(edge)),
+            )
+        })
+    }
+
+    // --- What is durable ---
+
+    fn made_durable(&mut self, mark: Mark, outbox: &mut Outbox) {
+        self.log.made_durable(mark);
+        self.send_due(outbox);
+        self.end_install();
+    }
+
+    /// Sends what rests on batches that are durable by now.
+    fn send_due(&mut self, outbox: &mut Outbox) {
+        while let Some(due) = self.log.pop() {
+            self.send(due, outbox);
+        }
+    }
+
+    fn send(&mut self, due: OnDurable, outbox: &mut Outbox) {
+        let home = self.config.home;
+        match due {
+            OnDurable::Reach(reached) => self.reach(reached, outbox),
+            OnDurable::Vote(edge, commit, stamp) => {
+                outbox.down(edge, responses::vote(home, commit, stamp));
+            }
+            OnDurable::Tell(edge, commit, outcome) => {
+                outbox.down(edge, responses::outcome(home, commit, &outcome));
+            }
+            OnDurable::Answer(edge, call, result) => {
+                outbox.down(edge, responses::call_result(home, call, result));
+            }
+            OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, outbox),
+            OnDurable::NoPage(page, waiter) => {
+                let child = self.children.in_epoch(waiter.edge, waiter.epoch, outbox);
+                if child.is_some() {
+                    self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
+                }
+            }
+            OnDurable::Nothing => {}
+        }
+    }
+
+    /// A position is durable: every child learns what concerns it, with values only where it
+    /// subscribed to them.
+    fn reach(&mut self, reached: Reached, outbox: &mut Outbox) {
+        let Reached {
+            position, stamp, ..
+        } = reached;
+        self.log.reach(position, stamp);
+        for change in &reached.changes {
+            self.pages.made_durable(change.page, position);
+        }
+        let mut changes = reached.changes;
+        if let Some(segment) = reached.removed {
+            changes.extend(self.whole_segment(segment));
+        }
+        let news = News {
+            position,
+            stamp,
+            watermark: self.promised(),
+            changes,
+            values: Values::ToWhoAsked,
+            origin: reached.origin,
+        };
+        self.children.deliver(news, outbox);
+    }
+
+    /// The promise itself comes as a heartbeat: it is for all that are below the child.
+    fn tell_watermark(&self, edge: EdgeId, call: CallId, outbox: &mut Outbox) {
+        let home = self.config.home;
+        let watermark = self.promised();
+        outbox.down(
+            edge,
+            Down::Heartbeat(message::Heartbeat {
+                home,
+                position: self.log.durable(),
+                watermark,
+            }),
+        );
+        let result = Ok(CallResponse::Watermark(watermark));
+        outbox.down(edge, responses::call_result(home, call, result));
+    }
+
+    fn tell(&self, edge: EdgeId, commit: CommitId, outcome: &Outcome, outbox: &mut Outbox) {
+        outbox.down(edge, responses::outcome(self.config.home, commit, outcome));
+    }
+
     // --- Time ---
 
     fn watermark(&mut self, now: Now) -> Stamp {
-        self.clock.pass(now.wall);
-        self.promised()
+        self.log.watermark(now, self.votes.lowest_stamp())
     }
 
     /// What may be promised without moving the clock.
-    pub(super) fn promised(&self) -> Stamp {
-        let votes = match planted::is(Bug::WatermarkPassesVote) {
-            true => None,
-            false => self.votes.lowest_stamp(),
-        };
-        let open = self
-            .open
-            .first()
-            .map(|(stamp, _)| *stamp)
-            .into_iter()
-            .chain(votes);
-        self.clock.watermark(open.min())
+    fn promised(&self) -> Stamp {
+        self.log.promised(self.votes.lowest_stamp())
     }
 
     fn beat(&mut self, now: Now, outbox: &mut Outbox) {
@@ -427,8 +475,8 @@ impl Home {
             return;
         }
         self.next_beat = now.mono.plus(HEARTBEAT_MS);
-        if self.has_space && self.clock.wants_reserve(now.wall) {
-            self.append(
+        if self.log.reserves(now) {
+            self.log.append(
                 now,
                 (Purpose::Housekeeping, Vec::new()),
                 OnDurable::Nothing,
@@ -437,7 +485,9 @@ impl Home {
         }
         self.expire_staged(now, outbox);
         self.ask_others(now, outbox);
+        self.send_due(outbox);
         let watermark = self.watermark(now);
-        self.children.heartbeat(self.durable, watermark, outbox);
+        self.children
+            .heartbeat(self.log.durable(), watermark, outbox);
     }
 }

@@ -29,7 +29,7 @@ impl Home {
                 home: self.config.home,
                 report: report.report,
                 entry,
-                position: self.durable,
+                position: self.log.durable(),
                 changed,
                 open: Vec::new(),
             }),
@@ -44,7 +44,7 @@ impl Home {
         if planted::is(Bug::VersionsIgnored) {
             return false;
         }
-        if as_of > self.durable || !self.is_there(page) {
+        if as_of > self.log.durable() || !self.is_there(page) {
             return true;
         }
         match self.changes.judge(page, &SlotSet::ALL, as_of, &[]) {

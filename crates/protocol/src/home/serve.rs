@@ -1,33 +1,33 @@
 //! Pages for a home's children: from memory, or from disk.
 
-use crate::home::{Home, HomeAction, LoadResult, OnDurable, Outbox, Waiter};
-use thorp_model::limits::{FETCHES_PER_CHILD_MAX, UPDATES_MAX};
+use crate::home::log::queue::OnDurable;
+use crate::home::pages::waiters::Waiter;
+use crate::home::{Home, HomeAction, LoadResult, Outbox};
+use thorp_model::limits::UPDATES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Image, Note, Now, PageId, PeerImage, message,
-    planted,
+    Down, EntryNo, FetchRefusal, FetchResult, Image, Note, Now, PageId, PeerImage, message, planted,
 };
 
 impl Home {
     pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         if self.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).
-            if self.is_busy() {
+            if self.log.is_busy() {
                 return self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
             }
-            self.after_all(OnDurable::NoPage(page, waiter), outbox);
+            self.log.after_all(OnDurable::NoPage(page, waiter));
         } else if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
         } else if self.pages.is_loaded(page) {
             self.answer_fetch(page, waiter, outbox);
         } else if self.pages.is_damaged(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::Damaged, outbox);
-        } else if !self.has_space_for(&waiter) && !planted::is(Bug::ChildNotLimited) {
+        } else if self.waiters.add(page, waiter) {
+            self.load(page, outbox);
+        } else {
             outbox.note(Note::ChildLimited);
             self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
-        } else {
-            self.waiting.entry(page).or_default().push(waiter);
-            self.load(page, outbox);
         }
     }
 
@@ -35,20 +35,6 @@ impl Home {
     /// before a commit names them would never be told of it.
     pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
         !self.segments.has_given(page) || self.staging.has(page)
-    }
-
-    /// What nobody waits for leaves half of the room for what somebody does.
-    fn has_space_for(&self, waiter: &Waiter) -> bool {
-        let most = match waiter.ahead {
-            true => FETCHES_PER_CHILD_MAX / 2,
-            false => FETCHES_PER_CHILD_MAX,
-        };
-        self.waiting_of(waiter.edge) < most
-    }
-
-    pub(super) fn waiting_of(&self, edge: EdgeId) -> usize {
-        let waiters = self.waiting.values().flatten();
-        waiters.filter(|waiter| waiter.edge == edge).count()
     }
 
     pub(super) fn load(&mut self, page: PageId, outbox: &mut Outbox) {
@@ -66,13 +52,13 @@ impl Home {
     ) {
         match result {
             LoadResult::Found(image) => {
-                if !self.pages.loaded(page, image, self.durable) {
+                if !self.pages.loaded(page, image, self.log.durable()) {
                     outbox.act(HomeAction::Load(page));
                     return;
                 }
             }
             LoadResult::Damaged if planted::is(Bug::DamagedIsEmpty) => {
-                self.pages.loaded(page, None, self.durable);
+                self.pages.loaded(page, None, self.log.durable());
             }
             LoadResult::Damaged => {
                 outbox.note(Note::PageDamaged);
@@ -80,14 +66,16 @@ impl Home {
             }
         }
         outbox.note(Note::PageLoaded);
-        for waiter in self.waiting.remove(&page).unwrap_or_default() {
+        for waiter in self.waiters.take(page) {
             let child = self.children.in_epoch(waiter.edge, waiter.epoch, outbox);
             if child.is_some() {
                 self.fetch(page, waiter, outbox);
+                self.send_due(outbox);
             }
         }
         self.carry_out_waiting(now, outbox);
         for parked in self.parking.take_complete(page) {
+            self.send_due(outbox);
             self.try_commit(now, parked, outbox);
         }
     }
@@ -121,7 +109,7 @@ impl Home {
     ) {
         let promised = self.promised();
         self.children
-            .tell_position(waiter.edge, self.durable, promised, outbox);
+            .tell_position(waiter.edge, self.log.durable(), promised, outbox);
         let Some(child) = self.children.get(waiter.edge) else {
             return;
         };
@@ -135,7 +123,7 @@ impl Home {
                 epoch: waiter.epoch,
                 attempt: waiter.attempt,
                 entry,
-                position: self.durable,
+                position: self.log.durable(),
                 image: Some(image),
             }),
         );
@@ -167,7 +155,7 @@ impl Home {
                 page,
                 attempt: waiter.attempt,
                 entry,
-                position: self.durable,
+                position: self.log.durable(),
                 watermark: self.promised(),
                 result: answer,
             }),

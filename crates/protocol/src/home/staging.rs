@@ -2,7 +2,8 @@
 //! commit will name them.
 
 use crate::home::commit::validate::NotNow;
-use crate::home::{Home, OnDurable, Outbox};
+use crate::home::log::queue::OnDurable;
+use crate::home::{Home, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use thorp_model::limits::STAGED_ENDED_MAX;
@@ -165,7 +166,7 @@ impl Home {
     /// for it makes some.
     pub(super) fn expire_staged(&mut self, now: Now, outbox: &mut Outbox) {
         let silent_ms_max = self.config.staged_silent_ms_max;
-        if self.is_busy() {
+        if self.log.is_busy() {
             return;
         }
         let may_go = |registration| !self.votes.concern_open(registration);
@@ -175,7 +176,8 @@ impl Home {
         outbox.note(Note::StagedExpired);
         let mut ops = Vec::new();
         self.drop_staged(registration, token, &mut ops);
-        self.append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
+        self.log
+            .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
     }
 
     /// A staged value is one commit's: while a vote in doubt names it, no other may.

@@ -3,10 +3,11 @@
 use crate::home::commit::effects::Effects;
 use crate::home::commit::parking::Parked;
 use crate::home::commit::validate::{NotNow, Whose};
+use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::log::space_estimate;
 use crate::home::outcomes::Known;
 use crate::home::two_phase::votes::Vote;
-use crate::home::{Home, OnDurable, Outbox, outcomes};
+use crate::home::{Home, Outbox, outcomes};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
@@ -52,7 +53,7 @@ impl Home {
             Known::Ended(_) if planted::is(Bug::OutcomeForgotten) => {}
             Known::Ended(outcome) => {
                 outbox.note(Note::OutcomeRemembered);
-                return self.tell_ended(edge, whose.id, outcome, outbox);
+                return self.log.tell_ended(edge, whose.id, outcome);
             }
             Known::BelowWindow => {
                 outbox.note(Note::BelowWindow);
@@ -67,7 +68,7 @@ impl Home {
             Ok(effects)
         });
         if judged.is_ok() {
-            self.clock.move_up(now.wall, request.after);
+            self.log.clock.move_up(now.wall, request.after);
         }
         match judged {
             Ok(_) if !request.with.is_empty() => self.vote(now, edge, parked.request, outbox),
@@ -111,7 +112,7 @@ impl Home {
         request: &CommitRequest,
         outbox: &mut Outbox,
     ) -> Result<Effects, NotNow> {
-        if self.is_busy() {
+        if self.log.is_busy() {
             return Err(NotNow::Refused(busy()));
         }
         let part = &request.part;
@@ -123,7 +124,7 @@ impl Home {
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();
-        if !self.has_space && is_logged {
+        if !self.log.has_space() && is_logged {
             return Err(NotNow::Refused(Refusal::Full));
         }
         if self.mob_is_full() && !part.writes.is_empty() {
@@ -186,7 +187,7 @@ impl Home {
         let bytes = values + slots * CHANGE_FRAME_BYTES + ops.sum::<usize>();
         // The log records and outcomes, too.
         let ops = accepted.iter().map(|effects| effects.ops.len() + 2);
-        self.space.fits(bytes, ops.sum())
+        self.log.fits(bytes, ops.sum())
     }
 
     pub(in crate::home) fn park(
@@ -222,20 +223,22 @@ impl Home {
     ) {
         outbox.note(Note::ReadOnlyValidated);
         let forgets = planted::is(Bug::ReaderAboveCeiling);
-        let reserves = self.has_space && self.clock.wants_reserve(now.wall) && !forgets;
-        let is_kept = reserves || self.clock.keeps(after) || forgets;
-        let stamp = match self.clock.is_past(after) && is_kept {
-            true => after,
-            false => Stamp::default(),
+        let reserves = self.log.reserves(now) && !forgets;
+        let is_kept = reserves || self.log.clock.keeps(after) || forgets;
+        let stamp = if self.log.clock.is_past(after) && is_kept {
+            after
+        } else {
+            Stamp::default()
         };
         let outcome = Outcome::Committed {
-            position: self.tip,
+            position: self.log.tip(),
             stamp,
         };
         let then = OnDurable::Tell(edge, id, outcome);
-        match reserves {
-            true => self.append(now, (Purpose::Housekeeping, Vec::new()), then, outbox),
-            false => self.after_all(then, outbox),
+        if forgets {
+            self.log.after_all(then);
+        } else {
+            self.log.after_reservation(now, then, outbox);
         }
     }
 
@@ -248,7 +251,7 @@ impl Home {
         removed: Option<SegmentId>,
         outbox: &mut Outbox,
     ) {
-        let stamp = self.clock.stamp(now.wall);
+        let stamp = self.log.clock.stamp(now.wall);
         let whose = whose.map(|(edge, whose)| (Some(edge), whose));
         self.accept_at(now, stamp, effects, whose, removed, outbox);
     }
@@ -264,9 +267,7 @@ impl Home {
         removed: Option<SegmentId>,
         outbox: &mut Outbox,
     ) {
-        self.tip = self.tip.next();
-        let position = self.tip;
-        self.open.insert((stamp, position));
+        let position = self.log.accept(stamp);
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
         let mut ops = effects.ops;
         let at = (position, stamp);
@@ -297,14 +298,17 @@ impl Home {
             true => Purpose::Housekeeping,
             false => Purpose::NewData,
         };
-        let then = OnDurable::Reach {
+        let pages = record.changes.iter().map(|change| change.page);
+        let image_bytes = pages.map(|page| self.pages.tip_bytes(page)).sum();
+        let then = OnDurable::Reach(Reached {
             position,
             stamp,
             changes: record.changes,
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
             removed,
-        };
-        self.append(now, (purpose, ops), then, outbox);
+            image_bytes,
+        });
+        self.log.append(now, (purpose, ops), then, outbox);
     }
 
     /// What was only moved is as it was: whoever has read it is right, and its last change may be one that no name of this
@@ -372,7 +376,7 @@ impl Home {
             id: request.id,
             registration: request.registration,
         };
-        let is_recorded = !refusal.leaves_id_usable() && self.has_space;
+        let is_recorded = !refusal.leaves_id_usable() && self.log.has_space();
         let mut ops = Vec::new();
         if is_recorded {
             // The id has ended: nothing will ever name them again.
@@ -395,14 +399,14 @@ impl Home {
             // Said before anything is recorded (rule 11).
             return self.tell(edge, whose.id, &Outcome::Refused(refusal), outbox);
         }
-        if !self.has_space {
+        if !self.log.has_space() {
             // What cannot be recorded cannot end the id.
             return self.tell(edge, whose.id, &Outcome::Refused(Refusal::Full), outbox);
         }
         let outcome = Outcome::Refused(refusal);
         self.outcomes
             .record(whose.registration, whose.id, outcome.clone(), &mut ops);
-        self.append_ops(
+        self.log.append_ops(
             Purpose::Housekeeping,
             ops,
             OnDurable::Tell(edge, whose.id, outcome),

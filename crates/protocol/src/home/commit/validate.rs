@@ -62,7 +62,7 @@ impl Home {
             .writes
             .iter()
             .all(|page| page.slots.windows(2).all(|w| w[0].0 < w[1].0) && !page.slots.is_empty());
-        if !ascending || !slots_ascend || part.evidence > self.tip {
+        if !ascending || !slots_ascend || part.evidence > self.log.tip() {
             return Err(InvalidCommit::Malformed.into());
         }
         let pages = part.reads.iter().map(|(page, _)| *page);
@@ -322,7 +322,7 @@ impl Home {
         let token = self.staging.find(registration, *overflow);
         let staged = token.and_then(|token| self.staging.get(registration, token));
         let is_durable = |token| {
-            let durable = self.durable_mark;
+            let durable = self.log.durable_mark();
             self.staging.is_durable(registration, token, durable)
         };
         let right = staged.is_some_and(|s| s.segment == object.page.segment)

@@ -1,6 +1,316 @@
-//! The home's log: its records, the queue for the disk, recovery, and how much
-//! of the disk is free.
+//! The home's log: positions and stamps, batches on their way to the disk, and how a home starts
+//! from what it holds.
 
-pub(in crate::home) mod durability;
+pub(in crate::home) mod queue;
 pub(in crate::home) mod recovery;
 pub(in crate::home) mod space_estimate;
+
+use crate::home::admission::Admission;
+use crate::home::clock::Clock;
+use crate::home::log::queue::{DurabilityQueue, OnDurable};
+use crate::home::log::space_estimate::SpaceEstimate;
+use crate::home::{HomeAction, Outbox};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use thorp_model::planted::Bug;
+use thorp_model::{
+    Batch, CommitId, EdgeId, Mark, Note, Now, Op, Outcome, Position, Purpose, Stamp, planted,
+};
+
+/// The log, from its durable end to its accepted tip.
+///
+/// No position above `durable` was sent to a child, and `durable` never passes `tip`. Each
+/// position between them has its stamp in `open`, so that no promise reaches it (rule 5).
+#[derive(Debug)]
+pub(in crate::home) struct Log {
+    /// Gives stamps; its reservations are in the batches.
+    pub(in crate::home) clock: Clock,
+    queue: DurabilityQueue,
+    admission: Admission,
+    space: SpaceEstimate,
+    has_space: bool,
+    /// The last accepted position.
+    tip: Position,
+    /// The last position that was sent: all up to it are durable.
+    durable: Position,
+    /// The stamps of positions that were accepted and not sent. A member that lies may have given
+    /// two of them one stamp.
+    open: BTreeSet<(Stamp, Position)>,
+    pending_bytes_max: usize,
+}
+
+impl Log {
+    /// A log that is durable up to its tip.
+    pub(in crate::home) fn new(clock: Clock, tip: Position, pending_bytes_max: usize) -> Self {
+        Log {
+            clock,
+            queue: DurabilityQueue::default(),
+            admission: Admission::default(),
+            space: SpaceEstimate::default(),
+            has_space: true,
+            tip,
+            durable: tip,
+            open: BTreeSet::new(),
+            pending_bytes_max,
+        }
+    }
+
+    // --- How far it is ---
+
+    /// The last accepted position.
+    pub(in crate::home) fn tip(&self) -> Position {
+        self.tip
+    }
+
+    /// The last position that was sent: all up to it are durable.
+    pub(in crate::home) fn durable(&self) -> Position {
+        self.durable
+    }
+
+    /// The mark of the last batch that was appended.
+    pub(in crate::home) fn last_mark(&self) -> Mark {
+        self.queue.last_mark()
+    }
+
+    /// All batches up to this one are durable.
+    pub(in crate::home) fn durable_mark(&self) -> Mark {
+        self.queue.durable_mark()
+    }
+
+    /// How many entries wait for the disk, and their bytes.
+    pub(in crate::home) fn pending(&self) -> (usize, usize) {
+        (self.queue.len(), self.queue.bytes())
+    }
+
+    /// Who waits for what in the queue.
+    pub(in crate::home) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    // --- Limits ---
+
+    /// Whether more waits to be durable than may: the home refuses all else as busy.
+    pub(in crate::home) fn is_busy(&self) -> bool {
+        self.queue.bytes() > self.pending_bytes_max
+    }
+
+    /// Whether the store has space for commits.
+    pub(in crate::home) fn has_space(&self) -> bool {
+        self.has_space
+    }
+
+    /// The store has space for commits again, or has none.
+    pub(in crate::home) fn set_space(&mut self, has_space: bool) {
+        self.has_space = has_space;
+    }
+
+    /// The store's report of its space. One that is late is of no use: a newer one follows.
+    pub(in crate::home) fn report_space(&mut self, free: u64, as_of: Mark) {
+        if as_of >= self.queue.durable_mark() {
+            self.space.report(free, as_of);
+        }
+    }
+
+    /// Whether so many bytes in so many operations fit into the store, by what is known.
+    pub(in crate::home) fn fits(&self, bytes: usize, ops: usize) -> bool {
+        self.space.fits(bytes, ops)
+    }
+
+    // --- Positions and promises ---
+
+    /// Accepts the next position, under a stamp.
+    pub(in crate::home) fn accept(&mut self, stamp: Stamp) -> Position {
+        self.tip = self.tip.next();
+        self.open.insert((stamp, self.tip));
+        self.tip
+    }
+
+    /// A position is durable, and is being sent.
+    pub(in crate::home) fn reach(&mut self, position: Position, stamp: Stamp) {
+        self.durable = position;
+        self.open.remove(&(stamp, position));
+    }
+
+    /// What may be promised without moving the clock; `voted` is the lowest stamp in doubt.
+    pub(in crate::home) fn promised(&self, voted: Option<Stamp>) -> Stamp {
+        let open = self.open.first().map(|(stamp, _)| *stamp);
+        self.clock.watermark(open.into_iter().chain(voted).min())
+    }
+
+    /// What may be promised now.
+    pub(in crate::home) fn watermark(&mut self, now: Now, voted: Option<Stamp>) -> Stamp {
+        self.clock.pass(now.wall);
+        self.promised(voted)
+    }
+
+    /// Whether the clock has to reserve, and the store has space for that.
+    pub(in crate::home) fn reserves(&self, now: Now) -> bool {
+        self.has_space && self.clock.wants_reserve(now.wall)
+    }
+
+    // --- Batches ---
+
+    /// Appends a batch; the clock's reservation rides on it when it is due.
+    pub(in crate::home) fn append(
+        &mut self,
+        now: Now,
+        (purpose, mut ops): (Purpose, Vec<Op>),
+        then: OnDurable,
+        outbox: &mut Outbox,
+    ) {
+        if self.clock.wants_reserve(now.wall) {
+            outbox.note(Note::ClockReserved);
+            let mark = self.queue.last_mark().next();
+            ops.push(self.clock.reserve(now.wall, mark));
+        }
+        self.append_ops(purpose, ops, then, outbox);
+    }
+
+    /// Appends a batch that leaves the clock alone.
+    pub(in crate::home) fn append_ops(
+        &mut self,
+        purpose: Purpose,
+        ops: Vec<Op>,
+        then: OnDurable,
+        outbox: &mut Outbox,
+    ) {
+        let bytes = self.put_batch(purpose, ops, outbox);
+        self.admission.begin(&then);
+        self.queue.push(bytes, then);
+    }
+
+    /// Appends the home's own work, one batch of each kind at a time. Nothing that is sent rests on
+    /// it: it may wait for room in the store for as long as that takes.
+    pub(in crate::home) fn append_own_work(&mut self, ops: Vec<Op>, outbox: &mut Outbox) {
+        self.put_batch(Purpose::Housekeeping, ops, outbox);
+    }
+
+    fn put_batch(&mut self, purpose: Purpose, ops: Vec<Op>, outbox: &mut Outbox) -> usize {
+        let only_removes = !ops.iter().any(Op::is_put);
+        let batch = Batch {
+            mark: self.queue.next_mark(),
+            purpose: if only_removes {
+                Purpose::Removal
+            } else {
+                purpose
+            },
+            ops,
+        };
+        let bytes = batch.bytes();
+        self.space.spend(&batch);
+        outbox.act(HomeAction::Append(batch));
+        bytes
+    }
+
+    // --- What becomes due ---
+
+    /// Sends something when all that was appended so far is durable, but for the home's own work.
+    pub(in crate::home) fn after_all(&mut self, then: OnDurable) {
+        self.admission.begin(&then);
+        self.queue.push_behind(then);
+    }
+
+    /// The same, but behind a reservation of the clock if one has to be made.
+    pub(in crate::home) fn after_reservation(
+        &mut self,
+        now: Now,
+        then: OnDurable,
+        outbox: &mut Outbox,
+    ) {
+        if self.reserves(now) {
+            self.append(now, (Purpose::Housekeeping, Vec::new()), then, outbox);
+        } else {
+            self.after_all(then);
+        }
+    }
+
+    /// Sends how a commit ended to a child that decides on it, or sends it again: once, however
+    /// often that comes before the disk is so far. So no queue fills with it (rule 15): outcomes
+    /// remembered are bounded.
+    pub(in crate::home) fn tell_ended(&mut self, edge: EdgeId, commit: CommitId, outcome: Outcome) {
+        if !self.admission.tells(edge, commit) {
+            self.after_all(OnDurable::Tell(edge, commit, outcome));
+        }
+    }
+
+    /// Sends a vote again, unless it is on its way.
+    pub(in crate::home) fn tell_vote(&mut self, edge: EdgeId, commit: CommitId, stamp: Stamp) {
+        if !self.admission.tells_vote(edge, commit) {
+            self.after_all(OnDurable::Vote(edge, commit, stamp));
+        }
+    }
+
+    /// All batches up to this one are durable. What is due now comes out of [`pop`](Self::pop).
+    pub(in crate::home) fn made_durable(&mut self, mark: Mark) {
+        self.queue.made_durable(mark);
+        self.clock.durable(self.queue.durable_mark());
+    }
+
+    /// Takes out what is due next.
+    pub(in crate::home) fn pop(&mut self) -> Option<OnDurable> {
+        let due = if planted::is(Bug::ToldBeforeDurable) {
+            self.queue.pop_early()
+        } else {
+            self.queue.pop()
+        }?;
+        self.admission.end(&due);
+        Some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::{CallId, HomeId, MemberId, Millis};
+
+    fn now() -> Now {
+        let (mono, wall) = (Millis(1), Millis(100_000));
+        Now { mono, wall }
+    }
+
+    fn log() -> Log {
+        let mut log = Log::new(Clock::new(HomeId(1), 0), Position(0), 1_000);
+        let nothing = OnDurable::Nothing;
+        log.append(
+            now(),
+            (Purpose::Housekeeping, Vec::new()),
+            nothing,
+            &mut Outbox::new(),
+        );
+        log.made_durable(log.last_mark());
+        while log.pop().is_some() {}
+        log
+    }
+
+    #[test]
+    fn no_promise_reaches_what_was_accepted_and_not_sent() {
+        let mut log = log();
+        let stamp = log.clock.stamp(now().wall);
+        let position = log.accept(stamp);
+        assert_eq!((log.tip(), log.durable()), (position, Position(0)));
+        assert!(log.watermark(now(), None) < stamp);
+        log.reach(position, stamp);
+        assert!(log.watermark(now(), None) >= stamp);
+        assert!(log.promised(Some(stamp)) < stamp, "a vote holds it, too");
+    }
+
+    #[test]
+    fn an_outcome_is_sent_once_however_often_it_is_asked_for() {
+        let mut log = log();
+        let (edge, member) = (EdgeId(1), MemberId(1));
+        let call = CallId { member, number: 1 };
+        let then = OnDurable::Watermark(edge, call);
+        log.append_ops(Purpose::NewData, Vec::new(), then, &mut Outbox::new());
+        let (position, stamp) = (Position(1), Stamp::default());
+        for _ in 0..2 {
+            let commit = CommitId {
+                member,
+                sequence: 1,
+            };
+            log.tell_ended(edge, commit, Outcome::Committed { position, stamp });
+        }
+        assert!(log.pop().is_none(), "the disk is not so far");
+        log.made_durable(log.last_mark());
+        assert_eq!(core::iter::from_fn(|| log.pop()).count(), 2);
+    }
+}

@@ -2,18 +2,19 @@
 
 use crate::edge::downstream::{ChildLimits, Children};
 use crate::edge::liveness::{AliveLimits, Neighbours};
-use crate::home::admission::Admission;
 use crate::home::clock::Clock;
 use crate::home::commit::changes::Changes;
 use crate::home::commit::parking::Parking;
-use crate::home::log::space_estimate::SpaceEstimate;
+use crate::home::log::Log;
+use crate::home::log::queue::OnDurable;
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
+use crate::home::pages::waiters::Waiters;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::two_phase::votes::Votes;
-use crate::home::{Home, OnDurable, Outbox};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::home::{Home, Outbox};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,8 +25,8 @@ use thorp_model::records::{
     QuarantineRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
 use thorp_model::{
-    Epoch, HomeId, Mark, MemberId, Millis, Now, Op, Position, Purpose, Reader, Scan, Stamp,
-    StorageError, Table, limits, planted, records,
+    Epoch, HomeId, MemberId, Millis, Now, Op, Position, Purpose, Reader, Scan, Stamp, StorageError,
+    Table, limits, planted, records,
 };
 
 /// What a home is told when it starts.
@@ -111,68 +112,58 @@ impl Home {
         next.life += 1;
         let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
         let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
-        let mut home = Home {
-            clock: Clock::new(config.home, ceiling),
+        let mut parts = Parts {
             pages: Pages::new(config.cache_bytes),
-            changes: Changes::new(installed, config.changes_known_max),
             outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
+            segments: Segments::default(),
+            staging: Staging::default(),
+        };
+        parts.recover(store, now)?;
+        let (tip, last_stamp) = parts.recover_log(store, installed)?;
+        let Parts {
+            pages,
+            outcomes,
+            segments,
+            staging,
+        } = parts;
+        let clock = Clock::new(config.home, clock_from(ceiling, last_stamp, now));
+        let mut home = Home {
+            log: Log::new(clock, tip, config.pending_bytes_max),
+            pages,
+            changes: Changes::new(tip, config.changes_known_max),
+            outcomes,
             votes: Votes::default(),
             others: BTreeMap::new(),
             askers: BTreeSet::new(),
             asking: BTreeMap::new(),
             questions: 0,
-            segments: Segments::default(),
-            staging: Staging::default(),
+            removable: segments.removing().collect(),
+            segments,
+            staging,
             children: Children::new(
                 config.home,
                 Epoch(u64::from(next.life) << 32),
                 config.per_child,
             ),
             next,
-            tip: installed,
-            durable: installed,
-            mark: Mark(0),
-            durable_mark: Mark(0),
-            pending: VecDeque::new(),
-            open: BTreeSet::new(),
-            pending_bytes: 0,
-            admission: Admission::default(),
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
-            waiting: BTreeMap::new(),
+            waiters: Waiters::default(),
             installed,
             installing: None,
             to_install: BTreeSet::new(),
             removing: None,
-            removable: BTreeSet::new(),
-            has_space: true,
-            space: SpaceEstimate::default(),
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
         };
-        home.recover_tables(store, now)?;
-        let last_stamp = home.recover_log(store)?;
         home.recover_votes(store, now)?;
-        home.removable = home.segments.removing().collect();
-        home.start_clock(ceiling, last_stamp, now);
-        home.append(
+        home.log.append(
             now,
             (Purpose::Housekeeping, home.first_ops(known.as_ref())),
             OnDurable::Nothing,
             outbox,
         );
         Ok(home)
-    }
-
-    /// Rule 12: the clock starts above all that was promised or given.
-    fn start_clock(&mut self, ceiling: u64, last_stamp: Stamp, now: Now) {
-        let from = if planted::is(Bug::CeilingForgotten) {
-            Stamp::clock_of(now.wall)
-        } else {
-            ceiling.max(last_stamp.clock)
-        };
-        self.clock = Clock::new(self.config.home, from);
-        self.changes = Changes::new(self.tip, self.config.changes_known_max);
     }
 
     fn first_ops(&self, known: Option<&HomeRecord>) -> Vec<Op> {
@@ -199,7 +190,40 @@ impl Home {
         records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
     }
 
-    fn recover_tables(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
+    /// Votes come back with their locks, after the segments whose extents they may raise.
+    fn recover_votes(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
+        let (from, to) = records::vote_range();
+        let mut votes = Vec::new();
+        scan(store, Table::Meta, &from, &to, |_, record: VoteRecord| {
+            votes.push(record);
+        })?;
+        for record in votes {
+            let locks = self.locks_of(&record.request.part);
+            self.votes.recover(record, locks, now.mono);
+        }
+        Ok(())
+    }
+}
+
+/// Rule 12: the clock starts above all that was promised or given.
+fn clock_from(ceiling: u64, last_stamp: Stamp, now: Now) -> u64 {
+    if planted::is(Bug::CeilingForgotten) {
+        Stamp::clock_of(now.wall)
+    } else {
+        ceiling.max(last_stamp.clock)
+    }
+}
+
+/// What the tables of a store hold.
+struct Parts {
+    pages: Pages,
+    outcomes: Outcomes,
+    segments: Segments,
+    staging: Staging,
+}
+
+impl Parts {
+    fn recover(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
         let (from, to) = records::segment_range();
         scan(
             store,
@@ -249,29 +273,20 @@ impl Home {
         })
     }
 
-    /// Votes come back with their locks, after the segments whose extents they may raise.
-    fn recover_votes(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
-        let (from, to) = records::vote_range();
-        let mut votes = Vec::new();
-        scan(store, Table::Meta, &from, &to, |_, record: VoteRecord| {
-            votes.push(record);
-        })?;
-        for record in votes {
-            let locks = self.locks_of(&record.request.part);
-            self.votes.recover(record, locks, now.mono);
-        }
-        Ok(())
-    }
-
-    fn recover_log(&mut self, store: &dyn Reader) -> Result<Stamp, StorageError> {
-        let from = records::log_key(self.installed.next());
-        let mut last_stamp = Stamp::default();
+    /// Takes the changes of the log; returns its last position and the highest stamp in it.
+    fn recover_log(
+        &mut self,
+        store: &dyn Reader,
+        installed: Position,
+    ) -> Result<(Position, Stamp), StorageError> {
+        let from = records::log_key(installed.next());
+        let (mut tip, mut last_stamp) = (installed, Stamp::default());
         let mut gap = None;
         scan(store, Table::Log, &from, &[], |key, record: LogRecord| {
-            if record.position != self.tip.next() && gap.is_none() {
+            if record.position != tip.next() && gap.is_none() {
                 gap = Some(key.to_vec());
             }
-            self.tip = record.position;
+            tip = record.position;
             last_stamp = last_stamp.max(record.stamp);
             for change in record.changes {
                 if self.segments.get(change.page.segment).is_some() {
@@ -279,15 +294,13 @@ impl Home {
                 }
             }
         })?;
-        if let Some(key) = gap {
-            return Err(records::damaged(
-                Table::Log,
-                &key,
-                "the log has a gap before it",
-            ));
+        match gap {
+            Some(key) => {
+                let detail = "the log has a gap before it";
+                Err(records::damaged(Table::Log, &key, detail))
+            }
+            None => Ok((tip, last_stamp)),
         }
-        self.durable = self.tip;
-        Ok(last_stamp)
     }
 }
 

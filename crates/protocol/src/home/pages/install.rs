@@ -55,7 +55,7 @@ impl Home {
         if self.installing.is_some() {
             return;
         }
-        let position = self.durable;
+        let position = self.log.durable();
         let wanted = if self.wants_to_install() {
             self.pages.oldest_modified(self.install_pages(), position)
         } else {
@@ -90,9 +90,9 @@ impl Home {
             .max(self.installed);
         self.trim_to(installed, &mut ops);
         outbox.note(Note::Installed);
-        self.append_own_work(ops, outbox);
+        self.log.append_own_work(ops, outbox);
         self.installing = Some(Installing {
-            mark: self.mark,
+            mark: self.log.last_mark(),
             pages,
             quarantine,
             position,
@@ -103,7 +103,7 @@ impl Home {
     /// Much is modified, or the log is long: one old change holds all records that follow, also
     /// those of transactions that changed nothing here (rule 10).
     fn wants_to_install(&self) -> bool {
-        let records = (self.durable.0 - self.installed.0) as usize;
+        let records = (self.log.durable().0 - self.installed.0) as usize;
         self.pages.mob_bytes() >= self.config.mob_bytes_high
             || records >= self.config.log_records_high
     }
@@ -140,7 +140,7 @@ impl Home {
     /// Trims the log as far as everything is installed: one installation may
     /// leave more behind it than one batch should delete.
     fn trim(&mut self, outbox: &mut Outbox) {
-        let installed = self.pages.installed_without(&[], self.durable);
+        let installed = self.pages.installed_without(&[], self.log.durable());
         let most = self.config.log_trim_max;
         let enough = self.installed.0 + (most / TRIM_WORTH).max(1);
         if self.installing.is_some()
@@ -152,9 +152,9 @@ impl Home {
         let installed = installed.min(Position(self.installed.0 + most));
         let mut ops = Vec::new();
         self.trim_to(installed, &mut ops);
-        self.append_own_work(ops, outbox);
+        self.log.append_own_work(ops, outbox);
         self.installing = Some(Installing {
-            mark: self.mark,
+            mark: self.log.last_mark(),
             pages: Vec::new(),
             quarantine: Vec::new(),
             position: installed,
@@ -172,8 +172,8 @@ impl Home {
     }
 
     /// What was written is durable: its changes leave the MOB.
-    pub(in crate::home) fn end_install(&mut self, _out: &mut Outbox) {
-        let durable = self.durable_mark;
+    pub(in crate::home) fn end_install(&mut self) {
+        let durable = self.log.durable_mark();
         if let Some(done) = self.installing.take_if(|i| i.mark <= durable) {
             for page in &done.pages {
                 self.pages.installed(*page, done.position);
@@ -211,7 +211,7 @@ impl Home {
     fn remove_pages(&mut self, outbox: &mut Outbox) {
         let (mut segment, from) = match (&self.removing, self.removable.first()) {
             (None, Some(segment)) => (*segment, PageNo(0)),
-            (Some(r), _) if r.mark <= self.durable_mark => match r.next {
+            (Some(r), _) if r.mark <= self.log.durable_mark() => match r.next {
                 Some(next) => (r.segment, next),
                 None => return,
             },
@@ -236,9 +236,9 @@ impl Home {
         if last {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));
         }
-        self.append_own_work(ops, outbox);
+        self.log.append_own_work(ops, outbox);
         self.removing = Some(Removing {
-            mark: self.mark,
+            mark: self.log.last_mark(),
             segment,
             next: (!last).then(|| pages.last().map_or(PageNo(0), |page| page.next())),
         });

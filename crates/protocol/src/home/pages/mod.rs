@@ -4,3 +4,4 @@
 pub(in crate::home) mod install;
 pub(in crate::home) mod quarantine;
 pub(in crate::home) mod store;
+pub(in crate::home) mod waiters;

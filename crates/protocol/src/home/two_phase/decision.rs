@@ -3,9 +3,10 @@
 use crate::home::commit::effects::Effects;
 use crate::home::commit::pipeline::busy;
 use crate::home::commit::validate::{NotNow, Whose};
+use crate::home::log::queue::OnDurable;
 use crate::home::outcomes::Known;
 use crate::home::two_phase::votes::State;
-use crate::home::{Home, OnDurable, Outbox, outcomes};
+use crate::home::{Home, Outbox, outcomes};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -35,7 +36,7 @@ impl Home {
         vote.routes.came_by(edge);
         if let State::Ended(outcome) = &vote.state {
             let outcome = outcome.clone();
-            return self.tell_ended(edge, whose.id, outcome, outbox);
+            return self.log.tell_ended(edge, whose.id, outcome);
         }
         if let Decision::Commit(stamp) = decision
             && !planted::is(Bug::DecisionBelieved)
@@ -43,7 +44,7 @@ impl Home {
             if !vote.may_end_at(stamp) {
                 return self.disbelieve(edge, "it decides what the votes do not come to", outbox);
             }
-            if !self.clock.may_be_told(now.wall, stamp) {
+            if !self.log.clock.may_be_told(now.wall, stamp) {
                 outbox.note(Note::DecisionDoubted);
                 vote.doubted = Some(stamp);
                 vote.ask_at = now.mono;
@@ -64,7 +65,7 @@ impl Home {
         outbox: &mut Outbox,
     ) {
         match self.outcomes.known(whose.registration, whose.id) {
-            Known::Ended(outcome) => self.tell_ended(edge, whose.id, outcome, outbox),
+            Known::Ended(outcome) => self.log.tell_ended(edge, whose.id, outcome),
             Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), outbox),
             Known::New => {
                 let refusal = match decision {
@@ -76,24 +77,10 @@ impl Home {
                 };
                 // The asking records a no: what comes late finds it (rule 11). If it cannot be
                 // recorded now, what comes late is found out as any vote in doubt is.
-                let full = self.is_busy() || self.has_all_answers(edge);
+                let full = self.log.is_busy() || self.has_all_answers(edge);
                 let refusal = if full { busy() } else { refusal };
                 self.refuse_id(edge, whose, refusal, Vec::new(), outbox);
             }
-        }
-    }
-
-    /// Tells how it ended to whoever decides on it, or sends it again: once, however often it is said before the disk
-    /// is that far. So no queue fills with it (rule 15): outcomes remembered are bounded.
-    pub(in crate::home) fn tell_ended(
-        &mut self,
-        edge: EdgeId,
-        commit: CommitId,
-        outcome: Outcome,
-        outbox: &mut Outbox,
-    ) {
-        if !self.admission.tells(edge, commit) {
-            self.after_all(OnDurable::Tell(edge, commit, outcome), outbox);
         }
     }
 
@@ -132,7 +119,7 @@ impl Home {
         let State::Decided(decision) = vote.state else {
             return;
         };
-        if !self.has_space {
+        if !self.log.has_space() {
             return outbox.note(Note::DecisionWaited);
         }
         match decision {
@@ -150,16 +137,18 @@ impl Home {
         };
         let mut ops = Vec::new();
         self.end_vote(now, commit, outcome.clone(), &mut ops);
-        self.append_ops(Purpose::Housekeeping, ops, then, outbox);
-        self.tell_others_below(commit, &outcome, outbox);
+        self.log
+            .append_ops(Purpose::Housekeeping, ops, then, outbox);
+        self.tell_others_below(commit, &outcome);
     }
 
     /// Who passed it up by another way than the last one keeps what it wrote until it hears.
-    fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome, outbox: &mut Outbox) {
+    fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome) {
         let vote = self.votes.get_mut(commit);
         let others = vote.map(|vote| vote.routes.take_others());
         for edge in others.unwrap_or_default() {
-            self.after_all(OnDurable::Tell(edge, commit, outcome.clone()), outbox);
+            self.log
+                .after_all(OnDurable::Tell(edge, commit, outcome.clone()));
         }
     }
 
@@ -178,14 +167,14 @@ impl Home {
             Err(NotNow::Refused(_)) => return outbox.note(Note::DecisionWaited),
         };
         outbox.note(Note::VoteCommitted);
-        self.clock.observe(stamp);
+        self.log.clock.observe(stamp);
         let whose = Whose {
             id: commit,
             registration: request.registration,
         };
         self.accept_at(now, stamp, effects, Some((edge, whose)), None, outbox);
-        let position = self.tip;
-        self.tell_others_below(commit, &Outcome::Committed { position, stamp }, outbox);
+        let position = self.log.tip();
+        self.tell_others_below(commit, &Outcome::Committed { position, stamp });
     }
 
     fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, outbox: &mut Outbox) {
@@ -219,7 +208,7 @@ impl Home {
     pub(in crate::home) fn settled(&mut self, commit: CommitId, outbox: &mut Outbox) {
         if let Some(op) = self.votes.forget(commit) {
             outbox.note(Note::VoteSettled);
-            self.append_ops(
+            self.log.append_ops(
                 Purpose::Housekeeping,
                 Vec::from([op]),
                 OnDurable::Nothing,

@@ -3,9 +3,10 @@
 
 use crate::home::commit::pipeline::busy;
 use crate::home::commit::validate::NotNow;
+use crate::home::log::queue::OnDurable;
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::votes::{State, Vote};
-use crate::home::{Home, OnDurable, Outbox};
+use crate::home::{Home, Outbox, responses};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -103,10 +104,9 @@ impl Home {
         vote.routes.came_by(edge);
         let (state, stamp) = (vote.state.clone(), vote.stamp);
         match state {
-            State::InDoubt if self.admission.tells_vote(edge, commit) => {}
-            State::InDoubt => self.after_all(OnDurable::Vote(edge, commit, stamp), outbox),
+            State::InDoubt => self.log.tell_vote(edge, commit, stamp),
             State::Decided(_) => {}
-            State::Ended(outcome) => self.tell_ended(edge, commit, outcome, outbox),
+            State::Ended(outcome) => self.log.tell_ended(edge, commit, outcome),
         }
         true
     }
@@ -122,7 +122,7 @@ impl Home {
         outbox.note(Note::Voted);
         let id = request.id;
         let locks = self.locks_of(&request.part);
-        let stamp = self.clock.stamp(now.wall);
+        let stamp = self.log.clock.stamp(now.wall);
         let mut vote = Vote::new(request, stamp, locks, now.mono);
         vote.routes.came_by(edge);
         let ops = match planted::is(Bug::VoteForgotten) {
@@ -130,7 +130,7 @@ impl Home {
             false => Vec::from([vote.store()]),
         };
         self.votes.insert(vote);
-        self.append(
+        self.log.append(
             now,
             (Purpose::Housekeeping, ops),
             OnDurable::Vote(edge, id, stamp),
@@ -172,7 +172,7 @@ impl Home {
     /// What a member said, and this home's clock did not believe: the clock may have been put right.
     fn not_doubted_any_more(&self, now: Now, commit: CommitId) -> Option<Decision> {
         let stamp = self.votes.get(commit)?.doubted?;
-        let may_be = self.clock.may_be_told(now.wall, stamp);
+        let may_be = self.log.clock.may_be_told(now.wall, stamp);
         may_be.then_some(Decision::Commit(stamp))
     }
 
@@ -290,9 +290,12 @@ impl Home {
                 call,
                 request: request @ CallRequest::Outcome { .. },
                 ..
-            }) if self.askers.contains(&edge) => match self.is_busy() {
+            }) if self.askers.contains(&edge) => match self.log.is_busy() {
                 // It asks again.
-                true => self.answer(edge, call, Err(CallError::Busy), outbox),
+                true => {
+                    let busy = Err(CallError::Busy);
+                    outbox.down(edge, responses::call_result(self.config.home, call, busy));
+                }
                 false => self.call(now, edge, call, request, outbox),
             },
             _ => outbox.note(Note::OtherEpochDropped),

@@ -1,0 +1,203 @@
+//! The queue for the disk: what the home sends when each batch is durable (rule 1).
+
+use crate::home::pages::waiters::Waiter;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::mem::size_of;
+use thorp_model::{
+    CallError, CallId, CallResponse, CommitId, EdgeId, Mark, Outcome, PageChange, PageId, Position,
+    SegmentId, SegmentInfo, Stamp,
+};
+
+/// What an entry of the queue is charged beside its batch, in bytes.
+const PENDING_ENTRY_BYTES: usize = 512;
+
+/// What the home sends when a batch is durable.
+#[derive(Debug)]
+pub(in crate::home) enum OnDurable {
+    /// A position is reached: it goes to the children.
+    Reach(Reached),
+    /// A vote goes to its coordinator (rule 10).
+    Vote(EdgeId, CommitId, Stamp),
+    /// A commit's outcome is sent again, or one without a place in the log.
+    Tell(EdgeId, CommitId, Outcome),
+    /// A call is answered.
+    Answer(EdgeId, CallId, Result<CallResponse, CallError>),
+    /// A reader learns what is promised (rule 5).
+    Watermark(EdgeId, CallId),
+    /// There is no such page.
+    NoPage(PageId, Waiter),
+    /// Nothing is sent.
+    Nothing,
+}
+
+/// A position of the log that is accepted, and what the children hear of it once it is durable.
+#[derive(Debug)]
+pub(in crate::home) struct Reached {
+    pub(in crate::home) position: Position,
+    pub(in crate::home) stamp: Stamp,
+    pub(in crate::home) changes: Vec<PageChange>,
+    /// The child that sent the commit, if one did.
+    pub(in crate::home) origin: Option<(EdgeId, CommitId)>,
+    /// A segment that was removed: its pages are invalidated as a whole.
+    pub(in crate::home) removed: Option<SegmentId>,
+    /// Bytes of page images that stay in memory until the position is durable.
+    pub(in crate::home) image_bytes: usize,
+}
+
+impl OnDurable {
+    /// The edge that asked for it.
+    pub(in crate::home) fn edge(&self) -> Option<EdgeId> {
+        match self {
+            OnDurable::Reach(reached) => reached.origin.map(|(edge, _)| edge),
+            OnDurable::Tell(edge, ..)
+            | OnDurable::Vote(edge, ..)
+            | OnDurable::Answer(edge, ..)
+            | OnDurable::Watermark(edge, _) => Some(*edge),
+            OnDurable::NoPage(..) | OnDurable::Nothing => None,
+        }
+    }
+
+    /// Bytes that stay in memory until it is sent, beside its batch.
+    fn bytes(&self) -> usize {
+        match self {
+            OnDurable::Reach(reached) => reached.image_bytes,
+            OnDurable::Answer(_, _, Ok(CallResponse::Segments { segments, .. })) => {
+                let bytes = |info: &SegmentInfo| size_of::<SegmentInfo>() + info.path.len();
+                segments.iter().map(bytes).sum()
+            }
+            _ => 0,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Pending {
+    mark: Mark,
+    bytes: usize,
+    then: OnDurable,
+}
+
+/// What waits for the disk, in the order in which it is sent.
+///
+/// The marks never fall along the queue, and `bytes` is the sum of what its entries are charged.
+/// So the entry in front is always the first one that becomes due.
+#[derive(Debug, Default)]
+pub(in crate::home) struct DurabilityQueue {
+    /// The mark of the last batch.
+    last: Mark,
+    /// All batches up to this one are durable.
+    durable: Mark,
+    pending: VecDeque<Pending>,
+    bytes: usize,
+}
+
+impl DurabilityQueue {
+    /// The mark of the last batch that was appended.
+    pub(in crate::home) fn last_mark(&self) -> Mark {
+        self.last
+    }
+
+    /// All batches up to this one are durable.
+    pub(in crate::home) fn durable_mark(&self) -> Mark {
+        self.durable
+    }
+
+    /// How many entries wait.
+    pub(in crate::home) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Bytes that wait, with those of their batches.
+    pub(in crate::home) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives the next batch its mark.
+    pub(in crate::home) fn next_mark(&mut self) -> Mark {
+        self.last = self.last.next();
+        self.last
+    }
+
+    /// Adds what is sent when the last batch is durable, which has so many bytes.
+    pub(in crate::home) fn push(&mut self, batch_bytes: usize, then: OnDurable) {
+        self.push_at(self.last, batch_bytes, then);
+    }
+
+    /// Adds what is sent when everything in the queue is. A batch of the home's own work has no
+    /// entry: nothing waits for it.
+    pub(in crate::home) fn push_behind(&mut self, then: OnDurable) {
+        let mark = self.pending.back().map_or(self.durable, |p| p.mark);
+        self.push_at(mark, 0, then);
+    }
+
+    fn push_at(&mut self, mark: Mark, batch_bytes: usize, then: OnDurable) {
+        let bytes = batch_bytes + PENDING_ENTRY_BYTES + then.bytes();
+        self.bytes += bytes;
+        self.pending.push_back(Pending { mark, bytes, then });
+    }
+
+    /// All batches up to this one are durable. What is due now comes out of [`pop`](Self::pop).
+    pub(in crate::home) fn made_durable(&mut self, mark: Mark) {
+        self.durable = self.durable.max(mark);
+    }
+
+    /// Takes out what is due next: its batch is durable.
+    pub(in crate::home) fn pop(&mut self) -> Option<OnDurable> {
+        let durable = self.durable;
+        let due = self.pending.pop_front_if(|first| first.mark <= durable)?;
+        Some(self.leave(due))
+    }
+
+    /// A planted bug: takes out what is next, durable or not.
+    pub(in crate::home) fn pop_early(&mut self) -> Option<OnDurable> {
+        let first = self.pending.pop_front()?;
+        Some(self.leave(first))
+    }
+
+    fn leave(&mut self, pending: Pending) -> OnDurable {
+        self.bytes -= pending.bytes;
+        pending.then
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::MemberId;
+
+    fn outcome(number: u64) -> OnDurable {
+        let member = MemberId(1);
+        OnDurable::Watermark(EdgeId(1), CallId { member, number })
+    }
+
+    fn popped(queue: &mut DurabilityQueue) -> Vec<u64> {
+        let due = core::iter::from_fn(|| queue.pop());
+        due.map(|then| match then {
+            OnDurable::Watermark(_, call) => call.number,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn entries_leave_in_order_when_their_batches_are_durable() {
+        let mut queue = DurabilityQueue::default();
+        queue.push_behind(outcome(1));
+        assert_eq!(popped(&mut queue), [1], "nothing is on its way");
+        for number in 2..=3 {
+            queue.next_mark();
+            queue.push(100, outcome(number));
+        }
+        // The home's own work: the next entry does not wait for it.
+        queue.next_mark();
+        queue.push_behind(outcome(4));
+        assert_eq!(popped(&mut queue), []);
+        assert_eq!(queue.bytes(), 200 + 3 * PENDING_ENTRY_BYTES);
+        queue.made_durable(Mark(1));
+        assert_eq!(popped(&mut queue), [2]);
+        queue.made_durable(Mark(2));
+        assert_eq!(popped(&mut queue), [3, 4]);
+        assert_eq!((queue.bytes(), queue.len()), (0, 0));
+    }
+}
