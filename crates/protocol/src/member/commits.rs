@@ -10,8 +10,7 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, CommitRequest, Decision, EdgeId, HomeId,
-    InvalidCommit, Millis, Note, Outcome, Participant, Position, Refusal, Registration, Stamp, Up,
-    message, planted,
+    InvalidCommit, Millis, Note, Outcome, Participant, Refusal, Registration, Up, message, planted,
 };
 
 impl Member {
@@ -195,14 +194,15 @@ impl Member {
     }
 
     /// A home has voted for its part (rule 10).
-    pub(super) fn voted(&mut self, home: HomeId, id: CommitId, stamp: Stamp, outbox: &mut Outbox) {
+    pub(super) fn voted(&mut self, voted: &message::Voted, outbox: &mut Outbox) {
+        let id = voted.commit;
         let commit = self.commits.get_mut(&id);
-        let Some(at) = commit.and_then(|commit| commit.at(home)) else {
+        let Some(at) = commit.and_then(|commit| commit.at(voted.home)) else {
             return;
         };
         if at.is_unanswered() {
             self.window_freed = true;
-            at.state = PartState::Voted(stamp);
+            at.state = PartState::Voted(voted.stamp);
         }
         self.go_on(id, outbox);
     }
@@ -332,16 +332,25 @@ impl Member {
         }
     }
 
+    pub(super) fn refused(&mut self, refused: message::Refused, outbox: &mut Outbox) {
+        let outcome = Outcome::Refused(refused.refusal);
+        self.ended(refused.home, refused.commit, outcome, outbox);
+    }
+
     /// A remembered outcome is no delivery: its values fill nothing (rule 3),
     /// but the stream has come as far.
-    pub(super) fn told(
+    pub(super) fn committed(
         &mut self,
         now: Millis,
-        home: HomeId,
-        commit: CommitId,
-        position: Position,
+        committed: message::Committed,
         outbox: &mut Outbox,
     ) {
+        let message::Committed {
+            home,
+            commit,
+            position,
+            stamp,
+        } = committed;
         let state = self.homes.entry(home).or_insert_with(|| Replica::new(home));
         let mut publish = None;
         if planted::is(Bug::AppliedTwice) {
@@ -353,6 +362,7 @@ impl Member {
         state.own_passed(commit, &mut publish);
         outbox.act(MemberAction::Publish(publish));
         self.caught_up(now, home, outbox);
+        self.ended(home, commit, Outcome::Committed { position, stamp }, outbox);
     }
 
     /// What waited for the registration is told that it cannot be had.
@@ -429,13 +439,24 @@ impl Member {
         outbox: &mut Outbox,
     ) {
         match result {
-            Ok(CallResponse::Outcome(outcome)) => {
-                if let Outcome::Committed { position, .. } = outcome {
-                    self.told(now, home, commit, position, outbox);
-                }
-                self.ended(home, commit, outcome, outbox);
+            Ok(CallResponse::Outcome(Outcome::Committed { position, stamp })) => {
+                let committed = message::Committed {
+                    home,
+                    commit,
+                    position,
+                    stamp,
+                };
+                self.committed(now, committed, outbox);
             }
-            Ok(CallResponse::Voted(stamp)) => self.voted(home, commit, stamp, outbox),
+            Ok(CallResponse::Outcome(outcome)) => self.ended(home, commit, outcome, outbox),
+            Ok(CallResponse::Voted(stamp)) => {
+                let voted = message::Voted {
+                    home,
+                    commit,
+                    stamp,
+                };
+                self.voted(&voted, outbox);
+            }
             // A home that has no room to end the id is asked again with the next tick.
             _ => {}
         }

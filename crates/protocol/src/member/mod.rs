@@ -35,7 +35,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallId, CallRequest, CommitId, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId,
     Message, Millis, NodeKind, Note, Now, Outcome, PageId, PeerImage, Place, Position, RequestId,
-    Stamp, StateMachine, Step, Up, planted,
+    StateMachine, Step, planted,
 };
 
 /// What a member is told when it starts.
@@ -308,7 +308,8 @@ impl Member {
             return outbox.note(Note::OtherEpochDropped);
         }
         // A member belongs to one parent at a time, for each home (rule 1).
-        let is_heard = match self.homes.get_mut(&message.home()) {
+        let home = message.home();
+        let is_heard = match self.homes.get_mut(&home) {
             Some(at) => at.up.hears(edge, &message, outbox),
             None => matches!(message, Down::Begin(_)),
         };
@@ -316,132 +317,36 @@ impl Member {
             return;
         }
         match message {
-            Down::Begin(message::Begin {
-                home,
-                name,
-                epoch,
-                position,
-                watermark,
-                silent_ms,
-            }) => {
-                self.at(home).up.name = name;
-                let heard = now.before(u64::from(silent_ms));
-                self.begin(now, home, edge, epoch, (position, watermark, heard), outbox);
-            }
-            Down::End(message::End { home }) => self.end(home, outbox),
+            Down::Begin(begin) => self.begin(now, edge, begin, outbox),
+            Down::End(_) => self.end(home, outbox),
             Down::Step(step) => self.step(now, step, outbox),
-            Down::Image(message::FetchResponse {
-                home,
-                page,
-                attempt,
-                entry,
-                position,
-                watermark,
-                result: answer,
-            }) => {
-                let up = &mut self.at(home).up;
-                up.advance_promised(position, watermark);
-                if planted::is(Bug::MemoryIsNews) {
-                    up.heard = now;
-                }
-                if let Some(fetched) = up.take_in_stream(page, attempt, entry, answer, outbox) {
-                    self.install(home, fetched, outbox);
-                }
-                self.caught_up(now, home, outbox);
-                self.at(home).settle_strays(outbox);
-            }
-            Down::Peer(peer) => {
-                let home = peer.home;
-                if let Some(fetched) = self.at(home).up.take_peer(peer, now, outbox) {
-                    self.install(home, fetched, outbox);
-                }
-                self.at(home).settle_strays(outbox);
-            }
-            Down::Redirect(message::Redirect {
-                home,
-                page,
-                requester,
-                epoch,
-                attempt,
-                entry,
-            }) => {
-                let answer = PeerImage {
-                    home,
-                    page,
-                    requester,
-                    epoch,
-                    attempt,
-                    entry,
-                    position: self.at(home).up.position,
-                    image: None,
-                };
-                self.help(edge, answer, outbox);
-            }
-            Down::Voted(message::Voted {
-                home,
-                commit,
-                stamp,
-            }) => self.voted(home, commit, stamp, outbox),
-            Down::Refused(message::Refused {
-                home,
-                commit,
-                refusal,
-            }) => self.ended(home, commit, Outcome::Refused(refusal), outbox),
-            Down::Committed(message::Committed {
-                home,
-                commit,
-                position,
-                stamp,
-            }) => {
-                self.told(now, home, commit, position, outbox);
-                self.ended(home, commit, Outcome::Committed { position, stamp }, outbox);
-            }
-            Down::Heartbeat(message::Heartbeat {
-                home,
-                position,
-                watermark,
-            }) => self.heartbeat(now, home, position, watermark, outbox),
-            Down::CallResult(message::CallResult { home, call, result }) => {
-                self.answered(now, home, call, result, outbox)
-            }
-            Down::Unwatched(message::Unwatched { home, segment }) => {
-                self.unwatched(home, segment, outbox)
-            }
-            Down::Hint(message::Hint { home, next, .. }) => self.hinted(home, &next, outbox),
-            Down::Joined(message::Joined { home, page }) => self.joined(home, page, outbox),
-            Down::Resynchronised(message::Resynchronised {
-                home,
-                report,
-                entry,
-                position,
-                changed,
-                open,
-            }) => {
-                self.at(home).up.advance(position);
-                self.resynchronised(now, home, (report, entry), (&changed, &open), outbox);
-            }
+            Down::Image(response) => self.image(now, response, outbox),
+            Down::Peer(peer) => self.peer_image(now, peer, outbox),
+            Down::Redirect(redirect) => self.help(edge, redirect, outbox),
+            Down::Voted(voted) => self.voted(&voted, outbox),
+            Down::Refused(refused) => self.refused(refused, outbox),
+            Down::Committed(committed) => self.committed(now, committed, outbox),
+            Down::Heartbeat(heartbeat) => self.heartbeat(now, &heartbeat, outbox),
+            Down::CallResult(result) => self.answered(now, result, outbox),
+            Down::Unwatched(unwatched) => self.unwatched(&unwatched, outbox),
+            Down::Hint(hint) => self.hinted(&hint, outbox),
+            Down::Joined(joined) => self.joined(&joined, outbox),
+            Down::Resynchronised(answer) => self.resynchronised(now, &answer, outbox),
         }
     }
 
     /// A stream begins: what is cached is reported (rule 13), and what was lost
     /// with the old edge is asked again (rules 1 and 11).
-    fn begin(
-        &mut self,
-        now: Millis,
-        home: HomeId,
-        edge: EdgeId,
-        epoch: Epoch,
-        at: (Position, Stamp, Millis),
-        outbox: &mut Outbox,
-    ) {
+    fn begin(&mut self, now: Millis, edge: EdgeId, begin: message::Begin, outbox: &mut Outbox) {
         outbox.note(Note::StreamBegan);
+        let (home, epoch) = (begin.home, begin.epoch);
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
         let state = self.at(home);
         let is_first = state.up.epoch == Epoch(0);
         state.own_ended(outbox);
         state.up.helpers = helpers;
         let held = state.report_all();
-        state.up.begin(edge, epoch, at, held, now, outbox);
+        state.up.begin(edge, begin, held, now, outbox);
         state.recent_changes.begin_anew(state.up.position);
         state.send_reports(edge, epoch, outbox);
         if !held {
@@ -453,6 +358,29 @@ impl Member {
             state.tell_watch(*segment, true, outbox);
         }
         self.resend(home, outbox);
+    }
+
+    /// An image came in the stream: the stream is complete up to there.
+    fn image(&mut self, now: Millis, response: message::FetchResponse, outbox: &mut Outbox) {
+        let home = response.home;
+        let up = &mut self.at(home).up;
+        if planted::is(Bug::MemoryIsNews) {
+            up.heard = now;
+        }
+        if let Some(fetched) = up.take_in_stream(response, outbox) {
+            self.install(home, fetched, outbox);
+        }
+        self.caught_up(now, home, outbox);
+        self.at(home).settle_strays(outbox);
+    }
+
+    /// An image came beside the stream (rule 9).
+    fn peer_image(&mut self, now: Millis, peer: PeerImage, outbox: &mut Outbox) {
+        let home = peer.home;
+        if let Some(fetched) = self.at(home).up.take_peer(peer, now, outbox) {
+            self.install(home, fetched, outbox);
+        }
+        self.at(home).settle_strays(outbox);
     }
 
     fn step(&mut self, now: Millis, step: Step, outbox: &mut Outbox) {
@@ -478,16 +406,10 @@ impl Member {
         self.caught_up(now, home, outbox);
     }
 
-    fn heartbeat(
-        &mut self,
-        now: Millis,
-        home: HomeId,
-        position: Position,
-        watermark: Stamp,
-        outbox: &mut Outbox,
-    ) {
+    fn heartbeat(&mut self, now: Millis, heartbeat: &message::Heartbeat, outbox: &mut Outbox) {
+        let home = heartbeat.home;
         let state = self.at(home);
-        state.up.beaten(position, watermark, now);
+        state.up.beaten(heartbeat, now);
         let publish = state.publish();
         outbox.act(MemberAction::Publish(publish));
         self.caught_up(now, home, outbox);
@@ -529,23 +451,18 @@ impl Member {
 
     /// Answers a redirected request after everything before it, with the
     /// newest committed image (rule 9).
-    fn help(&mut self, edge: EdgeId, mut answer: PeerImage, outbox: &mut Outbox) {
-        let state = self.at(answer.home);
+    fn help(&mut self, edge: EdgeId, redirect: message::Redirect, outbox: &mut Outbox) {
+        let state = self.at(redirect.home);
         // What is not resynchronised is as of the old stream, and tells nothing of this one.
         let pages = Some(&state.pages).filter(|_| !state.up.is_held());
-        let held = pages.and_then(|pages| pages.get(&answer.page));
-        let image = held.map(|held| held.image.clone());
-        let image = match planted::is(Bug::TentativeSent) {
-            true => state.shown(answer.page),
-            false => image,
-        };
-        answer.image = image.filter(Image::is_complete);
-        outbox.note(if answer.image.is_some() {
-            Note::HelperAnswered
+        let held = pages.and_then(|pages| pages.get(&redirect.page));
+        let image = if planted::is(Bug::TentativeSent) {
+            state.shown(redirect.page)
         } else {
-            Note::HelperRefused
-        });
-        outbox.up(edge, Up::Peer(answer));
+            held.map(|held| held.image.clone())
+        };
+        let image = image.filter(Image::is_complete);
+        state.up.help(edge, redirect, image, outbox);
     }
 
     // --- Eviction and time ---

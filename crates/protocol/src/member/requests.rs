@@ -91,14 +91,15 @@ impl Member {
     }
 
     /// What the parent holds to be likely (rule 9): the program knows how much of it it wants.
-    pub(super) fn hinted(&mut self, home: HomeId, next: &[PageId], outbox: &mut Outbox) {
+    pub(super) fn hinted(&mut self, hint: &message::Hint, outbox: &mut Outbox) {
+        let home = hint.home;
         let state = self.at(home);
         let is_wanted = |page: &PageId| {
             let held = state.pages.get(page);
             let is_here = held.is_some_and(|held| held.image.is_complete());
             !is_here && !state.up.is_fetching(*page)
         };
-        let next = next.iter().take(HINT_PAGES_MAX).copied();
+        let next = hint.next.iter().take(HINT_PAGES_MAX).copied();
         let wanted = next.filter(is_wanted);
         let likely: Vec<Place> = wanted.map(|page| Place { home, page }).collect();
         if !likely.is_empty() {
@@ -107,7 +108,8 @@ impl Member {
     }
 
     /// A neighbour gets a page, too, that was asked for ahead (rule 9). If it has come meanwhile, that is old news.
-    pub(super) fn joined(&mut self, home: HomeId, page: PageId, outbox: &mut Outbox) {
+    pub(super) fn joined(&mut self, joined: &message::Joined, outbox: &mut Outbox) {
+        let (home, page) = (joined.home, joined.page);
         if self.at(home).up.is_fetching(page) {
             outbox.act(MemberAction::Joined(Place { home, page }));
         }
@@ -174,11 +176,10 @@ impl Member {
     pub(super) fn answered(
         &mut self,
         now: Millis,
-        home: HomeId,
-        call: CallId,
-        result: Result<CallResponse, CallError>,
+        answer: message::CallResult,
         outbox: &mut Outbox,
     ) {
+        let message::CallResult { home, call, result } = answer;
         let Some(called) = self.calls.remove(&call) else {
             return;
         };
@@ -284,7 +285,8 @@ impl Member {
     }
 
     /// The parent does not tell the changes of a segment: the program is told.
-    pub(super) fn unwatched(&mut self, home: HomeId, segment: SegmentId, outbox: &mut Outbox) {
+    pub(super) fn unwatched(&mut self, unwatched: &message::Unwatched, outbox: &mut Outbox) {
+        let (home, segment) = (unwatched.home, unwatched.segment);
         let state = self.at(home);
         if let Some(request_id) = state.watches.remove(&segment) {
             // Asked for anew meanwhile, it may be watched above: that is ended too.

@@ -10,8 +10,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outcome, PageChange, PageId,
-    Position, ReportNo, Reported, Stamp, change, planted,
+    CommitId, EdgeId, EntryNo, Epoch, Image, Millis, Note, Outcome, PageChange, PageId, Position,
+    Reported, Stamp, change, message, planted,
 };
 
 /// What is known of a member's pages while it is held.
@@ -107,20 +107,15 @@ impl Replica {
     }
 
     /// A piece of the report is answered. False if nobody waited for that.
-    fn take_answer(
-        &mut self,
-        report: ReportNo,
-        entry: EntryNo,
-        (changed, open): (&[PageId], &[PageId]),
-        outbox: &mut Outbox,
-    ) -> bool {
-        let Some(piece) = self.resync.reports.answered(report, open) else {
+    fn take_answer(&mut self, answer: &message::Resynchronised, outbox: &mut Outbox) -> bool {
+        let changed = &answer.changed;
+        let Some(piece) = self.resync.reports.answered(answer.report, &answer.open) else {
             outbox.note(Note::OtherEpochDropped);
             return false;
         };
         for reported in &piece.pages {
             self.resync.unsure.remove(&reported.page);
-            self.up.drop_entered(reported.page, entry);
+            self.up.drop_entered(reported.page, answer.entry);
         }
         for page in changed {
             outbox.note(Note::PageChanged);
@@ -165,13 +160,13 @@ impl Member {
     pub(super) fn resynchronised(
         &mut self,
         now: Millis,
-        home: HomeId,
-        (report, entry): (ReportNo, EntryNo),
-        pages: (&[PageId], &[PageId]),
+        answer: &message::Resynchronised,
         outbox: &mut Outbox,
     ) {
+        let home = answer.home;
         let state = self.at(home);
-        if !state.take_answer(report, entry, pages, outbox) {
+        state.up.advance(answer.position);
+        if !state.take_answer(answer, outbox) {
             return;
         }
         state.settle_strays(outbox);

@@ -96,9 +96,10 @@ impl Redirector {
         };
         let at = (proxy.up.position, proxy.up.watermark);
         let name = proxy.up.name.clone();
-        let silent_ms = match planted::is(Bug::SilenceNotTold) {
-            true => 0,
-            false => now.since(proxy.up.heard),
+        let silent_ms = if planted::is(Bug::SilenceNotTold) {
+            0
+        } else {
+            now.since(proxy.up.heard)
         };
         // The number of children was checked when the child came.
         proxy
@@ -139,10 +140,5 @@ impl Redirector {
             proxy.helper_went(now, edge, outbox);
             proxy.follow_watches(outbox);
         }
-    }
-
-    pub(super) fn cut_off(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
-        outbox.note(Note::ChildCutOff);
-        outbox.close(edge, why);
     }
 }

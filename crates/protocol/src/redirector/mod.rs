@@ -36,8 +36,8 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallRequest, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, Image, MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
+    CallError, CallId, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId,
+    Image, MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
     Refusal, SegmentId, StateMachine, Up, message, planted,
 };
 
@@ -316,110 +316,39 @@ impl Redirector {
         };
         let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
         if child.kind == NodeKind::Member && !is_own {
-            return self.cut_off(edge, "it speaks for another member", outbox);
+            return cut_off(edge, "it speaks for another member", outbox);
         }
-        match message {
-            Up::Fetch(message::Fetch {
-                home,
-                epoch,
-                page,
-                attempt,
-                peers,
-                ahead,
-                updates,
-            }) => {
-                let waiter = Waiter {
-                    edge,
-                    attempt,
-                    peers,
-                    ahead,
-                    // All values that are known here are told to all anyway. Who asks for them is a
-                    // site that refetches what its members want.
-                    counts: !ahead || updates > 0,
-                };
-                if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
-                    proxy.asked_by(page, edge, ahead, outbox);
-                    proxy.fetch(now, page, waiter, outbox);
-                    // What is waited for goes first.
-                    if !ahead {
-                        proxy.hint(now, page, edge, outbox);
-                    }
+        let home = message.home();
+        let is_of_epoch = |epoch| self.is_of_epoch(home, edge, epoch, outbox);
+        if !message.epoch().is_none_or(is_of_epoch) {
+            return;
+        }
+        let proxy = self.homes.get_mut(&home);
+        match (message, proxy) {
+            (Up::Commit(request), _) => self.commit(edge, request, outbox),
+            (Up::Decide(decide), _) => self.decide(edge, decide, outbox),
+            (Up::Settled(settled), _) => {
+                self.pass_up(home, Up::Settled(settled), outbox);
+            }
+            (Up::Call(call), _) => self.call(edge, call, outbox),
+            (Up::Fetch(fetch), Some(proxy)) => proxy.asked(now, edge, &fetch, outbox),
+            (Up::Evict(evict), Some(proxy)) => proxy.evicted(edge, &evict, outbox),
+            (Up::Ack(ack), Some(proxy)) => proxy.children.ack(edge, ack.position),
+            (Up::Watch(watch), Some(proxy)) => proxy.watch(edge, &watch, outbox),
+            (Up::Peer(peer), Some(proxy)) => proxy.helper_answered(now, edge, peer, outbox),
+            (Up::Report(report), Some(proxy)) => {
+                if let Err(why) = proxy.report(edge, &report, outbox) {
+                    cut_off(edge, why, outbox);
                 }
             }
-            Up::Evict(message::Evict {
-                home,
-                epoch,
-                page,
-                entry,
-            }) => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, outbox)
-                    && proxy.children.evict(edge, page, entry, outbox)
-                {
-                    proxy.give_up_if_unused(page, outbox);
-                }
-            }
-            Up::Ack(message::Ack {
-                home,
-                epoch,
-                position,
-            }) => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
-                    proxy.children.ack(edge, position);
-                }
-            }
-            Up::Watch(message::Watch {
-                home,
-                epoch,
-                segment,
-                on,
-            }) => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, outbox) {
-                    proxy.watch(edge, segment, on, outbox);
-                }
-            }
-            Up::Report(message::Report {
-                home,
-                epoch,
-                report,
-                pages,
-            }) => {
-                if let Some(proxy) = self.proxy(home, edge, epoch, outbox)
-                    && let Err(why) = proxy.report(edge, report, &pages, outbox)
-                {
-                    self.cut_off(edge, why, outbox);
-                }
-            }
-            Up::Peer(peer) => {
-                if let Some(proxy) = self.homes.get_mut(&peer.home) {
-                    proxy.helper_answered(now, edge, peer, outbox);
-                }
-            }
-            Up::Commit(request) => self.commit(edge, request, outbox),
-            Up::Decide(message::Decide { home, commit, .. }) => {
-                self.decide(edge, (home, commit), message, outbox)
-            }
-            Up::Settled(message::Settled { home, .. }) => {
-                self.pass_up(home, message, outbox);
-            }
-            Up::Call(message::Call {
-                call,
-                home,
-                request,
-            }) => self.call(edge, home, call, request, outbox),
+            (_, None) => {}
         }
     }
 
-    /// The proxy of a home, if the child's message is of its epoch (rule 1).
-    fn proxy(
-        &mut self,
-        home: HomeId,
-        edge: EdgeId,
-        epoch: Epoch,
-        outbox: &mut Outbox,
-    ) -> Option<&mut Proxy> {
-        let proxy = self.homes.get_mut(&home)?;
-        proxy.children.in_epoch(edge, epoch, outbox)?;
-        Some(proxy)
+    /// Whether a child's message belongs to its stream of this home (rule 1).
+    fn is_of_epoch(&self, home: HomeId, edge: EdgeId, epoch: Epoch, outbox: &mut Outbox) -> bool {
+        let proxy = self.homes.get(&home);
+        proxy.is_some_and(|proxy| proxy.children.in_epoch(edge, epoch, outbox).is_some())
     }
 
     /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
@@ -457,19 +386,14 @@ impl Redirector {
 
     /// The delivery of what is decided is this child's reply, also where the vote went another
     /// way. What is lost here has none: the homes find out by themselves (rule 10).
-    fn decide(
-        &mut self,
-        edge: EdgeId,
-        commit: (HomeId, CommitId),
-        message: Up,
-        outbox: &mut Outbox,
-    ) {
-        let is_new = !self.commits.contains_key(&commit);
-        if is_new && self.is_member(edge) && self.commits_of(edge, commit.0) >= DECIDED_MAX {
+    fn decide(&mut self, edge: EdgeId, decide: message::Decide, outbox: &mut Outbox) {
+        let (home, commit) = (decide.home, decide.commit);
+        let is_new = !self.commits.contains_key(&(home, commit));
+        if is_new && self.is_member(edge) && self.commits_of(edge, home) >= DECIDED_MAX {
             return outbox.note(Note::ChildLimited);
         }
-        if self.pass_up(commit.0, message, outbox) {
-            self.came_by(commit, edge);
+        if self.pass_up(home, Up::Decide(decide), outbox) {
+            self.came_by((home, commit), edge);
         }
     }
 
@@ -507,16 +431,10 @@ impl Redirector {
         up.is_some()
     }
 
-    fn call(
-        &mut self,
-        edge: EdgeId,
-        home: HomeId,
-        call: CallId,
-        request: CallRequest,
-        outbox: &mut Outbox,
-    ) {
+    fn call(&mut self, edge: EdgeId, message: message::Call, outbox: &mut Outbox) {
+        let (call, home) = (message.call, message.home);
         let waiting = self.calls.keys().filter(|(_, from)| *from == edge).count();
-        let bytes = request.staged_bytes();
+        let bytes = message.request.staged_bytes();
         let is_full = bytes > 0 && !self.has_space_for_staging(home, bytes);
         let is_limited = waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited);
         if is_full || is_limited {
@@ -534,14 +452,7 @@ impl Redirector {
             if bytes > 0 {
                 self.passing.staging(call, home, bytes);
             }
-            outbox.up(
-                up,
-                Up::Call(message::Call {
-                    call,
-                    home,
-                    request,
-                }),
-            );
+            outbox.up(up, Up::Call(message));
         }
     }
 
@@ -559,6 +470,12 @@ impl Redirector {
             }
         }
     }
+}
+
+/// Closes the edge of a child that breaks the protocol.
+fn cut_off(edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
+    outbox.note(Note::ChildCutOff);
+    outbox.close(edge, why);
 }
 
 fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, outbox: &mut Outbox) {

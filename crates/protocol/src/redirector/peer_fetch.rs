@@ -45,6 +45,38 @@ pub(super) struct Redirecting {
 }
 
 impl Proxy {
+    /// A child asks for a page.
+    pub(super) fn asked(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        fetch: &message::Fetch,
+        outbox: &mut Outbox,
+    ) {
+        let waiter = Waiter {
+            edge,
+            attempt: fetch.attempt,
+            peers: fetch.peers,
+            ahead: fetch.ahead,
+            // All values that are known here go to all holders anyway. A child that asks for
+            // them is a site that refetches what its members want.
+            counts: !fetch.ahead || fetch.updates > 0,
+        };
+        self.asked_by(fetch.page, edge, fetch.ahead, outbox);
+        self.fetch(now, fetch.page, waiter, outbox);
+        // What is waited for goes first.
+        if !fetch.ahead {
+            self.hint(now, fetch.page, edge, outbox);
+        }
+    }
+
+    /// A child gives up a page.
+    pub(super) fn evicted(&mut self, edge: EdgeId, evict: &message::Evict, outbox: &mut Outbox) {
+        if self.children.evict(edge, evict.page, evict.entry, outbox) {
+            self.give_up_if_unused(evict.page, outbox);
+        }
+    }
+
     pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         self.asked_anew(page, waiter.edge);
         if !self.children.has_space(waiter.edge, page) {
@@ -347,16 +379,10 @@ impl Proxy {
     }
 
     /// This node as a helper of its parent: only its own memory is looked at.
-    pub(super) fn help(&mut self, edge: EdgeId, mut answer: PeerImage, outbox: &mut Outbox) {
-        let own = self.images.peek(answer.page);
-        answer.image = own.filter(|image| image.is_complete()).cloned();
-        answer.position = self.up.position;
-        outbox.note(if answer.image.is_some() {
-            Note::HelperAnswered
-        } else {
-            Note::HelperRefused
-        });
-        outbox.up(edge, Up::Peer(answer));
+    pub(super) fn help(&self, edge: EdgeId, redirect: message::Redirect, outbox: &mut Outbox) {
+        let own = self.images.peek(redirect.page);
+        let image = own.filter(|image| image.is_complete()).cloned();
+        self.up.help(edge, redirect, image, outbox);
     }
 
     /// Keeps within the memory given.

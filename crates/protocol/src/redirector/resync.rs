@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use thorp_model::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Note, PageId, Position, ReportNo, Reported, message, planted,
+    Down, EdgeId, EntryNo, Millis, Note, PageId, Position, ReportNo, Reported, message, planted,
 };
 
 /// Whose pages a piece of a report has.
@@ -46,10 +46,10 @@ impl Proxy {
     pub(super) fn report(
         &mut self,
         edge: EdgeId,
-        report: ReportNo,
-        pages: &[Reported],
+        message: &message::Report,
         outbox: &mut Outbox,
     ) -> Result<(), &'static str> {
+        let (report, pages) = (message.report, &message.pages);
         if pages.len() > REPORT_PAGES_MAX {
             return Err("more pages in a report than may be");
         }
@@ -189,16 +189,23 @@ impl Proxy {
     /// The parent has answered for a piece: this node's own, or a child's, which is told.
     pub(super) fn resynchronised(
         &mut self,
-        (report, entry): (ReportNo, EntryNo),
-        changed: Vec<PageId>,
-        open: Vec<PageId>,
+        now: Millis,
+        answer: message::Resynchronised,
         outbox: &mut Outbox,
     ) {
-        let Some(piece) = self.reports.answered(report, &open) else {
+        self.up.advance(answer.position);
+        self.settle_report(answer, outbox);
+        self.caught_up(now, outbox);
+        self.settle_strays(outbox);
+    }
+
+    fn settle_report(&mut self, answer: message::Resynchronised, outbox: &mut Outbox) {
+        let message::Resynchronised { changed, open, .. } = answer;
+        let Some(piece) = self.reports.answered(answer.report, &open) else {
             return outbox.note(Note::OtherEpochDropped);
         };
         for reported in &piece.pages {
-            self.up.drop_entered(reported.page, entry);
+            self.up.drop_entered(reported.page, answer.entry);
         }
         let is_changed: BTreeSet<PageId> = changed.iter().copied().collect();
         let (gone, same): (Vec<Reported>, Vec<Reported>) = piece
@@ -216,9 +223,10 @@ impl Proxy {
             Whose::Child(piece) => {
                 let mut changed = changed;
                 for reported in &same {
-                    match self.is_entered(piece.edge, reported.page) {
-                        true => self.found_unchanged(piece.edge, reported),
-                        false => changed.push(reported.page),
+                    if self.is_entered(piece.edge, reported.page) {
+                        self.found_unchanged(piece.edge, reported);
+                    } else {
+                        changed.push(reported.page);
                     }
                 }
                 self.answer_report(&piece, changed, open, outbox);

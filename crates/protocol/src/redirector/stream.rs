@@ -9,9 +9,8 @@ use crate::redirector::prefetch::history::History;
 use crate::redirector::prefetch::refetch;
 use crate::redirector::prefetch::successors::Successors;
 use crate::redirector::standby::Images;
-use crate::redirector::{Outbox, Proxy, Redirector, RedirectorConfig, tell};
+use crate::redirector::{Outbox, Proxy, Redirector, RedirectorConfig, cut_off, tell};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -28,184 +27,48 @@ impl Redirector {
         outbox: &mut Outbox,
     ) {
         if self.below.contains_key(&edge) {
-            return self.cut_off(edge, "a child sent down", outbox);
+            return cut_off(edge, "a child sent down", outbox);
         }
         if !self.above.contains_key(&edge) {
             return outbox.note(Note::OtherEpochDropped);
         }
-        let is_heard = match self.homes.get_mut(&message.home()) {
+        let home = message.home();
+        let is_heard = match self.homes.get_mut(&home) {
             Some(proxy) => proxy.up.hears(edge, &message, outbox),
             None => matches!(message, Down::Begin(_)),
         };
         if !is_heard {
             return;
         }
-        match message {
-            Down::Begin(message::Begin {
-                home,
-                name,
-                epoch,
-                position,
-                watermark,
-                silent_ms,
-            }) => {
-                let heard = now.before(u64::from(silent_ms));
-                self.begin(
-                    now,
-                    home,
-                    name,
-                    edge,
-                    epoch,
-                    (position, watermark, heard),
-                    outbox,
-                );
+        let proxy = self.homes.get_mut(&home);
+        match (message, proxy) {
+            (Down::Begin(begin), _) => self.begin(now, edge, begin, outbox),
+            (Down::End(_), _) => self.end(home, outbox),
+            (Down::Step(step), _) => self.step(now, step, outbox),
+            (Down::Voted(voted), _) => self.voted(voted, outbox),
+            (Down::Refused(refused), _) => self.refused(refused, outbox),
+            (Down::Committed(committed), _) => self.committed(now, committed, outbox),
+            (Down::CallResult(result), _) => self.call_result(&result, outbox),
+            (Down::Image(response), Some(proxy)) => proxy.image(now, response, outbox),
+            (Down::Peer(peer), Some(proxy)) => proxy.peer_image(now, peer, outbox),
+            (Down::Redirect(redirect), Some(proxy)) => proxy.help(edge, redirect, outbox),
+            (Down::Hint(hint), Some(proxy)) => proxy.pass_hint(hint, outbox),
+            (Down::Joined(joined), Some(proxy)) => proxy.joined_above(joined.page, outbox),
+            (Down::Heartbeat(heartbeat), Some(proxy)) => proxy.heartbeat(now, &heartbeat, outbox),
+            (Down::Unwatched(unwatched), Some(proxy)) => {
+                proxy.unwatched(unwatched.segment, outbox);
             }
-            Down::End(message::End { home }) => self.end(home, outbox),
-            Down::Step(step) => self.step(now, step, outbox),
-            Down::Image(message::FetchResponse {
-                home,
-                page,
-                attempt,
-                entry,
-                position,
-                watermark,
-                result: answer,
-            }) => {
-                let Some(proxy) = self.homes.get_mut(&home) else {
-                    return;
-                };
-                proxy.up.advance_promised(position, watermark);
-                if let Some(fetched) = proxy
-                    .up
-                    .take_in_stream(page, attempt, entry, answer, outbox)
-                {
-                    proxy.arrived(fetched, outbox);
-                }
-                proxy.caught_up(now, outbox);
-                proxy.settle_strays(outbox);
+            (Down::Resynchronised(answer), Some(proxy)) => {
+                proxy.resynchronised(now, answer, outbox);
             }
-            Down::Peer(peer) => {
-                let Some(proxy) = self.homes.get_mut(&peer.home) else {
-                    return;
-                };
-                if let Some(fetched) = proxy.up.take_peer(peer, now, outbox) {
-                    proxy.arrived(fetched, outbox);
-                }
-                proxy.settle_strays(outbox);
-            }
-            Down::Redirect(message::Redirect {
-                home,
-                page,
-                requester,
-                epoch,
-                attempt,
-                entry,
-            }) => {
-                let answer = PeerImage {
-                    home,
-                    page,
-                    requester,
-                    epoch,
-                    attempt,
-                    entry,
-                    position: Position(0),
-                    image: None,
-                };
-                if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.help(edge, answer, outbox);
-                }
-            }
-            Down::Hint(message::Hint { home, page, next }) => {
-                if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.pass_hint(page, next, outbox);
-                }
-            }
-            Down::Joined(message::Joined { home, page }) => {
-                if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.joined_above(page, outbox);
-                }
-            }
-            Down::Voted(message::Voted { home, commit, .. }) => {
-                self.passing.commit_ended(home, commit);
-                if let Some(from) = self.commits.get(&(home, commit)) {
-                    for edge in from.iter() {
-                        outbox.down(edge, message.clone());
-                    }
-                }
-            }
-            Down::Refused(message::Refused {
-                home,
-                commit,
-                refusal,
-            }) => self.told(now, home, commit, Outcome::Refused(refusal), outbox),
-            Down::Committed(message::Committed {
-                home,
-                commit,
-                position,
-                stamp,
-            }) => self.told(
-                now,
-                home,
-                commit,
-                Outcome::Committed { position, stamp },
-                outbox,
-            ),
-            Down::Heartbeat(message::Heartbeat {
-                home,
-                position,
-                watermark,
-            }) => {
-                if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.heartbeat(now, position, watermark, outbox);
-                }
-            }
-            Down::CallResult(message::CallResult { home, call, result }) => {
-                self.passing.call_answered(call);
-                let asked = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
-                for ((call, edge), _) in self.calls.extract_if(asked, |_, _| true) {
-                    let result = result.clone();
-                    outbox.down(
-                        edge,
-                        Down::CallResult(message::CallResult { home, call, result }),
-                    );
-                }
-            }
-            Down::Resynchronised(message::Resynchronised {
-                home,
-                report,
-                entry,
-                position,
-                changed,
-                open,
-            }) => {
-                if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.up.advance(position);
-                    proxy.resynchronised((report, entry), changed, open, outbox);
-                    proxy.caught_up(now, outbox);
-                    proxy.settle_strays(outbox);
-                }
-            }
-            Down::Unwatched(message::Unwatched { home, segment }) => {
-                if let Some(proxy) = self.homes.get_mut(&home) {
-                    proxy.unwatched(segment, outbox);
-                }
-            }
+            (_, None) => {}
         }
     }
 
     /// A stream begins: what is cached here is reported (rule 13), and the streams
     /// below begin anew (rule 1), so that those below report in their turn.
-    #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
-    fn begin(
-        &mut self,
-        now: Millis,
-        home: HomeId,
-        name: String,
-        edge: EdgeId,
-        epoch: Epoch,
-        at: (Position, Stamp, Millis),
-        outbox: &mut Outbox,
-    ) {
+    fn begin(&mut self, now: Millis, edge: EdgeId, begin: message::Begin, outbox: &mut Outbox) {
+        let home = begin.home;
         outbox.note(Note::StreamBegan);
         self.passing.forget(home);
         if !self.homes.contains_key(&home) {
@@ -215,14 +78,13 @@ impl Redirector {
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
-        proxy.up.name = name;
         proxy.up.kept_changes_max = self.config.kept_changes_max;
         proxy.up.images_beside = self.config.images_beside;
         proxy.up.helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
         proxy.reports.limit(self.config.report_pages_max);
         let as_of = proxy.up.position;
         if planted::is(Bug::OldDirectoryKept) && proxy.up.epoch != Epoch(0) {
-            return proxy.up.begin(edge, epoch, at, false, now, outbox);
+            return proxy.up.begin(edge, begin, false, now, outbox);
         }
         proxy.children.end_all();
         proxy.history.clear();
@@ -230,7 +92,7 @@ impl Redirector {
         proxy.redirecting.clear();
         proxy.watched.clear();
         proxy.up.retain_waiting(|_| false);
-        proxy.up.begin(edge, epoch, at, false, now, outbox);
+        proxy.up.begin(edge, begin, false, now, outbox);
         proxy.report_own(as_of, outbox);
         let children: Vec<EdgeId> = self.below.keys().copied().collect();
         for child in children {
@@ -328,27 +190,60 @@ impl Redirector {
         proxy.caught_up(now, outbox);
     }
 
-    /// An outcome that has no delivery: forwarded, never applied (rule 11).
-    fn told(
-        &mut self,
-        now: Millis,
-        home: HomeId,
-        commit: CommitId,
-        outcome: Outcome,
-        outbox: &mut Outbox,
-    ) {
-        if let (Outcome::Committed { position, .. }, Some(proxy)) =
-            (&outcome, self.homes.get_mut(&home))
-        {
-            proxy.up.advance(*position);
+    /// A vote answers what was sent up; it goes to every child that the commit came from (rule 10).
+    fn voted(&mut self, voted: message::Voted, outbox: &mut Outbox) {
+        self.passing.commit_ended(voted.home, voted.commit);
+        if let Some(from) = self.commits.get(&(voted.home, voted.commit)) {
+            for edge in from.iter() {
+                outbox.down(edge, Down::Voted(voted.clone()));
+            }
+        }
+    }
+
+    fn refused(&mut self, refused: message::Refused, outbox: &mut Outbox) {
+        let outcome = Outcome::Refused(refused.refusal);
+        self.pass_outcome(refused.home, refused.commit, &outcome, outbox);
+    }
+
+    fn committed(&mut self, now: Millis, committed: message::Committed, outbox: &mut Outbox) {
+        let message::Committed {
+            home,
+            commit,
+            position,
+            stamp,
+        } = committed;
+        if let Some(proxy) = self.homes.get_mut(&home) {
+            proxy.up.advance(position);
             proxy.caught_up(now, outbox);
         }
+        let outcome = Outcome::Committed { position, stamp };
+        self.pass_outcome(home, commit, &outcome, outbox);
+    }
+
+    /// An outcome that has no delivery: forwarded, never applied (rule 11).
+    fn pass_outcome(
+        &mut self,
+        home: HomeId,
+        commit: CommitId,
+        outcome: &Outcome,
+        outbox: &mut Outbox,
+    ) {
         self.passing.commit_ended(home, commit);
         self.pending_writes.drop_commit(home, commit);
         if let Some(from) = self.commits.remove(&(home, commit)) {
             for edge in from.iter() {
                 tell(edge, home, commit, outcome.clone(), outbox);
             }
+        }
+    }
+
+    /// The result of a call goes to every edge that the call came up.
+    fn call_result(&mut self, result: &message::CallResult, outbox: &mut Outbox) {
+        let call = result.call;
+        self.passing.call_answered(call);
+        let came_by = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
+        for ((_, edge), _) in self.calls.extract_if(came_by, |_, _| true) {
+            outbox.down(edge, Down::CallResult(result.clone()));
         }
     }
 }
@@ -390,20 +285,31 @@ impl Proxy {
         self.children.deliver(news, outbox);
     }
 
-    fn heartbeat(
-        &mut self,
-        now: Millis,
-        position: Position,
-        watermark: Stamp,
-        outbox: &mut Outbox,
-    ) {
-        self.up.beaten(position, watermark, now);
+    /// An image came in the stream: the stream is complete up to there.
+    fn image(&mut self, now: Millis, response: message::FetchResponse, outbox: &mut Outbox) {
+        if let Some(fetched) = self.up.take_in_stream(response, outbox) {
+            self.arrived(fetched, outbox);
+        }
+        self.caught_up(now, outbox);
+        self.settle_strays(outbox);
+    }
+
+    /// An image came beside the stream (rule 9).
+    fn peer_image(&mut self, now: Millis, peer: PeerImage, outbox: &mut Outbox) {
+        if let Some(fetched) = self.up.take_peer(peer, now, outbox) {
+            self.arrived(fetched, outbox);
+        }
+        self.settle_strays(outbox);
+    }
+
+    fn heartbeat(&mut self, now: Millis, heartbeat: &message::Heartbeat, outbox: &mut Outbox) {
+        self.up.beaten(heartbeat, now);
         self.children
             .heartbeat(self.up.position, self.up.watermark, outbox);
         self.caught_up(now, outbox);
     }
 
-    fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) {
+    pub(super) fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) {
         for fetched in self.up.caught_up(now, outbox) {
             self.arrived(fetched, outbox);
         }

@@ -8,13 +8,8 @@ use thorp_model::{Down, EdgeId, Note, SegmentId, Up, message};
 impl Proxy {
     /// A child begins or ends to watch a segment. What cannot be watched above
     /// is refused at once: the child's program has to know.
-    pub(super) fn watch(
-        &mut self,
-        edge: EdgeId,
-        segment: SegmentId,
-        on: bool,
-        outbox: &mut Outbox,
-    ) {
+    pub(super) fn watch(&mut self, edge: EdgeId, watch: &message::Watch, outbox: &mut Outbox) {
+        let (segment, on) = (watch.segment, watch.on);
         let is_new = on && !self.watched.contains(&segment);
         let full = is_new && self.watched.len() >= WATCHES_PER_CHILD_MAX;
         if full || !self.children.watch(edge, segment, on) {

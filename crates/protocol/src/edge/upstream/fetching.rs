@@ -251,23 +251,23 @@ impl<W> Upstream<W> {
     /// Takes an answer that came in the stream: it is as of the stream's place.
     pub(crate) fn take_in_stream<A>(
         &mut self,
-        page: PageId,
-        attempt: Attempt,
-        entry: EntryNo,
-        answer: FetchResult,
+        response: message::FetchResponse,
         outbox: &mut Outbox<A>,
     ) -> Option<Fetched<W>> {
-        let (waits, position) = (self.waits(), self.told);
+        let message::FetchResponse { page, entry, .. } = response;
+        self.advance_promised(response.position, response.watermark);
+        let (waits, position) = (self.waits(), self.sent.position);
         let known = self.fetching.get_mut(&page);
         // An answer in the stream is as of the stream's place, whichever try it
         // answers: over a slow link the answer to the first try may well come
         // after the second was sent.
-        let Some(fetching) = known.filter(|fetching| fetching.is_answered_by(attempt)) else {
+        let Some(fetching) = known.filter(|f| f.is_answered_by(response.attempt)) else {
             outbox.note(Note::OtherAttemptDropped);
             self.drop_entered(page, entry);
             return None;
         };
-        let is_busy = matches!(answer, FetchResult::Refused(FetchRefusal::Busy));
+        let result = response.result;
+        let is_busy = matches!(result, FetchResult::Refused(FetchRefusal::Busy));
         if is_busy && fetching.was_ahead && !fetching.want.ahead {
             let (peers, asked) = (fetching.peers, fetching.asked);
             outbox.note(Note::FetchAskedAgain);
@@ -275,27 +275,28 @@ impl<W> Upstream<W> {
             self.ask_again(page, peers, asked, outbox);
             return None;
         }
-        if waits && let FetchResult::Image(image) = &answer {
-            outbox.note(Note::PeerImageWaited);
-            fetching.arrived = Some(Arrived {
-                position,
-                entry,
-                image: image.clone(),
-            });
-            return None;
-        }
+        let result = match result {
+            FetchResult::Image(image) if waits => {
+                outbox.note(Note::PeerImageWaited);
+                fetching.arrived = Some(Arrived {
+                    position,
+                    entry,
+                    image,
+                });
+                return None;
+            }
+            FetchResult::Image(image) => Ok(image),
+            FetchResult::Refused(refusal) => Err(refusal),
+        };
         let fetching = self.fetching.remove(&page)?;
         let entry = entry.max(fetching.entry);
-        if matches!(answer, FetchResult::Refused(_)) {
+        if result.is_err() {
             self.drop_entered(page, entry);
         }
         Some(Fetched {
             page,
             entry,
-            result: match answer {
-                FetchResult::Image(image) => Ok(image),
-                FetchResult::Refused(refusal) => Err(refusal),
-            },
+            result,
             waiting: fetching.waiting,
         })
     }
@@ -479,6 +480,7 @@ fn brought_up(arrived: &Arrived, kept: &[(Position, Stamp, PageChange)]) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::String;
     use alloc::vec;
     use thorp_model::{Action, Blob, EdgeId, Epoch, Generation, HomeId, Message, Slot, SlotChange};
 
@@ -487,15 +489,15 @@ mod tests {
     fn asking(page: PageId) -> Upstream<()> {
         let mut up = Upstream::new(HomeId(1));
         up.images_beside = true;
-        let at = (Position(10), Stamp::default(), NOW);
-        up.begin(
-            EdgeId(1),
-            Epoch(1),
-            at,
-            false,
-            NOW,
-            &mut Outbox::<()>::new(),
-        );
+        let begin = message::Begin {
+            home: HomeId(1),
+            name: String::new(),
+            epoch: Epoch(1),
+            position: Position(10),
+            watermark: Stamp::default(),
+            silent_ms: 0,
+        };
+        up.begin(EdgeId(1), begin, false, NOW, &mut Outbox::<()>::new());
         up.ask(page, Want::default(), (), NOW, &mut Outbox::<()>::new());
         up
     }

@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::KEPT_CHANGES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Attempt, Down, EdgeId, EntryNo, Epoch, HomeId, Millis, Note, Outbox, PageId, Position, Stamp,
-    Up, message, planted,
+    Attempt, Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outbox, PageId, PeerImage,
+    Position, Stamp, Up, message, planted,
 };
 
 /// One home's stream as a child sees it. `W` is who waits for a page.
@@ -35,12 +35,9 @@ pub(crate) struct Upstream<W> {
     pub position: Position,
     /// What was promised.
     pub watermark: Stamp,
-    /// How far the parent has told it in this epoch. A new parent may stand
+    /// What the parent has sent in this epoch. A new parent may stand
     /// behind where the old one was: see [`Upstream::lags`].
-    told: Position,
-    /// What the parent has promised in this epoch, and when the home was heard of.
-    told_watermark: Stamp,
-    told_heard: Millis,
+    sent: Progress,
     /// Whether this node stays where it is, whatever is told: it holds pages that
     /// are not resynchronised (rule 13).
     held: bool,
@@ -62,6 +59,16 @@ pub(crate) struct Upstream<W> {
     unheard: BTreeMap<EdgeId, Epoch>,
 }
 
+/// How far a stream has come in one epoch. Each part only rises.
+#[derive(Clone, Copy, Default, Debug)]
+struct Progress {
+    position: Position,
+    /// What is promised there.
+    watermark: Stamp,
+    /// When the home itself was last heard of.
+    heard: Millis,
+}
+
 impl<W> Upstream<W> {
     /// A stream that has not begun.
     pub(crate) fn new(home: HomeId) -> Self {
@@ -74,9 +81,7 @@ impl<W> Upstream<W> {
             epoch: Epoch(0),
             position: Position(0),
             watermark: Stamp::default(),
-            told: Position(0),
-            told_watermark: Stamp::default(),
-            told_heard: Millis(0),
+            sent: Progress::default(),
             held: false,
             heard: Millis(0),
             acked: Position(0),
@@ -94,17 +99,21 @@ impl<W> Upstream<W> {
     pub(crate) fn begin<A>(
         &mut self,
         edge: EdgeId,
-        epoch: Epoch,
-        at: (Position, Stamp, Millis),
+        begin: message::Begin,
         held: bool,
         now: Millis,
         outbox: &mut Outbox<A>,
     ) {
         self.edge = Some(edge);
         self.unheard.remove(&edge);
-        self.epoch = epoch;
-        (self.told, self.told_watermark, self.told_heard) = at;
-        self.acked = at.0;
+        self.name = begin.name;
+        self.epoch = begin.epoch;
+        self.sent = Progress {
+            position: begin.position,
+            watermark: begin.watermark,
+            heard: now.before(u64::from(begin.silent_ms)),
+        };
+        self.acked = begin.position;
         self.held = held;
         self.go_on();
         // Entries ended with the old epoch.
@@ -180,7 +189,7 @@ impl<W> Upstream<W> {
 
     /// The stream has come as far as a position.
     pub(crate) fn advance(&mut self, position: Position) {
-        self.told = self.told.max(position);
+        self.sent.position = self.sent.position.max(position);
         self.go_on();
     }
 
@@ -202,38 +211,68 @@ impl<W> Upstream<W> {
         if self.held && !planted::is(Bug::HalfResynchronised) {
             return;
         }
-        self.position = self.position.max(self.told);
-        self.watermark = self.watermark.max(self.told_watermark);
-        self.heard = self.heard.max(self.told_heard);
+        self.position = self.position.max(self.sent.position);
+        self.watermark = self.watermark.max(self.sent.watermark);
+        self.heard = self.heard.max(self.sent.heard);
     }
 
     /// The same, and what is promised there.
     pub(crate) fn advance_promised(&mut self, position: Position, watermark: Stamp) {
-        self.told_watermark = self.told_watermark.max(watermark);
+        self.sent.watermark = self.sent.watermark.max(watermark);
         self.advance(position);
     }
 
     /// The home itself was heard of: its heartbeat came. What a parent sends out
     /// of its own memory says nothing of that (foundation 9).
-    pub(crate) fn beaten(&mut self, position: Position, watermark: Stamp, now: Millis) {
-        self.told_heard = now;
-        self.advance_promised(position, watermark);
+    pub(crate) fn beaten(&mut self, heartbeat: &message::Heartbeat, now: Millis) {
+        self.sent.heard = now;
+        self.advance_promised(heartbeat.position, heartbeat.watermark);
     }
 
     /// Whether the parent has not come as far as this node was before. What it
     /// sends is older than what the node vouches for, and is shown by nobody
     /// until the parent has passed that (rule 13).
     pub(crate) fn lags(&self) -> bool {
-        self.told < self.position
+        self.sent.position < self.position
     }
 
     /// What is promised where the parent stands, which is where its next step is: a parent that
     /// lags has not promised there what this node has heard further down.
     pub(crate) fn promised(&self) -> Stamp {
-        match self.lags() {
-            true => self.told_watermark,
-            false => self.watermark,
+        if self.lags() {
+            self.sent.watermark
+        } else {
+            self.watermark
         }
+    }
+
+    /// Answers a redirected request with what this node holds of the page, as of where
+    /// its stream has come. No image sends the parent to another helper (rule 9).
+    pub(crate) fn help<A>(
+        &self,
+        edge: EdgeId,
+        redirect: message::Redirect,
+        image: Option<Image>,
+        outbox: &mut Outbox<A>,
+    ) {
+        outbox.note(if image.is_some() {
+            Note::HelperAnswered
+        } else {
+            Note::HelperRefused
+        });
+        outbox.up(
+            edge,
+            Up::Peer(PeerImage {
+                home: redirect.home,
+                page: redirect.page,
+                requester: redirect.requester,
+                epoch: redirect.epoch,
+                attempt: redirect.attempt,
+                entry: redirect.entry,
+                position: self.position,
+                image,
+            }),
+        );
     }
 
     /// Whether no image may be shown yet: parent and node stand at different places.

@@ -47,12 +47,8 @@ impl Proxy {
     }
 
     /// A hint from above is for those who wait for that page here. They ask for what they want of it.
-    pub(in crate::redirector) fn pass_hint(
-        &mut self,
-        page: PageId,
-        mut next: Vec<PageId>,
-        outbox: &mut Outbox,
-    ) {
+    pub(in crate::redirector) fn pass_hint(&mut self, hint: message::Hint, outbox: &mut Outbox) {
+        let (page, mut next) = (hint.page, hint.next);
         next.truncate(HINT_PAGES_MAX);
         for child in self.successors.children_at(page) {
             self.tell_hint(page, next.clone(), child, outbox);
