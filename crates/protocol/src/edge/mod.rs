@@ -1,9 +1,11 @@
 //! What home, redirector and member have in common: the two ends of an edge.
 
+pub(crate) mod admission;
 pub(crate) mod directory;
 pub(crate) mod downstream;
 pub(crate) mod liveness;
 pub(crate) mod pending_writes;
 pub(crate) mod reply_routes;
 pub(crate) mod reports;
+pub(crate) mod send_window;
 pub(crate) mod upstream;

@@ -1,75 +1,61 @@
-//! What a child has asked for and was not told: bounded for each member that is
+//! What a child has asked for and got no answer to: bounded for each member that is
 //! joined to the home itself, as a redirector bounds it for those below (rule 15).
 
+use crate::edge::admission::UnderWay;
+use crate::edge::downstream::Children;
+use crate::home::Outbox;
 use crate::home::log::queue::OnDurable;
 use alloc::collections::{BTreeMap, BTreeSet};
-use thorp_model::{CommitId, EdgeId};
+use thorp_model::{CommitId, EdgeId, Note};
 
-/// Commits and calls of each edge that wait for the disk.
+/// Commits and calls of each edge that wait for the disk. A site asks for all that are
+/// below it, and has limited each of them: only members are limited here.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
-    counts: BTreeMap<EdgeId, Counts>,
-    /// Whose outcome is told to whom as soon as it may.
-    telling: BTreeSet<Told>,
-    /// Whose vote is.
-    voting: BTreeSet<Told>,
+    by_edge: BTreeMap<EdgeId, UnderWay>,
+    /// The outcomes that go down as soon as they may, and to whom.
+    telling: BTreeSet<Reply>,
+    /// The same of votes.
+    voting: BTreeSet<Reply>,
 }
 
 /// To whom, of which commit.
-type Told = (EdgeId, CommitId);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    commits: usize,
-    calls: usize,
-}
-
-impl Counts {
-    fn of(&mut self, then: &OnDurable) -> Option<&mut usize> {
-        match then {
-            OnDurable::Reach { .. } | OnDurable::Tell(..) | OnDurable::Vote(..) => {
-                Some(&mut self.commits)
-            }
-            OnDurable::Answer(..) | OnDurable::Watermark(..) => Some(&mut self.calls),
-            OnDurable::NoPage(..) | OnDurable::Nothing => None,
-        }
-    }
-}
+type Reply = (EdgeId, CommitId);
 
 impl Admission {
-    /// Something is to be told later.
+    /// An answer waits for the disk.
     pub(super) fn begin(&mut self, then: &OnDurable) {
-        if let Some((told, key)) = self.once(then) {
-            told.insert(key);
+        if let Some((replies, key)) = self.once(then) {
+            replies.insert(key);
         }
         if let Some(edge) = then.edge()
-            && let Some(count) = self.counts.entry(edge).or_default().of(then)
+            && let Some(count) = count_of(self.by_edge.entry(edge).or_default(), then)
         {
             *count += 1;
         }
     }
 
-    /// It is told.
+    /// The answer went down.
     pub(super) fn end(&mut self, then: &OnDurable) {
-        if let Some((told, key)) = self.once(then) {
-            told.remove(&key);
+        if let Some((replies, key)) = self.once(then) {
+            replies.remove(&key);
         }
         let Some(edge) = then.edge() else {
             return;
         };
-        let Some(counts) = self.counts.get_mut(&edge) else {
+        let Some(under_way) = self.by_edge.get_mut(&edge) else {
             return;
         };
-        if let Some(count) = counts.of(then) {
+        if let Some(count) = count_of(under_way, then) {
             *count -= 1;
         }
-        if counts.commits + counts.calls == 0 {
-            self.counts.remove(&edge);
+        if *under_way == UnderWay::default() {
+            self.by_edge.remove(&edge);
         }
     }
 
-    /// What is told once, however often it is asked for before it may be told.
-    fn once(&mut self, then: &OnDurable) -> Option<(&mut BTreeSet<Told>, Told)> {
+    /// The answers that go down once, however often a child asks before they may.
+    fn once(&mut self, then: &OnDurable) -> Option<(&mut BTreeSet<Reply>, Reply)> {
         match then {
             OnDurable::Tell(edge, commit, _) => Some((&mut self.telling, (*edge, *commit))),
             OnDurable::Vote(edge, commit, _) => Some((&mut self.voting, (*edge, *commit))),
@@ -77,7 +63,7 @@ impl Admission {
         }
     }
 
-    /// Whether an outcome is to be told to somebody already.
+    /// Whether an outcome is to go down an edge already.
     pub(super) fn tells(&self, edge: EdgeId, commit: CommitId) -> bool {
         self.telling.contains(&(edge, commit))
     }
@@ -87,22 +73,66 @@ impl Admission {
         self.voting.contains(&(edge, commit))
     }
 
-    /// How many outcomes and votes are to be told.
+    /// How many outcomes and votes are to go down.
     pub(super) fn telling(&self) -> usize {
         self.telling.len() + self.voting.len()
     }
 
-    /// Commits of an edge that wait for the disk.
-    pub(super) fn commits(&self, edge: EdgeId) -> usize {
-        self.of(edge).commits
+    /// Whether a member has as many commits under way as it may, those included that are parked.
+    pub(super) fn has_all_commits(
+        &self,
+        edge: EdgeId,
+        parked: usize,
+        children: &Children,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let has_all = self.of(edge, parked).has_all_commits() && children.is_member(edge);
+        if has_all {
+            outbox.note(Note::ChildLimited);
+        }
+        has_all
     }
 
-    /// Calls of an edge that do.
-    pub(super) fn calls(&self, edge: EdgeId) -> usize {
-        self.of(edge).calls
+    /// Whether a member waits for more answers than its commits can have.
+    pub(super) fn has_all_answers(&self, edge: EdgeId, parked: usize, children: &Children) -> bool {
+        self.of(edge, parked).has_all_answers() && children.is_member(edge)
     }
 
-    fn of(&self, edge: EdgeId) -> Counts {
-        self.counts.get(&edge).copied().unwrap_or_default()
+    /// Whether a member has as many calls under way as it may.
+    pub(super) fn has_all_calls(
+        &self,
+        edge: EdgeId,
+        children: &Children,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let has_all = self.of(edge, 0).has_all_calls() && children.is_member(edge);
+        if has_all {
+            outbox.note(Note::ChildLimited);
+        }
+        has_all
+    }
+
+    /// The most commits, and the most calls, that one member has under way.
+    pub(super) fn most(&self, children: &Children, parked: impl Fn(EdgeId) -> usize) -> UnderWay {
+        let members = children.edges().filter(|edge| children.is_member(*edge));
+        let under_way = members.map(|edge| self.of(edge, parked(edge)));
+        under_way.fold(UnderWay::default(), UnderWay::most)
+    }
+
+    fn of(&self, edge: EdgeId, parked: usize) -> UnderWay {
+        let mut under_way = self.by_edge.get(&edge).copied().unwrap_or_default();
+        under_way.commits += parked;
+        under_way
+    }
+}
+
+/// The count that an answer is part of.
+fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut usize> {
+    match then {
+        OnDurable::Reach { .. } | OnDurable::Tell(..) | OnDurable::Vote(..) => {
+            Some(&mut under_way.commits)
+        }
+        OnDurable::Answer(..) | OnDurable::Watermark(..) => Some(&mut under_way.calls),
+        OnDurable::NoPage(..) | OnDurable::Nothing => None,
     }
 }

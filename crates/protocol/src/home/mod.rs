@@ -41,7 +41,7 @@ use crate::home::two_phase::inquiry::Question;
 use crate::home::two_phase::votes::Votes;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS};
+use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::planted::Bug;
 use thorp_model::records::NextRecord;
 use thorp_model::{
@@ -183,11 +183,12 @@ impl Home {
 
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
-        let (most_commits, most_calls) = self.most_under_way();
+        let parked = |edge| self.parking.of(edge);
+        let most = self.log.admission().most(&self.children, parked);
         let (pending, pending_bytes) = self.log.pending();
         alloc::vec![
-            ("commits_of_a_member", most_commits),
-            ("calls_of_a_member", most_calls),
+            ("commits_of_a_member", most.commits),
+            ("calls_of_a_member", most.calls),
             ("children", self.children.len()),
             ("directory", self.children.directory.len()),
             ("watches", self.children.watches()),
@@ -308,7 +309,8 @@ impl Home {
 
     fn called(&mut self, now: Now, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
         // The home refuses at once: an answer that waits for the disk would be one more that does.
-        if self.log.is_busy() || self.has_all_calls(edge, outbox) {
+        let admission = self.log.admission();
+        if self.log.is_busy() || admission.has_all_calls(edge, &self.children, outbox) {
             let busy = Err(CallError::Busy);
             let home = self.config.home;
             return outbox.down(edge, responses::call_result(home, call.call, busy));
@@ -323,56 +325,6 @@ impl Home {
         {
             outbox.note(Note::TrimmedToAcknowledged);
         }
-    }
-
-    // --- What the home keeps for each child ---
-
-    /// Whether a member has as many commits under way as it may.
-    fn has_all_commits(&self, edge: EdgeId, outbox: &mut Outbox) -> bool {
-        let counted = self.commits_of(edge) >= COMMITS_IN_FLIGHT_MAX;
-        self.is_limited(edge, counted, outbox)
-    }
-
-    /// Whether a member waits for more than its commits can be answered with: each of them by a
-    /// delivery, and by what is told when it decides.
-    fn has_all_answers(&self, edge: EdgeId) -> bool {
-        self.is_member(edge) && self.commits_of(edge) >= 2 * COMMITS_IN_FLIGHT_MAX
-    }
-
-    /// Whether a member has as many calls under way as it may.
-    fn has_all_calls(&self, edge: EdgeId, outbox: &mut Outbox) -> bool {
-        let counted = self.log.admission().calls(edge) >= CALLS_PER_CHILD_MAX;
-        self.is_limited(edge, counted, outbox)
-    }
-
-    /// A site asks for all that are below it: it has limited each of them.
-    fn is_limited(&self, edge: EdgeId, counted: bool, outbox: &mut Outbox) -> bool {
-        let is_limited = counted && self.is_member(edge) && !planted::is(Bug::ChildNotLimited);
-        if is_limited {
-            outbox.note(Note::ChildLimited);
-        }
-        is_limited
-    }
-
-    fn is_member(&self, edge: EdgeId) -> bool {
-        let child = self.children.get(edge);
-        child.is_some_and(|child| child.kind == NodeKind::Member)
-    }
-
-    fn commits_of(&self, edge: EdgeId) -> usize {
-        self.parking.of(edge) + self.log.admission().commits(edge)
-    }
-
-    /// The most commits, and the most calls, that one member has under way.
-    fn most_under_way(&self) -> (usize, usize) {
-        let edges = self.children.edges();
-        let members = edges.filter(|edge| self.is_member(*edge));
-        members.fold((0, 0), |(commits, calls), edge| {
-            (
-                commits.max(self.commits_of(edge)),
-                calls.max(self.log.admission().calls(edge)),
-            )
-        })
     }
 
     // --- What is durable ---

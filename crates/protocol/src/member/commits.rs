@@ -134,6 +134,7 @@ impl Member {
         }
         for (at, (edge, registration)) in commit.parts.iter_mut().zip(routes) {
             at.state = PartState::Sent;
+            self.window.commit_sent(at.part.home, id, at.bytes);
             at.registration = Some(*registration);
             self.pending_writes
                 .put(at.part.home, id, &at.part.writes, outbox);
@@ -179,6 +180,7 @@ impl Member {
         let Some(at) = commit.at(home) else {
             return;
         };
+        self.window.commit_answered(home, id);
         self.window_freed |= at.is_unanswered();
         let is_refused = matches!(outcome, Outcome::Refused(_));
         at.state = PartState::Ended(at.certain(outcome));
@@ -201,6 +203,7 @@ impl Member {
             return;
         };
         if at.is_unanswered() {
+            self.window.commit_answered(voted.home, id);
             self.window_freed = true;
             at.state = PartState::Voted(voted.stamp);
         }

@@ -10,7 +10,7 @@ mod recent_changes;
 mod replica;
 mod requests;
 mod resync;
-mod send_window;
+mod sending;
 mod speculation;
 #[cfg(test)]
 mod tests;
@@ -23,6 +23,7 @@ use thorp_model::message;
 
 use crate::edge::liveness::{AliveLimits, Neighbours};
 use crate::edge::pending_writes::PendingWrites;
+use crate::edge::send_window::SendWindow;
 use crate::edge::upstream::Fetched;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -89,10 +90,11 @@ pub struct Member {
     parents: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
     pending_writes: PendingWrites,
+    window: SendWindow,
     sequence: u64,
     call_number: u64,
     next_ack: Millis,
-    /// Something that was sent is answered: what waits for room may go.
+    /// Something that was sent is answered: what waits for space may go.
     window_freed: bool,
 }
 
@@ -171,6 +173,7 @@ impl Member {
         Member {
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             neighbours: Neighbours::new(config.alive),
+            window: SendWindow::new(config.upward_bytes_max),
             config,
             homes: BTreeMap::new(),
             commits: BTreeMap::new(),
@@ -296,8 +299,12 @@ impl Member {
         state.resync.clear();
         // What was on this edge weighs on no other.
         self.window_freed = true;
-        self.calls.retain(|_, called| {
-            called.home != home || !matches!(called.purpose, Purpose::Forgotten)
+        self.calls.retain(|call, called| {
+            let stays = called.home != home || !matches!(called.purpose, Purpose::Forgotten);
+            if !stays {
+                self.window.call_answered(*call);
+            }
+            stays
         });
     }
 

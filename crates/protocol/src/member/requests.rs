@@ -163,6 +163,7 @@ impl Member {
         }
         let request = called.request.clone();
         called.sent = true;
+        self.window.call_sent(call, home, called.bytes);
         outbox.up(
             edge,
             Up::Call(message::Call {
@@ -183,6 +184,7 @@ impl Member {
         let Some(called) = self.calls.remove(&call) else {
             return;
         };
+        self.window.call_answered(call);
         self.window_freed |= called.bytes > 0;
         match &result {
             Err(CallError::NotRegistered) => self.at(home).registration = None,
@@ -254,6 +256,7 @@ impl Member {
         for called in self.calls.values_mut().filter(|c| c.home == home) {
             called.sent = false;
         }
+        self.window.forget_calls(home);
         self.register(home, outbox);
         self.send_waiting_calls(home, outbox);
         self.resend_commits(home, outbox);

@@ -121,13 +121,8 @@ impl Redirector {
     }
 
     fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
-        // What it wrote stays kept: its neighbours get that if it commits (rule 13). And it stays on its way up:
-        // every way that a commit came hears how it ended.
-        self.commits.retain(|_, from| {
-            from.went(edge);
-            from.last().is_some()
-        });
-        self.calls.retain(|(_, from), _| *from != edge);
+        // What it wrote stays kept: its neighbours get that if it commits (rule 13).
+        self.passed.child_went(edge);
         let homes: Vec<HomeId> = self.homes.keys().copied().collect();
         for home in homes {
             let Some(proxy) = self.homes.get_mut(&home) else {

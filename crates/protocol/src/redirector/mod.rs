@@ -5,40 +5,40 @@
 mod edges;
 mod peer_fetch;
 mod prefetch;
+mod requests;
 mod resync;
-mod send_window;
 mod standby;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod watch;
 
+use crate::edge::admission::UnderWay;
 use crate::edge::downstream::{ChildLimits, Children};
 use crate::edge::liveness::{AliveLimits, Neighbours};
 use crate::edge::pending_writes::PendingWrites;
-use crate::edge::reply_routes::ReplyRoutes;
 use crate::edge::reports::Reports;
 use crate::edge::upstream::Upstream;
 use crate::redirector::peer_fetch::{Redirecting, Waiter};
 use crate::redirector::prefetch::history::History;
 use crate::redirector::prefetch::successors::Successors;
+use crate::redirector::requests::PassedRequests;
 use crate::redirector::resync::Whose;
-use crate::redirector::send_window::Passing;
 use crate::redirector::standby::Images;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use thorp_model::limits::{
-    BUSY_RETRY_MS, CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, HEARTBEAT_MS, HISTORY_PAGES_MAX,
-    KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX,
-    SEND_WINDOW_BYTES_MAX, SITE_CACHE_BYTES, SUCCESSOR_PAGES_MAX,
+    BUSY_RETRY_MS, HEARTBEAT_MS, HISTORY_PAGES_MAX, KEPT_CHANGES_MAX,
+    PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SEND_WINDOW_BYTES_MAX,
+    SITE_CACHE_BYTES, SUCCESSOR_PAGES_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId,
-    Image, MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
-    Refusal, SegmentId, StateMachine, Up, message, planted,
+    CallError, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Image,
+    MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Refusal,
+    SegmentId, StateMachine, Up, message, planted,
 };
 
 /// What a commit is charged beside its reads and writes.
@@ -110,12 +110,7 @@ pub struct Redirector {
     above: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
     homes: BTreeMap<HomeId, Proxy>,
-    /// Which children a commit came from, until it is answered.
-    commits: BTreeMap<(HomeId, CommitId), ReplyRoutes>,
-    /// The edges that a call came up, until it is answered: a child that came
-    /// again asks again, and its old edge may bring the same call later still.
-    calls: BTreeMap<(CallId, EdgeId), HomeId>,
-    passing: Passing,
+    passed: PassedRequests,
     pending_writes: PendingWrites,
     next_beat: Millis,
 }
@@ -134,10 +129,6 @@ struct Proxy {
     reports: Reports<Whose>,
     reported_max: usize,
 }
-
-/// Commits of one member to one home, those included that went another way and are decided by
-/// this one: no member has more of either than it may have in flight.
-const DECIDED_MAX: usize = 2 * COMMITS_IN_FLIGHT_MAX;
 
 impl StateMachine for Redirector {
     type Command = Infallible;
@@ -201,13 +192,11 @@ impl Redirector {
         Redirector {
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             neighbours: Neighbours::new(config.alive),
+            passed: PassedRequests::new(config.upward_bytes_max),
             config,
             below: BTreeMap::new(),
             above: BTreeMap::new(),
             homes: BTreeMap::new(),
-            commits: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            passing: Passing::default(),
             next_beat: Millis(0),
         }
     }
@@ -298,9 +287,9 @@ impl Redirector {
             ),
             ("reported", homes.clone().map(|p| p.reported()).sum()),
             ("watches", homes.map(|p| p.watched.len()).sum()),
-            ("commits", self.commits.len()),
-            ("calls", self.calls.len()),
-            ("upward_bytes", self.passing.bytes()),
+            ("commits", self.passed.commits()),
+            ("calls", self.passed.calls()),
+            ("upward_bytes", self.passed.bytes()),
             ("kept", self.pending_writes.len()),
         ]
     }
@@ -356,8 +345,8 @@ impl Redirector {
     fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, outbox: &mut Outbox) {
         let id = request.id;
         let home = request.home();
-        let has_all = self.is_member(edge) && self.commits_of(edge, home) >= COMMITS_IN_FLIGHT_MAX;
-        if has_all && !planted::is(Bug::ChildNotLimited) {
+        let of_member = self.commits_of_member(edge, home);
+        if of_member.is_some_and(UnderWay::has_all_commits) {
             outbox.note(Note::ChildLimited);
             return refuse_busy(edge, home, id, outbox);
         }
@@ -370,7 +359,8 @@ impl Redirector {
             return;
         };
         let bytes = request.bytes() + COMMIT_CHARGE;
-        if !self.has_space_for_commit(home, bytes) {
+        let is_on = |of| self.stream_edge(of) == Some(up);
+        if !self.passed.has_space_for_commit(bytes, is_on) {
             outbox.note(Note::ChildLimited);
             return refuse_busy(edge, home, id, outbox);
         }
@@ -379,8 +369,7 @@ impl Redirector {
         }
         self.pending_writes
             .put(home, id, &request.part.writes, outbox);
-        self.came_by((home, id), edge);
-        self.passing.commit(home, id, bytes);
+        self.passed.commit_sent(home, id, edge, bytes);
         outbox.up(up, Up::Commit(request));
     }
 
@@ -388,37 +377,22 @@ impl Redirector {
     /// way. What is lost here has none: the homes find out by themselves (rule 10).
     fn decide(&mut self, edge: EdgeId, decide: message::Decide, outbox: &mut Outbox) {
         let (home, commit) = (decide.home, decide.commit);
-        let is_new = !self.commits.contains_key(&(home, commit));
-        if is_new && self.is_member(edge) && self.commits_of(edge, home) >= DECIDED_MAX {
+        let of_member = self.commits_of_member(edge, home);
+        let has_all = of_member.is_some_and(UnderWay::has_all_answers);
+        if has_all && !self.passed.has_commit(home, commit) {
             return outbox.note(Note::ChildLimited);
         }
         if self.pass_up(home, Up::Decide(decide), outbox) {
-            self.came_by((home, commit), edge);
+            self.passed.decision_sent(home, commit, edge);
         }
     }
 
-    fn came_by(&mut self, commit: (HomeId, CommitId), edge: EdgeId) {
-        self.commits.entry(commit).or_default().came_by(edge);
-    }
-
-    fn is_member(&self, edge: EdgeId) -> bool {
-        let below = self.below.get(&edge);
-        below.is_some_and(|peer| peer.kind == NodeKind::Member)
-    }
-
-    /// A member's commits under way to one home. It counts a commit over several homes once, so it
-    /// has never more at any of them than its limit; and it speaks only for itself.
-    fn commits_of(&self, edge: EdgeId, home: HomeId) -> usize {
-        let Some(Peer { node, .. }) = self.below.get(&edge) else {
-            return 0;
-        };
-        let id = |sequence| CommitId {
-            member: *node,
-            sequence,
-        };
-        let own = (home, id(u64::MIN))..=(home, id(u64::MAX));
-        let own = self.commits.range(own);
-        own.filter(|(_, from)| from.last() == Some(edge)).count()
+    /// What a member has under way to one home. A site is not limited: it has limited each
+    /// member below it.
+    fn commits_of_member(&self, edge: EdgeId, home: HomeId) -> Option<UnderWay> {
+        let peer = self.below.get(&edge)?;
+        let is_member = peer.kind == NodeKind::Member;
+        is_member.then(|| self.passed.commits_of(peer.node, edge, home))
     }
 
     /// Without the home the message is lost, which is told; the member sends
@@ -433,11 +407,11 @@ impl Redirector {
 
     fn call(&mut self, edge: EdgeId, message: message::Call, outbox: &mut Outbox) {
         let (call, home) = (message.call, message.home);
-        let waiting = self.calls.keys().filter(|(_, from)| *from == edge).count();
         let bytes = message.request.staged_bytes();
-        let is_full = bytes > 0 && !self.has_space_for_staging(home, bytes);
-        let is_limited = waiting >= CALLS_PER_CHILD_MAX && !planted::is(Bug::ChildNotLimited);
-        if is_full || is_limited {
+        let up = self.stream_edge(home);
+        let is_on = |of| self.stream_edge(of) == up;
+        let has_space = self.passed.has_space_for_call(bytes, is_on);
+        if !has_space || self.passed.calls_of(edge).has_all_calls() {
             outbox.note(Note::ChildLimited);
             let result = Err(CallError::Busy);
             return outbox.down(
@@ -446,12 +420,8 @@ impl Redirector {
             );
         }
         // Without the home the call is lost; it is made again when the stream begins.
-        let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
         if let Some(up) = up {
-            self.calls.insert((call, edge), home);
-            if bytes > 0 {
-                self.passing.staging(call, home, bytes);
-            }
+            self.passed.call_sent(call, home, edge, bytes);
             outbox.up(up, Up::Call(message));
         }
     }

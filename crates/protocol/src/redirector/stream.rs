@@ -45,7 +45,7 @@ impl Redirector {
             (Down::Begin(begin), _) => self.begin(now, edge, begin, outbox),
             (Down::End(_), _) => self.end(home, outbox),
             (Down::Step(step), _) => self.step(now, step, outbox),
-            (Down::Voted(voted), _) => self.voted(voted, outbox),
+            (Down::Voted(voted), _) => self.voted(&voted, outbox),
             (Down::Refused(refused), _) => self.refused(refused, outbox),
             (Down::Committed(committed), _) => self.committed(now, committed, outbox),
             (Down::CallResult(result), _) => self.call_result(&result, outbox),
@@ -70,7 +70,7 @@ impl Redirector {
     fn begin(&mut self, now: Millis, edge: EdgeId, begin: message::Begin, outbox: &mut Outbox) {
         let home = begin.home;
         outbox.note(Note::StreamBegan);
-        self.passing.forget(home);
+        self.passed.stream_began(home);
         if !self.homes.contains_key(&home) {
             self.homes.insert(home, Proxy::new(home, &self.config));
             self.share_memory(outbox);
@@ -131,15 +131,8 @@ impl Redirector {
         proxy.successors.stream_ended();
         proxy.redirecting.clear();
         proxy.reports.clear();
-        self.forget_requests(home);
-    }
-
-    /// Answers that are lost with the stream are asked for again by the members.
-    fn forget_requests(&mut self, home: HomeId) {
-        self.commits.retain(|(of, _), _| *of != home);
+        self.passed.stream_ended(home);
         self.pending_writes.forget_home(home);
-        self.calls.retain(|_, of| *of != home);
-        self.passing.forget(home);
     }
 
     /// One position: applied here, then told below as one step. The values
@@ -153,11 +146,10 @@ impl Redirector {
             commit,
             mut changes,
         } = step;
-        let from = commit.and_then(|id| self.commits.remove(&(home, id)));
+        let from = commit.map(|id| self.passed.commit_ended(home, id));
         let last = from.as_ref().and_then(ReplyRoutes::last);
         let origin = last.zip(commit);
         if let Some(commit) = commit {
-            self.passing.commit_ended(home, commit);
             self.pending_writes.fill(home, commit, &mut changes);
         }
         note_delivery(&changes, outbox);
@@ -191,12 +183,9 @@ impl Redirector {
     }
 
     /// A vote answers what was sent up; it goes to every child that the commit came from (rule 10).
-    fn voted(&mut self, voted: message::Voted, outbox: &mut Outbox) {
-        self.passing.commit_ended(voted.home, voted.commit);
-        if let Some(from) = self.commits.get(&(voted.home, voted.commit)) {
-            for edge in from.iter() {
-                outbox.down(edge, Down::Voted(voted.clone()));
-            }
+    fn voted(&mut self, voted: &message::Voted, outbox: &mut Outbox) {
+        for edge in self.passed.voted(voted.home, voted.commit) {
+            outbox.down(edge, Down::Voted(voted.clone()));
         }
     }
 
@@ -228,21 +217,15 @@ impl Redirector {
         outcome: &Outcome,
         outbox: &mut Outbox,
     ) {
-        self.passing.commit_ended(home, commit);
         self.pending_writes.drop_commit(home, commit);
-        if let Some(from) = self.commits.remove(&(home, commit)) {
-            for edge in from.iter() {
-                tell(edge, home, commit, outcome.clone(), outbox);
-            }
+        for edge in self.passed.commit_ended(home, commit).iter() {
+            tell(edge, home, commit, outcome.clone(), outbox);
         }
     }
 
     /// The result of a call goes to every edge that the call came up.
     fn call_result(&mut self, result: &message::CallResult, outbox: &mut Outbox) {
-        let call = result.call;
-        self.passing.call_answered(call);
-        let came_by = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
-        for ((_, edge), _) in self.calls.extract_if(came_by, |_, _| true) {
+        for edge in self.passed.call_answered(result.call) {
             outbox.down(edge, Down::CallResult(result.clone()));
         }
     }

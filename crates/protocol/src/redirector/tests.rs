@@ -1,6 +1,7 @@
 //! What one child may have at its redirector (rule 15).
 
-use crate::redirector::{DECIDED_MAX, Outbox, Redirector, RedirectorConfig};
+use crate::edge::admission::ANSWERS_PER_CHILD_MAX;
+use crate::redirector::{Outbox, Redirector, RedirectorConfig};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -83,16 +84,19 @@ fn decide(sequence: u64) -> Event<Infallible> {
 fn what_a_child_decides_is_bounded() {
     let mut redirector = redirector();
     let mut limited = 0;
-    for sequence in 0..2 * DECIDED_MAX as u64 {
+    for sequence in 0..2 * ANSWERS_PER_CHILD_MAX as u64 {
         let effects = tell(&mut redirector, decide(sequence));
         limited += effects
             .iter()
             .filter(|effect| matches!(effect, Action::Note(Note::ChildLimited)))
             .count();
     }
-    assert_eq!(limited, DECIDED_MAX);
+    assert_eq!(limited, ANSWERS_PER_CHILD_MAX);
     let sizes = redirector.sizes();
-    assert!(sizes.contains(&("commits", DECIDED_MAX)), "{sizes:?}");
+    assert!(
+        sizes.contains(&("commits", ANSWERS_PER_CHILD_MAX)),
+        "{sizes:?}"
+    );
     // What is known is passed on as ever.
     let again = tell(&mut redirector, decide(0));
     assert!(

@@ -204,6 +204,12 @@ impl Children {
             .map(|(edge, _)| *edge)
     }
 
+    /// Whether a child is a member, and no site.
+    pub(crate) fn is_member(&self, edge: EdgeId) -> bool {
+        let child = self.get(edge);
+        child.is_some_and(|child| child.kind == NodeKind::Member)
+    }
+
     /// All edges, in order.
     pub(crate) fn edges(&self) -> impl Iterator<Item = EdgeId> + '_ {
         self.by_edge.keys().copied()

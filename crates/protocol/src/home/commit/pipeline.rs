@@ -26,7 +26,9 @@ impl Home {
         request: CommitRequest,
         outbox: &mut Outbox,
     ) {
-        if self.has_all_commits(edge, outbox) {
+        let parked = self.parking.of(edge);
+        let admission = self.log.admission();
+        if admission.has_all_commits(edge, parked, &self.children, outbox) {
             outbox.note(Note::RefusedBusy);
             return self.tell(edge, request.id, &Outcome::Refused(busy()), outbox);
         }

@@ -77,7 +77,10 @@ impl Home {
                 };
                 // The asking records a no: what comes late finds it (rule 11). If it cannot be
                 // recorded now, what comes late is found out as any vote in doubt is.
-                let full = self.log.is_busy() || self.has_all_answers(edge);
+                let parked = self.parking.of(edge);
+                let admission = self.log.admission();
+                let full =
+                    self.log.is_busy() || admission.has_all_answers(edge, parked, &self.children);
                 let refusal = if full { busy() } else { refusal };
                 self.refuse_id(edge, whose, refusal, Vec::new(), outbox);
             }
@@ -88,7 +91,7 @@ impl Home {
     /// was said is not heeded, and the homes find out by themselves.
     fn disbelieve(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
         outbox.note(Note::DecisionDisbelieved);
-        if self.is_member(edge) {
+        if self.children.is_member(edge) {
             self.cut_off(edge, why, outbox);
         }
     }

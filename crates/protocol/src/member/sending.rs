@@ -67,7 +67,10 @@ impl Member {
         }
         let mut full = bytes
             .into_iter()
-            .filter(|(edge, bytes)| !self.has_space(*bytes, self.commit_bytes_on(*edge)))
+            .filter(|(edge, bytes)| {
+                let is_on = |home| self.is_on(home, *edge);
+                !self.window.has_space_for_commit(*bytes, is_on)
+            })
             .map(|(edge, _)| edge);
         let any = full.next();
         full.find(|edge| Some(*edge) == first).or(any)
@@ -88,7 +91,8 @@ impl Member {
         let mut is_full = false;
         for (call, bytes) in waiting {
             if bytes > 0 {
-                is_full = is_full || !self.has_space(bytes, self.call_bytes_on(edge));
+                let is_on = |home| self.is_on(home, edge);
+                is_full = is_full || !self.window.has_space_for_staging(bytes, is_on);
             }
             if bytes == 0 || !is_full {
                 self.send_call(call, outbox);
@@ -96,43 +100,28 @@ impl Member {
         }
     }
 
-    /// One passes alone, however large it is.
-    fn has_space(&self, bytes: usize, under_way: usize) -> bool {
-        under_way == 0 || under_way + bytes <= self.config.upward_bytes_max
-    }
-
     fn is_on(&self, home: HomeId, edge: EdgeId) -> bool {
         let state = self.homes.get(&home);
         state.is_some_and(|state| state.up.edge == Some(edge))
     }
 
-    /// Also of those whose outcome is asked for: the question is behind them. What is voted on has
-    /// come to its home.
-    fn commit_bytes_on(&self, edge: EdgeId) -> usize {
-        let parts = self.commits.values().flat_map(InFlight::parts);
-        let sent = parts.filter(|at| at.is_unanswered() && self.is_on(at.home(), edge));
-        sent.map(|at| at.bytes).sum()
-    }
-
-    fn call_bytes_on(&self, edge: EdgeId) -> usize {
-        let sent = self.calls.values().filter(|called| called.sent);
-        let here = sent.filter(|called| self.is_on(called.home, edge));
-        here.map(|called| called.bytes).sum()
-    }
-
-    /// What is on its way keeps its room until it is answered.
+    /// What is on its way keeps its space until it is answered.
     pub(super) fn forget_calls(&mut self, request_id: RequestId) {
         let homes = &self.homes;
         let is_under_way = |called: &Called| {
             let state = homes.get(&called.home);
             called.sent && state.is_some_and(|state| state.up.edge.is_some())
         };
-        self.calls.retain(|_, called| {
+        self.calls.retain(|call, called| {
             let forgotten = matches!(called.purpose, Purpose::Program(t) if t == request_id);
             if forgotten {
                 called.purpose = Purpose::Forgotten;
             }
-            !forgotten || is_under_way(called)
+            let stays = !forgotten || is_under_way(called);
+            if !stays {
+                self.window.call_answered(*call);
+            }
+            stays
         });
     }
 }

@@ -1,0 +1,194 @@
+//! What came from below, went up, and is not answered: commits and calls.
+
+use crate::edge::admission::UnderWay;
+use crate::edge::reply_routes::ReplyRoutes;
+use crate::edge::send_window::SendWindow;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use thorp_model::planted::Bug;
+use thorp_model::{CallId, CommitId, EdgeId, HomeId, MemberId, planted};
+
+/// Commits and calls of children whose answers are to come. Each has at least one live edge that
+/// it came up. The send window also counts the ones whose children went: they are on their way
+/// still.
+#[derive(Debug)]
+pub(super) struct PassedRequests {
+    /// Which children a commit came from, until it is answered.
+    commits: BTreeMap<(HomeId, CommitId), ReplyRoutes>,
+    /// The edges that a call came up, until it is answered: a child that came
+    /// again asks again, and its old edge may bring the same call later still.
+    calls: BTreeMap<(CallId, EdgeId), HomeId>,
+    window: SendWindow,
+}
+
+impl PassedRequests {
+    /// Nothing went up; an edge may carry so many bytes.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        PassedRequests {
+            commits: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            window: SendWindow::new(bytes_max),
+        }
+    }
+
+    pub(super) fn commits(&self) -> usize {
+        self.commits.len()
+    }
+
+    pub(super) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Bytes on their way up.
+    pub(super) fn bytes(&self) -> usize {
+        self.window.bytes()
+    }
+
+    /// What a member has under way to one home. It counts a commit over several homes once, so it
+    /// never has more at any of them than its limit; and it speaks only for itself.
+    pub(super) fn commits_of(&self, member: MemberId, edge: EdgeId, home: HomeId) -> UnderWay {
+        let id = |sequence| CommitId { member, sequence };
+        let own = (home, id(u64::MIN))..=(home, id(u64::MAX));
+        let own = self.commits.range(own);
+        UnderWay {
+            commits: own.filter(|(_, from)| from.last() == Some(edge)).count(),
+            calls: 0,
+        }
+    }
+
+    /// The calls that a child has under way, to all homes.
+    pub(super) fn calls_of(&self, edge: EdgeId) -> UnderWay {
+        let own = self.calls.keys().filter(|(_, from)| *from == edge);
+        UnderWay {
+            commits: 0,
+            calls: own.count(),
+        }
+    }
+
+    /// Whether a commit is under way to a home.
+    pub(super) fn has_commit(&self, home: HomeId, id: CommitId) -> bool {
+        self.commits.contains_key(&(home, id))
+    }
+
+    /// Whether a commit may go up.
+    pub(super) fn has_space_for_commit(
+        &self,
+        bytes: usize,
+        is_on: impl Fn(HomeId) -> bool,
+    ) -> bool {
+        self.window.has_space_for_commit(bytes, is_on) || planted::is(Bug::ChildNotLimited)
+    }
+
+    /// Whether a call may go up.
+    pub(super) fn has_space_for_call(&self, bytes: usize, is_on: impl Fn(HomeId) -> bool) -> bool {
+        bytes == 0
+            || self.window.has_space_for_staging(bytes, is_on)
+            || planted::is(Bug::ChildNotLimited)
+    }
+
+    /// A commit of a child goes up.
+    pub(super) fn commit_sent(&mut self, home: HomeId, id: CommitId, edge: EdgeId, bytes: usize) {
+        self.decision_sent(home, id, edge);
+        self.window.commit_sent(home, id, bytes);
+    }
+
+    /// A decision of a child goes up: its outcome is the reply, also where the vote went another way.
+    pub(super) fn decision_sent(&mut self, home: HomeId, id: CommitId, edge: EdgeId) {
+        self.commits.entry((home, id)).or_default().came_by(edge);
+    }
+
+    /// A call of a child goes up.
+    pub(super) fn call_sent(&mut self, call: CallId, home: HomeId, edge: EdgeId, bytes: usize) {
+        self.calls.insert((call, edge), home);
+        self.window.call_sent(call, home, bytes);
+    }
+
+    /// A home has voted: the edges that want to know.
+    pub(super) fn voted(&mut self, home: HomeId, id: CommitId) -> impl Iterator<Item = EdgeId> {
+        self.window.commit_answered(home, id);
+        let from = self.commits.get(&(home, id));
+        from.into_iter().flat_map(ReplyRoutes::iter)
+    }
+
+    /// A commit has ended at a home: the edges that it came up.
+    pub(super) fn commit_ended(&mut self, home: HomeId, id: CommitId) -> ReplyRoutes {
+        self.window.commit_answered(home, id);
+        self.commits.remove(&(home, id)).unwrap_or_default()
+    }
+
+    /// A call is answered: the edges that it came up.
+    pub(super) fn call_answered(&mut self, call: CallId) -> Vec<EdgeId> {
+        self.window.call_answered(call);
+        let came_by = (call, EdgeId(0))..=(call, EdgeId(u64::MAX));
+        let came_by = self.calls.extract_if(came_by, |_, _| true);
+        came_by.map(|((_, edge), _)| edge).collect()
+    }
+
+    /// A child's edge is gone. What it sent stays on its way up: the edges that are left get the
+    /// outcome.
+    pub(super) fn child_went(&mut self, edge: EdgeId) {
+        self.commits.retain(|_, from| {
+            from.went(edge);
+            from.last().is_some()
+        });
+        self.calls.retain(|(_, from), _| *from != edge);
+    }
+
+    /// A home's stream begins: no answer comes for what went up before.
+    pub(super) fn stream_began(&mut self, home: HomeId) {
+        self.window.forget_home(home);
+    }
+
+    /// A home's stream has ended: the members ask again for the answers that are lost with it.
+    pub(super) fn stream_ended(&mut self, home: HomeId) {
+        self.commits.retain(|(of, _), _| *of != home);
+        self.calls.retain(|_, of| *of != home);
+        self.window.forget_home(home);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: HomeId = HomeId(1);
+    const CHILD: EdgeId = EdgeId(1);
+    const OTHER: EdgeId = EdgeId(2);
+    const MEMBER: MemberId = MemberId(7);
+
+    fn commit(sequence: u64) -> CommitId {
+        CommitId {
+            member: MEMBER,
+            sequence,
+        }
+    }
+
+    #[test]
+    fn a_commit_that_came_twice_counts_for_the_last_edge() {
+        let mut passed = PassedRequests::new(100);
+        passed.commit_sent(HOME, commit(1), CHILD, 10);
+        passed.commit_sent(HOME, commit(1), OTHER, 10);
+        assert_eq!(passed.commits_of(MEMBER, CHILD, HOME).commits, 0);
+        assert_eq!(passed.commits_of(MEMBER, OTHER, HOME).commits, 1);
+        let edges: Vec<EdgeId> = passed.voted(HOME, commit(1)).collect();
+        assert_eq!(edges, [CHILD, OTHER]);
+        assert_eq!(passed.bytes(), 0);
+    }
+
+    #[test]
+    fn what_a_child_sent_that_went_is_on_its_way_still() {
+        let mut passed = PassedRequests::new(100);
+        let call = CallId {
+            member: MEMBER,
+            number: 1,
+        };
+        passed.commit_sent(HOME, commit(1), CHILD, 10);
+        passed.call_sent(call, HOME, CHILD, 5);
+        passed.child_went(CHILD);
+        assert_eq!((passed.commits(), passed.calls()), (0, 0));
+        assert_eq!(passed.bytes(), 15);
+        assert!(passed.call_answered(call).is_empty());
+        assert!(passed.commit_ended(HOME, commit(1)).last().is_none());
+        assert_eq!(passed.bytes(), 0);
+    }
+}
