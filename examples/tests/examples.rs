@@ -2,22 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
-#[path = "../../crates/client/tests/village/mod.rs"]
-mod village;
+mod joins;
 
+use joins::member_at;
 use std::thread;
 use std::time::Duration;
 use thorp_client::Session;
 use thorp_examples::{counter, graph, notes};
-use village::Village;
+use thorp_testing::HomeNode;
 
 #[test]
 fn two_members_increment_one_counter() {
-    let village = Village::new();
+    let village = HomeNode::new();
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let (member, segment) = village.member_at("counter");
+                let (member, segment) = member_at(&village, "counter");
                 let counter = counter::open(&member, &segment).unwrap();
                 for _ in 0..20 {
                     counter::increment(&member, &counter).unwrap();
@@ -25,7 +25,7 @@ fn two_members_increment_one_counter() {
             });
         }
     });
-    let (member, segment) = village.member_at("counter");
+    let (member, segment) = member_at(&village, "counter");
     let counter = counter::open(&member, &segment).unwrap();
     let strict = Session::new().strict(true);
     assert_eq!(
@@ -36,9 +36,9 @@ fn two_members_increment_one_counter() {
 
 #[test]
 fn notes_are_seen_by_who_follows_them() {
-    let village = Village::new();
-    let (anna, notes) = village.member_at("notes");
-    let (bert, notes_of_bert) = village.member_at("notes");
+    let village = HomeNode::new();
+    let (anna, notes) = member_at(&village, "notes");
+    let (bert, notes_of_bert) = member_at(&village, "notes");
     let writer = thread::spawn(move || {
         for text in ["buy cheese", "milk the goats", "mend the roof"] {
             notes::write(&bert, &notes_of_bert, text).unwrap();
@@ -56,8 +56,8 @@ fn notes_are_seen_by_who_follows_them() {
 
 #[test]
 fn a_family_grows_and_lies_together() {
-    let village = Village::new();
-    let (member, segment) = village.member_at("family");
+    let village = HomeNode::new();
+    let (member, segment) = member_at(&village, "family");
     let eve = graph::found(&member, &segment, "Eve").unwrap();
     let abel = graph::born(&member, &eve, "Abel").unwrap();
     graph::born(&member, &eve, "Seth").unwrap();

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
-#[path = "../../crates/client/tests/village/mod.rs"]
-mod village;
+mod joins;
 
+use joins::member_at;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use thorp_client::Session;
 use thorp_examples::counter;
-use village::Village;
+use thorp_testing::HomeNode;
 
 /// Killed with the test, or before.
 struct Neighbour {
@@ -20,7 +20,7 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    fn start(village: &Village, name: &str, names: &[&str]) -> Self {
+    fn start(village: &HomeNode, name: &str, names: &[&str]) -> Self {
         let address =
             |name: &str| format!("unix:{}", village.path(&format!("{name}.sock")).display());
         let neighbours: Vec<String> = names.iter().map(|name| address(name)).collect();
@@ -65,7 +65,7 @@ impl Drop for Neighbour {
 
 #[test]
 fn the_site_outlives_whoever_carries_it() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let names = ["anna", "bert", "carl"];
     let [mut anna, mut bert, mut carl] = names.map(|name| Neighbour::start(&village, name, &names));
     for neighbour in [&mut anna, &mut bert, &mut carl] {
@@ -83,7 +83,7 @@ fn the_site_outlives_whoever_carries_it() {
     let mut anna = Neighbour::start(&village, "anna", &names);
     anna.until_at("site-of-anna (this one)");
     let last = carl.until_at("site-of-anna");
-    let (member, segment) = village.member_at("count");
+    let (member, segment) = member_at(&village, "count");
     let counter = counter::open(&member, &segment).unwrap();
     let strict = Session::new().strict(true);
     let count = member.transact_with(strict, |tx| tx.get(&counter)).unwrap();

@@ -5,15 +5,16 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use std::thread;
 use std::time::Duration;
 use thorp_client::{
-    EARLY_PER_HOME_MAX, Error, ErrorKind, JoinConfig, Member, Outcome, Pending, Ref, Result,
-    Session, Transaction,
+    EARLY_PER_HOME_MAX, Error, ErrorKind, HomeId, JoinConfig, Member, Outcome, Pending, Ref,
+    Result, Session, Transaction,
 };
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 const SOON: Duration = Duration::from_millis(300);
 
@@ -24,11 +25,11 @@ struct Scene {
     count: Ref<u64>,
     other: Ref<u64>,
     // The last to go.
-    village: Village,
+    village: HomeNode,
 }
 
 fn scene() -> Scene {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let bert = Member::join(village.config().name("bert")).unwrap();
     let make = |tx: &mut Transaction| {
@@ -221,8 +222,8 @@ fn what_cannot_be_shown_is_answered() {
     assert_eq!((count, pending.id()), (0, None));
     pending.wait().unwrap();
     // Two homes vote.
-    let dale = scene.village.beside("dale", 8);
-    let both = scene.village.config().and_home(dale.address());
+    let dale = scene.village.beside("dale", HomeId(8));
+    let both = scene.village.config().and_home(dale.address().to_string());
     let both = Member::join(both).unwrap();
     let there = both.create("thorp://dale/there").unwrap();
     let write = |tx: &mut Transaction| {
@@ -237,8 +238,8 @@ fn what_cannot_be_shown_is_answered() {
 #[test]
 fn a_commit_over_two_homes_waits_for_what_it_has_read() {
     let scene = scene();
-    let dale = scene.village.beside("dale", 8);
-    let both = Member::join(scene.village.config().and_home(dale.address())).unwrap();
+    let dale = scene.village.beside("dale", HomeId(8));
+    let both = Member::join(scene.village.config().and_home(dale.address().to_string())).unwrap();
     let there = both.create("thorp://dale/there").unwrap();
     eventually("it has the page", || scene.read(&both) == (0, 0));
     scene.village.hold_disk();
@@ -261,8 +262,8 @@ fn a_commit_over_two_homes_waits_for_what_it_has_read() {
 #[test]
 fn a_home_that_does_not_answer_holds_up_no_chain_at_another() {
     let scene = scene();
-    let dale = scene.village.beside("dale", 8);
-    let both = Member::join(scene.village.config().and_home(dale.address())).unwrap();
+    let dale = scene.village.beside("dale", HomeId(8));
+    let both = Member::join(scene.village.config().and_home(dale.address().to_string())).unwrap();
     let there = both.create("thorp://dale/there").unwrap();
     let there = both.transact(|tx| tx.create_typed(&there, &0u64)).unwrap();
     let add = |tx: &mut Transaction, to: &Ref<u64>| {
@@ -297,7 +298,7 @@ fn a_chain_whose_home_goes_and_comes_back_tells_how_each_ended() {
     scene.village.lose_disk();
     let pending: Vec<Pending> = (0..5).map(|_| scene.increment().1).collect();
     scene.village.stop();
-    scene.village.start();
+    scene.village.restart();
     scene.village.release_disk();
     for commit in pending {
         // The home never wrote them: it says so, and nothing of them is left.
@@ -324,10 +325,10 @@ fn closing_ends_what_is_waited_for() {
 
 #[test]
 fn at_a_site_neighbours_have_it_when_it_is_committed() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let site = village.site(0);
     let join = |name| {
-        let config = JoinConfig::new(site.clone());
+        let config = JoinConfig::new(site.address().to_string());
         Member::join(config.identity_of(village.identity()).name(name)).unwrap()
     };
     let (anna, bert) = (join("anna"), join("bert"));

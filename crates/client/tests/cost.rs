@@ -5,16 +5,17 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use std::time::Instant;
 use thorp_client::{Reference, Session};
-use village::Village;
+use thorp_testing::HomeNode;
 
 #[test]
 #[ignore = "a measurement, not a test"]
 fn what_it_costs() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let since = Instant::now();
     let mut notes: Vec<Reference> = Vec::new();

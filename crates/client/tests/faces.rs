@@ -5,18 +5,19 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use std::thread;
 use std::time::Duration;
 use thorp_client::{Error, ErrorKind, Member, Reference, Result, Segment, Session};
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 const LONG: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn everything_has_an_async_face() {
-    let village = tokio::task::spawn_blocking(Village::new).await.unwrap();
+    let village = tokio::task::spawn_blocking(HomeNode::new).await.unwrap();
     let anna = Member::join_async(village.config()).await.unwrap();
     let shop = anna.create_async("thorp://alps/shop").await.unwrap();
     let again = anna.create_async("thorp://alps/shop").await;
@@ -62,7 +63,7 @@ async fn everything_has_an_async_face() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_run_in_tasks_of_any_runtime() {
-    let village = tokio::task::spawn_blocking(Village::new).await.unwrap();
+    let village = tokio::task::spawn_blocking(HomeNode::new).await.unwrap();
     let anna = Member::join_async(village.config()).await.unwrap();
     let shop = anna.create_async("thorp://alps/shop").await.unwrap();
     let counter = anna
@@ -123,7 +124,7 @@ fn futures_are_send() {
 
 #[test]
 fn a_watch_tells_every_change_in_order() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let bert = village.member();
     let shop_of_bert = bert.open("thorp://alps/shop").unwrap();
@@ -158,13 +159,13 @@ fn a_watch_tells_every_change_in_order() {
 
 #[test]
 fn a_watch_says_what_it_lost_and_then_goes_on() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let note = anna.transact(|tx| tx.create(&shop, "x")).unwrap();
     let mut watch = shop.watch().unwrap();
     village.stop();
     eventually("it is noticed", || !anna.homes()[0].reachable);
-    village.start();
+    village.restart();
     let changed = watch.next(LONG).unwrap().expect("something");
     assert!(changed.lost);
     let bert = village.member();
@@ -178,7 +179,7 @@ fn a_watch_says_what_it_lost_and_then_goes_on() {
 
 #[test]
 fn names_go_to_text_and_back() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("a shop/with rooms");
     let note = anna.transact(|tx| tx.create(&shop, "x")).unwrap();
     let text = anna.format(&note).unwrap();
@@ -205,7 +206,7 @@ fn names_go_to_text_and_back() {
 
 #[test]
 fn segments_are_made_listed_and_removed() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let anna = village.member();
     assert_eq!(
         anna.open("thorp://alps/a").unwrap_err().kind(),
@@ -241,10 +242,11 @@ fn segments_are_made_listed_and_removed() {
 
 #[test]
 fn neighbours_at_a_site_feed_each_other_and_the_counts_say_so() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let site = village.site(64 << 20);
     let at_site = || {
-        let config = thorp_client::JoinConfig::new(site.clone()).identity_of(village.identity());
+        let config = thorp_client::JoinConfig::new(site.address().to_string());
+        let config = config.identity_of(village.identity());
         Member::join(config.name("neighbour")).unwrap()
     };
     let (anna, bert) = (at_site(), at_site());
@@ -288,7 +290,7 @@ fn neighbours_at_a_site_feed_each_other_and_the_counts_say_so() {
 #[test]
 fn a_far_home_costs_round_trips_and_the_waits_tell_them() {
     let one_way = Duration::from_millis(20);
-    let village = Village::with_delay(one_way);
+    let village = HomeNode::with_delay(one_way);
     // It does not say that it is alive.
     let config = village.config().alive(Duration::from_secs(3600), 15);
     let anna = Member::join(config.link_delay(one_way)).unwrap();
@@ -324,7 +326,7 @@ fn a_far_home_costs_round_trips_and_the_waits_tell_them() {
 #[test]
 fn making_much_at_a_far_home_does_not_wait_for_every_extent() {
     let one_way = Duration::from_millis(25);
-    let village = Village::with_delay(one_way);
+    let village = HomeNode::with_delay(one_way);
     let anna = Member::join(village.config().link_delay(one_way)).unwrap();
     let shop = anna.create("thorp://alps/shop").unwrap();
     let mut tx = anna.begin(Session::new());
@@ -341,10 +343,10 @@ fn making_much_at_a_far_home_does_not_wait_for_every_extent() {
 
 #[test]
 fn the_last_clone_that_goes_leaves() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     village.eventually_quiet();
-    assert_eq!(village.home_size("children"), 1);
+    assert_eq!(village.size("children"), 1);
     let clone = anna.clone();
     drop(anna);
     thread::spawn(move || drop(clone)).join().unwrap();
@@ -352,15 +354,16 @@ fn the_last_clone_that_goes_leaves() {
     let note = shop.member().transact(|tx| tx.create(&shop, "x")).unwrap();
     assert_eq!(note.object.slot.0, 0);
     drop(shop);
-    eventually("the home sees it go", || village.home_size("children") == 0);
+    eventually("the home sees it go", || village.size("children") == 0);
 }
 
 #[test]
 fn a_watch_that_nobody_can_keep_says_so() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let site = village.site(64 << 20);
     let at_site = || {
-        let config = thorp_client::JoinConfig::new(site.clone()).identity_of(village.identity());
+        let config = thorp_client::JoinConfig::new(site.address().to_string());
+        let config = config.identity_of(village.identity());
         Member::join(config.name("neighbour")).unwrap()
     };
     let (anna, bert) = (at_site(), at_site());

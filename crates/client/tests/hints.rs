@@ -5,16 +5,17 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
 use std::ops::ControlFlow;
 use std::thread;
 use std::time::Duration;
 
+use joins::Joins;
 use serde::{Deserialize, Serialize};
 use thorp_client::collections::TreeMap;
 use thorp_client::{Error, JoinConfig, Member, Ref, Reference, Segment, Stats, Transaction};
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, SiteNode, eventually};
 
 /// So many that what lies near a page is hardly ever read.
 const PAGES: usize = 3_000;
@@ -27,7 +28,7 @@ struct Notes {
 }
 
 impl Notes {
-    fn make(village: &Village) -> Notes {
+    fn make(village: &HomeNode) -> Notes {
         let (stranger, shop) = village.member_at("shop");
         let mut all = Vec::new();
         for _ in 0..PAGES / 100 {
@@ -48,8 +49,8 @@ impl Notes {
     }
 }
 
-fn at(village: &Village, site: &str) -> Member {
-    let config = JoinConfig::new(site).identity_of(village.identity());
+fn at(village: &HomeNode, site: &SiteNode) -> Member {
+    let config = JoinConfig::new(site.address().to_string()).identity_of(village.identity());
     Member::join(config).unwrap()
 }
 
@@ -70,7 +71,7 @@ fn walk<'a>(member: &Member, notes: impl IntoIterator<Item = &'a Reference>) -> 
 #[test]
 fn who_goes_the_way_of_a_neighbour_waits_seldom() {
     for memory in [0, 64 << 20] {
-        let village = Village::new();
+        let village = HomeNode::new();
         let notes = Notes::make(&village);
         let site = village.site(memory);
         let (anna, bert) = (at(&village, &site), at(&village, &site));
@@ -87,7 +88,7 @@ fn who_goes_the_way_of_a_neighbour_waits_seldom() {
 
 #[test]
 fn who_goes_anywhere_is_not_flooded_with_hints() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = Notes::make(&village);
     let site = village.site(64 << 20);
     let (anna, bert) = (at(&village, &site), at(&village, &site));
@@ -101,7 +102,7 @@ fn who_goes_anywhere_is_not_flooded_with_hints() {
 
 #[test]
 fn without_a_site_nobody_is_told_anything() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = Notes::make(&village);
     let (anna, bert) = (village.member(), village.member());
     for member in [&anna, &bert] {
@@ -114,7 +115,7 @@ fn without_a_site_nobody_is_told_anything() {
 
 #[test]
 fn what_the_program_names_comes_and_is_counted() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = Notes::make(&village);
     let anna = village.member();
     let (named, read) = (&notes.walked[..50], &notes.walked[..40]);
@@ -168,7 +169,7 @@ fn visit(tx: &mut Transaction, node: &Ref<Node>) -> Result<u64, Error> {
 
 #[test]
 fn who_follows_typed_references_waits_for_few_of_them() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let root = tree(&anna, &shop, 4);
     let bert = village.member();
@@ -182,7 +183,7 @@ fn who_follows_typed_references_waits_for_few_of_them() {
 /// A leaf names the ones that come after it, wherever they lie.
 #[test]
 fn who_goes_through_a_map_waits_for_few_of_its_leaves() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let map: TreeMap<u64, Vec<u8>> = anna.transact(|tx| TreeMap::create(tx, &shop)).unwrap();
     // In no order of the keys, and others fill the pages between.

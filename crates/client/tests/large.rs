@@ -5,12 +5,13 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use std::time::Duration;
 use thorp_client::{ErrorKind, Member, Outcome, Reference, Result, Segment, Session};
 use thorp_model::Table;
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 /// Bytes of which no page is like another.
 fn noise(len: usize, seed: u32) -> Vec<u8> {
@@ -39,7 +40,7 @@ fn sixty_four_megabytes_are_one_object() {
 }
 
 fn round_trip(len: usize) {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, films) = village.member_at("films");
     let film = noise(len, 1);
     let reference = anna
@@ -57,7 +58,7 @@ fn round_trip(len: usize) {
 
 #[test]
 fn every_length_around_a_page_comes_back() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, films) = village.member_at("films");
     let chunk = 8160;
     let lens = [
@@ -90,7 +91,7 @@ fn every_length_around_a_page_comes_back() {
 
 #[test]
 fn a_part_of_a_large_object_fetches_only_its_pages() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, films) = village.member_at("films");
     let film = noise(4 << 20, 2);
     let reference = anna.transact(|tx| tx.create(&films, film.clone())).unwrap();
@@ -119,7 +120,7 @@ fn a_part_of_a_large_object_fetches_only_its_pages() {
 
 #[test]
 fn a_large_object_is_patched_replaced_shortened_and_deleted() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, films) = village.member_at("films");
     let bert = village.member();
     let mut film = noise(200_000, 3);
@@ -154,7 +155,7 @@ fn a_large_object_is_patched_replaced_shortened_and_deleted() {
 
 #[test]
 fn a_reader_of_a_large_object_never_sees_half_of_it() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, films) = village.member_at("films");
     let bert = village.member();
     let reference = anna
@@ -180,7 +181,7 @@ fn a_reader_of_a_large_object_never_sees_half_of_it() {
 
 #[test]
 fn what_was_staged_for_a_refused_transaction_is_forgotten() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, films) = village.member_at("films");
     let bert = village.member();
     let note = anna.transact(|tx| tx.create(&films, "a")).unwrap();
@@ -198,7 +199,7 @@ fn what_was_staged_for_a_refused_transaction_is_forgotten() {
 
 #[test]
 fn what_was_staged_for_a_commit_that_is_refused_late_is_forgotten() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (bert, films) = village.member_at("films");
     let note = bert.transact(|tx| tx.create(&films, "a")).unwrap();
     bert.transact(|tx| tx.delete(&note)).unwrap();
@@ -226,7 +227,7 @@ fn what_was_staged_for_a_commit_that_is_refused_late_is_forgotten() {
 
 #[test]
 fn transactions_that_stage_more_together_than_a_home_keeps_wait_for_each_other() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let far_away = village.config().link_delay(Duration::from_millis(5));
     let anna = Member::join(far_away).unwrap();
     let films = anna.open_or_create("thorp://alps/films").unwrap();
@@ -255,7 +256,7 @@ fn transactions_that_stage_more_together_than_a_home_keeps_wait_for_each_other()
 
 #[test]
 fn a_member_that_the_home_has_forgotten_stages_all_the_same() {
-    let village = Village::remembering(1);
+    let village = HomeNode::remembering(1);
     let (anna, films) = village.member_at("films");
     anna.transact(|tx| tx.create(&films, "a")).unwrap();
     let bert = village.member();
@@ -268,7 +269,7 @@ fn a_member_that_the_home_has_forgotten_stages_all_the_same() {
 
 #[test]
 fn a_large_object_fits_through_a_small_cache() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, films) = village.member_at("films");
     let film = noise(6 << 20, 6);
     let reference = anna.transact(|tx| tx.create(&films, film.clone())).unwrap();
@@ -281,7 +282,7 @@ fn a_large_object_fits_through_a_small_cache() {
 
 #[test]
 fn objects_that_the_home_moved_are_read_patched_and_grown_as_before() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, notes) = village.member_at("notes");
     let bert = village.member();
     let made: Vec<Reference> = anna
@@ -332,7 +333,7 @@ fn scanned(member: &Member, segment: &Segment) -> Vec<(Reference, Vec<u8>)> {
 
 #[test]
 fn a_scan_visits_every_object_once_with_own_writes() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, notes) = village.member_at("notes");
     let mut made: Vec<(Reference, Vec<u8>)> = Vec::new();
     for round in 0..10u32 {
@@ -379,7 +380,7 @@ fn a_scan_visits_every_object_once_with_own_writes() {
 
 #[test]
 fn nobody_adds_an_object_under_a_scan() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, notes) = village.member_at("notes");
     let bert = village.member();
     let notes_of_bert = bert.open("thorp://alps/notes").unwrap();
@@ -408,7 +409,7 @@ fn nobody_adds_an_object_under_a_scan() {
 
 #[test]
 fn a_visit_to_a_whole_segment_is_sent_as_a_few_bytes_a_page() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, notes) = village.member_at("notes");
     let pages = 100;
     anna.transact(|tx| (0..pages).try_for_each(|_| tx.create(&notes, vec![7; 8000]).map(|_| ())))
@@ -427,7 +428,7 @@ fn a_visit_to_a_whole_segment_is_sent_as_a_few_bytes_a_page() {
 
 #[test]
 fn an_empty_segment_is_scanned_and_a_visitor_may_stop() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, notes) = village.member_at("notes");
     assert_eq!(scanned(&anna, &notes), []);
     anna.transact(|tx| tx.create(&notes, "x")).unwrap();
@@ -438,7 +439,7 @@ fn an_empty_segment_is_scanned_and_a_visitor_may_stop() {
 
 #[test]
 fn prefetched_pages_are_read_without_waiting() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, notes) = village.member_at("notes");
     let made: Vec<Reference> = anna
         .transact(|tx| (0..20).map(|n| tx.create(&notes, noise(4000, n))).collect())

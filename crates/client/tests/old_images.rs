@@ -5,11 +5,9 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
-
 use std::time::Duration;
 use thorp_client::{ErrorKind, JoinConfig, Member, Reference, Session, Transaction};
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, SiteNode, eventually};
 
 const PAGES: u8 = 6;
 
@@ -20,11 +18,14 @@ struct Scene {
     /// One fills its page.
     notes: Vec<Reference>,
     // The last to go.
-    _village: Village,
+    _site: Option<SiteNode>,
+    _village: HomeNode,
 }
 
 impl Scene {
-    fn of(village: Village, config: impl Fn() -> JoinConfig) -> Self {
+    fn of(village: HomeNode, site: Option<SiteNode>) -> Self {
+        let address = site.as_ref().map_or(village.address(), SiteNode::address);
+        let config = || JoinConfig::new(address.to_string());
         let join = || Member::join(config().identity_of(village.identity()).name("anna")).unwrap();
         let (anna, bert) = (join(), join());
         let shop = anna.create("thorp://alps/shop").unwrap();
@@ -36,6 +37,7 @@ impl Scene {
             anna,
             bert,
             notes: notes.unwrap(),
+            _site: site,
             _village: village,
         };
         scene.anna_sees(0);
@@ -44,16 +46,14 @@ impl Scene {
 
     /// Bert's changes reach anna as invalidations: neither is at a site.
     fn apart() -> Self {
-        let village = Village::new();
-        let address = village.address();
-        Scene::of(village, || JoinConfig::new(address.clone()))
+        Scene::of(HomeNode::new(), None)
     }
 
     /// They reach her as new values, by way of their site.
     fn at_a_site() -> Self {
-        let village = Village::new();
+        let village = HomeNode::new();
         let site = village.site(64 << 20);
-        Scene::of(village, || JoinConfig::new(site.clone()))
+        Scene::of(village, Some(site))
     }
 
     fn change_all(&self, value: u8) {

@@ -5,25 +5,26 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
 use std::time::Duration;
 
+use joins::Joins;
 use thorp_client::{JoinConfig, JoinError, Member, OutOfReach, SiteOfMembers};
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 /// A member that carries its redirector, of a site of its own.
-fn carrier(village: &Village, name: &str) -> SiteOfMembers {
+fn carrier(village: &HomeNode, name: &str) -> SiteOfMembers {
     let own = format!("unix:{}", village.path(&format!("{name}.sock")).display());
     SiteOfMembers::new(own.clone()).neighbours([own])
 }
 
-fn among(village: &Village, site: SiteOfMembers) -> JoinConfig {
+fn among(village: &HomeNode, site: SiteOfMembers) -> JoinConfig {
     JoinConfig::among(site).identity_of(village.identity())
 }
 
 /// Tries to join until the error says so.
-fn refused_with(site: SiteOfMembers, village: &Village, said: &str) {
+fn refused_with(site: SiteOfMembers, village: &HomeNode, said: &str) {
     let config = among(village, site).join_timeout(Duration::from_millis(200));
     eventually(said, || match Member::join(config.clone()) {
         Ok(_) => panic!("it has joined"),
@@ -40,15 +41,15 @@ fn out_of_reach(member: &Member, name: &str) -> Option<OutOfReach> {
 
 #[test]
 fn who_reaches_no_home_has_not_joined_and_is_told_why() {
-    let (village, other) = (Village::new(), Village::new());
+    let (village, other) = (HomeNode::new(), HomeNode::new());
     let site = |home: &str, address: String| carrier(&village, "anna").home(home, address);
-    let wrong_name = site("dale", village.address());
+    let wrong_name = site("dale", village.address().to_string());
     refused_with(
         wrong_name,
         &village,
         "wanted the node dale, but what answered is alps",
     );
-    let other_village = site("alps", other.address());
+    let other_village = site("alps", other.address().to_string());
     refused_with(other_village, &village, "of another village");
     let nobody_there = site("alps", "unix:/nowhere.sock".to_owned());
     refused_with(nobody_there, &village, "alps: unix:/nowhere.sock: ");
@@ -56,9 +57,9 @@ fn who_reaches_no_home_has_not_joined_and_is_told_why() {
 
 #[test]
 fn one_home_of_several_that_is_not_reached_is_in_the_status() {
-    let village = Village::new();
-    let site = carrier(&village, "anna").home("alps", village.address());
-    let site = site.home("dale", village.address());
+    let village = HomeNode::new();
+    let site = carrier(&village, "anna").home("alps", village.address().to_string());
+    let site = site.home("dale", village.address().to_string());
     let anna = Member::join(among(&village, site)).unwrap();
     let is_told = || {
         let dale = out_of_reach(&anna, "dale");
@@ -66,14 +67,14 @@ fn one_home_of_several_that_is_not_reached_is_in_the_status() {
     };
     eventually("what is wrong with dale is told", is_told);
     let dale = out_of_reach(&anna, "dale").unwrap();
-    assert_eq!(dale.addresses, [village.address()]);
+    assert_eq!(dale.addresses, [village.address().to_string()]);
     assert_eq!(out_of_reach(&anna, "alps"), None);
 }
 
 #[test]
 fn a_home_that_goes_away_is_told_while_it_is_away() {
-    let village = Village::new();
-    let site = carrier(&village, "anna").home("alps", village.address());
+    let village = HomeNode::new();
+    let site = carrier(&village, "anna").home("alps", village.address().to_string());
     let carried = Member::join(among(&village, site)).unwrap();
     let direct = village.member();
     for member in [&carried, &direct] {
@@ -83,10 +84,10 @@ fn a_home_that_goes_away_is_told_while_it_is_away() {
     for member in [&carried, &direct] {
         eventually("it is away", || {
             let lost = member.site().out_of_reach;
-            matches!(&lost[..], [home] if home.addresses == [village.address()])
+            matches!(&lost[..], [home] if home.addresses == [village.address().to_string()])
         });
     }
-    village.start();
+    village.restart();
     for member in [&carried, &direct] {
         eventually("it is back", || member.site().out_of_reach.is_empty());
     }

@@ -5,15 +5,16 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use std::thread;
 use std::time::Duration;
 use thorp_client::{
-    CommitId, Error, ErrorKind, JoinConfig, Member, Outcome, Ref, Reference, Result, Segment,
-    Session, Transaction,
+    CommitId, Error, ErrorKind, HomeId, JoinConfig, Member, Outcome, Ref, Reference, Result,
+    Segment, Session, Transaction,
 };
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 const SOON: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(60);
@@ -21,16 +22,16 @@ const SHORTLY: Duration = Duration::from_millis(100);
 
 /// Two homes, an account at each, and a member that knows both.
 struct Scene {
-    alps: Village,
-    dale: Village,
+    alps: HomeNode,
+    dale: HomeNode,
     anna: Member,
     here: Ref<u64>,
     there: Ref<u64>,
 }
 
 fn scene() -> Scene {
-    let alps = Village::new();
-    let dale = alps.beside("dale", 8);
+    let alps = HomeNode::new();
+    let dale = alps.beside("dale", HomeId(8));
     let anna = Member::join(ways(&alps, &dale)).unwrap();
     let (here, there) = (bank(&anna, "alps"), bank(&anna, "dale"));
     // The first of each: page and slot are the same at both homes.
@@ -52,8 +53,8 @@ fn scene() -> Scene {
 }
 
 /// Straight at both homes.
-fn ways(alps: &Village, dale: &Village) -> JoinConfig {
-    alps.config().and_home(dale.address())
+fn ways(alps: &HomeNode, dale: &HomeNode) -> JoinConfig {
+    alps.config().and_home(dale.address().to_string())
 }
 
 fn bank(member: &Member, home: &str) -> Segment {
@@ -86,7 +87,7 @@ impl Scene {
             .unwrap();
         // What comes next is not mistaken for the end of this.
         eventually("both homes know how it ended", || {
-            let in_doubt = |home: &Village| home.home_size("in_doubt");
+            let in_doubt = |home: &HomeNode| home.size("in_doubt");
             in_doubt(&self.alps) == 0 && in_doubt(&self.dale) == 0
         });
         for home in [&self.alps, &self.dale] {
@@ -111,7 +112,7 @@ impl Scene {
     }
 
     /// A payment whose vote at the other home is on its way to the disk.
-    fn begin_paying(&self, hold: fn(&Village)) -> thread::JoinHandle<Result<()>> {
+    fn begin_paying(&self, hold: fn(&HomeNode)) -> thread::JoinHandle<Result<()>> {
         let (member, here, there) = (self.known(Session::new()), self.here, self.there);
         hold(&self.dale);
         let paying = thread::spawn(move || {
@@ -120,7 +121,7 @@ impl Scene {
             tx.commit().map(drop)
         });
         eventually("one home has voted, the other is about to", || {
-            self.alps.home_size("in_doubt") == 1 && self.dale.has_waiting()
+            self.alps.size("in_doubt") == 1 && self.dale.has_waiting()
         });
         paying
     }
@@ -155,7 +156,7 @@ fn a_payment_from_one_home_to_another_happens_whole_in_both_faces() {
     assert_eq!(scene.balances(&scene.neighbour(Session::new())), (85, 115));
     // Nothing is kept of what every home has heard of.
     eventually("the votes are forgotten", || {
-        scene.alps.home_size("votes") + scene.dale.home_size("votes") == 0
+        scene.alps.size("votes") + scene.dale.size("votes") == 0
     });
 }
 
@@ -187,7 +188,8 @@ fn a_site_serves_several_homes() {
     let scene = scene();
     let site = scene.alps.site_below(&[&scene.dale], 1 << 20);
     let join = || {
-        let config = JoinConfig::new(&site).identity_of(scene.alps.identity());
+        let config = JoinConfig::new(site.address().to_string());
+        let config = config.identity_of(scene.alps.identity());
         Member::join(config).unwrap()
     };
     let (bert, carl) = (join(), join());
@@ -251,7 +253,7 @@ fn an_error_says_which_home_refused() {
 #[test]
 fn what_a_vote_in_doubt_has_locked_is_a_conflict_and_free_again_with_the_outcome() {
     let scene = scene();
-    let paying = scene.begin_paying(Village::hold_disk);
+    let paying = scene.begin_paying(HomeNode::hold_disk);
     let once = Session::new().attempts_max(1);
     let deposit = |tx: &mut Transaction| {
         let more = tx.get(&scene.here)? + 1;
@@ -296,13 +298,13 @@ fn while_one_home_is_gone_the_other_goes_on_and_both_wait() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::HomeUnreachable);
     assert!(error.to_string().contains("dale"), "{error}");
-    assert_eq!(scene.alps.home_size("votes"), 0, "nobody voted");
+    assert_eq!(scene.alps.size("votes"), 0, "nobody voted");
     thread::scope(|scope| {
         let paying = scope.spawn(|| {
             let patient = Session::new();
             bert.transact_with(patient, |tx| pay(tx, &scene.here, &scene.there, 20))
         });
-        scene.dale.start();
+        scene.dale.restart();
         paying.join().unwrap().unwrap();
     });
     assert_eq!(scene.balances(&scene.anna), (50, 120));
@@ -326,13 +328,13 @@ fn an_outcome_that_did_not_come_in_time_is_asked_for_later() {
 #[test]
 fn a_vote_that_was_lost_with_its_home_is_a_no() {
     let scene = scene();
-    let paying = scene.begin_paying(Village::lose_disk);
+    let paying = scene.begin_paying(HomeNode::lose_disk);
     scene.dale.stop();
-    scene.dale.start();
+    scene.dale.restart();
     let error = paying.join().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert_eq!(scene.balances(&scene.anna), (100, 100));
-    assert_eq!(scene.alps.home_size("in_doubt"), 0);
+    assert_eq!(scene.alps.size("in_doubt"), 0);
 }
 
 fn eventually_told(member: &Member, id: CommitId) -> Outcome {
@@ -357,7 +359,7 @@ fn homes_end_what_a_member_that_has_gone_began() {
     drop(member);
     scene.dale.release_disk();
     // Dale knows the way to the other home, which it dials now: both voted, so it happened.
-    eventually("dale finds out", || scene.dale.home_size("in_doubt") == 0);
+    eventually("dale finds out", || scene.dale.size("in_doubt") == 0);
     let dale = bank(&scene.anna, "dale");
     let strict = Session::new().strict(true);
     let there = dale
@@ -383,7 +385,7 @@ fn what_was_written_beside_a_vote_in_doubt_is_read_with_its_homes_word() {
     for member in members {
         eventually("it costs no message", || !read(member).0);
     }
-    let paying = scene.begin_paying(Village::hold_disk);
+    let paying = scene.begin_paying(HomeNode::hold_disk);
     scene.anna.transact(|tx| tx.write(&note, "after")).unwrap();
     // The payment may yet get an earlier stamp, and somebody may have seen it at the other home (trap 19).
     for member in members {
@@ -495,7 +497,7 @@ fn homes_whose_clocks_are_too_far_apart_vote_on_what_was_read() {
     let scene = scene();
     scene.alps.put_clock_ahead(Duration::from_secs(600));
     scene.alps.stop();
-    scene.alps.start();
+    scene.alps.restart();
     let (anna, bert) = (&scene.anna, scene.neighbour(Session::new()));
     anna.transact(|tx| tx.put(&scene.here, &70)).unwrap();
     // Dale does not promise ten minutes ahead of its time, not even to a reader whom it validates: but a vote is decided.
@@ -524,15 +526,15 @@ fn who_leaves_right_after_a_commit_leaves_no_home_in_doubt() {
         drop(member);
     });
     eventually("one home has voted, the other is about to", || {
-        scene.dale.home_size("in_doubt") == 1 && scene.alps.has_waiting()
+        scene.dale.size("in_doubt") == 1 && scene.alps.has_waiting()
     });
     // Time for its vote to arrive; it is not there when the other one makes the outcome, nor when the program is answered.
     thread::sleep(SHORTLY);
     scene.dale.stop();
     scene.alps.release_disk();
     thread::sleep(SHORTLY);
-    scene.dale.start();
+    scene.dale.restart();
     leaving.join().unwrap();
-    assert_eq!(scene.dale.home_size("in_doubt"), 0, "it was told");
+    assert_eq!(scene.dale.size("in_doubt"), 0, "it was told");
     assert_eq!(scene.balances(&scene.anna), (100, 100));
 }

@@ -5,33 +5,34 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use joins::Joins;
 use thorp_client::{JoinConfig, JoinError, Member, Ref, Reference, SiteOfMembers};
-use village::{Village, Way, eventually};
+use thorp_testing::{HomeNode, Relay, eventually};
 
 /// What ten seconds are to people, this is to a test.
 const SOON: Duration = Duration::from_millis(50);
 const PAGES: u64 = 5;
 
 /// The address of a neighbour of this name.
-fn address(village: &Village, name: &str) -> String {
+fn address(village: &HomeNode, name: &str) -> String {
     format!("unix:{}", village.path(&format!("{name}.sock")).display())
 }
 
 /// A site at the home of a village, as one member knows it: the others perhaps by ways that can be cut.
-fn site(village: &Village, own: &str, neighbours: &[String]) -> SiteOfMembers {
+fn site(village: &HomeNode, own: &str, neighbours: &[String]) -> SiteOfMembers {
     SiteOfMembers::new(address(village, own))
         .neighbours(neighbours)
-        .home("alps", village.address())
+        .home("alps", village.address().to_string())
         .heal_every(SOON)
 }
 
-fn config(village: &Village, own: &str, neighbours: &[String]) -> JoinConfig {
+fn config(village: &HomeNode, own: &str, neighbours: &[String]) -> JoinConfig {
     JoinConfig::among(site(village, own, neighbours))
         .identity_of(village.identity())
         .name(own)
@@ -39,7 +40,7 @@ fn config(village: &Village, own: &str, neighbours: &[String]) -> JoinConfig {
         .fetch_ahead(0)
 }
 
-fn join(village: &Village, own: &str, names: &[&str]) -> Member {
+fn join(village: &HomeNode, own: &str, names: &[&str]) -> Member {
     let neighbours = names.iter().map(|name| address(village, name));
     Member::join(config(village, own, &neighbours.collect::<Vec<_>>())).unwrap()
 }
@@ -69,7 +70,7 @@ fn rest(members: &[&Member]) {
 }
 
 /// Notes that lie on pages of their own, written by somebody who is no neighbour.
-fn notes(village: &Village) -> Vec<Reference> {
+fn notes(village: &HomeNode) -> Vec<Reference> {
     let (stranger, notes) = village.member_at("notes");
     let made = (0..PAGES).map(|n| {
         let note = [n as u8; 6000];
@@ -160,7 +161,7 @@ fn while_they_work(members: &[&Member], counter: &Ref<u64>, happens: impl FnOnce
 
 #[test]
 fn what_one_fetched_its_neighbours_get_from_it() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = notes(&village);
     let names = ["anna", "bert", "carl"];
     let [anna, bert, carl] = names.map(|name| join(&village, name, &names));
@@ -181,7 +182,7 @@ fn what_one_fetched_its_neighbours_get_from_it() {
 
 #[test]
 fn the_next_takes_over_and_caches_stay_warm() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = notes(&village);
     let names = ["anna", "bert", "carl"];
     let [anna, bert, carl] = names.map(|name| join(&village, name, &names));
@@ -235,13 +236,13 @@ fn while_they_work_and(
 
 #[test]
 fn a_split_makes_two_sites_and_they_heal() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = notes(&village);
     let [anna, bert, carl, dora] = ["anna", "bert", "carl", "dora"];
     let to = |name: &str| address(&village, name);
     let way = |from: &str, to: &str| {
         let path = village.path(&format!("{from}-{to}.sock"));
-        Way::new(path, village.path(&format!("{to}.sock")))
+        Relay::new(path, village.path(&format!("{to}.sock")))
     };
     let between = [
         way(carl, anna),
@@ -251,7 +252,7 @@ fn a_split_makes_two_sites_and_they_heal() {
     ];
     let here = [to(anna), to(bert), to(carl), to(dora)];
     let there = |first: usize| {
-        let through = between[first..first + 2].iter().map(Way::address);
+        let through = between[first..first + 2].iter().map(Relay::address);
         let list: Vec<String> = through.chain([to(carl), to(dora)]).collect();
         list
     };
@@ -264,7 +265,7 @@ fn a_split_makes_two_sites_and_they_heal() {
     all.iter().for_each(|member| read_all(member, &notes));
 
     while_they_work(&all, &counter, || {
-        between.iter().for_each(Way::cut);
+        between.iter().for_each(Relay::cut);
         are_one_site(&[&anna, &bert]);
         are_one_site(&[&carl, &dora]);
     });
@@ -272,7 +273,7 @@ fn a_split_makes_two_sites_and_they_heal() {
         assert_eq!(asked_for(member, &notes), 0);
     }
     while_they_work(&all, &counter, || {
-        between.iter().for_each(Way::mend);
+        between.iter().for_each(Relay::mend);
         are_one_site(&all);
     });
     for member in all {
@@ -283,9 +284,9 @@ fn a_split_makes_two_sites_and_they_heal() {
 
 #[test]
 fn who_says_nothing_is_left_and_turned_back_to() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = notes(&village);
-    let way = Way::new(village.path("bert-anna.sock"), village.path("anna.sock"));
+    let way = Relay::new(village.path("bert-anna.sock"), village.path("anna.sock"));
     let (to_anna, to_bert) = (address(&village, "anna"), address(&village, "bert"));
     let join = |name: &str, first: String| {
         let config = config(&village, name, &[first, to_bert.clone()]);
@@ -318,10 +319,10 @@ fn who_says_nothing_is_left_and_turned_back_to() {
 
 #[test]
 fn a_dedicated_site_comes_first() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let notes = notes(&village);
-    village.site(1 << 20);
-    let way = Way::new(village.path("way.sock"), village.path("site.sock"));
+    let _site = village.site(1 << 20);
+    let way = Relay::new(village.path("way.sock"), village.path("site.sock"));
     let names = ["anna", "bert"];
     let neighbours = names.map(|name| address(&village, name));
     let [anna, bert] = names.map(|name| {
@@ -352,7 +353,7 @@ fn a_dedicated_site_comes_first() {
 
 #[test]
 fn what_cannot_be_is_told_with_what_to_do() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let names = ["anna", "bert"];
     let _anna = join(&village, "anna", &names);
     let neighbours = names.map(|name| address(&village, name));
@@ -371,7 +372,8 @@ fn what_cannot_be_is_told_with_what_to_do() {
     assert!(matches!(error, JoinError::Address(_)), "{words}");
     assert!(words.contains("name this member, too"), "{words}");
 
-    let twice = JoinConfig::new(village.address()).and_home(village.address());
+    let twice =
+        JoinConfig::new(village.address().to_string()).and_home(village.address().to_string());
     let twice = twice.or_among(site(&village, "bert", &neighbours));
     let (words, _) = refused(twice.identity_of(village.identity()));
     assert!(words.contains("none with and_home"), "{words}");

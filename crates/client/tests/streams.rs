@@ -5,8 +5,9 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use thorp_client::{ErrorKind, Member, Segment, Watch};
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -45,10 +46,10 @@ fn reached(member: &Member) -> bool {
 }
 
 /// The home restarts, and the member has heard of it.
-fn restart(village: &Village, member: &Member) {
+fn restart(village: &HomeNode, member: &Member) {
     village.stop();
     eventually("the member notices", || !reached(member));
-    village.start();
+    village.restart();
     eventually("the stream begins again", || reached(member));
 }
 
@@ -58,8 +59,8 @@ fn is_lost(watch: &mut Watch) -> bool {
 }
 
 /// A member far away, so that a call takes its time, and what it watches.
-fn far_away(one_way: u64) -> (Village, Member, Segment) {
-    let village = Village::new();
+fn far_away(one_way: u64) -> (HomeNode, Member, Segment) {
+    let village = HomeNode::new();
     let config = village.config();
     let config = config.link_delay(Duration::from_millis(one_way));
     let anna = Member::join(config).unwrap();
@@ -95,7 +96,7 @@ fn a_watch_that_is_looked_at_often_gets_to_know_what_was_lost() {
 
 #[test]
 fn what_was_lost_is_told_although_looking_failed_first() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let session = thorp_client::Session::new().fetch_timeout(Duration::from_millis(200));
     let config = village.config().session(session);
     let anna = Member::join(config).unwrap();
@@ -169,9 +170,9 @@ fn a_stream_that_begins_while_a_watch_begins_hides_nothing() {
 
 #[test]
 fn a_member_with_two_parents_of_one_home_keeps_both_and_reaches_it() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let site = village.site(1 << 20);
-    let config = village.config().and_home(site);
+    let config = village.config().and_home(site.address().to_string());
     let anna = Member::join(config).unwrap();
     let notes = anna.open_or_create("thorp://alps/notes").unwrap();
     let note = anna.transact(|tx| tx.create(&notes, "a")).unwrap();

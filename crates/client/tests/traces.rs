@@ -5,17 +5,15 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
-
 use thorp_client::{JoinConfig, Member};
-use village::Village;
+use thorp_testing::HomeNode;
 
 #[test]
 fn each_transaction_leaves_the_pages_that_it_read_and_wrote() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let path = village.path("trace.csv");
     let join = |name: &str| {
-        let config = JoinConfig::new(village.address())
+        let config = JoinConfig::new(village.address().to_string())
             .identity_of(village.identity())
             .name(name)
             .record_trace(&path);
@@ -48,8 +46,8 @@ fn each_transaction_leaves_the_pages_that_it_read_and_wrote() {
 
 #[test]
 fn a_trace_that_cannot_be_written_is_told_when_joining() {
-    let village = Village::new();
-    let config = JoinConfig::new(village.address())
+    let village = HomeNode::new();
+    let config = JoinConfig::new(village.address().to_string())
         .identity_of(village.identity())
         .record_trace(village.path("no/such/directory/trace.csv"));
     let refused = Member::join(config).unwrap_err().to_string();

@@ -5,14 +5,15 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
 use thorp_client::collections::TreeMap;
 use thorp_client::{Error, ErrorKind, Member, Ref, Reference, Session};
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 /// A read that asks the home: what others have committed before is seen at once, not a moment later.
 fn newest(member: &Member, reference: &Reference) -> Vec<u8> {
@@ -24,7 +25,7 @@ fn newest(member: &Member, reference: &Reference) -> Vec<u8> {
 
 #[test]
 fn a_transaction_reads_its_own_writes_and_others_see_them_after_the_commit() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let bert = village.member();
     let shop_of_bert = bert.open("thorp://alps/shop").unwrap();
@@ -61,7 +62,7 @@ fn a_transaction_reads_its_own_writes_and_others_see_them_after_the_commit() {
 
 #[test]
 fn nothing_of_an_aborted_transaction_remains() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let note = anna.transact(|tx| tx.create(&shop, "before")).unwrap();
     let before = anna.stats();
@@ -91,7 +92,7 @@ fn nothing_of_an_aborted_transaction_remains() {
 
 #[test]
 fn reading_what_is_cached_and_committing_that_sends_nothing() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let notes: Vec<_> = anna
         .transact(|tx| {
@@ -127,7 +128,7 @@ fn reading_what_is_cached_and_committing_that_sends_nothing() {
 
 #[test]
 fn every_wait_for_a_page_is_one_miss() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     // One fills its page: ten objects, ten pages.
     let notes: Vec<Reference> = anna
@@ -169,7 +170,7 @@ fn every_wait_for_a_page_is_one_miss() {
 #[test]
 fn pages_that_lie_near_one_that_is_waited_for_come_with_it() {
     const PAGES: u64 = 100;
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let notes: Vec<Reference> = anna
         .transact(|tx| {
@@ -196,7 +197,7 @@ fn pages_that_lie_near_one_that_is_waited_for_come_with_it() {
 
 #[test]
 fn two_members_count_together_and_lose_nothing() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let counter = anna.transact(|tx| tx.create_typed(&shop, &0u64)).unwrap();
     let members = [
@@ -228,7 +229,7 @@ fn two_members_count_together_and_lose_nothing() {
 
 #[test]
 fn a_conflict_is_told_and_its_kind_says_what_to_do() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let bert = village.member();
     let note = anna.transact(|tx| tx.create(&shop, "one")).unwrap();
@@ -261,7 +262,7 @@ fn a_conflict_is_told_and_its_kind_says_what_to_do() {
 
 #[test]
 fn attempts_are_bounded() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let bert = village.member();
     let note = anna.transact(|tx| tx.create(&shop, "0")).unwrap();
@@ -281,7 +282,7 @@ fn attempts_are_bounded() {
 
 #[test]
 fn strict_sessions_ask_the_home_also_when_they_only_read() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let note = anna.transact(|tx| tx.create(&shop, "x")).unwrap();
     anna.transact(|tx| tx.read(&note).map(|_| ())).unwrap();
@@ -297,7 +298,7 @@ fn strict_sessions_ask_the_home_also_when_they_only_read() {
 
 #[test]
 fn deleted_objects_are_gone_for_every_reference() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let bert = village.member();
     let note = anna.transact(|tx| tx.create(&shop, "x")).unwrap();
@@ -332,7 +333,7 @@ fn deleted_objects_are_gone_for_every_reference() {
 
 #[test]
 fn what_was_created_and_deleted_in_one_transaction_never_was() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let before = anna.stats();
     let mut tx = anna.begin(Session::new());
@@ -351,7 +352,7 @@ struct Person {
 
 #[test]
 fn typed_objects_name_one_another() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, people) = village.member_at("people");
     let person = |name: &str, friends: Vec<Ref<Person>>| Person {
         name: name.to_owned(),
@@ -379,7 +380,7 @@ fn typed_objects_name_one_another() {
 
 #[test]
 fn roots_are_named_set_and_taken_away() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     assert_eq!(shop.root("a").unwrap(), None);
     let one = anna.transact(|tx| tx.create(&shop, "1")).unwrap();
@@ -400,7 +401,7 @@ fn roots_are_named_set_and_taken_away() {
 
 #[test]
 fn two_members_that_set_the_first_root_at_once_both_succeed() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let one = anna.transact(|tx| tx.create(&shop, "1")).unwrap();
     let names = ["a", "b", "c", "d"];
@@ -425,7 +426,7 @@ fn two_members_that_set_the_first_root_at_once_both_succeed() {
 
 #[test]
 fn threads_of_one_member_create_beside_each_other() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let all: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..4u8)
@@ -463,7 +464,7 @@ fn threads_of_one_member_create_beside_each_other() {
 
 #[test]
 fn near_means_the_same_page() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let (first, second) = anna
         .transact(|tx| {
@@ -491,7 +492,7 @@ fn near_means_the_same_page() {
 
 #[test]
 fn wrong_calls_are_told_so() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let note = anna.transact(|tx| tx.create(&shop, "abc")).unwrap();
     let mut tx = anna.begin(Session::new().fetch_timeout(Duration::from_millis(50)));
@@ -521,7 +522,7 @@ fn wrong_calls_are_told_so() {
 
 #[test]
 fn an_object_that_is_written_blindly_needs_no_page() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let note = anna.transact(|tx| tx.create(&shop, "abc")).unwrap();
     let bert = village.member();
@@ -532,7 +533,7 @@ fn an_object_that_is_written_blindly_needs_no_page() {
 
 #[test]
 fn what_was_read_grows_old_when_the_cache_could_not_keep_it() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (bert, shop) = village.member_at("shop");
     let made: Vec<Reference> = bert
         .transact(|tx| {
@@ -563,7 +564,7 @@ fn what_was_read_grows_old_when_the_cache_could_not_keep_it() {
 
 #[test]
 fn who_inserts_into_different_leaves_of_a_map_does_not_conflict() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");
     let bert = village.member();
     let map = anna.transact(|tx| {

@@ -5,15 +5,16 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
-mod village;
+mod joins;
 
+use joins::Joins;
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{
     CommitId, Error, ErrorKind, Identity, JoinConfig, JoinError, Member, Outcome, Reference,
     Result, Session,
 };
-use village::{Village, eventually};
+use thorp_testing::{HomeNode, eventually};
 
 const SOON: Duration = Duration::from_millis(300);
 
@@ -24,7 +25,7 @@ fn impatient() -> Session {
         .max_staleness(Duration::from_secs(60))
 }
 
-fn join(village: &Village, session: Session) -> Member {
+fn join(village: &HomeNode, session: Session) -> Member {
     Member::join(village.config().session(session)).unwrap()
 }
 
@@ -45,7 +46,7 @@ fn doubt(error: &Error) -> CommitId {
 }
 
 struct Scene {
-    village: Village,
+    village: HomeNode,
     anna: Member,
     cached: Reference,
     elsewhere: Reference,
@@ -54,7 +55,7 @@ struct Scene {
 
 /// A member with one object in its cache and one that is not.
 fn scene(session: Session) -> Scene {
-    let village = Village::new();
+    let village = HomeNode::new();
     let bert = village.member();
     let of_bert = bert.open_or_create("thorp://alps/notes").unwrap();
     let (cached, elsewhere) = bert
@@ -104,7 +105,7 @@ fn cached_objects_are_read_until_they_are_too_stale() {
         b"x"
     );
     assert_eq!(kind(read(usual.strict(true))), ErrorKind::HomeUnreachable);
-    s.village.start();
+    s.village.restart();
     eventually("it is fresh again", || read(usual).is_ok());
 }
 
@@ -129,7 +130,7 @@ fn what_is_not_cached_is_waited_for_and_then_given_up() {
         anna.transact_with(patient, |tx| tx.read(&elsewhere).map(|bytes| bytes.len()))
     });
     thread::sleep(Duration::from_millis(100));
-    s.village.start();
+    s.village.restart();
     assert_eq!(reader.join().unwrap().unwrap(), 8160);
 }
 
@@ -139,7 +140,7 @@ fn a_writer_that_was_not_sent_certainly_had_no_effect() {
     s.stop();
     let write = s.anna.transact(|tx| tx.write(&s.cached, "y"));
     assert_eq!(kind(write), ErrorKind::HomeUnreachable);
-    s.village.start();
+    s.village.restart();
     eventually("the home is back", || reached(&s.anna));
     let read = s.anna.transact(|tx| Ok(tx.read(&s.cached)?.to_vec()));
     assert_eq!(read.unwrap(), b"x");
@@ -172,7 +173,7 @@ fn creating_waits_for_room_and_calls_wait_for_their_answers() {
     let text = anna.format(&s.cached).unwrap();
     assert_eq!(anna.parse(&text).unwrap(), s.cached);
     anna.prefetch(&[s.elsewhere]);
-    s.village.start();
+    s.village.restart();
     eventually("what was asked ahead comes", || {
         anna.stats().cached_pages >= 1
     });
@@ -210,7 +211,7 @@ fn an_unknown_outcome_can_be_asked_for() {
 
 #[tokio::test]
 async fn a_commit_that_nobody_waits_for_goes_on_and_keeps_its_slots() {
-    let village = tokio::task::spawn_blocking(Village::new).await.unwrap();
+    let village = tokio::task::spawn_blocking(HomeNode::new).await.unwrap();
     let anna = Member::join_async(village.config()).await.unwrap();
     let notes = anna.create_async("thorp://alps/notes").await.unwrap();
     let first = anna
@@ -248,7 +249,7 @@ fn a_home_that_dies_after_it_wrote_tells_the_outcome_when_it_is_back() {
     let writer = thread::spawn(move || anna.transact(|tx| tx.write(&cached, "y")));
     eventually("the commit is written", || s.village.has_waiting());
     s.stop();
-    s.village.start();
+    s.village.restart();
     writer.join().unwrap().unwrap();
     let read = s.anna.transact(|tx| Ok(tx.read(&s.cached)?.to_vec()));
     assert_eq!(read.unwrap(), b"y");
@@ -277,7 +278,7 @@ fn a_commit_that_died_with_the_home_is_run_again_and_counts_once() {
     });
     eventually("the commit came", || s.village.has_waiting());
     s.stop();
-    s.village.start();
+    s.village.restart();
     writer.join().unwrap().unwrap();
     assert_eq!(s.anna.transact(|tx| tx.get(&counter)).unwrap(), 1);
     assert!(attempts.load(std::sync::atomic::Ordering::SeqCst) >= 2);
@@ -293,11 +294,11 @@ fn what_was_read_before_a_restart_is_right_unless_it_has_changed() {
     writer.read(&s.cached).unwrap();
     writer.create(&s.notes, "beside").unwrap();
     s.stop();
-    s.village.start();
+    s.village.restart();
     eventually("the home is back", || reached(&s.anna));
     tx.commit().unwrap();
     s.stop();
-    s.village.start();
+    s.village.restart();
     let bert = s.village.member();
     bert.transact(|tx| tx.write(&s.cached, "new")).unwrap();
     eventually("anna hears of it", || {
@@ -316,7 +317,7 @@ fn what_was_read_before_a_restart_is_right_unless_it_has_changed() {
 #[test]
 fn a_store_without_room_refuses_writers_and_serves_readers() {
     let s = scene(impatient());
-    s.village.set_room(false);
+    s.village.set_space(false);
     assert_eq!(
         kind(s.anna.transact(|tx| tx.write(&s.cached, "y"))),
         ErrorKind::Full
@@ -327,7 +328,7 @@ fn a_store_without_room_refuses_writers_and_serves_readers() {
     );
     let read = |tx: &mut thorp_client::Transaction| tx.read(&s.elsewhere).map(|bytes| bytes.len());
     assert_eq!(s.anna.transact(read).unwrap(), 8160);
-    s.village.set_room(true);
+    s.village.set_space(true);
     s.anna.transact(|tx| tx.write(&s.cached, "y")).unwrap();
 }
 
@@ -364,7 +365,7 @@ fn after_closing_every_call_says_so_and_nobody_waits_for_ever() {
 
 #[test]
 fn joining_nobody_fails_in_time_and_says_why() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let nobody = village.path("nobody.sock");
     let config = JoinConfig::new(format!("unix:{}", nobody.display()))
         .identity_of(village.identity())
@@ -374,21 +375,21 @@ fn joining_nobody_fails_in_time_and_says_why() {
     // Another address of the same home is as good.
     let member = Member::join(
         config
-            .or_at(village.address())
+            .or_at(village.address().to_string())
             .join_timeout(Duration::from_secs(10)),
     );
     assert!(reached(&member.unwrap()));
     let error = Member::join(JoinConfig::new("nowhere").identity_of(village.identity()));
     assert!(matches!(error.unwrap_err(), JoinError::Address(_)));
-    let error = Member::join(JoinConfig::new(village.address()));
+    let error = Member::join(JoinConfig::new(village.address().to_string()));
     assert!(matches!(error.unwrap_err(), JoinError::Address(_)));
 }
 
 #[test]
 fn a_stranger_does_not_get_in() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let eve = Identity::open_or_create(village.path("another village"), "eve").unwrap();
-    let config = JoinConfig::new(village.address()).identity_of(eve);
+    let config = JoinConfig::new(village.address().to_string()).identity_of(eve);
     assert!(matches!(
         Member::join(config.join_timeout(SOON)).unwrap_err(),
         JoinError::Unreachable(_)
@@ -397,9 +398,9 @@ fn a_stranger_does_not_get_in() {
 
 #[test]
 fn a_directory_without_an_identity_is_told_and_left_as_it_is() {
-    let village = Village::new();
+    let village = HomeNode::new();
     let misspelt = village.path("misspelt");
-    let config = JoinConfig::new(village.address()).identity(&misspelt);
+    let config = JoinConfig::new(village.address().to_string()).identity(&misspelt);
     let error = Member::join(config).unwrap_err();
     assert!(matches!(error, JoinError::Identity(_)), "{error}");
     assert!(!misspelt.exists());
