@@ -6,21 +6,23 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Village, create, get, holds, is_committed};
-use thorp_model::{CallRequest, CallResponse, Outcome, Refusal};
+use common::{Village, get, is_committed};
+use thorp_model::{CallRequest, CallResponse, Outcome, Refusal, Slot};
 use thorp_server::{Bytes, HomeConfigFile, HomeServer, ServerError, SiteServer};
 use thorp_store::OpenError;
+use thorp_testing::{create, holds};
 
 #[tokio::test]
 async fn a_home_restarts_as_itself_and_remembers_outcomes() {
     let village = Village::new();
     let first = village.home().await;
     let anna = village.member(&first.address, first.home, 1).await;
-    let segment = anna.open("letters").await;
+    let segment = anna.open_or_create("letters").await;
     let page = anna.fresh_page(segment).await;
-    let (id, outcome) = anna.commit(page, 0, create(b"dear bert")).await;
+    let (id, outcome) = anna.commit(page, Slot(0), create(b"dear bert")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
     let home = first.home;
     let address = first.address.clone();
@@ -31,7 +33,7 @@ async fn a_home_restarts_as_itself_and_remembers_outcomes() {
     let second = village.home_with(config).await.unwrap();
     assert_eq!(second.home, home);
     // The member comes back by itself, and asks again.
-    anna.until(|state| state.streams == 2).await;
+    anna.until(|seen| seen.streams() == 2).await;
     let Ok(CallResponse::Registered(registration)) = anna.call(CallRequest::Register).await else {
         panic!("not registered any more");
     };
@@ -41,7 +43,7 @@ async fn a_home_restarts_as_itself_and_remembers_outcomes() {
     };
     assert_eq!(anna.call(request).await, Ok(CallResponse::Outcome(outcome)));
     let bert = village.member(&address, home, 2).await;
-    assert!(holds(&bert.fetch(page).await, 0, b"dear bert"));
+    assert!(holds(&bert.fetch(page).await, Slot(0), b"dear bert"));
     second.stop().await;
 }
 
@@ -52,11 +54,12 @@ async fn a_site_serves_from_memory_and_its_status_tells_so() {
     let site = village.site(&home.address).await;
     let anna = village.member(&site.address, home.home, 1).await;
     let bert = village.member(&site.address, home.home, 2).await;
-    let segment = anna.open("letters").await;
+    let segment = anna.open_or_create("letters").await;
     let page = anna.fresh_page(segment).await;
     bert.fetch(page).await;
-    anna.commit(page, 0, create(b"dear bert")).await;
-    bert.sees(page, 0, "dear bert").await;
+    anna.commit(page, Slot(0), create(b"dear bert")).await;
+    bert.page(page, |image| holds(image, Slot(0), "dear bert"))
+        .await;
     bert.evict(page).await;
     bert.fetch(page).await;
 
@@ -117,7 +120,7 @@ async fn metrics_are_what_prometheus_reads() {
     config.store.limit = Some(Bytes(1 << 30));
     let home = village.home_with(config).await.unwrap();
     let anna = village.member(&home.address, home.home, 1).await;
-    anna.open("letters").await;
+    anna.open_or_create("letters").await;
     let (code, text) = get(home.http.unwrap(), "/metrics").await;
     assert_eq!(code, 200);
     for line in [
@@ -145,14 +148,14 @@ async fn without_room_commits_are_refused_reads_go_on_and_room_brings_them_back(
     config.store.limit = Some(Bytes(200 << 10));
     let home = village.home_with(config).await.unwrap();
     let anna = village.member(&home.address, home.home, 1).await;
-    let segment = anna.open("letters").await;
+    let segment = anna.open_or_create("letters").await;
     let first = anna.fresh_page(segment).await;
     let mut committed = 0;
     let refused = loop {
         let mut page = first;
         page.page.0 += committed / 4;
-        let op = create(&[7; 1800]);
-        let (_, outcome) = anna.commit(page, (committed % 4) as u16, op).await;
+        let op = create([7; 1800]);
+        let (_, outcome) = anna.commit(page, Slot((committed % 4) as u16), op).await;
         match outcome {
             Outcome::Committed { .. } => committed += 1,
             Outcome::Refused(refusal) => break refusal,
@@ -167,13 +170,13 @@ async fn without_room_commits_are_refused_reads_go_on_and_room_brings_them_back(
     assert_eq!(code, 503);
     assert!(text.contains("reads go on"), "{text}");
     let bert = village.member(&home.address, home.home, 2).await;
-    assert!(holds(&bert.fetch(first).await, 0, &[7; 1800]));
+    assert!(holds(&bert.fetch(first).await, Slot(0), [7; 1800]));
 
     home.control.set_limit(Some(10 << 20));
     wait_for_health(&home.control).await;
     let mut page = first;
     page.page.0 += 30;
-    let (_, outcome) = anna.commit(page, 0, create(b"again")).await;
+    let (_, outcome) = anna.commit(page, Slot(0), create(b"again")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
     home.stop().await;
 }
@@ -194,15 +197,15 @@ async fn a_large_commit_that_does_not_fit_is_refused_alone() {
     config.store.limit = Some(Bytes(40 << 10));
     let home = village.home_with(config).await.unwrap();
     let anna = village.member(&home.address, home.home, 1).await;
-    let segment = anna.open("letters").await;
+    let segment = anna.open_or_create("letters").await;
     let page = anna.fresh_page(segment).await;
-    let (_, outcome) = anna.commit(page, 0, create(b"small")).await;
+    let (_, outcome) = anna.commit(page, Slot(0), create(b"small")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
     let second = thorp_model::PageId::new(page.segment.0, page.page.0 + 1);
-    let slots = (0..6).map(|slot| (thorp_model::Slot(slot), create(&[1; 8000])));
+    let slots = (0..6).map(|slot| (Slot(slot), create([1; 8000])));
     let (_, outcome) = anna.commit_all(second, slots.collect()).await;
     assert_eq!(outcome, Outcome::Refused(Refusal::Full));
-    let (_, outcome) = anna.commit(page, 1, create(b"again")).await;
+    let (_, outcome) = anna.commit(page, Slot(1), create(b"again")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
     // Nobody was cut off for it, and the home takes commits.
     assert_eq!(anna.streams(), 1);
@@ -217,22 +220,22 @@ async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed(
     // It does not look again before the commit.
     config.store.room_probe_ms = 3_600_000;
     let home = village.home_with(config).await.unwrap();
-    let anna = village.member(&home.address, home.home, 1).await;
-    let segment = anna.open("letters").await;
+    let anna = Arc::new(village.member(&home.address, home.home, 1).await);
+    let segment = anna.open_or_create("letters").await;
     let page = anna.fresh_page(segment).await;
-    let (_, outcome) = anna.commit(page, 0, create(b"small")).await;
+    let (_, outcome) = anna.commit(page, Slot(0), create(b"small")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
     // A large commit does not fit any more, and the home has not heard of it.
     home.control.set_limit(Some(40 << 10));
-    let fat = anna.clone();
+    let fat = Arc::clone(&anna);
     let second = thorp_model::PageId::new(page.segment.0, page.page.0 + 1);
     let large = tokio::spawn(async move {
-        let slots = (0..6).map(|slot| (thorp_model::Slot(slot), create(&[1; 8000])));
+        let slots = (0..6).map(|slot| (Slot(slot), create([1; 8000])));
         fat.commit_all(second, slots.collect()).await
     });
-    anna.until(|state| state.streams == 2).await;
+    anna.until(|seen| seen.streams() == 2).await;
     // Reads go on.
-    assert!(holds(&anna.fetch(page).await, 0, b"small"));
+    assert!(holds(&anna.fetch(page).await, Slot(0), b"small"));
     let status = home.control.status().await;
     let opened = status.storage.unwrap().opened;
     assert_eq!(opened.times, 2);
@@ -240,7 +243,7 @@ async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed(
     home.control.set_limit(None);
     let (id, outcome) = large.await.unwrap();
     assert_eq!(outcome, Outcome::Refused(Refusal::Unknown), "{id}");
-    let (_, outcome) = anna.commit(page, 1, create(b"again")).await;
+    let (_, outcome) = anna.commit(page, Slot(1), create(b"again")).await;
     assert!(is_committed(&outcome), "{outcome:?}");
     home.stop().await;
 }
