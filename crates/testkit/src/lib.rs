@@ -37,6 +37,7 @@ mod process;
 mod relay;
 mod running;
 mod site;
+mod skipped;
 mod thorp;
 mod village;
 
@@ -46,5 +47,6 @@ pub use patience::{PATIENCE, eventually};
 pub use process::{Process, Said, finish, signal};
 pub use relay::Relay;
 pub use site::SiteNode;
+pub use skipped::report_skipped;
 pub use thorp::{HomeProcess, OF_A_TEST, Thorp};
 pub use village::{Village, loopback};
