@@ -1,6 +1,7 @@
 //! The folder of real test data, which not every checkout has.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -11,13 +12,22 @@ use std::path::PathBuf;
 pub(crate) fn test_data(test: &str, files: &str) -> Option<PathBuf> {
     let folder = named(std::env::var_os("THORP_TEST_DATA"));
     if folder.is_none() {
-        // Past `eprintln!`, which the test harness keeps to itself when a test passes.
-        let _ = writeln!(
-            io::stderr(),
-            "SKIPPED: {test} needs {files}: THORP_TEST_DATA names no folder"
-        );
+        report_skipped(&format!(
+            "SKIPPED: {test} needs {files}: THORP_TEST_DATA names no folder\n"
+        ));
     }
     folder
+}
+
+/// Reports a skipped test at once, and in the file that `make test` prints at its end.
+fn report_skipped(line: &str) {
+    // Past `eprintln!`, which the test harness keeps to itself when a test passes.
+    let _ = io::stderr().write_all(line.as_bytes());
+    if let Some(file) = std::env::var_os("THORP_SKIPPED") {
+        let file = OpenOptions::new().create(true).append(true).open(file);
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.expect("the list of skipped tests can be written");
+    }
 }
 
 /// What the papers' figures are computed from, as a test that skips says it.
