@@ -68,11 +68,20 @@ pub struct SiteStatus {
 
 impl Member {
     /// Joins, and waits until the site or home has answered.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError`] says which part of the configuration is wrong, or that nobody answered within its
+    /// [`join_timeout`](JoinConfig::join_timeout).
     pub fn join(config: JoinConfig) -> Result<Member, JoinError> {
         block_on(Self::join_async(config))
     }
 
     /// As [`Member::join`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
         let running = Running::start(&config).await?;
         running.joined(config.join_timeout).await?;
@@ -89,11 +98,21 @@ impl Member {
     // --- Segments ---
 
     /// Opens a segment: `thorp://HOME/path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid) if the name is none, [`NotFound`](ErrorKind::NotFound) if there is no such home
+    /// or segment, [`HomeUnreachable`](ErrorKind::HomeUnreachable), [`Busy`](ErrorKind::Busy), and
+    /// [`Closed`](ErrorKind::Closed).
     pub fn open(&self, name: &str) -> Result<Segment> {
         block_on(self.open_async(name))
     }
 
     /// As [`Member::open`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn open_async(&self, name: &str) -> Result<Segment> {
         let name = SegmentName::parse(name)?;
         let home = self.home(name.home).await?;
@@ -102,11 +121,19 @@ impl Member {
 
     /// Makes a segment; fails with [`AlreadyExists`](ErrorKind::AlreadyExists) if there is one. (Two members that make it at
     /// the same moment may both get it.)
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open_or_create`]; [`AlreadyExists`](ErrorKind::AlreadyExists).
     pub fn create(&self, name: &str) -> Result<Segment> {
         block_on(self.create_async(name))
     }
 
     /// As [`Member::create`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn create_async(&self, name: &str) -> Result<Segment> {
         let parsed = SegmentName::parse(name)?;
         let home = self.home(parsed.home).await?;
@@ -123,11 +150,20 @@ impl Member {
     }
 
     /// Opens a segment, and makes it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open`]; [`Full`](ErrorKind::Full) and [`TooLarge`](ErrorKind::TooLarge) if its home takes no more
+    /// segments.
     pub fn open_or_create(&self, name: &str) -> Result<Segment> {
         block_on(self.open_or_create_async(name))
     }
 
     /// As [`Member::open_or_create`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn open_or_create_async(&self, name: &str) -> Result<Segment> {
         let name = SegmentName::parse(name)?;
         let home = self.home(name.home).await?;
@@ -135,11 +171,19 @@ impl Member {
     }
 
     /// The segments whose names begin so: `thorp://HOME/beginning-of-path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open`].
     pub fn list(&self, prefix: &str) -> Result<Vec<SegmentEntry>> {
         block_on(self.list_async(prefix))
     }
 
     /// As [`Member::list`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open`].
     pub async fn list_async(&self, prefix: &str) -> Result<Vec<SegmentEntry>> {
         let name = SegmentName::parse_prefix(prefix)?;
         let home = self.home(name.home).await?;
@@ -152,11 +196,19 @@ impl Member {
     }
 
     /// Removes a segment with all its objects. Removing what is not there is no error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open`].
     pub fn remove(&self, name: &str) -> Result<()> {
         block_on(self.remove_async(name))
     }
 
     /// As [`Member::remove`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open`].
     pub async fn remove_async(&self, name: &str) -> Result<()> {
         let name = SegmentName::parse(name)?;
         let home = self.home(name.home).await?;
@@ -193,11 +245,20 @@ impl Member {
 
     /// What became of a commit that ended with [`OutcomeUnknown`](ErrorKind::OutcomeUnknown). Waits for it as long as a commit
     /// would; then the outcome is unknown still. Outcomes are remembered for a while (the last 256 of this kind).
+    ///
+    /// # Errors
+    ///
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) still, [`NotFound`](ErrorKind::NotFound) if this member does not
+    /// wait for that commit, and [`Closed`](ErrorKind::Closed).
     pub fn outcome(&self, id: CommitId) -> Result<Outcome> {
         block_on(self.outcome_async(id))
     }
 
     /// As [`Member::outcome`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
         let due = Instant::now() + self.session.commit_timeout;
         let mut outcomes = self.link().waits.outcomes();
@@ -296,11 +357,19 @@ impl Member {
 
     /// A reference as text: `thorp://HOME/path#PAGE.SLOT.GENERATION[+OFFSET]`. Asks the home, if this member has not met the
     /// segment yet.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](ErrorKind::NotFound) if its home or segment is not known, and as [`Member::open`].
     pub fn format(&self, reference: &Reference) -> Result<String> {
         block_on(self.format_async(reference))
     }
 
     /// As [`Member::format`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn format_async(&self, reference: &Reference) -> Result<String> {
         let id = reference.object.page.segment;
         let home = self.link().homes.name(reference.home).ok_or_else(|| {
@@ -314,11 +383,19 @@ impl Member {
     }
 
     /// The reference that a text names. Whether there is such an object, reading it tells.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid) if the text is no reference, and as [`Member::open`].
     pub fn parse(&self, text: &str) -> Result<Reference> {
         block_on(self.parse_async(text))
     }
 
     /// As [`Member::parse`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn parse_async(&self, text: &str) -> Result<Reference> {
         let (name, spot) = Spot::parse(text)?;
         let home = self.home(name.home).await?;

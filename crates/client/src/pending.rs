@@ -43,11 +43,19 @@ impl Pending {
     /// Waits until it is known how it ended. A refusal is a [`Conflict`](crate::ErrorKind::Conflict) where the transaction is
     /// to be run again, with all that built on it; [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if its home does not answer
     /// within the session's [`commit_timeout`](crate::Session::commit_timeout): [`Member::outcome`] tells later.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`](crate::Transaction::commit).
     pub fn wait(self) -> Result<Committed> {
         block_on(self.wait_async())
     }
 
     /// As [`Pending::wait`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn wait_async(self) -> Result<Committed> {
         match self.0 {
             State::Ended(committed) => Ok(committed),

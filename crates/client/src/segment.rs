@@ -64,11 +64,19 @@ impl Segment {
     }
 
     /// A named root: in a transaction of its own. In a transaction, use [`Transaction::root`](crate::Transaction::root).
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::root`](crate::Transaction::root) and [`Member::transact`].
     pub fn root(&self, name: &str) -> Result<Option<Reference>> {
         self.member.transact(|tx| tx.root(self, name))
     }
 
     /// As [`Segment::root`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn root_async(&self, name: &str) -> Result<Option<Reference>> {
         self.member
             .transact_async(async |tx| tx.root_async(self, name).await)
@@ -76,12 +84,20 @@ impl Segment {
     }
 
     /// Sets a named root, or takes it away: in a transaction of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::set_root`](crate::Transaction::set_root) and [`Member::transact`].
     pub fn set_root(&self, name: &str, reference: Option<Reference>) -> Result<()> {
         self.member
             .transact(|tx| tx.set_root(self, name, reference))
     }
 
     /// As [`Segment::set_root`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn set_root_async(&self, name: &str, reference: Option<Reference>) -> Result<()> {
         self.member
             .transact_async(async |tx| tx.set_root_async(self, name, reference).await)
@@ -89,6 +105,10 @@ impl Segment {
     }
 
     /// All named roots, in the order of their names: in a transaction of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segment::root`].
     pub fn roots(&self) -> Result<Vec<(String, Reference)>> {
         self.member.transact(|tx| tx.roots(self))
     }
@@ -110,11 +130,21 @@ impl Segment {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) above that limit, [`NotFound`](crate::ErrorKind::NotFound) if the
+    /// segment was removed, [`HomeUnreachable`](crate::ErrorKind::HomeUnreachable), and
+    /// [`Closed`](crate::ErrorKind::Closed).
     pub fn watch(&self) -> Result<Watch> {
         block_on(self.watch_async())
     }
 
     /// As [`Segment::watch`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn watch_async(&self) -> Result<Watch> {
         Watch::begin(self.clone()).await
     }

@@ -22,11 +22,20 @@ impl Member {
     ///     })
     /// }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Any error of `work`, and those of [`Transaction::commit`]. [`Conflict`](crate::ErrorKind::Conflict) and
+    /// [`Busy`](crate::ErrorKind::Busy) come out only when the session's [attempts](Session::attempts_max) are used up.
     pub fn transact<T>(&self, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
         self.transact_with(self.session(), work)
     }
 
     /// As [`Member::transact`], in a session of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::transact`].
     pub fn transact_with<T>(
         &self,
         session: Session,
@@ -50,6 +59,10 @@ impl Member {
     ///     member.transact_async(work).await
     /// }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::transact`].
     pub async fn transact_async<T>(
         &self,
         work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
@@ -58,6 +71,10 @@ impl Member {
     }
 
     /// As [`Member::transact_with`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::transact`].
     pub async fn transact_with_async<T>(
         &self,
         session: Session,
@@ -69,6 +86,10 @@ impl Member {
 
     /// As [`Member::transact`], and does not wait for the answer ([`Transaction::commit_early`]): runs it again until it is on
     /// its way. Whether it is committed, tells the [`Pending`]; if it is refused then, the program has to run it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::transact`] until the commit is on its way. After that, [`Pending::wait`] gives the error.
     pub fn transact_early<T>(
         &self,
         work: impl FnMut(&mut Transaction) -> Result<T>,
@@ -78,6 +99,10 @@ impl Member {
     }
 
     /// As [`Member::transact_early`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn transact_early_async<T>(
         &self,
         work: impl AsyncFnMut(&mut Transaction) -> Result<T>,

@@ -96,11 +96,20 @@ impl Watch {
 
     /// The next changes; `None` if there are none within the time. While the home is unreachable there are none; what was
     /// missed meanwhile is told as [`lost`](Changed::lost).
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if a site or the home tells no more segments,
+    /// [`NotFound`](crate::ErrorKind::NotFound) if the segment was removed, and [`Closed`](crate::ErrorKind::Closed).
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Changed>> {
         block_on(self.next_until(Instant::now() + timeout))
     }
 
     /// The next changes, as soon as there are any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Watch::next`].
     pub async fn next_async(&mut self) -> Result<Changed> {
         loop {
             let due = Instant::now() + LOOK_AGAIN;

@@ -15,11 +15,24 @@ impl Transaction {
     /// Commits. One that only read asks nobody and does not wait (unless the session is strict), if what its homes promised
     /// fits together; else it asks them, for a round trip. One that wrote waits until it is durable at every home that it
     /// touched.
+    ///
+    /// # Errors
+    ///
+    /// As [every call of a transaction](crate::Transaction#errors); [`Conflict`](crate::ErrorKind::Conflict) if others
+    /// changed what it read, [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the answer did not come in time,
+    /// [`Gone`](crate::ErrorKind::Gone) if an object that it wrote is not there,
+    /// [`NotFound`](crate::ErrorKind::NotFound) if a segment was removed, [`Full`](crate::ErrorKind::Full),
+    /// [`NoRight`](crate::ErrorKind::NoRight), and [`TooLarge`](crate::ErrorKind::TooLarge) for more than one commit
+    /// may change.
     pub fn commit(mut self) -> Result<Committed> {
         self.finish_blocking()
     }
 
     /// As [`Transaction::commit`]. If the future is dropped, the commit goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`].
     pub async fn commit_async(mut self) -> Result<Committed> {
         self.finish().await
     }

@@ -54,11 +54,19 @@ impl Transaction {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`]. Once it is on its way, [`Pending::wait`] gives the error.
     pub fn commit_early(mut self) -> Result<Pending> {
         block_on(self.finish_early())
     }
 
     /// As [`Transaction::commit_early`]. If the future is dropped, a commit that was sent goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit_early`].
     pub async fn commit_early_async(mut self) -> Result<Pending> {
         self.finish_early().await
     }

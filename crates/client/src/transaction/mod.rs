@@ -34,8 +34,7 @@ use thorp_session::{ObjectAt, OwnCommits, Reservation, Stop, Terms};
 /// is in the way of a vote whose outcome a home does not know yet is refused as a [`Conflict`](crate::ErrorKind::Conflict),
 /// and an error tells [whose](Error::home) it is.
 ///
-/// All methods fail with [`Conflict`](crate::ErrorKind::Conflict) once the transaction is known to be hopeless. Where
-/// [`Member::transact`] does what you want, it is the shorter way: it runs the transaction again.
+/// Where [`Member::transact`] does what you want, it is the shorter way: it runs the transaction again.
 ///
 /// While it only reads, what others change beneath it is no conflict: it goes on with what was there before, as long as the
 /// cache keeps that, and commits as of then (its session's [`max_staleness`](Session::max_staleness) is the limit). Its first
@@ -52,6 +51,17 @@ use thorp_session::{ObjectAt, OwnCommits, Reservation, Stop, Terms};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Errors
+///
+/// Every call of a transaction may fail with one of these. What else it may fail with, each call says.
+///
+/// - [`Conflict`](ErrorKind::Conflict): what the transaction has read is no longer so, and it can never commit.
+/// - [`HomeUnreachable`](ErrorKind::HomeUnreachable): a page did not come within the session's
+///   [`fetch_timeout`](Session::fetch_timeout), or a home was silent for longer than its [`max_staleness`](Session::max_staleness).
+/// - [`Busy`](ErrorKind::Busy): the home or the site has too much under way.
+/// - [`TooLarge`](ErrorKind::TooLarge): it takes in more than [`PARTICIPANTS_MAX`] homes.
+/// - [`Closed`](ErrorKind::Closed): the member was closed.
 pub struct Transaction {
     link: Arc<Link>,
     // Keeps it running, too.

@@ -27,6 +27,13 @@ pub(super) enum Need {
 
 impl Transaction {
     /// An object's bytes, from the reference's offset on. From the cache if they are there; else the page is fetched.
+    ///
+    /// # Errors
+    ///
+    /// As [every call of a transaction](crate::Transaction#errors); [`Gone`](crate::ErrorKind::Gone),
+    /// [`NotFound`](crate::ErrorKind::NotFound) if the segment does not exist,
+    /// [`DataDamaged`](crate::ErrorKind::DataDamaged) if the home's disk is, and [`Invalid`](crate::ErrorKind::Invalid)
+    /// if the reference points beyond the object's end.
     pub fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
         let found = match self.find(reference)? {
             needed @ Found::Need(_) => block_on(self.settle(reference, needed))?,
@@ -36,6 +43,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::read`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn read_async(&mut self, reference: &Reference) -> Result<&[u8]> {
         let found = self.ready(reference).await?;
         self.show(reference, found)
@@ -43,11 +54,21 @@ impl Transaction {
 
     /// Up to `len` bytes of an object, from the reference's offset plus `offset` on; fewer at its end. Of a large object only
     /// the pages that hold the part are fetched.
+    ///
+    /// # Errors
+    ///
+    /// As [every call of a transaction](crate::Transaction#errors); [`Gone`](crate::ErrorKind::Gone),
+    /// [`NotFound`](crate::ErrorKind::NotFound) if the segment does not exist, and
+    /// [`DataDamaged`](crate::ErrorKind::DataDamaged) if the home's disk is.
     pub fn read_at(&mut self, reference: &Reference, offset: u64, len: usize) -> Result<Vec<u8>> {
         block_on(self.read_at_async(reference, offset, len))
     }
 
     /// As [`Transaction::read_at`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn read_at_async(
         &mut self,
         reference: &Reference,
@@ -70,11 +91,19 @@ impl Transaction {
     }
 
     /// How many bytes an object has, whatever the reference's offset. A large one is not fetched for that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read_at`].
     pub fn size(&mut self, reference: &Reference) -> Result<u64> {
         block_on(self.size_async(reference))
     }
 
     /// As [`Transaction::size`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read_at`].
     pub async fn size_async(&mut self, reference: &Reference) -> Result<u64> {
         let found = self.ready_head(reference).await?;
         if let Found::Need(Need::Whole(_, overflow)) = found {
@@ -88,11 +117,20 @@ impl Transaction {
     }
 
     /// Whether the object is there. Its absence is read like a value: it conflicts with a change of it.
+    ///
+    /// # Errors
+    ///
+    /// As [every call of a transaction](crate::Transaction#errors); [`NotFound`](crate::ErrorKind::NotFound) if the
+    /// segment does not exist, and [`DataDamaged`](crate::ErrorKind::DataDamaged) if the home's disk is.
     pub fn exists(&mut self, reference: &Reference) -> Result<bool> {
         block_on(self.exists_async(reference))
     }
 
     /// As [`Transaction::exists`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn exists_async(&mut self, reference: &Reference) -> Result<bool> {
         match self.ready_head(reference).await {
             Ok(_) => Ok(true),

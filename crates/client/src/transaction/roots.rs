@@ -13,17 +13,30 @@ type Roots = BTreeMap<String, Reference>;
 
 impl Transaction {
     /// A segment's named root.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`]; that there is no such root is no error.
     pub fn root(&mut self, segment: &Segment, name: &str) -> Result<Option<Reference>> {
         block_on(self.root_async(segment, name))
     }
 
     /// As [`Transaction::root`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn root_async(&mut self, segment: &Segment, name: &str) -> Result<Option<Reference>> {
         let roots = self.all_roots(segment).await?;
         Ok(roots.and_then(|roots| roots.get(name).copied()))
     }
 
     /// Sets a named root, or takes it away. A name has 1 to [`ROOT_NAME_BYTES_MAX`](crate::ROOT_NAME_BYTES_MAX) bytes, and no control characters.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::root`]; [`Invalid`](crate::ErrorKind::Invalid) if the name is none, and
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if all roots together do not fit into an object.
     pub fn set_root(
         &mut self,
         segment: &Segment,
@@ -34,6 +47,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::set_root`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn set_root_async(
         &mut self,
         segment: &Segment,
@@ -64,11 +81,19 @@ impl Transaction {
     }
 
     /// All named roots, in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::root`].
     pub fn roots(&mut self, segment: &Segment) -> Result<Vec<(String, Reference)>> {
         block_on(self.roots_async(segment))
     }
 
     /// As [`Transaction::roots`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::root`].
     pub async fn roots_async(&mut self, segment: &Segment) -> Result<Vec<(String, Reference)>> {
         let roots = self.all_roots(segment).await?;
         Ok(roots.unwrap_or_default().into_iter().collect())

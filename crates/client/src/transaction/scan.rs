@@ -14,6 +14,10 @@ use thorp_session::Stop;
 impl Transaction {
     /// Visits every object of a segment, in the order of pages and slots, with this transaction's own writes. No other
     /// commit can add, change or remove one without a conflict. Pages are fetched ahead of the visit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`], and any error that `visit` returns: the scan ends with the first.
     pub fn scan(
         &mut self,
         segment: &Segment,
@@ -23,6 +27,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::scan`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn scan_async(
         &mut self,
         segment: &Segment,

@@ -27,6 +27,10 @@ impl Transaction {
     ///     }
     /// }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`]; [`DataDamaged`](crate::ErrorKind::DataDamaged) if the bytes are no value of this type.
     pub fn get<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
         let reference = reference.as_ref();
         let found = self.find(reference)?;
@@ -39,6 +43,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::get`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn get_async<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
         let reference = reference.as_ref();
         let found = self.find(reference)?;
@@ -70,16 +78,28 @@ impl Transaction {
     }
 
     /// Replaces an object's value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::write`]; [`Invalid`](crate::ErrorKind::Invalid) if the value cannot be encoded.
     pub fn put<T: Serialize>(&mut self, reference: &Ref<T>, value: &T) -> Result<()> {
         self.write(reference.as_ref(), encode(value)?)
     }
 
     /// Makes an object that holds a value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::create`]; [`Invalid`](crate::ErrorKind::Invalid) if the value cannot be encoded.
     pub fn create_typed<T: Serialize>(&mut self, segment: &Segment, value: &T) -> Result<Ref<T>> {
         self.create(segment, encode(value)?).map(Ref::new)
     }
 
     /// As [`Transaction::create_typed`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn create_typed_async<T: Serialize>(
         &mut self,
         segment: &Segment,
@@ -90,6 +110,10 @@ impl Transaction {
     }
 
     /// Makes an object that holds a value, near another one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::create_typed`].
     pub fn create_typed_near<T: Serialize>(
         &mut self,
         near: &Reference,
@@ -99,6 +123,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::create_typed_near`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::create_typed`].
     pub async fn create_typed_near_async<T: Serialize>(
         &mut self,
         near: &Reference,

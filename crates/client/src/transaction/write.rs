@@ -15,6 +15,13 @@ use thorp_session::{Found as In, Reservation};
 
 impl Transaction {
     /// Replaces an object's bytes; it need not be read before.
+    ///
+    /// # Errors
+    ///
+    /// As [every call of a transaction](crate::Transaction#errors); [`Gone`](crate::ErrorKind::Gone) if this
+    /// transaction deleted it, [`TooLarge`](crate::ErrorKind::TooLarge) above [`OBJECT_BYTES_MAX`], and
+    /// [`Invalid`](crate::ErrorKind::Invalid) if the reference points into an object. Whether the object is there, the
+    /// commit tells.
     pub fn write(&mut self, reference: &Reference, bytes: impl Into<Vec<u8>>) -> Result<()> {
         check_place(reference)?;
         self.replace(reference, bytes.into())
@@ -30,11 +37,19 @@ impl Transaction {
 
     /// Replaces a part of an object's bytes, from the reference's offset plus `offset` on, within its length. Only that part
     /// travels (of a large object, the whole). It counts as a read of the object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`]; [`Invalid`](crate::ErrorKind::Invalid) if the part does not lie within the object.
     pub fn patch(&mut self, reference: &Reference, offset: u64, bytes: &[u8]) -> Result<()> {
         block_on(self.patch_async(reference, offset, bytes))
     }
 
     /// As [`Transaction::patch`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn patch_async(
         &mut self,
         reference: &Reference,
@@ -68,6 +83,12 @@ impl Transaction {
     }
 
     /// Makes an object, next to what this member made last in the segment.
+    ///
+    /// # Errors
+    ///
+    /// As [every call of a transaction](crate::Transaction#errors); [`TooLarge`](crate::ErrorKind::TooLarge) above
+    /// [`OBJECT_BYTES_MAX`], [`NotFound`](crate::ErrorKind::NotFound) if the segment was removed,
+    /// [`Busy`](crate::ErrorKind::Busy) and [`Full`](crate::ErrorKind::Full) if its home grants no new pages.
     pub fn create(&mut self, segment: &Segment, bytes: impl Into<Vec<u8>>) -> Result<Reference> {
         let bytes = bytes.into();
         let allocator = Arc::clone(segment.allocator());
@@ -78,6 +99,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::create`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
     pub async fn create_async(
         &mut self,
         segment: &Segment,
@@ -93,6 +118,10 @@ impl Transaction {
 
     /// Makes an object near another one: in its page if this member made that one there and there is room, else where this
     /// member puts what is near it. What is used together should lie together.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::create`].
     pub fn create_near(
         &mut self,
         near: &Reference,
@@ -107,6 +136,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::create_near`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::create`].
     pub async fn create_near_async(
         &mut self,
         near: &Reference,
@@ -124,6 +157,12 @@ impl Transaction {
     }
 
     /// Deletes an object; it need not be read before.
+    ///
+    /// # Errors
+    ///
+    /// As [every call of a transaction](crate::Transaction#errors); [`Gone`](crate::ErrorKind::Gone) if this
+    /// transaction deleted it already, and [`Invalid`](crate::ErrorKind::Invalid) if the reference points into an
+    /// object. Whether the object is there, the commit tells.
     pub fn delete(&mut self, reference: &Reference) -> Result<()> {
         check_place(reference)?;
         check_whole(reference)?;
