@@ -1,11 +1,12 @@
 //! What members ask of a home beside pages and commits.
 
+use crate::home::commit::apply::extent_value;
 use crate::home::commit::effects::Effects;
-use crate::home::commit::validate::extent_value;
 use crate::home::log::queue::OnDurable;
-use crate::home::outcomes::Known;
+use crate::home::once::outcomes::{self, Known};
 use crate::home::segments::is_path;
-use crate::home::{Home, Outbox, outcomes};
+use crate::home::tables::Entry;
+use crate::home::{Home, Outbox};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{
@@ -43,7 +44,8 @@ impl Home {
         request: CallRequest,
         outbox: &mut Outbox,
     ) {
-        let is_own = |registration| self.outcomes.registration(call.member) == Some(registration);
+        let is_own =
+            |registration| self.tables.outcomes.registration(call.member) == Some(registration);
         let result = match request {
             CallRequest::Stage { registration, .. } | CallRequest::Unstage { registration, .. }
                 if !is_own(registration) =>
@@ -56,7 +58,7 @@ impl Home {
             CallRequest::Register => self.register(call, outbox),
             CallRequest::Open { path, create } => self.open_segment(now, &path, create, outbox),
             CallRequest::List { prefix, after } => {
-                let (segments, more) = self.segments.list(&prefix, &after, LIST_MAX);
+                let (segments, more) = self.tables.segments.list(&prefix, &after, LIST_MAX);
                 Ok(CallResponse::Segments { segments, more })
             }
             CallRequest::Remove { segment } => self.remove_segment(now, segment, outbox),
@@ -118,25 +120,26 @@ impl Home {
     }
 
     fn register(&mut self, call: CallId, outbox: &mut Outbox) -> Called {
-        if let Some(registration) = self.outcomes.registration(call.member) {
+        if let Some(registration) = self.tables.outcomes.registration(call.member) {
             return Ok(CallResponse::Registered(registration));
         }
         self.writable()?;
         // What a vote in doubt names has to be there when it is decided.
-        let in_doubt = self.votes.registrations_in_doubt();
+        let in_doubt = self.tables.votes.registrations_in_doubt();
         let may_go = |silent| !in_doubt.contains(&silent);
-        if !self.outcomes.has_space(may_go) {
+        if !self.tables.outcomes.has_space(may_go) {
             return Err(CallError::Busy);
         }
-        self.next.registration = self.next.registration.next();
-        let registration = self.next.registration;
-        let mut ops = alloc::vec![self.put_next()];
+        self.tables.next.registration = self.tables.next.registration.next();
+        let registration = self.tables.next.registration;
+        let mut ops = alloc::vec![self.tables.put_next()];
         let forgotten = self
+            .tables
             .outcomes
             .register(registration, call.member, &mut ops, may_go);
         if let Some(forgotten) = forgotten {
             outbox.note(Note::RegistrationForgotten);
-            self.discard_staged(forgotten, &mut ops);
+            self.tables.staging.drop_all(forgotten, &mut ops);
         }
         outbox.note(Note::Registered);
         self.log
@@ -149,7 +152,7 @@ impl Home {
             outbox.note(Note::OutcomeRemembered);
             return Ok(known);
         }
-        let outcome = match self.outcomes.known(registration, id) {
+        let outcome = match self.tables.outcomes.known(registration, id) {
             Known::Ended(outcome) => {
                 outbox.note(Note::OutcomeRemembered);
                 outcome
@@ -163,7 +166,8 @@ impl Home {
                 outbox.note(Note::UnknownRecorded);
                 outbox.note(Note::RefusedUnknown);
                 let mut ops = Vec::new();
-                self.outcomes
+                self.tables
+                    .outcomes
                     .record(registration, id, outcomes::unknown(), &mut ops);
                 self.log
                     .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
@@ -179,13 +183,17 @@ impl Home {
         if !is_path(path) {
             return Err(CallError::BadPath);
         }
-        let known = self.segments.find(path);
+        let known = self.tables.segments.find(path);
         let id = match known {
             Some(id) => id,
             None if create => self.create_segment(now, path.to_string(), outbox)?,
             None => return Err(CallError::NoSuchSegment),
         };
-        let info = self.segments.info(id).ok_or(CallError::NoSuchSegment)?;
+        let info = self
+            .tables
+            .segments
+            .info(id)
+            .ok_or(CallError::NoSuchSegment)?;
         Ok(CallResponse::Segment(info))
     }
 
@@ -196,14 +204,14 @@ impl Home {
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
         self.writable()?;
-        if self.mob_is_full() {
+        if self.tables.pages.mob_is_full() {
             return Err(CallError::Busy);
         }
-        if self.segments.len() >= SEGMENTS_MAX {
+        if self.tables.segments.len() >= SEGMENTS_MAX {
             return Err(CallError::TooMany);
         }
-        self.next.segment = self.next.segment.next();
-        let id = self.next.segment;
+        self.tables.next.segment = self.tables.next.segment.next();
+        let id = self.tables.next.segment;
         let record = SegmentRecord {
             path,
             granted: PageNo(1),
@@ -211,12 +219,12 @@ impl Home {
             overflow: PageNo::OVERFLOW_FIRST,
             removing: false,
         };
-        self.segments.insert(id, record);
+        self.tables.segments.insert(id, record);
         let first = PageId {
             segment: id,
             page: PageNo(0),
         };
-        self.pages.put_fresh(first);
+        self.tables.pages.put_fresh(first);
         let extent = alloc::vec![(Slot(0), extent_value(PageNo(1)))];
         let mut effects = Effects::default();
         effects.changes.insert(
@@ -226,38 +234,47 @@ impl Home {
                 slots: PageSlots::Some(extent),
             },
         );
-        effects.ops.push(self.put_next());
-        effects.ops.extend(self.segments.put(id));
-        self.accept(now, effects, None, None, outbox);
+        effects.ops.push(self.tables.put_next());
+        effects.ops.extend(self.tables.segments.put(id));
+        let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
+        self.tables.accept(now, entry, &mut self.log, outbox);
         Ok(id)
     }
 
     fn remove_segment(&mut self, now: Now, id: SegmentId, outbox: &mut Outbox) -> Called {
         #[cfg(feature = "planted-bugs")]
-        let id = self.segments.named_as_before(id);
-        if self.segments.get(id).is_none() {
+        let id = self.tables.segments.named_as_before(id);
+        if self.tables.segments.get(id).is_none() {
             return Ok(CallResponse::Removed);
         }
-        if self.votes.lock_segment(id) {
+        if self.tables.votes.lock_segment(id) {
             return Err(CallError::Busy);
         }
-        self.segments.begin_removal(id);
+        self.tables.segments.begin_removal(id);
         if planted::is(Bug::RemovedEarly) {
             self.removable.insert(id);
         }
         let mut effects = Effects::default();
-        effects.ops.extend(self.segments.put(id));
-        self.accept(now, effects, None, Some(id), outbox);
+        effects.ops.extend(self.tables.segments.put(id));
+        let entry = Entry {
+            removed: Some(id),
+            ..Entry::own(self.log.clock.stamp(now.wall), effects)
+        };
+        self.tables.accept(now, entry, &mut self.log, outbox);
         Ok(CallResponse::Removed)
     }
 
     fn reserve(&mut self, segment: SegmentId, outbox: &mut Outbox) -> Called {
         self.writable()?;
-        if self.segments.get(segment).is_none() {
+        if self.tables.segments.get(segment).is_none() {
             return Err(CallError::NoSuchSegment);
         }
-        let (first, pages) = self.segments.grant(segment).ok_or(CallError::TooMany)?;
-        let ops: Vec<Op> = self.segments.put(segment).into_iter().collect();
+        let (first, pages) = self
+            .tables
+            .segments
+            .grant(segment)
+            .ok_or(CallError::TooMany)?;
+        let ops: Vec<Op> = self.tables.segments.put(segment).into_iter().collect();
         self.log
             .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })
@@ -268,7 +285,7 @@ impl Home {
     fn stage(&mut self, now: Now, piece: &Piece<'_>, outbox: &mut Outbox) -> Called {
         self.writable()?;
         let pages = check_piece(piece)?;
-        if self.segments.get(piece.segment).is_none() {
+        if self.tables.segments.get(piece.segment).is_none() {
             return Err(CallError::NoSuchSegment);
         }
         // Its pages, and the records of the value and of the segment.
@@ -277,11 +294,15 @@ impl Home {
             return Err(CallError::Full);
         }
         let mut ops = Vec::new();
-        let mut staged = match self.staging.get(piece.registration, piece.token) {
+        let mut staged = match self.tables.staging.get(piece.registration, piece.token) {
             Some(staged) => staged,
             // Page numbers are given only to what begins: they are never given again.
             None if piece.index > 0 || piece.chunks.is_empty() => return Err(CallError::Invalid),
-            None if self.staging.has_ended(piece.registration, piece.token) => {
+            None if self
+                .tables
+                .staging
+                .has_ended(piece.registration, piece.token) =>
+            {
                 outbox.note(Note::StagedTooLate);
                 return Err(CallError::Invalid);
             }
@@ -294,11 +315,13 @@ impl Home {
         if end > staged.have {
             staged.have = end;
             self.put_chunks(piece, &staged, &mut ops);
-            self.staging
+            self.tables
+                .staging
                 .insert(piece.registration, piece.token, staged, now);
             self.log
                 .append_ops(Purpose::NewData, ops, OnDurable::Nothing, outbox);
-            self.staging
+            self.tables
+                .staging
                 .written_with(piece.registration, piece.token, self.log.last_mark());
         }
         Ok(CallResponse::Staged(staged.overflow))
@@ -310,14 +333,15 @@ impl Home {
         pages: u32,
         ops: &mut Vec<Op>,
     ) -> Result<StagedRecord, CallError> {
-        if self.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
+        if self.tables.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
             return Err(CallError::TooMany);
         }
         let overflow = self
+            .tables
             .segments
             .give_overflow(piece.segment, piece.bytes, pages)
             .ok_or(CallError::TooMany)?;
-        ops.extend(self.segments.put(piece.segment));
+        ops.extend(self.tables.segments.put(piece.segment));
         Ok(StagedRecord {
             segment: piece.segment,
             overflow,
@@ -344,15 +368,17 @@ impl Home {
     }
 
     fn unstage(&mut self, registration: Registration, token: u64, outbox: &mut Outbox) -> Called {
-        let staged = self.staging.get(registration, token);
-        if staged.is_some_and(|s| self.votes.name_staged(registration, s.overflow)) {
+        let staged = self.tables.staging.get(registration, token);
+        if staged.is_some_and(|s| self.tables.votes.name_staged(registration, s.overflow)) {
             return Err(CallError::Busy);
         }
         let mut ops = Vec::new();
-        self.drop_staged(registration, token, &mut ops);
+        self.tables
+            .staging
+            .drop_value(registration, token, &mut ops);
         match ops.is_empty() {
             // Its pieces may be on their way yet.
-            true => self.staging.end(registration, token),
+            true => self.tables.staging.end(registration, token),
             false => self
                 .log
                 .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox),

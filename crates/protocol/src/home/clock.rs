@@ -26,6 +26,11 @@ impl Clock {
         }
     }
 
+    /// The home whose stamps it gives.
+    pub(super) fn home(&self) -> HomeId {
+        self.home
+    }
+
     /// The next stamp, above all that were given or promised.
     pub(super) fn stamp(&mut self, wall: Millis) -> Stamp {
         self.last = self.last.saturating_add(1).max(Stamp::clock_of(wall));

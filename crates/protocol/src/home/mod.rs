@@ -10,13 +10,14 @@ mod clock;
 mod commit;
 mod interface;
 pub(crate) mod log;
-mod outcomes;
+mod once;
 mod pages;
 mod responses;
 mod resync;
 mod segments;
 mod serve;
 mod staging;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod two_phase;
@@ -27,27 +28,23 @@ pub use interface::{HomeAction, HomeCommand, LoadResult};
 
 use crate::edge::downstream::{Children, News, Values};
 use crate::edge::liveness::Neighbours;
-use crate::home::commit::changes::Changes;
-use crate::home::commit::parking::Parking;
+use crate::home::commit::parking::{Parked, Parking};
+use crate::home::commit::pipeline::Pipeline;
+use crate::home::commit::refusal::busy;
 use crate::home::log::Log;
 use crate::home::log::queue::{OnDurable, Reached};
-use crate::home::outcomes::Outcomes;
 use crate::home::pages::install::{Installing, Removing};
-use crate::home::pages::store::Pages;
 use crate::home::pages::waiters::{Waiter, Waiters};
-use crate::home::segments::Segments;
-use crate::home::staging::Staging;
+use crate::home::tables::Tables;
 use crate::home::two_phase::inquiry::Question;
-use crate::home::two_phase::votes::Votes;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::planted::Bug;
-use thorp_model::records::NextRecord;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, Direction, Down, EdgeId, Event, FetchRefusal,
-    HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Purpose,
-    SegmentId, Stamp, StateMachine, Up, message, planted,
+    CallError, CallId, CallResponse, CommitId, CommitRequest, Direction, Down, EdgeId, Event,
+    FetchRefusal, HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer,
+    Position, Purpose, SegmentId, Stamp, StateMachine, Up, message, planted,
 };
 
 /// What a home fills.
@@ -58,19 +55,13 @@ type Outbox = thorp_model::Outbox<HomeAction>;
 pub struct Home {
     config: HomeConfig,
     log: Log,
-    pages: Pages,
-    changes: Changes,
-    outcomes: Outcomes,
-    votes: Votes,
+    tables: Tables,
     /// The ways to other homes, and what was asked there (rule 10).
     others: BTreeMap<HomeId, EdgeId>,
     askers: BTreeSet<EdgeId>,
     asking: BTreeMap<CallId, Question>,
     questions: u64,
-    segments: Segments,
-    staging: Staging,
     children: Children,
-    next: NextRecord,
     parking: Parking,
     waiters: Waiters,
     installed: Position,
@@ -165,7 +156,7 @@ impl Home {
 
     /// The validation floor (rule 6).
     pub fn floor(&self) -> Position {
-        self.changes.floor()
+        self.tables.changes.floor()
     }
 
     /// Whether a child is entered for a page (rule 2).
@@ -192,20 +183,20 @@ impl Home {
             ("children", self.children.len()),
             ("directory", self.children.directory.len()),
             ("watches", self.children.watches()),
-            ("pages", self.pages.len()),
-            ("image_bytes", self.pages.image_bytes()),
-            ("mob_bytes", self.pages.mob_bytes()),
-            ("aside", self.pages.quarantine.len()),
+            ("pages", self.tables.pages.len()),
+            ("image_bytes", self.tables.pages.image_bytes()),
+            ("mob_bytes", self.tables.pages.mob_bytes()),
+            ("aside", self.tables.pages.quarantine.len()),
             ("log", (self.log.durable().0 - self.installed.0) as usize),
-            ("changes", self.changes.len()),
-            ("registrations", self.outcomes.len()),
-            ("votes", self.votes.len()),
+            ("changes", self.tables.changes.len()),
+            ("registrations", self.tables.outcomes.len()),
+            ("votes", self.tables.votes.len()),
             ("asking", self.asking.len()),
             ("telling", self.log.admission().telling()),
-            ("in_doubt", self.votes.in_doubt()),
-            ("in_doubt_bytes", self.votes.open_bytes()),
-            ("segments", self.segments.len()),
-            ("staged", self.staging.len()),
+            ("in_doubt", self.tables.votes.in_doubt()),
+            ("in_doubt_bytes", self.tables.votes.open_bytes()),
+            ("segments", self.tables.segments.len()),
+            ("staged", self.tables.staging.len()),
             ("pending", pending),
             ("pending_bytes", pending_bytes),
             ("parked", self.parking.len()),
@@ -318,10 +309,35 @@ impl Home {
         self.call(now, edge, call.call, call.request, outbox);
     }
 
+    fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, outbox: &mut Outbox) {
+        let parked = self.parking.of(edge);
+        let admission = self.log.admission();
+        if admission.has_all_commits(edge, parked, &self.children, outbox) {
+            outbox.note(Note::RefusedBusy);
+            return self.tell(edge, request.id, &Outcome::Refused(busy()), outbox);
+        }
+        let parked = Parked {
+            edge,
+            request,
+            needs: BTreeSet::new(),
+            missing: BTreeSet::new(),
+        };
+        self.pipeline().commit(now, parked, outbox);
+    }
+
+    fn pipeline(&mut self) -> Pipeline<'_> {
+        Pipeline {
+            config: &self.config,
+            log: &mut self.log,
+            tables: &mut self.tables,
+            parking: &mut self.parking,
+        }
+    }
+
     fn acknowledged(&mut self, edge: EdgeId, position: Position, outbox: &mut Outbox) {
         self.children.ack(edge, position);
         if let Some(acknowledged) = self.children.acknowledged()
-            && self.changes.trim(acknowledged)
+            && self.tables.changes.trim(acknowledged)
         {
             outbox.note(Note::TrimmedToAcknowledged);
         }
@@ -374,7 +390,7 @@ impl Home {
         } = reached;
         self.log.reach(position, stamp);
         for change in &reached.changes {
-            self.pages.made_durable(change.page, position);
+            self.tables.pages.made_durable(change.page, position);
         }
         let mut changes = reached.changes;
         if let Some(segment) = reached.removed {
@@ -414,12 +430,29 @@ impl Home {
     // --- Time ---
 
     fn watermark(&mut self, now: Now) -> Stamp {
-        self.log.watermark(now, self.votes.lowest_stamp())
+        self.log.watermark(now, self.tables.votes.lowest_stamp())
     }
 
     /// What may be promised without moving the clock.
     fn promised(&self) -> Stamp {
-        self.log.promised(self.votes.lowest_stamp())
+        self.log.promised(self.tables.votes.lowest_stamp())
+    }
+
+    /// Drops a value of a member that is silent for long. Also without room, for it makes some.
+    fn expire_staged(&mut self, now: Now, outbox: &mut Outbox) {
+        let silent_ms_max = self.config.staged_silent_ms_max;
+        if self.log.is_busy() {
+            return;
+        }
+        let votes = &self.tables.votes;
+        let may_go = |registration| !votes.concern_open(registration);
+        let staging = &mut self.tables.staging;
+        let ops = staging.expire(now, silent_ms_max, may_go);
+        if !ops.is_empty() {
+            outbox.note(Note::StagedExpired);
+            self.log
+                .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
+        }
     }
 
     fn beat(&mut self, now: Now, outbox: &mut Outbox) {

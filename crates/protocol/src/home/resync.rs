@@ -47,20 +47,20 @@ impl Home {
         if as_of > self.log.durable() || !self.is_there(page) {
             return true;
         }
-        match self.changes.judge(page, &SlotSet::ALL, as_of, &[]) {
+        match self.tables.changes.judge(page, &SlotSet::ALL, as_of, &[]) {
             Verdict::Current => false,
             Verdict::Changed(_) => true,
             Verdict::AskPage => {
                 let installed = self.installed;
-                self.pages.may_have_changed(page, as_of, installed)
+                self.tables.pages.may_have_changed(page, as_of, installed)
             }
         }
     }
 
     fn is_there(&self, page: PageId) -> bool {
-        let segments = &self.segments;
+        let segments = &self.tables.segments;
         segments.get(page.segment).is_some()
             && !segments.is_removing(page.segment)
-            && !self.is_not_named_yet(page)
+            && !self.tables.is_not_named_yet(page)
     }
 }

@@ -1,12 +1,12 @@
 //! A home's segments.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 use thorp_model::limits::{EXTENT_PAGES, SEGMENT_PATH_BYTES_MAX};
 use thorp_model::records::SegmentRecord;
-use thorp_model::{Op, Overflow, PageId, PageNo, SegmentId, SegmentInfo, Table, records};
+use thorp_model::{Op, Overflow, PageId, PageNo, Part, SegmentId, SegmentInfo, Table, records};
 
 /// All segments of a home, also those that are being removed.
 #[derive(Debug, Default)]
@@ -127,6 +127,16 @@ impl Segments {
         if let Some(record) = self.by_id.get_mut(&id) {
             record.extent = record.extent.max(extent);
         }
+    }
+
+    /// The segments whose extents a part raises.
+    pub(super) fn raised_by(&self, part: &Part) -> BTreeSet<SegmentId> {
+        let raises = |page: &PageId| {
+            let known = self.get(page.segment).map(|s| s.extent);
+            known.is_some_and(|extent| page.page >= extent)
+        };
+        let pages = part.writes.iter().map(|writes| writes.page);
+        pages.filter(raises).map(|page| page.segment).collect()
     }
 
     /// Begins a removal: from now on nobody finds the segment.

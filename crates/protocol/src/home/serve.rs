@@ -11,35 +11,25 @@ use thorp_model::{
 
 impl Home {
     pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
-        if self.segments.is_removing(page.segment) {
+        if self.tables.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).
             if self.log.is_busy() {
                 return self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
             }
             self.log.after_all(OnDurable::NoPage(page, waiter));
-        } else if self.segments.get(page.segment).is_none() || self.is_not_named_yet(page) {
+        } else if self.tables.segments.get(page.segment).is_none()
+            || self.tables.is_not_named_yet(page)
+        {
             self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
-        } else if self.pages.is_loaded(page) {
+        } else if self.tables.pages.is_loaded(page) {
             self.answer_fetch(page, waiter, outbox);
-        } else if self.pages.is_damaged(page) {
+        } else if self.tables.pages.is_damaged(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::Damaged, outbox);
         } else if self.waiters.add(page, waiter) {
-            self.load(page, outbox);
+            self.tables.pages.load(page, outbox);
         } else {
             outbox.note(Note::ChildLimited);
             self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
-        }
-    }
-
-    /// Overflow pages are staged beside the stream (foundation 3): an image taken
-    /// before a commit names them would never be told of it.
-    pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
-        !self.segments.has_given(page) || self.staging.has(page)
-    }
-
-    pub(super) fn load(&mut self, page: PageId, outbox: &mut Outbox) {
-        if self.pages.begin_load(page) {
-            outbox.act(HomeAction::Load(page));
         }
     }
 
@@ -52,17 +42,17 @@ impl Home {
     ) {
         match result {
             LoadResult::Found(image) => {
-                if !self.pages.loaded(page, image, self.log.durable()) {
+                if !self.tables.pages.loaded(page, image, self.log.durable()) {
                     outbox.act(HomeAction::Load(page));
                     return;
                 }
             }
             LoadResult::Damaged if planted::is(Bug::DamagedIsEmpty) => {
-                self.pages.loaded(page, None, self.log.durable());
+                self.tables.pages.loaded(page, None, self.log.durable());
             }
             LoadResult::Damaged => {
                 outbox.note(Note::PageDamaged);
-                self.pages.load_failed(page);
+                self.tables.pages.load_failed(page);
             }
         }
         outbox.note(Note::PageLoaded);
@@ -76,7 +66,7 @@ impl Home {
         self.carry_out_waiting(now, outbox);
         for parked in self.parking.take_complete(page) {
             self.send_due(outbox);
-            self.try_commit(now, parked, outbox);
+            self.pipeline().commit(now, parked, outbox);
         }
     }
 
@@ -87,7 +77,7 @@ impl Home {
             outbox.note(Note::ChildLimited);
             return self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
         };
-        let Some(image) = self.pages.durable(page) else {
+        let Some(image) = self.tables.pages.durable(page) else {
             return;
         };
         self.children

@@ -1,17 +1,14 @@
 //! Values staged ahead of their commits (foundation 3), and how they go when no
 //! commit will name them.
 
-use crate::home::commit::validate::NotNow;
-use crate::home::log::queue::OnDurable;
-use crate::home::{Home, Outbox};
+use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use thorp_model::limits::STAGED_ENDED_MAX;
-use thorp_model::planted::Bug;
 use thorp_model::records::StagedRecord;
 use thorp_model::{
-    CommitRequest, Mark, Millis, NewValue, Note, Now, Op, Overflow, PageId, PageNo, Purpose,
-    Refusal, Registration, SegmentId, Table, WriteOp, planted, records,
+    CommitRequest, Mark, Millis, NewValue, Now, Op, Overflow, PageId, PageNo, Registration,
+    SegmentId, Table, WriteOp, records,
 };
 
 /// All staged values.
@@ -154,69 +151,9 @@ impl Staging {
             .collect()
     }
 
-    /// Values staged.
-    pub(super) fn len(&self) -> usize {
-        self.values.len()
-    }
-}
-
-impl Home {
-    /// Drops a value of a member that will not come back for it, by all
-    /// appearances, one at a time: it may have many pages. Also without room,
-    /// for it makes some.
-    pub(super) fn expire_staged(&mut self, now: Now, outbox: &mut Outbox) {
-        let silent_ms_max = self.config.staged_silent_ms_max;
-        if self.log.is_busy() {
-            return;
-        }
-        let may_go = |registration| !self.votes.concern_open(registration);
-        let Some((registration, token)) = self.staging.untouched(now, silent_ms_max, may_go) else {
-            return;
-        };
-        outbox.note(Note::StagedExpired);
-        let mut ops = Vec::new();
-        self.drop_staged(registration, token, &mut ops);
-        self.log
-            .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
-    }
-
-    /// A staged value is one commit's: while a vote in doubt names it, no other may.
-    pub(super) fn check_named_values(&self, request: &CommitRequest) -> Result<(), NotNow> {
-        let taken = |of| self.votes.name_staged(request.registration, of);
-        match named_by(request).any(taken) && !planted::is(Bug::VoteNotLocked) {
-            true => Err(NotNow::Refused(Refusal::InDoubt)),
-            false => Ok(()),
-        }
-    }
-
-    /// Drops the values that a commit named that has ended without them, but for those that a
-    /// vote in doubt names, too: it could never be carried out.
-    pub(super) fn drop_named(&mut self, request: &CommitRequest, ops: &mut Vec<Op>) {
-        let registration = request.registration;
-        for overflow in named_by(request) {
-            if !self.votes.name_staged(registration, overflow)
-                && let Some(token) = self.staging.find(registration, overflow)
-            {
-                self.drop_staged(registration, token, ops);
-            }
-        }
-    }
-
-    /// Drops all values of a member that is forgotten.
-    pub(super) fn discard_staged(&mut self, registration: Registration, ops: &mut Vec<Op>) {
-        for token in self.staging.of(registration) {
-            self.drop_staged(registration, token, ops);
-        }
-        self.staging.ended.remove(&registration);
-    }
-
-    pub(super) fn drop_staged(
-        &mut self,
-        registration: Registration,
-        token: u64,
-        ops: &mut Vec<Op>,
-    ) {
-        let Some(staged) = self.staging.remove(registration, token) else {
+    /// Drops a value with its pages.
+    pub(super) fn drop_value(&mut self, registration: Registration, token: u64, ops: &mut Vec<Op>) {
+        let Some(staged) = self.remove(registration, token) else {
             return;
         };
         for page in staged.overflow.page_numbers().take(staged.have as usize) {
@@ -229,10 +166,56 @@ impl Home {
         let key = records::pair_key(registration, token);
         ops.push(records::delete(Table::Staged, key));
     }
+
+    /// Drops the values that a commit named that has ended without them, but for those that are
+    /// taken.
+    pub(super) fn drop_named(
+        &mut self,
+        request: &CommitRequest,
+        is_taken: impl Fn(Overflow) -> bool,
+        ops: &mut Vec<Op>,
+    ) {
+        let registration = request.registration;
+        for overflow in named_by(request) {
+            if !is_taken(overflow)
+                && let Some(token) = self.find(registration, overflow)
+            {
+                self.drop_value(registration, token, ops);
+            }
+        }
+    }
+
+    /// Drops all values of a member that is forgotten.
+    pub(super) fn drop_all(&mut self, registration: Registration, ops: &mut Vec<Op>) {
+        for token in self.of(registration) {
+            self.drop_value(registration, token, ops);
+        }
+        self.ended.remove(&registration);
+    }
+
+    /// Drops a value of a member that will not come back for it, by all appearances, one at a time:
+    /// it may have many pages. No operations if there is none.
+    pub(super) fn expire(
+        &mut self,
+        now: Now,
+        silent_ms_max: u64,
+        may_go: impl Fn(Registration) -> bool,
+    ) -> Vec<Op> {
+        let mut ops = Vec::new();
+        if let Some((registration, token)) = self.untouched(now, silent_ms_max, may_go) {
+            self.drop_value(registration, token, &mut ops);
+        }
+        ops
+    }
+
+    /// Values staged.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
 }
 
 /// The staged values that a commit names.
-fn named_by(request: &CommitRequest) -> impl Iterator<Item = Overflow> + '_ {
+pub(super) fn named_by(request: &CommitRequest) -> impl Iterator<Item = Overflow> + '_ {
     let ops = request.part.writes.iter().flat_map(|page| &page.slots);
     ops.filter_map(|(_, op)| match op {
         WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => match value {
@@ -241,4 +224,10 @@ fn named_by(request: &CommitRequest) -> impl Iterator<Item = Overflow> + '_ {
         },
         WriteOp::Patch { .. } | WriteOp::Delete { .. } => None,
     })
+}
+
+/// Whether no child may read a page yet. Overflow pages are staged beside the stream (foundation
+/// 3): a child that took an image before a commit names them would never learn of that.
+pub(super) fn is_not_named_yet(segments: &Segments, staging: &Staging, page: PageId) -> bool {
+    !segments.has_given(page) || staging.has(page)
 }

@@ -1,6 +1,6 @@
 //! What an accepted commit does, and how much of it may be.
 
-use crate::home::commit::validate::NotNow;
+use crate::home::commit::refusal::NotNow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_EFFECT_BYTES_MAX, COMMIT_PAGES_MAX};

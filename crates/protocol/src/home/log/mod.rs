@@ -14,7 +14,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Batch, CommitId, EdgeId, Mark, Note, Now, Op, Outcome, Position, Purpose, Stamp, planted,
+    Batch, CommitId, EdgeId, HomeId, Mark, Note, Now, Op, Outcome, Position, Purpose, Stamp,
+    planted,
 };
 
 /// The log, from its durable end to its accepted tip.
@@ -56,6 +57,11 @@ impl Log {
     }
 
     // --- How far it is ---
+
+    /// Whose log it is.
+    pub(in crate::home) fn home(&self) -> HomeId {
+        self.clock.home()
+    }
 
     /// The last accepted position.
     pub(in crate::home) fn tip(&self) -> Position {
@@ -261,7 +267,7 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{CallId, HomeId, MemberId, Millis};
+    use thorp_model::{CallId, MemberId, Millis};
 
     fn now() -> Now {
         let (mono, wall) = (Millis(1), Millis(100_000));

@@ -7,11 +7,12 @@ use crate::home::commit::changes::Changes;
 use crate::home::commit::parking::Parking;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::outcomes::Outcomes;
+use crate::home::once::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::pages::waiters::Waiters;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
+use crate::home::tables::Tables;
 use crate::home::two_phase::votes::Votes;
 use crate::home::{Home, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -110,10 +111,11 @@ impl Home {
         check_identity(known.as_ref(), &config)?;
         let mut next = read::<NextRecord>(store, records::NEXT_KEY)?.unwrap_or_default();
         next.life += 1;
+        let life = next.life;
         let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
         let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
         let mut parts = Parts {
-            pages: Pages::new(config.cache_bytes),
+            pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
             outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
             segments: Segments::default(),
             staging: Staging::default(),
@@ -126,26 +128,25 @@ impl Home {
             segments,
             staging,
         } = parts;
+        let removable = segments.removing().collect();
         let clock = Clock::new(config.home, clock_from(ceiling, last_stamp, now));
         let mut home = Home {
             log: Log::new(clock, tip, config.pending_bytes_max),
-            pages,
-            changes: Changes::new(tip, config.changes_known_max),
-            outcomes,
-            votes: Votes::default(),
+            tables: Tables {
+                changes: Changes::new(tip, config.changes_known_max),
+                pages,
+                segments,
+                staging,
+                outcomes,
+                votes: Votes::default(),
+                next,
+            },
             others: BTreeMap::new(),
             askers: BTreeSet::new(),
             asking: BTreeMap::new(),
             questions: 0,
-            removable: segments.removing().collect(),
-            segments,
-            staging,
-            children: Children::new(
-                config.home,
-                Epoch(u64::from(next.life) << 32),
-                config.per_child,
-            ),
-            next,
+            removable,
+            children: Children::new(config.home, Epoch(u64::from(life) << 32), config.per_child),
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiters: Waiters::default(),
             installed,
@@ -181,13 +182,8 @@ impl Home {
                 &record,
             ));
         }
-        ops.push(self.put_next());
+        ops.push(self.tables.put_next());
         ops
-    }
-
-    /// The operation that stores the numbers that are never given twice.
-    pub(in crate::home) fn put_next(&self) -> Op {
-        records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
     }
 
     /// Votes come back with their locks, after the segments whose extents they may raise.
@@ -198,8 +194,8 @@ impl Home {
             votes.push(record);
         })?;
         for record in votes {
-            let locks = self.locks_of(&record.request.part);
-            self.votes.recover(record, locks, now.mono);
+            let locks = self.tables.locks_of(&record.request.part);
+            self.tables.votes.recover(record, locks, now.mono);
         }
         Ok(())
     }

@@ -43,9 +43,9 @@ impl Home {
         self.trim(outbox);
         self.remove_pages(outbox);
         // After the installation: what was loaded for it would go before it is used.
-        let (to_install, parking, votes) = (&self.to_install, &self.parking, &self.votes);
+        let (to_install, parking, votes) = (&self.to_install, &self.parking, &self.tables.votes);
         let needed = |page| to_install.contains(&page) || parking.needs(page) || votes.needs(page);
-        self.pages.shrink(needed);
+        self.tables.pages.shrink(needed);
     }
 
     /// Installs the pages that were modified first, one batch at a time. Those that have to be
@@ -57,26 +57,28 @@ impl Home {
         }
         let position = self.log.durable();
         let wanted = if self.wants_to_install() {
-            self.pages.oldest_modified(self.install_pages(), position)
+            self.tables
+                .pages
+                .oldest_modified(self.install_pages(), position)
         } else {
             self.loaded_to_install()
         };
         let (mut pages, mut quarantine) = (Vec::new(), Vec::new());
         let mut ops = Vec::new();
         for page in wanted {
-            if let Some(installable) = self.pages.installable(page) {
+            if let Some(installable) = self.tables.pages.installable(page) {
                 ops.push(install_op(&installable));
-                ops.extend(self.pages.no_more_aside(page));
+                ops.extend(self.tables.pages.no_more_aside(page));
                 self.to_install.remove(&page);
                 pages.push(page);
-            } else if let Some(op) = self.pages.begin_aside(page, position) {
+            } else if let Some(op) = self.tables.pages.begin_aside(page, position) {
                 outbox.note(Note::SetAside);
                 ops.push(op);
                 self.to_install.remove(&page);
                 quarantine.push(page);
             } else {
                 self.to_install.insert(page);
-                self.load(page, outbox);
+                self.tables.pages.load(page, outbox);
             }
         }
         if ops.is_empty() {
@@ -84,6 +86,7 @@ impl Home {
         }
         let done = [&pages[..], &quarantine].concat();
         let installed = self
+            .tables
             .pages
             .installed_without(&done, position)
             .min(Position(self.installed.0 + self.config.log_trim_max))
@@ -104,7 +107,7 @@ impl Home {
     /// those of transactions that changed nothing here (rule 10).
     fn wants_to_install(&self) -> bool {
         let records = (self.log.durable().0 - self.installed.0) as usize;
-        self.pages.mob_bytes() >= self.config.mob_bytes_high
+        self.tables.pages.mob_bytes() >= self.config.mob_bytes_high
             || records >= self.config.log_records_high
     }
 
@@ -113,7 +116,7 @@ impl Home {
         if planted::is(Bug::ColdPagesHoldTheLog) {
             self.to_install.clear();
         }
-        let pages = &self.pages;
+        let pages = &self.tables.pages;
         if self.to_install.iter().any(|page| pages.is_loading(*page)) {
             return Vec::new();
         }
@@ -125,22 +128,16 @@ impl Home {
     /// at a time, and each waits for all the commits before it.
     fn install_pages(&self) -> usize {
         let high = self.config.mob_bytes_high.max(1);
-        let excess = self.pages.mob_bytes().saturating_sub(high);
+        let excess = self.tables.pages.mob_bytes().saturating_sub(high);
         let more = INSTALL_PAGES_MAX - INSTALL_PAGES_MIN;
         let most = high.saturating_mul(MOB_FULL_TIMES - 1);
         INSTALL_PAGES_MIN + (excess.min(most) as u128 * more as u128 / most as u128) as usize
     }
 
-    /// Whether installation has fallen so far behind that nothing more is accepted.
-    pub(in crate::home) fn mob_is_full(&self) -> bool {
-        let full = self.config.mob_bytes_high.saturating_mul(MOB_FULL_TIMES);
-        self.pages.mob_bytes() > full
-    }
-
     /// Trims the log as far as everything is installed: one installation may
     /// leave more behind it than one batch should delete.
     fn trim(&mut self, outbox: &mut Outbox) {
-        let installed = self.pages.installed_without(&[], self.log.durable());
+        let installed = self.tables.pages.installed_without(&[], self.log.durable());
         let most = self.config.log_trim_max;
         let enough = self.installed.0 + (most / TRIM_WORTH).max(1);
         if self.installing.is_some()
@@ -176,10 +173,10 @@ impl Home {
         let durable = self.log.durable_mark();
         if let Some(done) = self.installing.take_if(|i| i.mark <= durable) {
             for page in &done.pages {
-                self.pages.installed(*page, done.position);
+                self.tables.pages.installed(*page, done.position);
             }
             for page in &done.quarantine {
-                self.pages.set_aside(*page, done.position);
+                self.tables.pages.set_aside(*page, done.position);
             }
             self.installed = done.installed;
         }
@@ -187,7 +184,7 @@ impl Home {
             && removing.mark <= durable
             && removing.next.is_none()
         {
-            self.segments.end_removal(removing.segment);
+            self.tables.segments.end_removal(removing.segment);
             self.removable.remove(&removing.segment);
             self.removing = None;
         }
@@ -195,7 +192,7 @@ impl Home {
 
     /// The invalidations that tell the end of a segment to those who hold its pages.
     pub(in crate::home) fn whole_segment(&mut self, segment: SegmentId) -> Vec<PageChange> {
-        self.pages.forget_segment(segment);
+        self.tables.pages.forget_segment(segment);
         self.removable.insert(segment);
         // Also to those who watch it and hold nothing of it: by its first page.
         let first = PageId::new(segment.0, 0);
@@ -221,7 +218,7 @@ impl Home {
             segment = self.removable.first().copied().unwrap_or(segment);
         }
         let most = self.config.pages_removed_max;
-        let pages = self.segments.pages_to_remove(segment, from, most);
+        let pages = self.tables.segments.pages_to_remove(segment, from, most);
         let mut ops = Vec::new();
         for page in &pages {
             let page = PageId {
@@ -229,8 +226,8 @@ impl Home {
                 page: *page,
             };
             ops.push(records::delete(Table::Pages, records::page_key(page)));
-            ops.extend(self.pages.no_more_aside(page));
-            self.pages.quarantine.forget(page);
+            ops.extend(self.tables.pages.no_more_aside(page));
+            self.tables.pages.quarantine.forget(page);
         }
         let last = pages.len() < most as usize;
         if last {

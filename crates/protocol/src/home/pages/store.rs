@@ -8,8 +8,10 @@
 //! ```
 
 use crate::home::pages::quarantine::Quarantine;
+use crate::home::{HomeAction, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use thorp_model::limits::MOB_FULL_TIMES;
 use thorp_model::records::Modified;
 use thorp_model::{Image, PageChange, PageId, PageSlots, Position, SegmentId, Stamp, change};
 
@@ -42,6 +44,7 @@ pub(in crate::home) struct Pages {
     image_bytes: usize,
     mob_bytes: usize,
     cache_bytes: usize,
+    mob_bytes_high: usize,
 }
 
 /// What is to be written when a page is installed.
@@ -60,7 +63,7 @@ const VERSION_BYTES: usize = 256;
 
 impl Pages {
     /// Keeps images up to a number of bytes, beside those that must be kept.
-    pub(in crate::home) fn new(cache_bytes: usize) -> Self {
+    pub(in crate::home) fn new(cache_bytes: usize, mob_bytes_high: usize) -> Self {
         Pages {
             pages: BTreeMap::new(),
             by_use: BTreeSet::new(),
@@ -71,6 +74,7 @@ impl Pages {
             image_bytes: 0,
             mob_bytes: 0,
             cache_bytes,
+            mob_bytes_high,
         }
     }
 
@@ -135,8 +139,15 @@ impl Pages {
         entry.damaged || last.unwrap_or(installed).max(installed) > as_of
     }
 
+    /// Asks the store for a page, if it is not in memory and not on its way.
+    pub(in crate::home) fn load(&mut self, page: PageId, outbox: &mut Outbox) {
+        if self.begin_load(page) {
+            outbox.act(HomeAction::Load(page));
+        }
+    }
+
     /// Whether a page has to be asked of the store; true only once.
-    pub(in crate::home) fn begin_load(&mut self, page: PageId) -> bool {
+    fn begin_load(&mut self, page: PageId) -> bool {
         let entry = self.pages.entry(page).or_default();
         let begin = entry.versions.is_empty() && !entry.loading && !entry.damaged;
         entry.loading |= begin;
@@ -265,6 +276,11 @@ impl Pages {
     /// Bytes of modified objects.
     pub(in crate::home) fn mob_bytes(&self) -> usize {
         self.mob_bytes
+    }
+
+    /// Whether installation has fallen so far behind that nothing more is accepted.
+    pub(in crate::home) fn mob_is_full(&self) -> bool {
+        self.mob_bytes > self.mob_bytes_high.saturating_mul(MOB_FULL_TIMES)
     }
 
     /// Bytes of images in memory.
@@ -494,7 +510,7 @@ mod tests {
     #[test]
     fn a_page_that_was_installed_beyond_the_beginning_of_the_log_may_have_changed() {
         let (changed, log_begins) = (PageId::new(1, 3), Position(5));
-        let mut pages = Pages::new(0);
+        let mut pages = Pages::new(0, 0);
         pages.recover(
             PageChange {
                 page: changed,

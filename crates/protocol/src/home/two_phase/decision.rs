@@ -1,12 +1,13 @@
 //! How a transaction over several homes ended, and what follows from it here (rule 10).
 
+use crate::home::commit::Whose;
 use crate::home::commit::effects::Effects;
-use crate::home::commit::pipeline::busy;
-use crate::home::commit::validate::{NotNow, Whose};
+use crate::home::commit::refusal::{NotNow, busy};
 use crate::home::log::queue::OnDurable;
-use crate::home::outcomes::Known;
+use crate::home::once::outcomes::{self, Known};
+use crate::home::tables::Entry;
 use crate::home::two_phase::votes::State;
-use crate::home::{Home, Outbox, outcomes};
+use crate::home::{Home, Outbox};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -29,7 +30,7 @@ impl Home {
             id: decide.commit,
             registration: decide.registration,
         };
-        let Some(vote) = self.votes.get_mut(whose.id) else {
+        let Some(vote) = self.tables.votes.get_mut(whose.id) else {
             return self.decide_without_vote(edge, whose, decision, outbox);
         };
         // Whatever it says: it hears how that ends, so that nobody on the way keeps it for ever.
@@ -64,7 +65,7 @@ impl Home {
         decision: Decision,
         outbox: &mut Outbox,
     ) {
-        match self.outcomes.known(whose.registration, whose.id) {
+        match self.tables.outcomes.known(whose.registration, whose.id) {
             Known::Ended(outcome) => self.log.tell_ended(edge, whose.id, outcome),
             Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), outbox),
             Known::New => {
@@ -82,7 +83,9 @@ impl Home {
                 let full =
                     self.log.is_busy() || admission.has_all_answers(edge, parked, &self.children);
                 let refusal = if full { busy() } else { refusal };
-                self.refuse_id(edge, whose, refusal, Vec::new(), outbox);
+                let ended = (refusal, Vec::new());
+                self.tables
+                    .refuse_id(edge, whose, ended, &mut self.log, outbox);
             }
         }
     }
@@ -103,20 +106,20 @@ impl Home {
         decision: Decision,
         outbox: &mut Outbox,
     ) {
-        if self.votes.decide(commit, decision) {
+        if self.tables.votes.decide(commit, decision) {
             self.carry_out(now, commit, outbox);
         }
     }
 
     /// What was decided and had to wait: pages came, or room.
     pub(in crate::home) fn carry_out_waiting(&mut self, now: Now, outbox: &mut Outbox) {
-        for commit in self.votes.decided() {
+        for commit in self.tables.votes.decided() {
             self.carry_out(now, commit, outbox);
         }
     }
 
     fn carry_out(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
-        let Some(vote) = self.votes.get(commit) else {
+        let Some(vote) = self.tables.votes.get(commit) else {
             return;
         };
         let State::Decided(decision) = vote.state else {
@@ -134,7 +137,12 @@ impl Home {
     fn carry_out_abort(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
         outbox.note(Note::VoteAborted);
         let outcome = Outcome::Refused(Refusal::Elsewhere);
-        let then = match self.votes.get(commit).and_then(|vote| vote.routes.last()) {
+        let then = match self
+            .tables
+            .votes
+            .get(commit)
+            .and_then(|vote| vote.routes.last())
+        {
             Some(edge) => OnDurable::Tell(edge, commit, outcome.clone()),
             None => OnDurable::Nothing,
         };
@@ -147,7 +155,7 @@ impl Home {
 
     /// Who passed it up by another way than the last one keeps what it wrote until it hears.
     fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome) {
-        let vote = self.votes.get_mut(commit);
+        let vote = self.tables.votes.get_mut(commit);
         let others = vote.map(|vote| vote.routes.take_others());
         for edge in others.unwrap_or_default() {
             self.log
@@ -157,12 +165,15 @@ impl Home {
 
     /// The part gets its position now, under the stamp of all its homes.
     fn carry_out_commit(&mut self, now: Now, commit: CommitId, stamp: Stamp, outbox: &mut Outbox) {
-        let Some(vote) = self.votes.get(commit) else {
+        let Some(vote) = self.tables.votes.get(commit) else {
             return;
         };
         let (request, edge) = (vote.request.clone(), vote.routes.last());
         let unbounded = Effects::unbounded();
-        let effects = match self.effects(&request.part, request.registration, unbounded, outbox) {
+        let applier = self
+            .tables
+            .applier(&self.log, request.registration, unbounded, outbox);
+        let effects = match applier.effects(&request.part) {
             Ok(effects) => effects,
             Err(NotNow::Needs(pages)) => return self.decision_needs(commit, pages, outbox),
             // Everything was checked before the vote and is locked since. If it
@@ -175,18 +186,23 @@ impl Home {
             id: commit,
             registration: request.registration,
         };
-        self.accept_at(now, stamp, effects, Some((edge, whose)), None, outbox);
-        let position = self.log.tip();
+        let entry = Entry {
+            stamp,
+            effects,
+            whose: Some((edge, whose)),
+            removed: None,
+        };
+        let position = self.tables.accept(now, entry, &mut self.log, outbox);
         self.tell_others_below(commit, &Outcome::Committed { position, stamp });
     }
 
     fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, outbox: &mut Outbox) {
         outbox.note(Note::DecisionWaited);
-        if let Some(vote) = self.votes.get_mut(commit) {
+        if let Some(vote) = self.tables.votes.get_mut(commit) {
             vote.needs.extend(&pages);
         }
         for page in pages {
-            self.load(page, outbox);
+            self.tables.pages.load(page, outbox);
         }
     }
 
@@ -198,18 +214,19 @@ impl Home {
         outcome: Outcome,
         ops: &mut Vec<Op>,
     ) {
-        let Some(vote) = self.votes.get(commit) else {
+        let Some(vote) = self.tables.votes.get(commit) else {
             return;
         };
         let registration = vote.request.registration;
-        self.outcomes
+        self.tables
+            .outcomes
             .record(registration, commit, outcome.clone(), ops);
-        ops.extend(self.votes.end(commit, outcome, now.mono));
+        ops.extend(self.tables.votes.end(commit, outcome, now.mono));
     }
 
     /// Every home has heard how it ended.
     pub(in crate::home) fn settled(&mut self, commit: CommitId, outbox: &mut Outbox) {
-        if let Some(op) = self.votes.forget(commit) {
+        if let Some(op) = self.tables.votes.forget(commit) {
             outbox.note(Note::VoteSettled);
             self.log.append_ops(
                 Purpose::Housekeeping,

@@ -1,23 +1,16 @@
 //! Commits over several homes (rule 10): this home votes for its part, hears
 //! how it ended, or finds out.
 
-use crate::home::commit::pipeline::busy;
-use crate::home::commit::validate::NotNow;
-use crate::home::log::queue::OnDurable;
-use crate::home::two_phase::locks::Locks;
-use crate::home::two_phase::votes::{State, Vote};
+use crate::home::two_phase::votes::State;
 use crate::home::{Home, Outbox, responses};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::{
-    IN_DOUBT_MS, IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX, PARTICIPANTS_MAX, VOTES_MAX,
-};
+use thorp_model::limits::{IN_DOUBT_MS, IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
-    Epoch, HomeId, InvalidCommit, Millis, Note, Now, Outcome, PageNo, Part, Participant, Position,
-    Purpose, Refusal, SegmentId, Stamp, Up, message, planted,
+    CallError, CallId, CallRequest, CallResponse, CommitId, Decision, Down, EdgeId, Epoch, HomeId,
+    Millis, Note, Now, Outcome, Participant, Position, Stamp, Up, message, planted,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -35,7 +28,7 @@ impl Home {
     /// What is in doubt here.
     pub fn doubts(&self, now: Millis) -> Doubts {
         let mut doubts = Doubts::default();
-        let in_doubt = self.votes.iter().map(|(_, vote)| vote);
+        let in_doubt = self.tables.votes.iter().map(|(_, vote)| vote);
         for vote in in_doubt.filter(|vote| vote.state == State::InDoubt) {
             let age_ms = now.since(vote.since);
             doubts.votes += 1;
@@ -49,100 +42,11 @@ impl Home {
         doubts
     }
 
-    /// What a part locks, or would lock.
-    pub(in crate::home) fn locks_of(&self, part: &Part) -> Locks {
-        let raises = |segment: &SegmentId, page: PageNo| {
-            let known = self.segments.get(*segment).map(|s| s.extent);
-            known.is_some_and(|extent| page >= extent)
-        };
-        let pages = part.writes.iter().map(|writes| writes.page);
-        let raised = pages.filter(|page| raises(&page.segment, page.page));
-        Locks::of(part, raised.map(|page| page.segment).collect())
-    }
-
-    /// Refuses what conflicts with a vote in doubt; it never waits (trap 14).
-    pub(in crate::home) fn check_locks(&self, part: &Part) -> Result<(), NotNow> {
-        if self.votes.conflict(&self.locks_of(part)) {
-            return Err(NotNow::Refused(Refusal::InDoubt));
-        }
-        Ok(())
-    }
-
-    pub(in crate::home) fn check_participants(
-        &self,
-        request: &CommitRequest,
-    ) -> Result<(), NotNow> {
-        let with = &request.with;
-        if with.is_empty() {
-            return Ok(());
-        }
-        let ascending = with.windows(2).all(|pair| pair[0].home < pair[1].home);
-        let own = with.iter().find(|p| p.home == self.config.home);
-        let right = own.is_some_and(|own| own.registration == request.registration);
-        if !ascending || !right || !(2..=PARTICIPANTS_MAX).contains(&with.len()) {
-            return Err(InvalidCommit::Participants.into());
-        }
-        let bytes = self.votes.open_bytes() + request.bytes();
-        let is_first = self.votes.in_doubt() == 0;
-        if self.votes.len() >= VOTES_MAX || (bytes > self.config.votes_bytes_max && !is_first) {
-            return Err(NotNow::Refused(busy()));
-        }
-        Ok(())
-    }
-
-    /// What is known of a part that comes again; false if it is new.
-    pub(in crate::home) fn voted_before(
-        &mut self,
-        edge: EdgeId,
-        commit: CommitId,
-        outbox: &mut Outbox,
-    ) -> bool {
-        let Some(vote) = self.votes.get_mut(commit) else {
-            return false;
-        };
-        outbox.note(Note::OutcomeRemembered);
-        vote.routes.came_by(edge);
-        let (state, stamp) = (vote.state.clone(), vote.stamp);
-        match state {
-            State::InDoubt => self.log.tell_vote(edge, commit, stamp),
-            State::Decided(_) => {}
-            State::Ended(outcome) => self.log.tell_ended(edge, commit, outcome),
-        }
-        true
-    }
-
-    /// The part may stand: it is locked, and the vote is told once it is logged.
-    pub(in crate::home) fn vote(
-        &mut self,
-        now: Now,
-        edge: EdgeId,
-        request: CommitRequest,
-        outbox: &mut Outbox,
-    ) {
-        outbox.note(Note::Voted);
-        let id = request.id;
-        let locks = self.locks_of(&request.part);
-        let stamp = self.log.clock.stamp(now.wall);
-        let mut vote = Vote::new(request, stamp, locks, now.mono);
-        vote.routes.came_by(edge);
-        let ops = match planted::is(Bug::VoteForgotten) {
-            true => Vec::new(),
-            false => Vec::from([vote.store()]),
-        };
-        self.votes.insert(vote);
-        self.log.append(
-            now,
-            (Purpose::Housekeeping, ops),
-            OnDurable::Vote(edge, id, stamp),
-            outbox,
-        );
-    }
-
     // --- Finding out ---
 
     /// The answer to whoever asks how a part ended: another home, or the member.
     pub(in crate::home) fn vote_outcome(&self, commit: CommitId) -> Option<CallResponse> {
-        let vote = self.votes.get(commit)?;
+        let vote = self.tables.votes.get(commit)?;
         Some(match &vote.state {
             State::InDoubt | State::Decided(_) => CallResponse::Voted(vote.stamp),
             State::Ended(outcome) => CallResponse::Outcome(outcome.clone()),
@@ -153,6 +57,7 @@ impl Home {
     /// has ended and nobody says to be settled.
     pub(in crate::home) fn ask_others(&mut self, now: Now, outbox: &mut Outbox) {
         let due: Vec<CommitId> = self
+            .tables
             .votes
             .iter()
             .filter(|(_, vote)| vote.ask_at <= now.mono)
@@ -171,13 +76,13 @@ impl Home {
 
     /// What a member said, and this home's clock did not believe: the clock may have been put right.
     fn not_doubted_any_more(&self, now: Now, commit: CommitId) -> Option<Decision> {
-        let stamp = self.votes.get(commit)?.doubted?;
+        let stamp = self.tables.votes.get(commit)?.doubted?;
         let may_be = self.log.clock.may_be_told(now.wall, stamp);
         may_be.then_some(Decision::Commit(stamp))
     }
 
     fn ask_other_homes(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
-        let Some(vote) = self.votes.get_mut(commit) else {
+        let Some(vote) = self.tables.votes.get_mut(commit) else {
             return;
         };
         vote.ask_at = now.mono.plus(IN_DOUBT_RETRY_MS);
@@ -196,7 +101,7 @@ impl Home {
         let Some(edge) = self.others.get(&other.home).copied() else {
             return outbox.note(Note::OtherHomeWanted);
         };
-        let Some(vote) = self.votes.get_mut(commit) else {
+        let Some(vote) = self.tables.votes.get_mut(commit) else {
             return;
         };
         // It answers every question, however far away or busy it is: one of each vote is enough.
@@ -204,7 +109,7 @@ impl Home {
             return;
         }
         vote.asked.insert(other.home);
-        self.votes.note_asked(commit, other.home);
+        self.tables.votes.note_asked(commit, other.home);
         outbox.note(Note::InDoubtAsked);
         self.questions += 1;
         let call = CallId {
@@ -240,12 +145,16 @@ impl Home {
         };
         self.may_ask_again(&question);
         let Question { home, commit, .. } = question;
-        let in_doubt = self.votes.get(commit).map(|v| v.state == State::InDoubt);
+        let in_doubt = self
+            .tables
+            .votes
+            .get(commit)
+            .map(|v| v.state == State::InDoubt);
         let has_time = result.is_ok();
         match result {
-            Err(CallError::Busy) => self.votes.turned_away(commit, home),
+            Err(CallError::Busy) => self.tables.votes.turned_away(commit, home),
             Ok(CallResponse::Voted(stamp)) => {
-                if let Some(decision) = self.votes.voted(commit, home, stamp) {
+                if let Some(decision) = self.tables.votes.voted(commit, home, stamp) {
                     outbox.note(Note::InDoubtResolved);
                     self.decided(now, commit, decision, outbox);
                 }
@@ -258,17 +167,17 @@ impl Home {
                     // it would be kept until this home has heard.
                     Outcome::Refused(_) => Decision::Abort,
                 };
-                self.votes.heard(commit, home);
+                self.tables.votes.heard(commit, home);
                 self.decided(now, commit, decision, outbox);
             }
-            Ok(CallResponse::Outcome(_)) if self.votes.heard(commit, home) => {
+            Ok(CallResponse::Outcome(_)) if self.tables.votes.heard(commit, home) => {
                 self.settled(commit, outbox);
             }
             // It is asked again.
             _ => {}
         }
         let asked_again = match has_time {
-            true => self.votes.take_turned_away(home),
+            true => self.tables.votes.take_turned_away(home),
             false => Vec::new(),
         };
         for (commit, other) in asked_again {
@@ -361,11 +270,11 @@ impl Home {
         for question in unanswered.map(|(_, question)| question).collect::<Vec<_>>() {
             self.may_ask_again(&question);
         }
-        self.votes.edge_gone(edge);
+        self.tables.votes.edge_gone(edge);
     }
 
     fn may_ask_again(&mut self, question: &Question) {
-        if let Some(vote) = self.votes.get_mut(question.commit) {
+        if let Some(vote) = self.tables.votes.get_mut(question.commit) {
             vote.asked.remove(&question.home);
         }
     }

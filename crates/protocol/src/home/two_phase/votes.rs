@@ -2,15 +2,17 @@
 //! objects that they lock (rule 10).
 
 use crate::edge::reply_routes::ReplyRoutes;
+use crate::home::commit::refusal::{NotNow, busy};
 use crate::home::two_phase::locks::Locks;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::{IN_DOUBT_MS, UNSETTLED_MS};
+use thorp_model::limits::{IN_DOUBT_MS, PARTICIPANTS_MAX, UNSETTLED_MS, VOTES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records::VoteRecord;
 use thorp_model::{
-    CommitId, CommitRequest, Decision, EdgeId, HomeId, Millis, NewValue, Op, Outcome, Overflow,
-    PageId, Participant, Registration, SegmentId, SlotSet, Stamp, Table, WriteOp, planted, records,
+    CommitId, CommitRequest, Decision, EdgeId, HomeId, InvalidCommit, Millis, NewValue, Op,
+    Outcome, Overflow, PageId, Participant, Registration, SegmentId, SlotSet, Stamp, Table,
+    WriteOp, planted, records,
 };
 
 /// One vote.
@@ -190,8 +192,58 @@ impl Votes {
         self.by_commit.iter().map(|(id, vote)| (*id, vote))
     }
 
+    /// Whether a part may be voted for: its homes are listed well, and there is room for the vote.
+    pub(in crate::home) fn check_participants(
+        &self,
+        request: &CommitRequest,
+        home: HomeId,
+        bytes_max: usize,
+    ) -> Result<(), NotNow> {
+        let with = &request.with;
+        if with.is_empty() {
+            return Ok(());
+        }
+        let ascending = with.windows(2).all(|pair| pair[0].home < pair[1].home);
+        let own = with.iter().find(|p| p.home == home);
+        let right = own.is_some_and(|own| own.registration == request.registration);
+        if !ascending || !right || !(2..=PARTICIPANTS_MAX).contains(&with.len()) {
+            return Err(InvalidCommit::Participants.into());
+        }
+        let bytes = self.open_bytes + request.bytes();
+        let is_first = self.open.is_empty();
+        if self.by_commit.len() >= VOTES_MAX || (bytes > bytes_max && !is_first) {
+            return Err(NotNow::Refused(busy()));
+        }
+        Ok(())
+    }
+
+    /// Votes for a part that came by an edge: its objects are locked. Returns the operations that
+    /// log the vote.
+    pub(in crate::home) fn vote(&mut self, mut vote: Vote, edge: EdgeId) -> Vec<Op> {
+        vote.routes.came_by(edge);
+        let ops = if planted::is(Bug::VoteForgotten) {
+            Vec::new()
+        } else {
+            Vec::from([vote.store()])
+        };
+        self.insert(vote);
+        ops
+    }
+
+    /// A part came again, by an edge: how far its vote has come, and the stamp voted for. None if
+    /// the part is new.
+    pub(in crate::home) fn came_again(
+        &mut self,
+        commit: CommitId,
+        edge: EdgeId,
+    ) -> Option<(State, Stamp)> {
+        let vote = self.by_commit.get_mut(&commit)?;
+        vote.routes.came_by(edge);
+        Some((vote.state.clone(), vote.stamp))
+    }
+
     /// Takes a vote: a new one, or one from the store.
-    pub(in crate::home) fn insert(&mut self, vote: Vote) {
+    fn insert(&mut self, vote: Vote) {
         let id = vote.request.id;
         if vote.holds_locks() {
             self.open.insert((vote.stamp, id));

@@ -18,7 +18,7 @@ struct Remembered {
 
 /// What is known of a commit's id.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Known {
+pub(in crate::home) enum Known {
     /// Never seen: it may be executed.
     New,
     /// It ended so.
@@ -29,7 +29,7 @@ pub(super) enum Known {
 
 /// The outcomes of all registered members.
 #[derive(Debug)]
-pub(super) struct Outcomes {
+pub(in crate::home) struct Outcomes {
     members: BTreeMap<Registration, Remembered>,
     by_member: BTreeMap<MemberId, Registration>,
     uses: u64,
@@ -39,7 +39,7 @@ pub(super) struct Outcomes {
 
 impl Outcomes {
     /// Remembers `window` outcomes of each of `members_max` members.
-    pub(super) fn new(window: u64, members_max: usize) -> Self {
+    pub(in crate::home) fn new(window: u64, members_max: usize) -> Self {
         Outcomes {
             members: BTreeMap::new(),
             by_member: BTreeMap::new(),
@@ -50,23 +50,23 @@ impl Outcomes {
     }
 
     /// A member's registration.
-    pub(super) fn registration(&self, member: MemberId) -> Option<Registration> {
+    pub(in crate::home) fn registration(&self, member: MemberId) -> Option<Registration> {
         self.by_member.get(&member).copied()
     }
 
     /// Registered members.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::home) fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Whether one more member can be registered.
-    pub(super) fn has_space(&self, may_go: impl Fn(Registration) -> bool) -> bool {
+    pub(in crate::home) fn has_space(&self, may_go: impl Fn(Registration) -> bool) -> bool {
         self.members.len() < self.members_max || self.longest_silent(may_go).is_some()
     }
 
     /// Registers a member. At the limit the longest silent member that may be
     /// forgotten is: the operations say so, and tell which one.
-    pub(super) fn register(
+    pub(in crate::home) fn register(
         &mut self,
         registration: Registration,
         member: MemberId,
@@ -90,7 +90,7 @@ impl Outcomes {
     }
 
     /// Takes a registration from the store.
-    pub(super) fn recover(&mut self, registration: Registration, member: MemberId) {
+    pub(in crate::home) fn recover(&mut self, registration: Registration, member: MemberId) {
         self.uses += 1;
         self.by_member.insert(member, registration);
         let remembered = Remembered {
@@ -103,7 +103,7 @@ impl Outcomes {
     }
 
     /// Takes an outcome from the store.
-    pub(super) fn recover_outcome(
+    pub(in crate::home) fn recover_outcome(
         &mut self,
         registration: Registration,
         sequence: u64,
@@ -116,7 +116,7 @@ impl Outcomes {
     }
 
     /// What is known of an id.
-    pub(super) fn known(&mut self, registration: Registration, id: CommitId) -> Known {
+    pub(in crate::home) fn known(&mut self, registration: Registration, id: CommitId) -> Known {
         self.uses += 1;
         let uses = self.uses;
         let Some(member) = self.members.get_mut(&registration) else {
@@ -134,7 +134,7 @@ impl Outcomes {
     }
 
     /// Where a commit of a registered member is, if it is known to be committed, and its stamp.
-    pub(super) fn committed(&self, id: CommitId) -> Option<(Position, Stamp)> {
+    pub(in crate::home) fn committed(&self, id: CommitId) -> Option<(Position, Stamp)> {
         let member = self.registration(id.member);
         let member = member.and_then(|registration| self.members.get(&registration));
         let outcome = member.and_then(|member| member.outcomes.get(&id.sequence));
@@ -146,7 +146,7 @@ impl Outcomes {
 
     /// Remembers an outcome; the operations make it durable and forget what
     /// falls out of the window.
-    pub(super) fn record(
+    pub(in crate::home) fn record(
         &mut self,
         registration: Registration,
         id: CommitId,
@@ -196,11 +196,11 @@ impl Outcomes {
 }
 
 /// The answer to what was forgotten: what became of it, nobody can tell.
-pub(super) fn forgotten() -> Outcome {
+pub(in crate::home) fn forgotten() -> Outcome {
     Outcome::Refused(Refusal::Forgotten)
 }
 
 /// The refusal of what is not known.
-pub(super) fn unknown() -> Outcome {
+pub(in crate::home) fn unknown() -> Outcome {
     Outcome::Refused(Refusal::Unknown)
 }

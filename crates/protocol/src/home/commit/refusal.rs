@@ -1,0 +1,45 @@
+//! Why a commit is not accepted now.
+
+use alloc::vec::Vec;
+use thorp_model::limits::BUSY_RETRY_MS;
+use thorp_model::{InvalidCommit, Note, ObjectId, PageId, Refusal};
+
+/// Why a commit is not accepted now.
+#[derive(Debug)]
+pub(in crate::home) enum NotNow {
+    /// The home refuses it.
+    Refused(Refusal),
+    /// These pages have to be in memory first.
+    Needs(Vec<PageId>),
+}
+
+impl From<InvalidCommit> for NotNow {
+    fn from(reason: InvalidCommit) -> Self {
+        NotNow::Refused(Refusal::Invalid { reason })
+    }
+}
+
+/// An object that the transaction read has changed.
+pub(in crate::home) fn conflict(object: ObjectId) -> NotNow {
+    NotNow::Refused(Refusal::Conflict { object })
+}
+
+/// The home has too much to do: the member retries.
+pub(in crate::home) fn busy() -> Refusal {
+    Refusal::Busy {
+        retry_after_ms: BUSY_RETRY_MS,
+    }
+}
+
+/// What the home notes when it refuses a commit.
+pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
+    match refusal {
+        Refusal::Conflict { .. } | Refusal::Elsewhere => Note::RefusedConflict,
+        Refusal::InDoubt => Note::RefusedInDoubt,
+        Refusal::Busy { .. } => Note::RefusedBusy,
+        Refusal::Full => Note::RefusedFull,
+        Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
+        Refusal::Unknown | Refusal::Forgotten => Note::RefusedUnknown,
+        Refusal::NoRight | Refusal::Invalid { .. } => Note::RefusedInvalid,
+    }
+}

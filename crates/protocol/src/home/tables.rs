@@ -1,0 +1,280 @@
+//! The tables that commits read and change: each keeps its own invariant, and all take the same step.
+
+use crate::home::commit::Whose;
+use crate::home::commit::apply::Applier;
+use crate::home::commit::changes::Changes;
+use crate::home::commit::effects::Effects;
+use crate::home::commit::refusal::note_of;
+use crate::home::commit::validate::Validator;
+use crate::home::log::Log;
+use crate::home::log::queue::{OnDurable, Reached};
+use crate::home::once::outcomes::Outcomes;
+use crate::home::pages::store::Pages;
+use crate::home::segments::Segments;
+use crate::home::staging::{Staging, is_not_named_yet};
+use crate::home::two_phase::locks::Locks;
+use crate::home::two_phase::votes::Votes;
+use crate::home::{Outbox, responses};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use thorp_model::planted::Bug;
+use thorp_model::records::{LogRecord, NextRecord};
+use thorp_model::{
+    CommitRequest, EdgeId, Note, Now, ObjectId, Op, Outcome, PageChange, PageId, PageNo, PageSlots,
+    Part, Position, Purpose, Refusal, Registration, SegmentId, SlotChange, Stamp, Table, planted,
+    records,
+};
+
+/// Everything at a home that an accepted commit changes.
+///
+/// The tables are as of the accepted tip of the log. An id ends in them once: it is accepted with
+/// its log record, or refused.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) changes: Changes,
+    pub(super) pages: Pages,
+    pub(super) segments: Segments,
+    pub(super) staging: Staging,
+    pub(super) outcomes: Outcomes,
+    pub(super) votes: Votes,
+    /// Numbers that are never given twice.
+    pub(super) next: NextRecord,
+}
+
+/// What takes the next position of the log.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Its stamp: the home's own, or that of all homes that take part.
+    pub(super) stamp: Stamp,
+    pub(super) effects: Effects,
+    /// The commit, and the child that hears of its end; none for the home's own doing.
+    pub(super) whose: Option<(Option<EdgeId>, Whose)>,
+    /// A segment that is removed.
+    pub(super) removed: Option<SegmentId>,
+}
+
+impl Entry {
+    /// The home's own doing.
+    pub(super) fn own(stamp: Stamp, effects: Effects) -> Self {
+        Entry {
+            stamp,
+            effects,
+            whose: None,
+            removed: None,
+        }
+    }
+}
+
+impl Tables {
+    // --- Views ---
+
+    /// Judges reads at the accepted tip.
+    pub(super) fn validator(&mut self, log: &Log) -> Validator<'_> {
+        Validator {
+            pages: &mut self.pages,
+            changes: &self.changes,
+            segments: &self.segments,
+            staging: &self.staging,
+            tip: log.tip(),
+        }
+    }
+
+    /// Works out what a part does, beginning with these effects.
+    pub(super) fn applier<'a>(
+        &'a mut self,
+        log: &Log,
+        registration: Registration,
+        effects: Effects,
+        outbox: &'a mut Outbox,
+    ) -> Applier<'a> {
+        Applier {
+            pages: &mut self.pages,
+            segments: &mut self.segments,
+            staging: &self.staging,
+            votes: &self.votes,
+            registration,
+            durable: log.durable_mark(),
+            effects,
+            outbox,
+        }
+    }
+
+    /// What a part locks, or would lock.
+    pub(super) fn locks_of(&self, part: &Part) -> Locks {
+        Locks::of(part, self.segments.raised_by(part))
+    }
+
+    /// Whether no commit has named an overflow page yet, or nobody was given the page.
+    pub(super) fn is_not_named_yet(&self, page: PageId) -> bool {
+        is_not_named_yet(&self.segments, &self.staging, page)
+    }
+
+    /// The operation that stores the numbers that are never given twice.
+    pub(super) fn put_next(&self) -> Op {
+        records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
+    }
+
+    // --- How an id ends ---
+
+    /// Puts effects at the next position of the log: log record, outcome and object changes are one
+    /// batch (foundation 6).
+    pub(super) fn accept(
+        &mut self,
+        now: Now,
+        entry: Entry,
+        log: &mut Log,
+        outbox: &mut Outbox,
+    ) -> Position {
+        let Entry {
+            stamp,
+            effects,
+            whose,
+            removed,
+        } = entry;
+        let position = log.accept(stamp);
+        let changes: Vec<PageChange> = effects.changes.into_values().collect();
+        let mut ops = effects.ops;
+        let at = (position, stamp);
+        self.note_changes(&changes, &effects.moved, at, &mut ops, outbox);
+        if let Some((_, whose)) = whose {
+            outbox.note(Note::CommitAccepted);
+            for token in effects.staged {
+                self.staging.remove(whose.registration, token);
+            }
+            let outcome = Outcome::Committed { position, stamp };
+            self.outcomes
+                .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+            ops.extend(self.votes.end(whose.id, outcome, now.mono));
+        }
+        let record = LogRecord {
+            position,
+            stamp,
+            commit: whose.map(|(_, whose)| whose.id),
+            changes,
+        };
+        let key = records::log_key(position);
+        ops.push(records::put(Table::Log, key, &record));
+        // The removal of a segment has to be possible in a full store.
+        let is_removal = record.commit.is_none() && record.changes.is_empty();
+        let purpose = if is_removal {
+            Purpose::Housekeeping
+        } else {
+            Purpose::NewData
+        };
+        let pages = record.changes.iter().map(|change| change.page);
+        let image_bytes = pages.map(|page| self.pages.tip_bytes(page)).sum();
+        let then = OnDurable::Reach(Reached {
+            position,
+            stamp,
+            changes: record.changes,
+            origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
+            removed,
+            image_bytes,
+        });
+        log.append(now, (purpose, ops), then, outbox);
+        position
+    }
+
+    /// An object that was only moved is as it was: a transaction that read it is right, and no list
+    /// of dependencies may excuse its last change (rules 4 and 6).
+    fn note_changes(
+        &mut self,
+        changes: &[PageChange],
+        moved: &BTreeSet<ObjectId>,
+        (position, stamp): (Position, Stamp),
+        ops: &mut Vec<Op>,
+        outbox: &mut Outbox,
+    ) {
+        let mut floor_rose = false;
+        for change in changes {
+            match &change.slots {
+                PageSlots::Whole => {
+                    floor_rose |= self.changes.note_page(change.page, position);
+                }
+                PageSlots::Some(slots) => {
+                    for (slot, slot_change) in slots {
+                        let object = ObjectId {
+                            page: change.page,
+                            slot: *slot,
+                        };
+                        if !moved.contains(&object) || planted::is(Bug::MovedIsChanged) {
+                            floor_rose |= self.changes.note(object, position);
+                        }
+                        self.follow_extent(object, slot_change, ops);
+                    }
+                }
+            }
+            self.pages.accept(change.clone(), position, stamp);
+        }
+        if floor_rose {
+            outbox.note(Note::FloorRose);
+        }
+    }
+
+    /// Keeps a segment's record in step with its extent object.
+    fn follow_extent(&mut self, object: ObjectId, change: &SlotChange, ops: &mut Vec<Op>) {
+        let is_extent = object.page.page.0 == 0 && object.slot.0 == 0;
+        let SlotChange::Value { bytes, .. } = change else {
+            return;
+        };
+        if is_extent && let Ok(bytes) = bytes.bytes().try_into() {
+            let extent = PageNo(u32::from_le_bytes(bytes));
+            self.segments.raise_extent(object.page.segment, extent);
+            ops.extend(self.segments.put(object.page.segment));
+        }
+    }
+
+    /// Refuses a request. If that ends its id, the staged values that it names go.
+    pub(super) fn refuse(
+        &mut self,
+        edge: EdgeId,
+        request: &CommitRequest,
+        refusal: Refusal,
+        log: &mut Log,
+        outbox: &mut Outbox,
+    ) {
+        let whose = Whose {
+            id: request.id,
+            registration: request.registration,
+        };
+        let is_recorded = !refusal.leaves_id_usable() && log.has_space();
+        let mut ops = Vec::new();
+        if is_recorded {
+            // No later request will name them. A vote in doubt may: it could never be carried out
+            // without them.
+            let votes = &self.votes;
+            let is_taken = |of| votes.name_staged(whose.registration, of);
+            self.staging.drop_named(request, is_taken, &mut ops);
+        }
+        self.refuse_id(edge, whose, (refusal, ops), log, outbox);
+    }
+
+    /// Refuses an id, whether or not its request was ever seen here.
+    pub(super) fn refuse_id(
+        &mut self,
+        edge: EdgeId,
+        whose: Whose,
+        (refusal, mut ops): (Refusal, Vec<Op>),
+        log: &mut Log,
+        outbox: &mut Outbox,
+    ) {
+        outbox.note(note_of(&refusal));
+        let mut tell = |refusal| {
+            let outcome = Outcome::Refused(refusal);
+            outbox.down(edge, responses::outcome(log.home(), whose.id, &outcome));
+        };
+        if refusal.leaves_id_usable() {
+            // It goes out before anything is recorded (rule 11).
+            return tell(refusal);
+        }
+        if !log.has_space() {
+            // What cannot be recorded cannot end the id.
+            return tell(Refusal::Full);
+        }
+        let outcome = Outcome::Refused(refusal);
+        self.outcomes
+            .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+        let then = OnDurable::Tell(edge, whose.id, outcome);
+        log.append_ops(Purpose::Housekeeping, ops, then, outbox);
+    }
+}
