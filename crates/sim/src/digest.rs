@@ -124,7 +124,8 @@ impl Digest {
 
     fn response(&mut self, response: &Response) {
         match response {
-            Response::Fetched => self.value(&1u8),
+            // Where it came from follows from the messages.
+            Response::Fetched(_) => self.value(&1u8),
             Response::NotFetched(refusal) => self.value(&(2u8, refusal)),
             Response::Outcome(id, outcome, home) => self.value(&(3u8, id, outcome, home)),
             Response::Shown(id) => self.value(&(4u8, id)),
@@ -196,6 +197,13 @@ impl Digested for MemberAction {
             }
             MemberAction::Hint(likely) => digest.value(&(36u8, likely)),
             MemberAction::Joined(place) => digest.value(&(37u8, place)),
+            // These only report what the other actions and messages show.
+            MemberAction::Named(..)
+            | MemberAction::Showing(_)
+            | MemberAction::Arrived(..)
+            | MemberAction::Evicted
+            | MemberAction::StreamBegan { .. }
+            | MemberAction::StreamEnded(_) => {}
         }
     }
 }

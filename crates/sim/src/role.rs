@@ -85,6 +85,13 @@ impl Role for Member {
             }
             // What a program asks for instead comes like what it asks for when it is told what is likely.
             MemberAction::Joined(_) => Ok(()),
+            // The program learns these from its answers, and from what the cache shows.
+            MemberAction::Named(..)
+            | MemberAction::Showing(_)
+            | MemberAction::Arrived(..)
+            | MemberAction::Evicted
+            | MemberAction::StreamBegan { .. }
+            | MemberAction::StreamEnded(_) => Ok(()),
         }
     }
 }

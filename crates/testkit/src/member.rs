@@ -178,7 +178,8 @@ impl MemberNode {
     pub async fn fetch(&self, page: PageId) -> Image {
         let home = self.home;
         let place = Place { home, page };
-        assert_eq!(self.ask(Request::Fetch(place)).await, Response::Fetched);
+        let response = self.ask(Request::Fetch(place)).await;
+        assert!(matches!(response, Response::Fetched(_)), "{response:?}");
         self.cached(page).unwrap()
     }
 
@@ -286,8 +287,8 @@ impl World<MemberAction> for MemberWorld {
                 }
             }
             MemberAction::Publish(publish) => state.seen.publish(publish),
-            // It prefetches nothing.
-            MemberAction::Hint(_) | MemberAction::Joined(_) => {}
+            // It prefetches nothing, and its notes tell of streams.
+            _ => {}
         }
         drop(state);
         self.0.changed.notify_waiters();

@@ -372,7 +372,7 @@ impl StillVillage {
     /// A member gets a page.
     pub(crate) fn fetch(&mut self, no: No, page: PageId) -> Result<()> {
         match self.ask(no, Request::Fetch(Place { home: HOME, page }))? {
-            Response::Fetched => Ok(()),
+            Response::Fetched(_) => Ok(()),
             other => Err(format!("a fetch was answered {other:?}").into()),
         }
     }

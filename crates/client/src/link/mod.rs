@@ -418,7 +418,7 @@ impl Link {
 /// How a fetch ended; none: ask again a little later.
 pub(crate) fn fetched(told: Told, page: PageId) -> Result<Option<Source>> {
     match told {
-        Told::Response(Response::Fetched, source) => Ok(Some(source)),
+        Told::Response(Response::Fetched(_), source) => Ok(Some(source)),
         Told::Response(Response::NotFetched(FetchRefusal::Busy) | Response::Busy, _) => Ok(None),
         Told::Response(Response::NotFetched(refusal), _) => Err(refusal.into()),
         Told::Response(..) => Err(Error::invalid("the member answered something else")),

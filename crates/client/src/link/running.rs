@@ -201,6 +201,13 @@ impl World<MemberAction> for Inside {
             }
             MemberAction::Hint(likely) => self.link.hinted(&likely),
             MemberAction::Joined(place) => self.link.joined(place),
+            // The tap finds these out by listening.
+            MemberAction::Named(..)
+            | MemberAction::Showing(_)
+            | MemberAction::Arrived(..)
+            | MemberAction::Evicted
+            | MemberAction::StreamBegan { .. }
+            | MemberAction::StreamEnded(_) => {}
         }
     }
 

@@ -135,7 +135,7 @@ impl Tap {
             let Some(place) = self.asked.remove(ticket) else {
                 continue;
             };
-            if let (Response::Fetched, Some(source)) = (answer, self.came.get(&place)) {
+            if let (Response::Fetched(_), Some(source)) = (answer, self.came.get(&place)) {
                 self.link.waits.came_from(*ticket, *source);
             }
         }

@@ -399,7 +399,7 @@ mod tests {
             told = told => assert!(matches!(told, Ok(Told::TimedOut(None)))),
         }
         assert_eq!(forgotten, [ticket]);
-        waits.answer(ticket, Response::Fetched);
+        waits.answer(ticket, Response::Fetched(None));
         assert!(waits.forget(late) && !waits.forget(late));
     }
 

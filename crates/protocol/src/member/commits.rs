@@ -39,6 +39,9 @@ impl Member {
                 .for_each(|t| outbox.act(MemberAction::Respond(t, told.clone())));
         }
         let homes: Vec<HomeId> = commit.parts.iter().map(AtPart::home).collect();
+        if let Some(request_id) = commit.request_id {
+            outbox.act(MemberAction::Named(request_id, id));
+        }
         self.give_way(&homes, outbox);
         self.show_early(id, &mut commit, outbox);
         self.commits.insert(id, commit);

@@ -1,10 +1,11 @@
 //! What a program asks of its member, and what the member answers and does to
 //! the page cache.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, Command, CommitId, FetchRefusal, HomeId, Outcome, Part,
-    Place, Publish, RequestId, SegmentId, Stamp,
+    CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, FetchRefusal, HomeId, Outcome,
+    Part, Place, Publish, RequestId, SegmentId, Stamp,
 };
 
 /// What a member's program and page cache hand in.
@@ -82,11 +83,22 @@ pub enum Request {
     Forget(RequestId),
 }
 
+/// Where a page came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The home: the member is joined to it without a site.
+    Home,
+    /// The site: its memory, or the home behind it. The protocol does not tell which.
+    Site,
+    /// A neighbour.
+    Peer,
+}
+
 /// A member's answer to its program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Response {
-    /// The page is in the cache.
-    Fetched,
+    /// The page is in the cache: where it came from, or none if the member held it already.
+    Fetched(Option<Source>),
     /// The page cannot be had.
     NotFetched(FetchRefusal),
     /// How the commit ended: over several homes as soon as that is known, if its values can be
@@ -124,4 +136,25 @@ pub enum MemberAction {
     Hint(Vec<Place>),
     /// A page that the program asked for ahead is fetched for a neighbour, too.
     Joined(Place),
+    /// A commit has got its id. It is not answered yet.
+    Named(RequestId, CommitId),
+    /// The next [`MemberAction::Publish`] shows what this commit wrote, which is not answered
+    /// (rule 14). [`Response::Shown`] follows.
+    Showing(CommitId),
+    /// A page that was on its way has come; it is published. Requests that wait for it are
+    /// answered next.
+    Arrived(Place, Source),
+    /// [`MemberCommand::Evict`] is done.
+    Evicted,
+    /// A home can be reached: its stream has begun.
+    StreamBegan {
+        /// The home.
+        home: HomeId,
+        /// Its name.
+        name: String,
+        /// The edge that the stream comes down on.
+        edge: EdgeId,
+    },
+    /// A home is out of reach: its stream has ended.
+    StreamEnded(HomeId),
 }

@@ -15,7 +15,7 @@ mod speculation;
 #[cfg(test)]
 mod tests;
 
-pub use interface::{MemberAction, MemberCommand, Request, Response};
+pub use interface::{MemberAction, MemberCommand, Request, Response, Source};
 
 use crate::member::in_flight::InFlight;
 use crate::member::replica::Replica;
@@ -294,6 +294,7 @@ impl Member {
     /// stream ended, for as long as sessions allow (foundation 9).
     fn end(&mut self, home: HomeId, outbox: &mut Outbox) {
         outbox.note(Note::StreamEnded);
+        outbox.act(MemberAction::StreamEnded(home));
         let state = self.at(home);
         state.up.end(outbox);
         state.resync.clear();
@@ -347,6 +348,8 @@ impl Member {
     fn begin(&mut self, now: Millis, edge: EdgeId, begin: message::Begin, outbox: &mut Outbox) {
         outbox.note(Note::StreamBegan);
         let (home, epoch) = (begin.home, begin.epoch);
+        let name = begin.name.clone();
+        outbox.act(MemberAction::StreamBegan { home, name, edge });
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
         let state = self.at(home);
         let is_first = state.up.epoch == Epoch(0);
@@ -432,8 +435,11 @@ impl Member {
         let state = self.at(home);
         let answer = match fetched.result {
             Ok(image) => {
-                state.install(fetched.page, image, fetched.entry, outbox);
-                Response::Fetched
+                let page = fetched.page;
+                state.install(page, image, fetched.entry, outbox);
+                let source = state.source(fetched.beside);
+                outbox.act(MemberAction::Arrived(Place { home, page }, source));
+                Response::Fetched(Some(source))
             }
             Err(refusal) => Response::NotFetched(refusal),
         };
@@ -451,7 +457,8 @@ impl Member {
         let states = self.homes.values_mut();
         for state in states.filter(|state| !state.covered.is_empty()) {
             for request_id in state.uncovered() {
-                outbox.act(MemberAction::Respond(request_id, Response::Fetched));
+                let there = Response::Fetched(None);
+                outbox.act(MemberAction::Respond(request_id, there));
             }
         }
     }
@@ -483,6 +490,7 @@ impl Member {
             let pages: Vec<PageId> = pages.map(|place| place.page).collect();
             self.at(home).evict(&pages, outbox);
         }
+        outbox.act(MemberAction::Evicted);
     }
 
     fn tick(&mut self, now: Millis, outbox: &mut Outbox) {

@@ -4,7 +4,7 @@ use crate::edge::upstream::Upstream;
 use crate::member::overlay::Overlay;
 use crate::member::recent_changes::RecentChanges;
 use crate::member::resync::Resync;
-use crate::member::{MemberAction, Outbox};
+use crate::member::{MemberAction, Outbox, Source};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
@@ -162,6 +162,18 @@ impl Replica {
         let mut publish = self.publish();
         self.show(page, &mut publish);
         outbox.act(MemberAction::Publish(publish));
+    }
+
+    /// Where an image comes from that the parent sent in its stream, or that came beside it. A home
+    /// has no neighbours: what comes beside its stream is its own.
+    pub(super) fn source(&self, beside: bool) -> Source {
+        if !self.up.helpers {
+            Source::Home
+        } else if beside {
+            Source::Peer
+        } else {
+            Source::Site
+        }
     }
 
     /// What the program sees of a held page: own values lie over it.

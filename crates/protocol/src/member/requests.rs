@@ -59,7 +59,8 @@ impl Member {
             .shown(place.page)
             .is_some_and(|shown| shown.is_complete())
         {
-            return outbox.act(MemberAction::Respond(request_id, Response::Fetched));
+            let there = Response::Fetched(None);
+            return outbox.act(MemberAction::Respond(request_id, there));
         }
         if state.has_own_holes(place.page) {
             let waiting = state.covered.entry(place.page).or_default();

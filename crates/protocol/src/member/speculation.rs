@@ -210,6 +210,7 @@ impl Replica {
             return false;
         }
         outbox.note(Note::EarlyShown);
+        outbox.act(MemberAction::Showing(id));
         self.publish_shown(shown, outbox);
         true
     }

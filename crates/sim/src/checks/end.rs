@@ -202,7 +202,7 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
         let held = held.iter().find(|(page, _)| *page == place.page);
         let complete = held.is_some_and(|(_, image)| image.is_complete());
         demand!(
-            answer.is_none_or(|answer| *answer == Response::Fetched) && complete,
+            answer.is_none_or(|answer| matches!(answer, Response::Fetched(_))) && complete,
             "at the end",
             "a new member at {} does not get page {place:?}: {answer:?}",
             world.nodes[parent.0].name

@@ -388,7 +388,7 @@ impl Session {
     pub fn answered(&mut self, answer: Response, context: &Context<'_>) -> Wish {
         let rest = self.prng.below(context.habits.think_ms_max * 1000);
         match (std::mem::replace(&mut self.phase, Phase::Resting), answer) {
-            (Phase::Fetching(transaction), Response::Fetched) => {
+            (Phase::Fetching(transaction), Response::Fetched(_)) => {
                 self.phase = Phase::Running(transaction);
                 // What was fetched may be gone again when the program looks.
                 Wish::Rest(self.prng.below(200))

@@ -508,6 +508,13 @@ impl Village {
                 let page = names::page(place.page);
                 self.say(&format!("        {name} shares {page}"));
             }
+            // The other actions and messages show these.
+            MemberAction::Named(..)
+            | MemberAction::Showing(_)
+            | MemberAction::Arrived(..)
+            | MemberAction::Evicted
+            | MemberAction::StreamBegan { .. }
+            | MemberAction::StreamEnded(_) => {}
         }
     }
 
@@ -534,10 +541,10 @@ impl Village {
                         .insert(ticket, Waiting::Commit(at, transaction));
                 }
             }
-            (Waiting::Read(transaction, object), Response::Fetched) => {
+            (Waiting::Read(transaction, object), Response::Fetched(_)) => {
                 self.read(name, &transaction, object);
             }
-            (Waiting::Fetch(page), Response::Fetched) => {
+            (Waiting::Fetch(page), Response::Fetched(_)) => {
                 self.say(&format!("        {name} has {}", names::page(page)));
             }
             (Waiting::Commit(at, transaction), Response::Outcome(id, outcome, _)) => {

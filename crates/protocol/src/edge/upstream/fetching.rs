@@ -50,6 +50,7 @@ struct Arrived {
     position: Position,
     entry: EntryNo,
     image: Image,
+    beside: bool,
 }
 
 /// A request for a page that has ended.
@@ -59,6 +60,8 @@ pub(crate) struct Fetched<W> {
     pub page: PageId,
     /// The entering that its image carried.
     pub entry: EntryNo,
+    /// Whether it was answered beside the stream: by a neighbour, or by the home itself.
+    pub beside: bool,
     /// The image as of the child's position, or why there is none.
     pub result: Result<Image, FetchRefusal>,
     /// Who waited for it.
@@ -282,6 +285,7 @@ impl<W> Upstream<W> {
                     position,
                     entry,
                     image,
+                    beside: false,
                 });
                 return None;
             }
@@ -296,6 +300,7 @@ impl<W> Upstream<W> {
         Some(Fetched {
             page,
             entry,
+            beside: false,
             result,
             waiting: fetching.waiting,
         })
@@ -352,6 +357,7 @@ impl<W> Upstream<W> {
             position: peer.position,
             entry: peer.entry,
             image,
+            beside: true,
         });
         self.take_arrived(page, now, outbox)
     }
@@ -382,7 +388,8 @@ impl<W> Upstream<W> {
         if early && !planted::is(Bug::LabelIgnored) {
             return None;
         }
-        let (entry, was_complete) = (arrived.entry, arrived.image.is_complete());
+        let (entry, beside) = (arrived.entry, arrived.beside);
+        let was_complete = arrived.image.is_complete();
         let Some(image) = brought_up(arrived, &fetching.kept) else {
             // The page was invalidated as a whole meanwhile: nobody is entered for it now.
             self.ask_again(page, false, now, outbox);
@@ -397,6 +404,7 @@ impl<W> Upstream<W> {
         Some(Fetched {
             page,
             entry: entry.max(fetching.entry),
+            beside,
             result: Ok(image),
             waiting: fetching.waiting,
         })
