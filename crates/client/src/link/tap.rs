@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thorp_model::{
-    Action, CallError, CallRequest, Down, EdgeId, Event, FetchResult, Message, Millis, NodeKind,
-    Now, Outbox, Place, RequestId, StateMachine, message,
+    Action, Down, EdgeId, Event, FetchResult, Message, Millis, NodeKind, Now, Outbox, Place,
+    RequestId, StateMachine, message,
 };
 use thorp_protocol::{Member, MemberAction, MemberCommand, Request, Response};
 
@@ -22,10 +22,6 @@ pub(crate) struct Tap {
     asked: HashMap<RequestId, Place>,
     /// Where the images that came last came from, of pages that are on their way. As many as the core lets be.
     came: HashMap<Place, Source>,
-    /// What is asked until it is answered, whoever waits: staged values are given up.
-    giving_up: HashMap<RequestId, Request>,
-    /// Of these, what a busy home did not take: asked again with the next tick.
-    again: Vec<(RequestId, Request)>,
 }
 
 impl Tap {
@@ -36,8 +32,6 @@ impl Tap {
             parents: HashMap::new(),
             asked: HashMap::new(),
             came: HashMap::new(),
-            giving_up: HashMap::new(),
-            again: Vec::new(),
         }
     }
 
@@ -64,12 +58,6 @@ impl Tap {
                 }
                 Request::Forget(forgotten) => {
                     self.asked.remove(forgotten);
-                }
-                Request::Call {
-                    request: CallRequest::Unstage { .. },
-                    ..
-                } => {
-                    self.giving_up.insert(*id, request.clone());
                 }
                 Request::Prefetch(_)
                 | Request::Commit { .. }
@@ -127,11 +115,6 @@ impl Tap {
             if let Response::Shown(id) = answer {
                 self.link.waits.open(*id);
             }
-            if let Some(ask) = self.giving_up.remove(ticket)
-                && is_busy(answer)
-            {
-                self.again.push((*ticket, ask));
-            }
             let Some(place) = self.asked.remove(ticket) else {
                 continue;
             };
@@ -188,18 +171,11 @@ impl StateMachine for Tap {
     type Action = MemberAction;
 
     fn handle(&mut self, now: Now, event: TapEvent, outbox: &mut TapOutbox) {
-        let is_tick = matches!(event, Event::Tick);
         if matches!(event, Event::Command(MemberCommand::Evict(_))) {
             // They go with this tray, before anybody looks again what is over the limit.
             self.link.is_evicting.store(false, Ordering::Relaxed);
         }
         self.handle_one(now, event, outbox);
-        if is_tick {
-            for (id, request) in std::mem::take(&mut self.again) {
-                let again = Event::Command(MemberCommand::Request { id, request });
-                self.handle_one(now, again, outbox);
-            }
-        }
     }
 
     fn deadline(&self) -> Option<Millis> {
@@ -207,21 +183,11 @@ impl StateMachine for Tap {
     }
 }
 
-fn is_busy(answer: &Response) -> bool {
-    matches!(
-        answer,
-        Response::Busy | Response::Called(Err(CallError::Busy))
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use thorp_model::limits::WAITING_PER_PAGE_MAX;
-    use thorp_model::{
-        CallId, CallResponse, Direction, Epoch, HomeId, MemberId, PageId, Peer, Position,
-        Registration, Stamp, Up,
-    };
+    use thorp_model::{Direction, Epoch, HomeId, MemberId, PageId, Peer, Position, Stamp};
     use thorp_protocol::MemberConfig;
 
     const HOME: HomeId = HomeId(7);
@@ -308,43 +274,6 @@ mod tests {
             (waiting(&tap), tap.asked.len()),
             (max as usize, max as usize)
         );
-    }
-
-    #[test]
-    fn what_a_busy_home_does_not_forget_it_is_told_again() {
-        let mut tap = tap();
-        let calls = |effects: Vec<Action<MemberAction>>| -> Vec<(CallId, CallRequest)> {
-            let call = |effect| match effect {
-                Action::Send(_, Message::Up(Up::Call(message::Call { call, request, .. }))) => {
-                    Some((call, request))
-                }
-                _ => None,
-            };
-            effects.into_iter().filter_map(call).collect()
-        };
-        let answer = |tap: &mut Tap, call, result| {
-            let home = HOME;
-            receive(
-                tap,
-                1,
-                Down::CallResult(message::CallResult { home, call, result }),
-            )
-        };
-        let registering = calls(connect(&mut tap, 1))[0].0;
-        let registered = CallResponse::Registered(Registration(4));
-        answer(&mut tap, registering, Ok(registered));
-        let request = CallRequest::Unstage {
-            registration: Registration(0),
-            token: 5,
-        };
-        let home = HOME;
-        let asked = calls(ask(&mut tap, 1, Request::Call { home, request }));
-        answer(&mut tap, asked[0].0, Err(CallError::Busy));
-        let again = calls(handle(&mut tap, Event::Tick));
-        assert_eq!(again[0].1, asked[0].1);
-        answer(&mut tap, again[0].0, Ok(CallResponse::Unstaged));
-        assert_eq!(calls(handle(&mut tap, Event::Tick)), []);
-        assert!(tap.giving_up.is_empty() && tap.again.is_empty());
     }
 
     #[test]

@@ -87,6 +87,9 @@ pub struct Member {
     homes: BTreeMap<HomeId, Replica>,
     commits: BTreeMap<CommitId, InFlight>,
     calls: BTreeMap<CallId, Called>,
+    /// Staged values that a busy home did not give up: each is asked for again with the next tick.
+    /// As many as the program has staged.
+    unstaging: Vec<Called>,
     parents: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
     pending_writes: PendingWrites,
@@ -106,6 +109,23 @@ struct Called {
     /// Bytes of a value that it stages.
     bytes: usize,
     sent: bool,
+}
+
+impl Called {
+    fn new(purpose: Purpose, home: HomeId, request: CallRequest) -> Self {
+        Called {
+            purpose,
+            home,
+            bytes: request.staged_bytes(),
+            request,
+            sent: false,
+        }
+    }
+
+    /// Whether it gives up a staged value.
+    fn is_unstaging(&self) -> bool {
+        matches!(self.request, CallRequest::Unstage { .. })
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +166,10 @@ impl StateMachine for Member {
                 self.requested(now, id, request, outbox);
             }
             Event::Command(MemberCommand::Evict(places)) => self.evict(&places, outbox),
-            Event::Tick => self.tick(now, outbox),
+            Event::Tick => {
+                self.tick(now, outbox);
+                self.unstage_again(outbox);
+            }
             // The stream begins with the parent's first message.
             Event::Connected { edge, peer, .. } => {
                 self.parents.insert(edge, peer.kind);
@@ -178,6 +201,7 @@ impl Member {
             homes: BTreeMap::new(),
             commits: BTreeMap::new(),
             calls: BTreeMap::new(),
+            unstaging: Vec::new(),
             parents: BTreeMap::new(),
             sequence: 0,
             call_number: 0,
@@ -252,6 +276,7 @@ impl Member {
             ("recent", homes_recent),
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
+            ("unstaging", self.unstaging.len()),
             ("kept", self.pending_writes.len()),
         ]
     }

@@ -35,10 +35,7 @@ impl Member {
                 self.commit(InFlight::new(request_id, parts, depends_on, seen), outbox);
             }
             Request::Call { home, request } => {
-                if self.calls.len() >= CALLS_OF_A_PROGRAM_MAX {
-                    return outbox.act(MemberAction::Respond(request_id, Response::Busy));
-                }
-                self.call(home, request, Purpose::Program(request_id), outbox);
+                self.call_of_program(request_id, home, request, outbox);
             }
             Request::Watch { home, segment, on } => {
                 self.watch(request_id, home, segment, on, outbox)
@@ -116,6 +113,36 @@ impl Member {
         }
     }
 
+    fn call_of_program(
+        &mut self,
+        request_id: RequestId,
+        home: HomeId,
+        request: CallRequest,
+        outbox: &mut Outbox,
+    ) {
+        let purpose = Purpose::Program(request_id);
+        if self.calls.len() < CALLS_OF_A_PROGRAM_MAX {
+            return self.call(home, request, purpose, outbox);
+        }
+        let called = Called::new(purpose, home, request);
+        if called.is_unstaging() {
+            return self.unstaging.push(called);
+        }
+        outbox.act(MemberAction::Respond(request_id, Response::Busy));
+    }
+
+    /// A home keeps a staged value until it gives it up, whoever waits for the answer: a busy home
+    /// is asked again.
+    pub(super) fn unstage_again(&mut self, outbox: &mut Outbox) {
+        for called in core::mem::take(&mut self.unstaging) {
+            if self.calls.len() < CALLS_OF_A_PROGRAM_MAX {
+                self.call(called.home, called.request, called.purpose, outbox);
+            } else {
+                self.unstaging.push(called);
+            }
+        }
+    }
+
     pub(super) fn call(
         &mut self,
         home: HomeId,
@@ -128,14 +155,8 @@ impl Member {
             member: self.config.id,
             number: self.call_number,
         };
-        let bytes = request.staged_bytes();
-        let called = Called {
-            purpose,
-            home,
-            request,
-            bytes,
-            sent: false,
-        };
+        let called = Called::new(purpose, home, request);
+        let bytes = called.bytes;
         self.calls.insert(call, called);
         if bytes == 0 {
             self.send_call(call, outbox);
@@ -187,6 +208,9 @@ impl Member {
         };
         self.window.call_answered(call);
         self.window_freed |= called.bytes > 0;
+        if matches!(result, Err(CallError::Busy)) && called.is_unstaging() {
+            return self.unstaging.push(called);
+        }
         match &result {
             Err(CallError::NotRegistered) => self.at(home).registration = None,
             // Whoever asked: what is sent from now on is under the one that the home knows.

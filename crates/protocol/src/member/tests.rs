@@ -8,8 +8,8 @@ use thorp_model::limits::{
     STAGE_PAGES_MAX,
 };
 use thorp_model::{
-    Action, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch, Event,
-    Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
+    Action, CallError, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch,
+    Event, Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
     PageWrites, Part, Peer, Position, Refusal, Registration, RequestId, SegmentId, Slot, Stamp,
     StateMachine, Up, WriteOp, codec, message,
 };
@@ -437,4 +437,35 @@ fn stagings_at_once_wait_also_after_a_new_beginning() {
     village.answer_all();
     assert_eq!(village.answers.len(), 130);
     assert!(village.member.sizes().contains(&("calls", 0)));
+}
+
+#[test]
+fn a_busy_home_is_asked_again_to_give_up_a_staged_value() {
+    let mut village = Village::new();
+    // The registration.
+    village.answer();
+    let request = CallRequest::Unstage {
+        registration: Registration(0),
+        token: 5,
+    };
+    let home = HOME;
+    village.ask(1, Request::Call { home, request });
+    let [Up::Call(first)] = &village.sent[..] else {
+        panic!("{:?} was sent", village.sent);
+    };
+    let (call, asked) = (first.call, first.request.clone());
+    village.sent.clear();
+    let result = Err(CallError::Busy);
+    village.down(Down::CallResult(message::CallResult { home, call, result }));
+    assert_eq!((village.sent.len(), village.answers.len()), (0, 0));
+    village.tell(Event::Tick);
+    let [Up::Call(again)] = &village.sent[..] else {
+        panic!("{:?} was sent", village.sent);
+    };
+    assert_eq!(again.request, asked);
+    village.answer();
+    let unstaged = Response::Called(Ok(CallResponse::Unstaged));
+    assert_eq!(village.answers, [(RequestId(1), unstaged)]);
+    village.tell(Event::Tick);
+    assert!(village.sent.is_empty());
 }
