@@ -43,7 +43,7 @@ fn image(version: u64) -> Image {
 fn at(position: u64) -> Publish {
     Publish {
         home: HOME,
-        own: thorp_model::OverlayUpdate::default(),
+        overlay: thorp_model::OverlayUpdate::default(),
         touched: Vec::new(),
         evicted: Vec::new(),
         images: Vec::new(),
