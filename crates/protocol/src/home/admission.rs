@@ -2,11 +2,9 @@
 //! joined to the home itself, as a redirector bounds it for those below (rule 15).
 
 use crate::edge::admission::UnderWay;
-use crate::edge::downstream::Children;
-use crate::home::Outbox;
 use crate::home::log::queue::OnDurable;
 use alloc::collections::{BTreeMap, BTreeSet};
-use thorp_model::{CommitId, EdgeId, Note};
+use thorp_model::{CommitId, EdgeId};
 
 /// Commits and calls of each edge that wait for the disk. A site asks for all that are
 /// below it, and has limited each of them: only members are limited here.
@@ -78,51 +76,9 @@ impl Admission {
         self.telling.len() + self.voting.len()
     }
 
-    /// Whether a member has as many commits under way as it may, those included that are parked.
-    pub(super) fn has_all_commits(
-        &self,
-        edge: EdgeId,
-        parked: usize,
-        children: &Children,
-        outbox: &mut Outbox,
-    ) -> bool {
-        let has_all = self.of(edge, parked).has_all_commits() && children.is_member(edge);
-        if has_all {
-            outbox.note(Note::ChildLimited);
-        }
-        has_all
-    }
-
-    /// Whether a member waits for more answers than its commits can have.
-    pub(super) fn has_all_answers(&self, edge: EdgeId, parked: usize, children: &Children) -> bool {
-        self.of(edge, parked).has_all_answers() && children.is_member(edge)
-    }
-
-    /// Whether a member has as many calls under way as it may.
-    pub(super) fn has_all_calls(
-        &self,
-        edge: EdgeId,
-        children: &Children,
-        outbox: &mut Outbox,
-    ) -> bool {
-        let has_all = self.of(edge, 0).has_all_calls() && children.is_member(edge);
-        if has_all {
-            outbox.note(Note::ChildLimited);
-        }
-        has_all
-    }
-
-    /// The most commits, and the most calls, that one member has under way.
-    pub(super) fn most(&self, children: &Children, parked: impl Fn(EdgeId) -> usize) -> UnderWay {
-        let members = children.edges().filter(|edge| children.is_member(*edge));
-        let under_way = members.map(|edge| self.of(edge, parked(edge)));
-        under_way.fold(UnderWay::default(), UnderWay::most)
-    }
-
-    fn of(&self, edge: EdgeId, parked: usize) -> UnderWay {
-        let mut under_way = self.by_edge.get(&edge).copied().unwrap_or_default();
-        under_way.commits += parked;
-        under_way
+    /// What an edge has waiting for the disk.
+    pub(super) fn under_way(&self, edge: EdgeId) -> UnderWay {
+        self.by_edge.get(&edge).copied().unwrap_or_default()
     }
 }
 

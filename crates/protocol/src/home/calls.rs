@@ -1,23 +1,23 @@
 //! What members ask of a home beside pages and commits.
 
+use crate::home::Outbox;
 use crate::home::commit::apply::extent_value;
 use crate::home::commit::effects::Effects;
+use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::once::outcomes::{self, Known};
+use crate::home::pages::remove::Remover;
 use crate::home::segments::is_path;
-use crate::home::tables::Entry;
-use crate::home::{Home, Outbox};
+use crate::home::staging::Piece;
+use crate::home::tables::{Entry, Tables};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use thorp_model::limits::{
-    OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, SEGMENTS_MAX, STAGE_PAGES_MAX, STAGED_PER_MEMBER_MAX,
-};
+use thorp_model::limits::{SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records::{SegmentRecord, StagedRecord};
 use thorp_model::{
-    Blob, CallError, CallId, CallRequest, CallResponse, CommitId, Draft, EdgeId, Generation,
-    ImageEdit, Note, Now, Op, PageChange, PageId, PageNo, PageSlots, Position, Purpose,
-    Registration, SegmentId, Slot, Stamp, Table, planted, records,
+    CallError, CallId, CallRequest, CallResponse, CommitId, EdgeId, Note, Now, Op, PageChange,
+    PageId, PageNo, PageSlots, Purpose, Registration, SegmentId, Slot, Stamp, planted,
 };
 
 /// Segments told by one answer.
@@ -25,17 +25,19 @@ const LIST_MAX: usize = 256;
 
 type Called = Result<CallResponse, CallError>;
 
-/// One piece of a value to stage.
-struct Piece<'a> {
-    segment: SegmentId,
-    registration: Registration,
-    token: u64,
-    bytes: u64,
-    index: u32,
-    chunks: &'a [Blob],
+/// Answers calls.
+///
+/// What a call changes is in the log before its answer is: an answer is never ahead of what it
+/// rests on.
+#[derive(Debug)]
+pub(super) struct Calls<'a> {
+    pub(super) log: &'a mut Log,
+    pub(super) tables: &'a mut Tables,
+    pub(super) remover: &'a mut Remover,
 }
 
-impl Home {
+impl Calls<'_> {
+    /// Takes a call; its answer waits in the log.
     pub(super) fn call(
         &mut self,
         now: Now,
@@ -44,8 +46,8 @@ impl Home {
         request: CallRequest,
         outbox: &mut Outbox,
     ) {
-        let is_own =
-            |registration| self.tables.outcomes.registration(call.member) == Some(registration);
+        let known = self.tables.outcomes.registration(call.member);
+        let is_own = |registration| known == Some(registration);
         let result = match request {
             CallRequest::Stage { registration, .. } | CallRequest::Unstage { registration, .. }
                 if !is_own(registration) =>
@@ -53,7 +55,7 @@ impl Home {
                 Err(CallError::NotRegistered)
             }
             CallRequest::Watermark { at_least } => {
-                return self.asked_for_watermark(now, edge, call, at_least, outbox);
+                return self.watermark(now, edge, call, at_least, outbox);
             }
             CallRequest::Register => self.register(call, outbox),
             CallRequest::Open { path, create } => self.open_segment(now, &path, create, outbox),
@@ -90,7 +92,6 @@ impl Home {
                 registration,
             } => self.outcome(commit, registration, outbox),
         };
-        // An answer is never ahead of what it rests on.
         self.log.after_all(OnDurable::Answer(edge, call, result));
     }
 
@@ -103,8 +104,9 @@ impl Home {
         Ok(())
     }
 
-    /// Rule 5: what a transaction wants to stand at is promised, if nothing is in doubt below it.
-    fn asked_for_watermark(
+    /// Rule 5: the home promises the stamp that a transaction wants to stand at, if nothing is in
+    /// doubt below it.
+    fn watermark(
         &mut self,
         now: Now,
         edge: EdgeId,
@@ -148,7 +150,7 @@ impl Home {
     }
 
     fn outcome(&mut self, id: CommitId, registration: Registration, outbox: &mut Outbox) -> Called {
-        if let Some(known) = self.vote_outcome(id) {
+        if let Some(known) = self.tables.votes.response(id) {
             outbox.note(Note::OutcomeRemembered);
             return Ok(known);
         }
@@ -237,7 +239,7 @@ impl Home {
         effects.ops.push(self.tables.put_next());
         effects.ops.extend(self.tables.segments.put(id));
         let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
-        self.tables.accept(now, entry, &mut self.log, outbox);
+        self.tables.accept(now, entry, self.log, outbox);
         Ok(id)
     }
 
@@ -252,7 +254,7 @@ impl Home {
         }
         self.tables.segments.begin_removal(id);
         if planted::is(Bug::RemovedEarly) {
-            self.removable.insert(id);
+            self.remover.add(id);
         }
         let mut effects = Effects::default();
         effects.ops.extend(self.tables.segments.put(id));
@@ -260,7 +262,7 @@ impl Home {
             removed: Some(id),
             ..Entry::own(self.log.clock.stamp(now.wall), effects)
         };
-        self.tables.accept(now, entry, &mut self.log, outbox);
+        self.tables.accept(now, entry, self.log, outbox);
         Ok(CallResponse::Removed)
     }
 
@@ -284,7 +286,7 @@ impl Home {
 
     fn stage(&mut self, now: Now, piece: &Piece<'_>, outbox: &mut Outbox) -> Called {
         self.writable()?;
-        let pages = check_piece(piece)?;
+        let pages = piece.check()?;
         if self.tables.segments.get(piece.segment).is_none() {
             return Err(CallError::NoSuchSegment);
         }
@@ -314,7 +316,7 @@ impl Home {
         }
         if end > staged.have {
             staged.have = end;
-            self.put_chunks(piece, &staged, &mut ops);
+            piece.put(&staged, &mut ops);
             self.tables
                 .staging
                 .insert(piece.registration, piece.token, staged, now);
@@ -349,24 +351,6 @@ impl Home {
         })
     }
 
-    /// Staged pages go straight to their place: nobody can name them before the
-    /// commit does, whose version and stamp stand in the head.
-    fn put_chunks(&self, piece: &Piece<'_>, staged: &StagedRecord, ops: &mut Vec<Op>) {
-        for (chunk, number) in piece.chunks.iter().zip(piece.index..) {
-            let mut edit = ImageEdit::default();
-            let value = Draft::Value(chunk.bytes().to_vec());
-            edit.set(Slot(0), Generation(1), value);
-            let page = PageId {
-                segment: staged.segment,
-                page: PageNo(staged.overflow.first.0 + number),
-            };
-            let image = edit.finish(Position(0), Stamp::default());
-            ops.push(records::put_page(page, &image));
-        }
-        let key = records::pair_key(piece.registration, piece.token);
-        ops.push(records::put(Table::Staged, key, staged));
-    }
-
     fn unstage(&mut self, registration: Registration, token: u64, outbox: &mut Outbox) -> Called {
         let staged = self.tables.staging.get(registration, token);
         if staged.is_some_and(|s| self.tables.votes.name_staged(registration, s.overflow)) {
@@ -385,21 +369,4 @@ impl Home {
         }
         Ok(CallResponse::Unstaged)
     }
-}
-
-/// Checks a piece's own numbers; tells how many pages the whole value takes.
-fn check_piece(piece: &Piece<'_>) -> Result<u32, CallError> {
-    if piece.bytes == 0 || piece.bytes > OBJECT_BYTES_MAX || piece.chunks.len() > STAGE_PAGES_MAX {
-        return Err(CallError::Invalid);
-    }
-    let pages = piece.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64) as u32;
-    for (chunk, number) in piece.chunks.iter().zip(u64::from(piece.index)..) {
-        let rest = piece
-            .bytes
-            .saturating_sub(number * OVERFLOW_CHUNK_BYTES as u64);
-        if chunk.bytes().len() as u64 != rest.min(OVERFLOW_CHUNK_BYTES as u64) || rest == 0 {
-            return Err(CallError::Invalid);
-        }
-    }
-    Ok(pages)
 }

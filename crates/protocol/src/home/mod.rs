@@ -1,13 +1,31 @@
-//! The home: orders and validates commits, keeps the log, tells its children.
+//! The home: orders and validates commits, keeps the log, informs its children.
 //!
 //! What is *accepted* is ahead of what is *durable*: validation and new pages
 //! follow the accepted tip, everything that is sent follows the durable end of
 //! the log (rule 1).
+//!
+//! [`Home`] is wiring. It owns the parts, hands each event to a view of those
+//! that the event concerns, and sends what has become due. Each part has its
+//! own state, invariant and tests:
+//!
+//! | part | what it keeps or does |
+//! |---|---|
+//! | `tables` | everything that an accepted commit changes, and the step that changes it |
+//! | `log` | positions, stamps, the queue for the disk, space, recovery |
+//! | `commit` | the pipeline of a request: validation, effects, dependencies, parking |
+//! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
+//! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
+//! | `once` | outcomes and registrations: exactly once |
+//! | `serve`, `resync`, `calls` | what children ask for |
+//! | `delivery` | what the children are sent when it is durable |
 
 mod admission;
+mod allowance;
 mod calls;
 mod clock;
 mod commit;
+mod config;
+mod delivery;
 mod interface;
 pub(crate) mod log;
 mod once;
@@ -22,29 +40,39 @@ mod tables;
 mod tests;
 mod two_phase;
 
-pub use crate::home::log::recovery::HomeConfig;
+pub use crate::home::config::HomeConfig;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
-use crate::edge::downstream::{Children, News, Values};
+use crate::edge::downstream::Children;
 use crate::edge::liveness::Neighbours;
+use crate::home::allowance::Allowance;
+use crate::home::calls::Calls;
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
 use crate::home::commit::refusal::busy;
+use crate::home::delivery::Delivery;
 use crate::home::log::Log;
-use crate::home::log::queue::{OnDurable, Reached};
-use crate::home::pages::install::{Installing, Removing};
+use crate::home::log::queue::OnDurable;
+use crate::home::log::recovery::{self, Recovered};
+use crate::home::pages::install::Installer;
+use crate::home::pages::remove::Remover;
 use crate::home::pages::waiters::{Waiter, Waiters};
+use crate::home::resync::Resync;
+use crate::home::serve::Serve;
 use crate::home::tables::Tables;
-use crate::home::two_phase::inquiry::Question;
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::home::two_phase::decision::{Decisions, Sender};
+use crate::home::two_phase::inquiry::Inquiry;
+use crate::home::two_phase::resolution::Resolution;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, CommitRequest, Direction, Down, EdgeId, Event,
-    FetchRefusal, HomeId, Mark, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer,
-    Position, Purpose, SegmentId, Stamp, StateMachine, Up, message, planted,
+    CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
+    Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Purpose, Reader, Stamp,
+    StateMachine, StorageError, Up, message, planted,
 };
 
 /// What a home fills.
@@ -56,21 +84,12 @@ pub struct Home {
     config: HomeConfig,
     log: Log,
     tables: Tables,
-    /// The ways to other homes, and what was asked there (rule 10).
-    others: BTreeMap<HomeId, EdgeId>,
-    askers: BTreeSet<EdgeId>,
-    asking: BTreeMap<CallId, Question>,
-    questions: u64,
+    inquiry: Inquiry,
     children: Children,
     parking: Parking,
     waiters: Waiters,
-    installed: Position,
-    installing: Option<Installing>,
-    /// Pages that are loaded in order to be installed.
-    to_install: BTreeSet<PageId>,
-    removing: Option<Removing>,
-    /// Removed segments whose end was told: their pages may go.
-    removable: BTreeSet<SegmentId>,
+    installer: Installer,
+    remover: Remover,
     next_beat: Millis,
     neighbours: Neighbours,
 }
@@ -103,7 +122,7 @@ impl StateMachine for Home {
                 message: Message::Up(message),
             } => self.received(now, edge, message, outbox),
             Event::Received { edge, .. } if self.is_below(edge) => {
-                self.cut_off(edge, "a child sent down", outbox);
+                responses::cut_off(edge, "a child sent down", outbox);
             }
             Event::Received {
                 edge,
@@ -112,7 +131,7 @@ impl StateMachine for Home {
             Event::Command(command) => self.command(now, command, outbox),
             Event::Tick => {}
         }
-        self.send_due(outbox);
+        self.delivery().send_due(outbox);
         for edge in self.neighbours.tick(now.mono, outbox) {
             self.neighbour_is_silent(edge, outbox);
         }
@@ -132,13 +151,46 @@ impl StateMachine for Home {
 }
 
 impl Home {
+    /// Starts a home from its store, empty or not. The first batch, which marks
+    /// this life, lies in the outbox.
+    pub fn open(
+        config: HomeConfig,
+        store: &dyn Reader,
+        now: Now,
+        outbox: &mut Outbox,
+    ) -> Result<Home, StorageError> {
+        let Recovered {
+            mut log,
+            tables,
+            installed,
+            first_ops,
+        } = recovery::recover(&config, store, now)?;
+        let first = (Purpose::Housekeeping, first_ops);
+        log.append(now, first, OnDurable::Nothing, outbox);
+        let epoch = Epoch(u64::from(tables.next.life) << 32);
+        let removed = tables.segments.removing();
+        Ok(Home {
+            remover: Remover::new(removed, config.pages_removed_max),
+            installer: Installer::new(installed, config.log_records_high, config.log_trim_max),
+            log,
+            tables,
+            inquiry: Inquiry::new(config.node),
+            children: Children::new(config.home, epoch, config.per_child),
+            parking: Parking::new(config.parked_max, config.parked_bytes_max),
+            waiters: Waiters::default(),
+            next_beat: Millis(0),
+            neighbours: Neighbours::new(config.alive),
+            config,
+        })
+    }
+
     fn command(&mut self, now: Now, command: HomeCommand, outbox: &mut Outbox) {
         match command {
             HomeCommand::Durable(mark) => self.made_durable(mark, outbox),
             HomeCommand::Loaded { page, result } => self.loaded(now, page, result, outbox),
             HomeCommand::HasSpace(has_space) => {
                 self.log.set_space(has_space);
-                self.carry_out_waiting(now, outbox);
+                self.decisions().carry_out_waiting(now, outbox);
             }
             HomeCommand::Space { free, as_of } => self.log.report_space(free, as_of),
         }
@@ -152,6 +204,11 @@ impl Home {
     /// How far the log is durable and told.
     pub fn durable(&self) -> Position {
         self.log.durable()
+    }
+
+    /// What is in doubt here.
+    pub fn doubts(&self, now: Millis) -> Doubts {
+        self.inquiry.doubts(&self.tables.votes, now)
     }
 
     /// The validation floor (rule 6).
@@ -174,8 +231,7 @@ impl Home {
 
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
-        let parked = |edge| self.parking.of(edge);
-        let most = self.log.admission().most(&self.children, parked);
+        let most = self.allowance().most_under_way();
         let (pending, pending_bytes) = self.log.pending();
         alloc::vec![
             ("commits_of_a_member", most.commits),
@@ -187,11 +243,14 @@ impl Home {
             ("image_bytes", self.tables.pages.image_bytes()),
             ("mob_bytes", self.tables.pages.mob_bytes()),
             ("aside", self.tables.pages.quarantine.len()),
-            ("log", (self.log.durable().0 - self.installed.0) as usize),
+            (
+                "log",
+                (self.log.durable().0 - self.installer.installed().0) as usize
+            ),
             ("changes", self.tables.changes.len()),
             ("registrations", self.tables.outcomes.len()),
             ("votes", self.tables.votes.len()),
-            ("asking", self.asking.len()),
+            ("asking", self.inquiry.len()),
             ("telling", self.log.admission().telling()),
             ("in_doubt", self.tables.votes.in_doubt()),
             ("in_doubt_bytes", self.tables.votes.open_bytes()),
@@ -237,13 +296,13 @@ impl Home {
 
     /// A child's edge, or that of another home that asks.
     fn is_below(&self, edge: EdgeId) -> bool {
-        self.children.get(edge).is_some() || self.askers.contains(&edge)
+        self.children.get(edge).is_some() || self.inquiry.is_asker(edge)
     }
 
     fn disconnected(&mut self, edge: EdgeId) {
         self.neighbours.went(edge);
         self.children.end(edge);
-        self.other_gone(edge);
+        self.inquiry.went(edge, &mut self.tables.votes);
         self.parking.forget(edge);
         self.waiters.forget(edge);
     }
@@ -254,18 +313,13 @@ impl Home {
         outbox.close(edge, why);
     }
 
-    fn cut_off(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
-        outbox.note(Note::ChildCutOff);
-        outbox.close(edge, why);
-    }
-
     fn received(&mut self, now: Now, edge: EdgeId, message: Up, outbox: &mut Outbox) {
         let Some(child) = self.children.get(edge) else {
             return self.asked_by_other(now, edge, message, outbox);
         };
         let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
         if child.kind == NodeKind::Member && !is_own {
-            return self.cut_off(edge, "it speaks for another member", outbox);
+            return responses::cut_off(edge, "it speaks for another member", outbox);
         }
         // A message of another stream is noted once, whatever it says (rule 1).
         if let Some(epoch) = message.epoch()
@@ -274,16 +328,19 @@ impl Home {
             return;
         }
         match message {
-            Up::Fetch(fetch) => self.fetch(fetch.page, Waiter::of(edge, &fetch), outbox),
+            Up::Fetch(fetch) => {
+                let waiter = Waiter::of(edge, &fetch);
+                self.serve().fetch(fetch.page, waiter, outbox);
+            }
             Up::Evict(evict) => {
                 self.children.evict(edge, evict.page, evict.entry, outbox);
             }
             Up::Ack(ack) => self.acknowledged(edge, ack.position, outbox),
             Up::Watch(watch) => self.watch(edge, &watch, outbox),
-            Up::Report(report) => self.report(edge, &report, outbox),
+            Up::Report(report) => self.resync().report(edge, &report, outbox),
             Up::Commit(request) => self.commit(now, edge, request, outbox),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
-            Up::Settled(settled) => self.settled(settled.commit, outbox),
+            Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, edge, call, outbox),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
@@ -300,21 +357,21 @@ impl Home {
 
     fn called(&mut self, now: Now, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
         // The home refuses at once: an answer that waits for the disk would be one more that does.
-        let admission = self.log.admission();
-        if self.log.is_busy() || admission.has_all_calls(edge, &self.children, outbox) {
+        if self.log.is_busy() || self.allowance().has_all_calls(edge, outbox) {
             let busy = Err(CallError::Busy);
             let home = self.config.home;
             return outbox.down(edge, responses::call_result(home, call.call, busy));
         }
-        self.call(now, edge, call.call, call.request, outbox);
+        self.calls()
+            .call(now, edge, call.call, call.request, outbox);
     }
 
     fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, outbox: &mut Outbox) {
-        let parked = self.parking.of(edge);
-        let admission = self.log.admission();
-        if admission.has_all_commits(edge, parked, &self.children, outbox) {
+        if self.allowance().has_all_commits(edge, outbox) {
             outbox.note(Note::RefusedBusy);
-            return self.tell(edge, request.id, &Outcome::Refused(busy()), outbox);
+            let refused = Outcome::Refused(busy());
+            let home = self.config.home;
+            return outbox.down(edge, responses::outcome(home, request.id, &refused));
         }
         let parked = Parked {
             edge,
@@ -325,12 +382,31 @@ impl Home {
         self.pipeline().commit(now, parked, outbox);
     }
 
-    fn pipeline(&mut self) -> Pipeline<'_> {
-        Pipeline {
-            config: &self.config,
-            log: &mut self.log,
-            tables: &mut self.tables,
-            parking: &mut self.parking,
+    fn decide(&mut self, now: Now, edge: EdgeId, decide: &message::Decide, outbox: &mut Outbox) {
+        let sender = Sender {
+            edge,
+            is_member: self.allowance().is_member(edge),
+            has_all_answers: self.allowance().has_all_answers(edge),
+        };
+        self.decisions().decide(now, sender, decide, outbox);
+    }
+
+    /// A page has come from disk, or is damaged: everything that waited for it goes on.
+    fn loaded(&mut self, now: Now, page: PageId, result: LoadResult, outbox: &mut Outbox) {
+        if !self.serve().loaded(page, result, outbox) {
+            return;
+        }
+        for waiter in self.waiters.take(page) {
+            let child = self.children.in_epoch(waiter.edge, waiter.epoch, outbox);
+            if child.is_some() {
+                self.serve().fetch(page, waiter, outbox);
+                self.delivery().send_due(outbox);
+            }
+        }
+        self.decisions().carry_out_waiting(now, outbox);
+        for parked in self.parking.take_complete(page) {
+            self.delivery().send_due(outbox);
+            self.pipeline().commit(now, parked, outbox);
         }
     }
 
@@ -343,99 +419,96 @@ impl Home {
         }
     }
 
+    // --- Other homes (rule 10) ---
+
+    /// Another home has come to ask: it learns whose this is, and gets no stream.
+    fn other_came(
+        &mut self,
+        edge: EdgeId,
+        name: String,
+        at: (Position, Stamp),
+        outbox: &mut Outbox,
+    ) {
+        if !self.inquiry.asker_came(edge) {
+            outbox.note(Note::ChildLimited);
+            return outbox.close(edge, "too many other homes");
+        }
+        self.neighbours.came(edge);
+        let begin = responses::begin_for_home(self.config.home, name, at);
+        outbox.down(edge, begin);
+    }
+
+    /// Another home asks; it does nothing else here. What comes by all other edges that are no
+    /// child's is late.
+    fn asked_by_other(&mut self, now: Now, edge: EdgeId, message: Up, outbox: &mut Outbox) {
+        match message {
+            Up::Call(call)
+                if matches!(call.request, CallRequest::Outcome { .. })
+                    && self.inquiry.is_asker(edge) =>
+            {
+                if self.log.is_busy() {
+                    // It asks again.
+                    let busy = Err(CallError::Busy);
+                    let home = self.config.home;
+                    return outbox.down(edge, responses::call_result(home, call.call, busy));
+                }
+                self.calls()
+                    .call(now, edge, call.call, call.request, outbox);
+            }
+            _ => outbox.note(Note::OtherEpochDropped),
+        }
+    }
+
+    /// The stream of another home: it begins, and brings answers. The rest is not for a home.
+    fn heard_other(&mut self, now: Now, edge: EdgeId, message: Down, outbox: &mut Outbox) {
+        match message {
+            Down::Begin(begin) => self.inquiry.found(begin.home, edge),
+            Down::CallResult(answer) => self.resolution().answered(now, edge, answer, outbox),
+            _ => {}
+        }
+    }
+
     // --- What is durable ---
 
     fn made_durable(&mut self, mark: Mark, outbox: &mut Outbox) {
         self.log.made_durable(mark);
-        self.send_due(outbox);
-        self.end_install();
+        self.delivery().send_due(outbox);
+        let durable = self.log.durable_mark();
+        self.installer.made_durable(durable, &mut self.tables.pages);
+        self.remover
+            .made_durable(durable, &mut self.tables.segments);
     }
 
-    /// Sends what rests on batches that are durable by now.
-    fn send_due(&mut self, outbox: &mut Outbox) {
-        while let Some(due) = self.log.pop() {
-            self.send(due, outbox);
+    // --- The home's own work ---
+
+    fn housekeep(&mut self, outbox: &mut Outbox) {
+        let Tables {
+            pages, segments, ..
+        } = &mut self.tables;
+        let (installer, log) = (&mut self.installer, &mut self.log);
+        let durable = log.durable();
+        let ops = installer.install(pages, durable, log.next_mark(), outbox);
+        if !ops.is_empty() {
+            log.append_own_work(ops, outbox);
         }
-    }
-
-    fn send(&mut self, due: OnDurable, outbox: &mut Outbox) {
-        let home = self.config.home;
-        match due {
-            OnDurable::Reach(reached) => self.reach(reached, outbox),
-            OnDurable::Vote(edge, commit, stamp) => {
-                outbox.down(edge, responses::vote(home, commit, stamp));
-            }
-            OnDurable::Tell(edge, commit, outcome) => {
-                outbox.down(edge, responses::outcome(home, commit, &outcome));
-            }
-            OnDurable::Answer(edge, call, result) => {
-                outbox.down(edge, responses::call_result(home, call, result));
-            }
-            OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, outbox),
-            OnDurable::NoPage(page, waiter) => {
-                let child = self.children.in_epoch(waiter.edge, waiter.epoch, outbox);
-                if child.is_some() {
-                    self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
-                }
-            }
-            OnDurable::Nothing => {}
+        let ops = installer.trim(pages, durable, log.next_mark());
+        if !ops.is_empty() {
+            log.append_own_work(ops, outbox);
         }
-    }
-
-    /// A position is durable: every child learns what concerns it, with values only where it
-    /// subscribed to them.
-    fn reach(&mut self, reached: Reached, outbox: &mut Outbox) {
-        let Reached {
-            position, stamp, ..
-        } = reached;
-        self.log.reach(position, stamp);
-        for change in &reached.changes {
-            self.tables.pages.made_durable(change.page, position);
+        let (done, mark) = (log.durable_mark(), log.next_mark());
+        if let Some(ops) = self.remover.remove(segments, pages, done, mark) {
+            log.append_own_work(ops, outbox);
         }
-        let mut changes = reached.changes;
-        if let Some(segment) = reached.removed {
-            changes.extend(self.whole_segment(segment));
-        }
-        let news = News {
-            position,
-            stamp,
-            watermark: self.promised(),
-            changes,
-            values: Values::ToWhoAsked,
-            origin: reached.origin,
-        };
-        self.children.deliver(news, outbox);
-    }
-
-    /// The promise itself comes as a heartbeat: it is for all that are below the child.
-    fn tell_watermark(&self, edge: EdgeId, call: CallId, outbox: &mut Outbox) {
-        let home = self.config.home;
-        let watermark = self.promised();
-        outbox.down(
-            edge,
-            Down::Heartbeat(message::Heartbeat {
-                home,
-                position: self.log.durable(),
-                watermark,
-            }),
-        );
-        let result = Ok(CallResponse::Watermark(watermark));
-        outbox.down(edge, responses::call_result(home, call, result));
-    }
-
-    fn tell(&self, edge: EdgeId, commit: CommitId, outcome: &Outcome, outbox: &mut Outbox) {
-        outbox.down(edge, responses::outcome(self.config.home, commit, outcome));
+        // After the installation: what was loaded for it would go before it is used.
+        let (installer, parking, votes) = (&self.installer, &self.parking, &self.tables.votes);
+        let needed = |page| installer.needs(page) || parking.needs(page) || votes.needs(page);
+        self.tables.pages.shrink(needed);
     }
 
     // --- Time ---
 
     fn watermark(&mut self, now: Now) -> Stamp {
         self.log.watermark(now, self.tables.votes.lowest_stamp())
-    }
-
-    /// What may be promised without moving the clock.
-    fn promised(&self) -> Stamp {
-        self.log.promised(self.tables.votes.lowest_stamp())
     }
 
     /// Drops a value of a member that is silent for long. Also without room, for it makes some.
@@ -461,18 +534,83 @@ impl Home {
         }
         self.next_beat = now.mono.plus(HEARTBEAT_MS);
         if self.log.reserves(now) {
-            self.log.append(
-                now,
-                (Purpose::Housekeeping, Vec::new()),
-                OnDurable::Nothing,
-                outbox,
-            );
+            let reservation = (Purpose::Housekeeping, Vec::new());
+            self.log
+                .append(now, reservation, OnDurable::Nothing, outbox);
         }
         self.expire_staged(now, outbox);
-        self.ask_others(now, outbox);
-        self.send_due(outbox);
+        self.resolution().ask_others(now, outbox);
+        self.delivery().send_due(outbox);
         let watermark = self.watermark(now);
         self.children
             .heartbeat(self.log.durable(), watermark, outbox);
+    }
+
+    // --- Views of the parts ---
+
+    fn allowance(&self) -> Allowance<'_> {
+        Allowance {
+            children: &self.children,
+            admission: self.log.admission(),
+            parking: &self.parking,
+        }
+    }
+
+    fn delivery(&mut self) -> Delivery<'_> {
+        Delivery {
+            serve: Serve {
+                home: self.config.home,
+                children: &mut self.children,
+                log: &mut self.log,
+                tables: &mut self.tables,
+                waiters: &mut self.waiters,
+            },
+            remover: &mut self.remover,
+        }
+    }
+
+    fn resolution(&mut self) -> Resolution<'_> {
+        Resolution {
+            inquiry: &mut self.inquiry,
+            decisions: Decisions {
+                log: &mut self.log,
+                tables: &mut self.tables,
+            },
+        }
+    }
+
+    fn pipeline(&mut self) -> Pipeline<'_> {
+        Pipeline {
+            config: &self.config,
+            log: &mut self.log,
+            tables: &mut self.tables,
+            parking: &mut self.parking,
+        }
+    }
+
+    fn decisions(&mut self) -> Decisions<'_> {
+        self.resolution().decisions
+    }
+
+    fn calls(&mut self) -> Calls<'_> {
+        Calls {
+            log: &mut self.log,
+            tables: &mut self.tables,
+            remover: &mut self.remover,
+        }
+    }
+
+    fn serve(&mut self) -> Serve<'_> {
+        self.delivery().serve
+    }
+
+    fn resync(&mut self) -> Resync<'_> {
+        Resync {
+            home: self.config.home,
+            children: &mut self.children,
+            log: &self.log,
+            tables: &self.tables,
+            installed: self.installer.installed(),
+        }
     }
 }

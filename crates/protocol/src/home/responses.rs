@@ -1,7 +1,10 @@
-//! The messages with which a home responds to one child.
+//! How a home responds to one child.
 
+use crate::home::Outbox;
+use alloc::string::String;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, Down, HomeId, Outcome, Stamp, message,
+    CallError, CallId, CallResponse, CommitId, Down, EdgeId, Epoch, HomeId, Note, Outcome,
+    Position, Stamp, message,
 };
 
 /// How a commit ended.
@@ -37,4 +40,26 @@ pub(super) fn call_result(
     result: Result<CallResponse, CallError>,
 ) -> Down {
     Down::CallResult(message::CallResult { home, call, result })
+}
+
+/// The beginning of a stream for another home: it learns whose this is, and nothing follows.
+pub(super) fn begin_for_home(
+    home: HomeId,
+    name: String,
+    (position, watermark): (Position, Stamp),
+) -> Down {
+    Down::Begin(message::Begin {
+        home,
+        name,
+        epoch: Epoch(0),
+        position,
+        watermark,
+        silent_ms: 0,
+    })
+}
+
+/// Closes the edge of a child that breaks the protocol.
+pub(super) fn cut_off(edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
+    outbox.note(Note::ChildCutOff);
+    outbox.close(edge, why);
 }

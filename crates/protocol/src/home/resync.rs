@@ -1,19 +1,35 @@
 //! What became of the pages that a child holds from an earlier stream (rule 13).
 
+use crate::edge::downstream::Children;
 use crate::home::commit::changes::Verdict;
-use crate::home::{Home, Outbox};
+use crate::home::log::Log;
+use crate::home::tables::Tables;
+use crate::home::{Outbox, responses};
 use alloc::vec::Vec;
 use thorp_model::limits::REPORT_PAGES_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::{Down, EdgeId, Note, PageId, Reported, SlotSet, message, planted};
+use thorp_model::{
+    Down, EdgeId, HomeId, Note, PageId, Position, Reported, SlotSet, message, planted,
+};
 
-impl Home {
+/// Answers a child's report.
+#[derive(Debug)]
+pub(super) struct Resync<'a> {
+    pub(super) home: HomeId,
+    pub(super) children: &'a mut Children,
+    pub(super) log: &'a Log,
+    pub(super) tables: &'a Tables,
+    /// The log begins above this position.
+    pub(super) installed: Position,
+}
+
+impl Resync<'_> {
     /// Enters the child for everything that it reports, then says what has
     /// changed (rule 2): whatever is told later, it hears.
     pub(super) fn report(&mut self, edge: EdgeId, report: &message::Report, outbox: &mut Outbox) {
         let pages = &report.pages;
         if pages.len() > REPORT_PAGES_MAX {
-            return self.cut_off(edge, "more pages in a report than may be", outbox);
+            return responses::cut_off(edge, "more pages in a report than may be", outbox);
         }
         let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
             return;
@@ -26,7 +42,7 @@ impl Home {
         outbox.down(
             edge,
             Down::Resynchronised(message::Resynchronised {
-                home: self.config.home,
+                home: self.home,
                 report: report.report,
                 entry,
                 position: self.log.durable(),
@@ -51,8 +67,8 @@ impl Home {
             Verdict::Current => false,
             Verdict::Changed(_) => true,
             Verdict::AskPage => {
-                let installed = self.installed;
-                self.tables.pages.may_have_changed(page, as_of, installed)
+                let pages = &self.tables.pages;
+                pages.may_have_changed(page, as_of, self.installed)
             }
         }
     }

@@ -1,15 +1,33 @@
 //! Pages for a home's children: from memory, or from disk.
 
+use crate::edge::downstream::Children;
+use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::pages::waiters::Waiter;
-use crate::home::{Home, HomeAction, LoadResult, Outbox};
+use crate::home::pages::waiters::{Waiter, Waiters};
+use crate::home::tables::Tables;
+use crate::home::{HomeAction, LoadResult, Outbox};
 use thorp_model::limits::UPDATES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EntryNo, FetchRefusal, FetchResult, Image, Note, Now, PageId, PeerImage, message, planted,
+    Down, EntryNo, FetchRefusal, FetchResult, HomeId, Image, Note, PageId, PeerImage, Stamp,
+    message, planted,
 };
 
-impl Home {
+/// Serves pages to children.
+///
+/// A child is entered before its image is taken (rule 2), and every fetch is answered once: at
+/// once, or when its page has come.
+#[derive(Debug)]
+pub(super) struct Serve<'a> {
+    pub(super) home: HomeId,
+    pub(super) children: &'a mut Children,
+    pub(super) log: &'a mut Log,
+    pub(super) tables: &'a mut Tables,
+    pub(super) waiters: &'a mut Waiters,
+}
+
+impl Serve<'_> {
+    /// Answers a fetch, or lets it wait for the disk.
     pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         if self.tables.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).
@@ -33,18 +51,13 @@ impl Home {
         }
     }
 
-    pub(super) fn loaded(
-        &mut self,
-        now: Now,
-        page: PageId,
-        result: LoadResult,
-        outbox: &mut Outbox,
-    ) {
+    /// Takes the store's answer. False if the page was asked for again.
+    pub(super) fn loaded(&mut self, page: PageId, result: LoadResult, outbox: &mut Outbox) -> bool {
         match result {
             LoadResult::Found(image) => {
                 if !self.tables.pages.loaded(page, image, self.log.durable()) {
                     outbox.act(HomeAction::Load(page));
-                    return;
+                    return false;
                 }
             }
             LoadResult::Damaged if planted::is(Bug::DamagedIsEmpty) => {
@@ -56,23 +69,12 @@ impl Home {
             }
         }
         outbox.note(Note::PageLoaded);
-        for waiter in self.waiters.take(page) {
-            let child = self.children.in_epoch(waiter.edge, waiter.epoch, outbox);
-            if child.is_some() {
-                self.fetch(page, waiter, outbox);
-                self.send_due(outbox);
-            }
-        }
-        self.carry_out_waiting(now, outbox);
-        for parked in self.parking.take_complete(page) {
-            self.send_due(outbox);
-            self.pipeline().commit(now, parked, outbox);
-        }
+        true
     }
 
     /// Enters the child, then takes the image (rule 2): it is as of the durable
     /// end, to which this child's stream has been told.
-    pub(super) fn answer_fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
+    fn answer_fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         let Some(entry) = self.children.enter(waiter.edge, page, true) else {
             outbox.note(Note::ChildLimited);
             return self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
@@ -107,7 +109,7 @@ impl Home {
         outbox.down(
             waiter.edge,
             Down::Peer(PeerImage {
-                home: self.config.home,
+                home: self.home,
                 page,
                 requester: child.node,
                 epoch: waiter.epoch,
@@ -119,8 +121,14 @@ impl Home {
         );
     }
 
+    /// What may be promised now.
+    pub(super) fn promised(&self) -> Stamp {
+        self.log.promised(self.tables.votes.lowest_stamp())
+    }
+
+    /// Refuses a fetch.
     pub(super) fn refuse_fetch(
-        &mut self,
+        &self,
         page: PageId,
         waiter: Waiter,
         why: FetchRefusal,
@@ -130,7 +138,7 @@ impl Home {
         self.tell_fetch(page, waiter, entry, FetchResult::Refused(why), outbox);
     }
 
-    pub(super) fn tell_fetch(
+    fn tell_fetch(
         &self,
         page: PageId,
         waiter: Waiter,
@@ -141,7 +149,7 @@ impl Home {
         outbox.down(
             waiter.edge,
             Down::Image(message::FetchResponse {
-                home: self.config.home,
+                home: self.home,
                 page,
                 attempt: waiter.attempt,
                 entry,

@@ -4,11 +4,14 @@
 use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use thorp_model::limits::STAGED_ENDED_MAX;
+use thorp_model::limits::{
+    OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX, STAGED_ENDED_MAX,
+};
 use thorp_model::records::StagedRecord;
 use thorp_model::{
-    CommitRequest, Mark, Millis, NewValue, Now, Op, Overflow, PageId, PageNo, Registration,
-    SegmentId, Table, WriteOp, records,
+    Blob, CallError, CommitRequest, Draft, Generation, ImageEdit, Mark, Millis, NewValue, Now, Op,
+    Overflow, PageId, PageNo, Position, Registration, SegmentId, Slot, Stamp, Table, WriteOp,
+    records,
 };
 
 /// All staged values.
@@ -230,4 +233,52 @@ pub(super) fn named_by(request: &CommitRequest) -> impl Iterator<Item = Overflow
 /// 3): a child that took an image before a commit names them would never learn of that.
 pub(super) fn is_not_named_yet(segments: &Segments, staging: &Staging, page: PageId) -> bool {
     !segments.has_given(page) || staging.has(page)
+}
+
+/// One piece of a value to stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'a> {
+    pub(super) segment: SegmentId,
+    pub(super) registration: Registration,
+    pub(super) token: u64,
+    pub(super) bytes: u64,
+    pub(super) index: u32,
+    pub(super) chunks: &'a [Blob],
+}
+
+impl Piece<'_> {
+    /// Checks a piece's own numbers; returns how many pages the whole value takes.
+    pub(super) fn check(&self) -> Result<u32, CallError> {
+        if self.bytes == 0 || self.bytes > OBJECT_BYTES_MAX || self.chunks.len() > STAGE_PAGES_MAX {
+            return Err(CallError::Invalid);
+        }
+        let pages = self.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64) as u32;
+        for (chunk, number) in self.chunks.iter().zip(u64::from(self.index)..) {
+            let rest = self
+                .bytes
+                .saturating_sub(number * OVERFLOW_CHUNK_BYTES as u64);
+            if chunk.bytes().len() as u64 != rest.min(OVERFLOW_CHUNK_BYTES as u64) || rest == 0 {
+                return Err(CallError::Invalid);
+            }
+        }
+        Ok(pages)
+    }
+
+    /// Puts the staged pages straight to their place: no transaction can name them before the commit
+    /// does, whose version and stamp stand in the head.
+    pub(super) fn put(&self, staged: &StagedRecord, ops: &mut Vec<Op>) {
+        for (chunk, number) in self.chunks.iter().zip(self.index..) {
+            let mut edit = ImageEdit::default();
+            let value = Draft::Value(chunk.bytes().to_vec());
+            edit.set(Slot(0), Generation(1), value);
+            let page = PageId {
+                segment: staged.segment,
+                page: PageNo(staged.overflow.first.0 + number),
+            };
+            let image = edit.finish(Position(0), Stamp::default());
+            ops.push(records::put_page(page, &image));
+        }
+        let key = records::pair_key(self.registration, self.token);
+        ops.push(records::put(Table::Staged, key, staged));
+    }
 }

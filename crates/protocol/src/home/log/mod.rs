@@ -78,6 +78,11 @@ impl Log {
         self.queue.last_mark()
     }
 
+    /// The mark of the next batch.
+    pub(in crate::home) fn next_mark(&self) -> Mark {
+        self.queue.last_mark().next()
+    }
+
     /// All batches up to this one are durable.
     pub(in crate::home) fn durable_mark(&self) -> Mark {
         self.queue.durable_mark()
@@ -166,7 +171,7 @@ impl Log {
     ) {
         if self.clock.wants_reserve(now.wall) {
             outbox.note(Note::ClockReserved);
-            let mark = self.queue.last_mark().next();
+            let mark = self.next_mark();
             ops.push(self.clock.reserve(now.wall, mark));
         }
         self.append_ops(purpose, ops, then, outbox);

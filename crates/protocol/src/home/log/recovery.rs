@@ -1,21 +1,15 @@
 //! How a home starts: from nothing, or from what its store holds.
 
-use crate::edge::downstream::{ChildLimits, Children};
-use crate::edge::liveness::{AliveLimits, Neighbours};
 use crate::home::clock::Clock;
 use crate::home::commit::changes::Changes;
-use crate::home::commit::parking::Parking;
+use crate::home::config::HomeConfig;
 use crate::home::log::Log;
-use crate::home::log::queue::OnDurable;
 use crate::home::once::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
-use crate::home::pages::waiters::Waiters;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::tables::Tables;
 use crate::home::two_phase::votes::Votes;
-use crate::home::{Home, Outbox};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -25,180 +19,89 @@ use thorp_model::records::{
     FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
     QuarantineRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
-use thorp_model::{
-    Epoch, HomeId, MemberId, Millis, Now, Op, Position, Purpose, Reader, Scan, Stamp, StorageError,
-    Table, limits, planted, records,
-};
+use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
 
-/// What a home is told when it starts.
-#[derive(Clone, Debug)]
-pub struct HomeConfig {
-    /// Its id, fixed when its store is made.
-    pub home: HomeId,
-    /// Its name.
-    pub name: String,
-    /// This process start.
-    pub node: MemberId,
-    /// Objects of which the last change is known.
-    pub changes_known_max: usize,
-    /// Bytes of modified objects before installation begins.
-    pub mob_bytes_high: usize,
-    /// Records in the log before installation, however little is modified.
-    pub log_records_high: usize,
-    /// Bytes of page images in memory.
-    pub cache_bytes: usize,
-    /// Bytes of commits accepted and not yet durable.
-    pub pending_bytes_max: usize,
-    /// Commits that wait for pages from disk.
-    pub parked_max: usize,
-    /// Bytes of such commits and of the pages that they keep in memory.
-    pub parked_bytes_max: usize,
-    /// Bytes of parts that were voted for and may still become commits.
-    pub votes_bytes_max: usize,
-    /// Members whose outcomes are remembered.
-    pub registrations_max: usize,
-    /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
-    pub outcomes_per_member: u64,
-    /// How long the values that a member has staged are kept when it is not heard
-    /// of, in milliseconds.
-    pub staged_silent_ms_max: u64,
-    /// How much is kept for each child.
-    pub per_child: ChildLimits,
-    /// When a child is silent; none waits for ever.
-    pub alive: Option<AliveLimits>,
-    /// Log records trimmed by one batch, at least one.
-    pub log_trim_max: u64,
-    /// Pages of a removed segment deleted by one batch, at least one.
-    pub pages_removed_max: u32,
+/// A home's state, as its store holds it.
+#[derive(Debug)]
+pub(in crate::home) struct Recovered {
+    pub(in crate::home) log: Log,
+    pub(in crate::home) tables: Tables,
+    /// The log begins above this position.
+    pub(in crate::home) installed: Position,
+    /// What the first batch does, which marks this life.
+    pub(in crate::home) first_ops: Vec<Op>,
 }
 
-impl HomeConfig {
-    /// The usual limits.
-    pub fn new(home: HomeId, name: String, node: MemberId) -> Self {
-        HomeConfig {
-            home,
-            name,
-            node,
-            changes_known_max: limits::CHANGES_KNOWN_MAX,
-            mob_bytes_high: limits::MOB_BYTES_HIGH,
-            log_records_high: limits::LOG_RECORDS_HIGH,
-            cache_bytes: limits::HOME_CACHE_BYTES,
-            pending_bytes_max: limits::PENDING_BYTES_MAX,
-            parked_max: limits::PARKED_MAX,
-            parked_bytes_max: limits::PARKED_BYTES_MAX,
-            votes_bytes_max: limits::VOTES_BYTES_MAX,
-            registrations_max: limits::REGISTRATIONS_MAX,
-            outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
-            staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,
-            per_child: ChildLimits::default(),
-            alive: Some(AliveLimits::default()),
-            log_trim_max: limits::LOG_TRIM_MAX,
-            pages_removed_max: limits::PAGES_REMOVED_MAX,
-        }
-    }
+/// Reads a home's state from its store, empty or not.
+pub(in crate::home) fn recover(
+    config: &HomeConfig,
+    store: &dyn Reader,
+    now: Now,
+) -> Result<Recovered, StorageError> {
+    let known = read::<HomeRecord>(store, records::HOME_KEY)?;
+    check_identity(known.as_ref(), config)?;
+    let mut next = read::<NextRecord>(store, records::NEXT_KEY)?.unwrap_or_default();
+    next.life += 1;
+    let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
+    let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
+    let mut parts = Parts {
+        pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
+        outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
+        segments: Segments::default(),
+        staging: Staging::default(),
+    };
+    parts.recover(store, now)?;
+    let (tip, last_stamp) = parts.recover_log(store, installed)?;
+    let mut tables = Tables {
+        changes: Changes::new(tip, config.changes_known_max),
+        pages: parts.pages,
+        segments: parts.segments,
+        staging: parts.staging,
+        outcomes: parts.outcomes,
+        votes: Votes::default(),
+        next,
+    };
+    recover_votes(&mut tables, store, now)?;
+    let clock = Clock::new(config.home, clock_from(ceiling, last_stamp, now));
+    Ok(Recovered {
+        log: Log::new(clock, tip, config.pending_bytes_max),
+        first_ops: first_ops(config, known.as_ref(), &tables),
+        tables,
+        installed,
+    })
 }
 
-impl Home {
-    /// Starts a home from its store, empty or not. The first batch, which marks
-    /// this life, lies on the tray.
-    pub fn open(
-        config: HomeConfig,
-        store: &dyn Reader,
-        now: Now,
-        outbox: &mut Outbox,
-    ) -> Result<Home, StorageError> {
-        let known = read::<HomeRecord>(store, records::HOME_KEY)?;
-        check_identity(known.as_ref(), &config)?;
-        let mut next = read::<NextRecord>(store, records::NEXT_KEY)?.unwrap_or_default();
-        next.life += 1;
-        let life = next.life;
-        let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
-        let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
-        let mut parts = Parts {
-            pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
-            outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
-            segments: Segments::default(),
-            staging: Staging::default(),
+fn first_ops(config: &HomeConfig, known: Option<&HomeRecord>, tables: &Tables) -> Vec<Op> {
+    let mut ops = Vec::new();
+    // From now on there may be records that an earlier program would not see.
+    if known.is_none_or(|known| known.format < FORMAT_VERSION) {
+        let record = HomeRecord {
+            format: FORMAT_VERSION,
+            home: config.home,
+            name: config.name.clone(),
         };
-        parts.recover(store, now)?;
-        let (tip, last_stamp) = parts.recover_log(store, installed)?;
-        let Parts {
-            pages,
-            outcomes,
-            segments,
-            staging,
-        } = parts;
-        let removable = segments.removing().collect();
-        let clock = Clock::new(config.home, clock_from(ceiling, last_stamp, now));
-        let mut home = Home {
-            log: Log::new(clock, tip, config.pending_bytes_max),
-            tables: Tables {
-                changes: Changes::new(tip, config.changes_known_max),
-                pages,
-                segments,
-                staging,
-                outcomes,
-                votes: Votes::default(),
-                next,
-            },
-            others: BTreeMap::new(),
-            askers: BTreeSet::new(),
-            asking: BTreeMap::new(),
-            questions: 0,
-            removable,
-            children: Children::new(config.home, Epoch(u64::from(life) << 32), config.per_child),
-            parking: Parking::new(config.parked_max, config.parked_bytes_max),
-            waiters: Waiters::default(),
-            installed,
-            installing: None,
-            to_install: BTreeSet::new(),
-            removing: None,
-            next_beat: Millis(0),
-            neighbours: Neighbours::new(config.alive),
-            config,
-        };
-        home.recover_votes(store, now)?;
-        home.log.append(
-            now,
-            (Purpose::Housekeeping, home.first_ops(known.as_ref())),
-            OnDurable::Nothing,
-            outbox,
-        );
-        Ok(home)
+        ops.push(records::put(
+            Table::Meta,
+            records::HOME_KEY.to_vec(),
+            &record,
+        ));
     }
+    ops.push(tables.put_next());
+    ops
+}
 
-    fn first_ops(&self, known: Option<&HomeRecord>) -> Vec<Op> {
-        let mut ops = Vec::new();
-        // From now on there may be records that an earlier program would not see.
-        if known.is_none_or(|known| known.format < FORMAT_VERSION) {
-            let record = HomeRecord {
-                format: FORMAT_VERSION,
-                home: self.config.home,
-                name: self.config.name.clone(),
-            };
-            ops.push(records::put(
-                Table::Meta,
-                records::HOME_KEY.to_vec(),
-                &record,
-            ));
-        }
-        ops.push(self.tables.put_next());
-        ops
+/// Votes come back with their locks, after the segments whose extents they may raise.
+fn recover_votes(tables: &mut Tables, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
+    let (from, to) = records::vote_range();
+    let mut votes = Vec::new();
+    scan(store, Table::Meta, &from, &to, |_, record: VoteRecord| {
+        votes.push(record);
+    })?;
+    for record in votes {
+        let locks = tables.locks_of(&record.request.part);
+        tables.votes.recover(record, locks, now.mono);
     }
-
-    /// Votes come back with their locks, after the segments whose extents they may raise.
-    fn recover_votes(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
-        let (from, to) = records::vote_range();
-        let mut votes = Vec::new();
-        scan(store, Table::Meta, &from, &to, |_, record: VoteRecord| {
-            votes.push(record);
-        })?;
-        for record in votes {
-            let locks = self.tables.locks_of(&record.request.part);
-            self.tables.votes.recover(record, locks, now.mono);
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Rule 12: the clock starts above all that was promised or given.

@@ -2,11 +2,10 @@
 //! keep the log from ever being trimmed at their position. So they get a record
 //! of their own, and are applied when the page can be read again (foundation 6).
 
-use crate::home::pages::store::Pages;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::records::{Modified, QuarantineRecord};
-use thorp_model::{Op, PageId, Position, Table, records};
+use thorp_model::{PageId, Position};
 
 /// What was set aside, by page. A page is listed as long as it has a record,
 /// also when its changes are back in the MOB.
@@ -61,31 +60,5 @@ impl Quarantine {
     /// The record of a page goes: with its image, or with the page.
     pub(in crate::home) fn forget(&mut self, page: PageId) {
         self.pages.remove(&page);
-    }
-}
-
-impl Pages {
-    /// The operation that removes a page's record, if it has one.
-    pub(in crate::home) fn no_more_aside(&self, page: PageId) -> Option<Op> {
-        self.quarantine
-            .has(page)
-            .then(|| records::delete(Table::Meta, records::quarantine_key(page)))
-    }
-
-    /// The operation that sets a damaged page's durable changes aside; none if
-    /// the page is not damaged, or has none.
-    pub(in crate::home) fn begin_aside(&mut self, page: PageId, durable: Position) -> Option<Op> {
-        let changes = self.changes_of_damaged(page, durable);
-        if changes.is_empty() {
-            return None;
-        }
-        let changes = [self.quarantine.changes(page), &changes].concat();
-        self.quarantine.list(page);
-        let key = records::quarantine_key(page);
-        Some(records::put(
-            Table::Meta,
-            key,
-            &QuarantineRecord { changes },
-        ))
     }
 }

@@ -11,9 +11,11 @@ use crate::home::pages::quarantine::Quarantine;
 use crate::home::{HomeAction, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use thorp_model::limits::MOB_FULL_TIMES;
-use thorp_model::records::Modified;
-use thorp_model::{Image, PageChange, PageId, PageSlots, Position, SegmentId, Stamp, change};
+use thorp_model::limits::{INSTALL_PAGES_MAX, INSTALL_PAGES_MIN, MOB_FULL_TIMES};
+use thorp_model::records::{Modified, QuarantineRecord};
+use thorp_model::{
+    Image, Op, PageChange, PageId, PageSlots, Position, SegmentId, Stamp, Table, change, records,
+};
 
 #[derive(Debug, Default)]
 struct HomePage {
@@ -283,6 +285,21 @@ impl Pages {
         self.mob_bytes > self.mob_bytes_high.saturating_mul(MOB_FULL_TIMES)
     }
 
+    /// How many pages one installation takes: the more there is above the mark, the more. There is
+    /// one at a time, and each waits for all the commits before it.
+    pub(in crate::home) fn install_pages(&self) -> usize {
+        let high = self.mob_bytes_high.max(1);
+        let excess = self.mob_bytes.saturating_sub(high);
+        let more = INSTALL_PAGES_MAX - INSTALL_PAGES_MIN;
+        let most = high.saturating_mul(MOB_FULL_TIMES - 1);
+        INSTALL_PAGES_MIN + (excess.min(most) as u128 * more as u128 / most as u128) as usize
+    }
+
+    /// Whether so much is modified that it should be installed.
+    pub(in crate::home) fn mob_is_high(&self) -> bool {
+        self.mob_bytes >= self.mob_bytes_high
+    }
+
     /// Bytes of images in memory.
     pub(in crate::home) fn image_bytes(&self) -> usize {
         self.image_bytes
@@ -332,14 +349,34 @@ impl Pages {
     }
 
     /// The changes of a damaged page in the MOB.
-    pub(in crate::home) fn changes_of_damaged(
-        &self,
-        page: PageId,
-        durable: Position,
-    ) -> Vec<Modified> {
+    fn changes_of_damaged(&self, page: PageId, durable: Position) -> Vec<Modified> {
         let damaged = self.pages.get(&page).filter(|entry| entry.damaged);
         let changes = damaged.into_iter().flat_map(|entry| &entry.mob);
         changes.filter(|m| m.position <= durable).cloned().collect()
+    }
+
+    /// The operation that removes a page's record, if it has one.
+    pub(in crate::home) fn no_more_aside(&self, page: PageId) -> Option<Op> {
+        self.quarantine
+            .has(page)
+            .then(|| records::delete(Table::Meta, records::quarantine_key(page)))
+    }
+
+    /// The operation that sets a damaged page's durable changes aside; none if
+    /// the page is not damaged, or has none.
+    pub(in crate::home) fn begin_aside(&mut self, page: PageId, durable: Position) -> Option<Op> {
+        let changes = self.changes_of_damaged(page, durable);
+        if changes.is_empty() {
+            return None;
+        }
+        let changes = [self.quarantine.changes(page), &changes].concat();
+        self.quarantine.list(page);
+        let key = records::quarantine_key(page);
+        Some(records::put(
+            Table::Meta,
+            key,
+            &QuarantineRecord { changes },
+        ))
     }
 
     /// A damaged page's changes up to a position have a record: they leave the MOB.

@@ -3,11 +3,12 @@
 use crate::home::commit::Whose;
 use crate::home::commit::effects::Effects;
 use crate::home::commit::refusal::{NotNow, busy};
+use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::once::outcomes::{self, Known};
-use crate::home::tables::Entry;
+use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::votes::State;
-use crate::home::{Home, Outbox};
+use crate::home::{Outbox, responses};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -15,90 +16,108 @@ use thorp_model::{
     planted,
 };
 
-impl Home {
-    /// The news of how a transaction ended. Its member tells it, and is believed as far as the votes
-    /// could have come to that.
+/// The child that sends a decision.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::home) struct Sender {
+    pub(in crate::home) edge: EdgeId,
+    /// It is a member, and speaks for itself. A site passes on what others say.
+    pub(in crate::home) is_member: bool,
+    /// It waits for as many answers as it may.
+    pub(in crate::home) has_all_answers: bool,
+}
+
+/// Ends votes.
+///
+/// A vote ends once, as its member decided or as the other homes know. Its locks go in the same
+/// batch that gives the part its position, or records that it is refused.
+#[derive(Debug)]
+pub(in crate::home) struct Decisions<'a> {
+    pub(in crate::home) log: &'a mut Log,
+    pub(in crate::home) tables: &'a mut Tables,
+}
+
+impl Decisions<'_> {
+    /// A child sends how a transaction ended. The home believes it as far as the votes could have
+    /// come to that.
     pub(in crate::home) fn decide(
         &mut self,
         now: Now,
-        edge: EdgeId,
+        sender: Sender,
         decide: &message::Decide,
         outbox: &mut Outbox,
     ) {
-        let decision = decide.decision;
-        let whose = Whose {
-            id: decide.commit,
-            registration: decide.registration,
+        let (commit, decision) = (decide.commit, decide.decision);
+        // Whatever it says: it learns how that ends, so that no node on the way keeps it for ever.
+        let Some((state, _)) = self.tables.votes.came_again(commit, sender.edge) else {
+            return self.decide_without_vote(sender, decide, outbox);
         };
-        let Some(vote) = self.tables.votes.get_mut(whose.id) else {
-            return self.decide_without_vote(edge, whose, decision, outbox);
-        };
-        // Whatever it says: it hears how that ends, so that nobody on the way keeps it for ever.
-        vote.routes.came_by(edge);
-        if let State::Ended(outcome) = &vote.state {
-            let outcome = outcome.clone();
-            return self.log.tell_ended(edge, whose.id, outcome);
+        if let State::Ended(outcome) = state {
+            return self.log.tell_ended(sender.edge, commit, outcome);
         }
         if let Decision::Commit(stamp) = decision
             && !planted::is(Bug::DecisionBelieved)
         {
-            if !vote.may_end_at(stamp) {
-                return self.disbelieve(edge, "it decides what the votes do not come to", outbox);
+            let vote = self.tables.votes.get(commit);
+            if !vote.is_some_and(|vote| vote.may_end_at(stamp)) {
+                let why = "it decides what the votes do not come to";
+                return disbelieve(sender, why, outbox);
             }
             if !self.log.clock.may_be_told(now.wall, stamp) {
                 outbox.note(Note::DecisionDoubted);
-                vote.doubted = Some(stamp);
-                vote.ask_at = now.mono;
-                return;
+                return self.tables.votes.doubt(commit, stamp, now.mono);
             }
         }
-        if vote.state == State::InDoubt {
+        if state == State::InDoubt {
             outbox.note(Note::DecidedByMember);
         }
-        self.decided(now, whose.id, decision, outbox);
+        self.decided(now, commit, decision, outbox);
     }
 
     fn decide_without_vote(
         &mut self,
-        edge: EdgeId,
-        whose: Whose,
-        decision: Decision,
+        sender: Sender,
+        decide: &message::Decide,
         outbox: &mut Outbox,
     ) {
+        let (edge, home) = (sender.edge, self.log.home());
+        let whose = Whose {
+            id: decide.commit,
+            registration: decide.registration,
+        };
         match self.tables.outcomes.known(whose.registration, whose.id) {
             Known::Ended(outcome) => self.log.tell_ended(edge, whose.id, outcome),
-            Known::BelowWindow => self.tell(edge, whose.id, &outcomes::forgotten(), outbox),
+            Known::BelowWindow => {
+                let forgotten = responses::outcome(home, whose.id, &outcomes::forgotten());
+                outbox.down(edge, forgotten);
+            }
             Known::New => {
-                let refusal = match decision {
+                let refusal = match decide.decision {
                     Decision::Abort => Refusal::Elsewhere,
                     Decision::Commit(_) => {
-                        self.disbelieve(edge, "it decides on a vote that was not given", outbox);
+                        let why = "it decides on a vote that was not given";
+                        disbelieve(sender, why, outbox);
                         Refusal::Unknown
                     }
                 };
-                // The asking records a no: what comes late finds it (rule 11). If it cannot be
-                // recorded now, what comes late is found out as any vote in doubt is.
-                let parked = self.parking.of(edge);
-                let admission = self.log.admission();
-                let full =
-                    self.log.is_busy() || admission.has_all_answers(edge, parked, &self.children);
+                // The question records a no: a part that comes late finds it (rule 11). If that
+                // cannot be recorded now, the part is found out as any vote in doubt is.
+                let full = self.log.is_busy() || sender.has_all_answers;
                 let refusal = if full { busy() } else { refusal };
                 let ended = (refusal, Vec::new());
-                self.tables
-                    .refuse_id(edge, whose, ended, &mut self.log, outbox);
+                self.tables.refuse_id(edge, whose, ended, self.log, outbox);
             }
         }
     }
 
-    /// No right member says so. Below a site there are others, who have done nothing wrong: what
-    /// was said is not heeded, and the homes find out by themselves.
-    fn disbelieve(&mut self, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
-        outbox.note(Note::DecisionDisbelieved);
-        if self.children.is_member(edge) {
-            self.cut_off(edge, why, outbox);
+    /// A doubted decision may be believed by now: the clock may have been put right.
+    pub(in crate::home) fn believe(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
+        let doubted = self.tables.votes.doubted(commit);
+        if let Some(stamp) = doubted.filter(|s| self.log.clock.may_be_told(now.wall, *s)) {
+            self.decided(now, commit, Decision::Commit(stamp), outbox);
         }
     }
 
+    /// The outcome of a vote is known.
     pub(in crate::home) fn decided(
         &mut self,
         now: Now,
@@ -111,7 +130,7 @@ impl Home {
         }
     }
 
-    /// What was decided and had to wait: pages came, or room.
+    /// Carries out decisions that waited: pages came, or room.
     pub(in crate::home) fn carry_out_waiting(&mut self, now: Now, outbox: &mut Outbox) {
         for commit in self.tables.votes.decided() {
             self.carry_out(now, commit, outbox);
@@ -137,12 +156,7 @@ impl Home {
     fn carry_out_abort(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
         outbox.note(Note::VoteAborted);
         let outcome = Outcome::Refused(Refusal::Elsewhere);
-        let then = match self
-            .tables
-            .votes
-            .get(commit)
-            .and_then(|vote| vote.routes.last())
-        {
+        let then = match self.tables.votes.get(commit).and_then(|vote| vote.route()) {
             Some(edge) => OnDurable::Tell(edge, commit, outcome.clone()),
             None => OnDurable::Nothing,
         };
@@ -153,11 +167,10 @@ impl Home {
         self.tell_others_below(commit, &outcome);
     }
 
-    /// Who passed it up by another way than the last one keeps what it wrote until it hears.
+    /// A child that passed the part up by another way than the last one keeps what it wrote until
+    /// it learns the outcome.
     fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome) {
-        let vote = self.tables.votes.get_mut(commit);
-        let others = vote.map(|vote| vote.routes.take_others());
-        for edge in others.unwrap_or_default() {
+        for edge in self.tables.votes.take_other_routes(commit) {
             self.log
                 .after_all(OnDurable::Tell(edge, commit, outcome.clone()));
         }
@@ -168,11 +181,11 @@ impl Home {
         let Some(vote) = self.tables.votes.get(commit) else {
             return;
         };
-        let (request, edge) = (vote.request.clone(), vote.routes.last());
+        let (request, edge) = (vote.request.clone(), vote.route());
         let unbounded = Effects::unbounded();
         let applier = self
             .tables
-            .applier(&self.log, request.registration, unbounded, outbox);
+            .applier(self.log, request.registration, unbounded, outbox);
         let effects = match applier.effects(&request.part) {
             Ok(effects) => effects,
             Err(NotNow::Needs(pages)) => return self.decision_needs(commit, pages, outbox),
@@ -192,28 +205,20 @@ impl Home {
             whose: Some((edge, whose)),
             removed: None,
         };
-        let position = self.tables.accept(now, entry, &mut self.log, outbox);
+        let position = self.tables.accept(now, entry, self.log, outbox);
         self.tell_others_below(commit, &Outcome::Committed { position, stamp });
     }
 
     fn decision_needs(&mut self, commit: CommitId, pages: Vec<PageId>, outbox: &mut Outbox) {
         outbox.note(Note::DecisionWaited);
-        if let Some(vote) = self.tables.votes.get_mut(commit) {
-            vote.needs.extend(&pages);
-        }
+        self.tables.votes.wait_for(commit, &pages);
         for page in pages {
             self.tables.pages.load(page, outbox);
         }
     }
 
     /// Records how a vote ended, if there is one.
-    pub(in crate::home) fn end_vote(
-        &mut self,
-        now: Now,
-        commit: CommitId,
-        outcome: Outcome,
-        ops: &mut Vec<Op>,
-    ) {
+    fn end_vote(&mut self, now: Now, commit: CommitId, outcome: Outcome, ops: &mut Vec<Op>) {
         let Some(vote) = self.tables.votes.get(commit) else {
             return;
         };
@@ -235,5 +240,14 @@ impl Home {
                 outbox,
             );
         }
+    }
+}
+
+/// No member that follows the rules sends this. Below a site there are others, which have done
+/// nothing wrong: the home ignores the message, and the homes find out by themselves.
+fn disbelieve(sender: Sender, why: &'static str, outbox: &mut Outbox) {
+    outbox.note(Note::DecisionDisbelieved);
+    if sender.is_member {
+        responses::cut_off(sender.edge, why, outbox);
     }
 }

@@ -1,16 +1,12 @@
-//! Commits over several homes (rule 10): this home votes for its part, hears
-//! how it ended, or finds out.
+//! The inquiry: what a home asks other homes about votes in doubt, and what it finds out (rule 10).
 
-use crate::home::two_phase::votes::State;
-use crate::home::{Home, Outbox, responses};
-use alloc::collections::BTreeMap;
-use alloc::string::String;
-use alloc::vec::Vec;
-use thorp_model::limits::{IN_DOUBT_MS, IN_DOUBT_RETRY_MS, OTHER_HOMES_MAX};
-use thorp_model::planted::Bug;
+use crate::home::Outbox;
+use crate::home::two_phase::votes::{State, Votes};
+use alloc::collections::{BTreeMap, BTreeSet};
+use thorp_model::limits::{IN_DOUBT_MS, OTHER_HOMES_MAX};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, Decision, Down, EdgeId, Epoch, HomeId,
-    Millis, Note, Now, Outcome, Participant, Position, Stamp, Up, message, planted,
+    CallError, CallId, CallRequest, CallResponse, CommitId, Decision, EdgeId, HomeId, MemberId,
+    Millis, Note, Outcome, Participant, Up, message,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -24,11 +20,73 @@ pub struct Doubts {
     pub homes: BTreeMap<HomeId, bool>,
 }
 
-impl Home {
+/// What another home was asked and has not answered.
+#[derive(Debug)]
+struct Question {
+    /// The way that it went: the answer comes by the same.
+    edge: EdgeId,
+    home: HomeId,
+    commit: CommitId,
+}
+
+/// What an answer says.
+#[derive(PartialEq, Eq, Debug)]
+pub(in crate::home) enum Finding {
+    /// How the transaction ended.
+    Decided(Decision),
+    /// Every home knows how it ended.
+    Settled,
+    /// Nothing new: the home is asked again.
+    Nothing,
+}
+
+/// An answer of another home.
+#[derive(Debug)]
+pub(in crate::home) struct Answered {
+    pub(in crate::home) home: HomeId,
+    pub(in crate::home) commit: CommitId,
+    pub(in crate::home) finding: Finding,
+    /// The home has time for more questions.
+    pub(in crate::home) has_time: bool,
+}
+
+/// The edges to other homes and from them, and the questions on their way.
+///
+/// A home is asked once about each vote until it answers or its edge is gone: each question in
+/// `asking` is noted at its vote. Only the edge that a question went by may answer it.
+#[derive(Debug)]
+pub(in crate::home) struct Inquiry {
+    /// Names this home in its questions.
+    node: MemberId,
+    /// The ways to other homes.
+    others: BTreeMap<HomeId, EdgeId>,
+    /// Other homes that ask here.
+    askers: BTreeSet<EdgeId>,
+    asking: BTreeMap<CallId, Question>,
+    questions: u64,
+}
+
+impl Inquiry {
+    /// No other home is known.
+    pub(in crate::home) fn new(node: MemberId) -> Self {
+        Inquiry {
+            node,
+            others: BTreeMap::new(),
+            askers: BTreeSet::new(),
+            asking: BTreeMap::new(),
+            questions: 0,
+        }
+    }
+
+    /// Questions that were not answered.
+    pub(in crate::home) fn len(&self) -> usize {
+        self.asking.len()
+    }
+
     /// What is in doubt here.
-    pub fn doubts(&self, now: Millis) -> Doubts {
+    pub(in crate::home) fn doubts(&self, votes: &Votes, now: Millis) -> Doubts {
         let mut doubts = Doubts::default();
-        let in_doubt = self.tables.votes.iter().map(|(_, vote)| vote);
+        let in_doubt = votes.iter().map(|(_, vote)| vote);
         for vote in in_doubt.filter(|vote| vote.state == State::InDoubt) {
             let age_ms = now.since(vote.since);
             doubts.votes += 1;
@@ -42,81 +100,60 @@ impl Home {
         doubts
     }
 
-    // --- Finding out ---
+    // --- Edges ---
 
-    /// The answer to whoever asks how a part ended: another home, or the member.
-    pub(in crate::home) fn vote_outcome(&self, commit: CommitId) -> Option<CallResponse> {
-        let vote = self.tables.votes.get(commit)?;
-        Some(match &vote.state {
-            State::InDoubt | State::Decided(_) => CallResponse::Voted(vote.stamp),
-            State::Ended(outcome) => CallResponse::Outcome(outcome.clone()),
-        })
+    /// Whether another home asks by this edge.
+    pub(in crate::home) fn is_asker(&self, edge: EdgeId) -> bool {
+        self.askers.contains(&edge)
     }
 
-    /// Asks the other homes of what has been in doubt for too long, and of what
-    /// has ended and nobody says to be settled.
-    pub(in crate::home) fn ask_others(&mut self, now: Now, outbox: &mut Outbox) {
-        let due: Vec<CommitId> = self
-            .tables
-            .votes
-            .iter()
-            .filter(|(_, vote)| vote.ask_at <= now.mono)
-            .map(|(commit, _)| commit)
-            .collect();
-        for commit in due {
-            if planted::is(Bug::VoteTimesOut) {
-                self.decided(now, commit, Decision::Abort, outbox);
-            }
-            if let Some(decision) = self.not_doubted_any_more(now, commit) {
-                self.decided(now, commit, decision, outbox);
-            }
-            self.ask_other_homes(now, commit, outbox);
+    /// Another home has come to ask. False at the limit.
+    pub(in crate::home) fn asker_came(&mut self, edge: EdgeId) -> bool {
+        let has_room = self.askers.len() < OTHER_HOMES_MAX;
+        if has_room {
+            self.askers.insert(edge);
         }
+        has_room
     }
 
-    /// What a member said, and this home's clock did not believe: the clock may have been put right.
-    fn not_doubted_any_more(&self, now: Now, commit: CommitId) -> Option<Decision> {
-        let stamp = self.tables.votes.get(commit)?.doubted?;
-        let may_be = self.log.clock.may_be_told(now.wall, stamp);
-        may_be.then_some(Decision::Commit(stamp))
+    /// The stream of another home begins: this is a way to it.
+    pub(in crate::home) fn found(&mut self, home: HomeId, edge: EdgeId) {
+        self.others.insert(home, edge);
     }
 
-    fn ask_other_homes(&mut self, now: Now, commit: CommitId, outbox: &mut Outbox) {
-        let Some(vote) = self.tables.votes.get_mut(commit) else {
-            return;
-        };
-        vote.ask_at = now.mono.plus(IN_DOUBT_RETRY_MS);
-        let ask: Vec<Participant> = vote.wanted().collect();
-        let is_over = !vote.holds_locks() && ask.is_empty();
-        if is_over && !planted::is(Bug::VoteKept) {
-            // This home was the last one to hear, and has asked for it itself.
-            return self.settled(commit, outbox);
+    /// An edge to another home, or from one, is gone.
+    pub(in crate::home) fn went(&mut self, edge: EdgeId, votes: &mut Votes) {
+        self.askers.remove(&edge);
+        self.others.retain(|_, other| *other != edge);
+        for (_, lost) in self.asking.extract_if(.., |_, asked| asked.edge == edge) {
+            votes.end_asking(lost.commit, lost.home);
         }
-        for other in ask {
-            self.ask_other(other, commit, outbox);
-        }
+        votes.edge_gone(edge);
     }
 
-    fn ask_other(&mut self, other: Participant, commit: CommitId, outbox: &mut Outbox) {
-        let Some(edge) = self.others.get(&other.home).copied() else {
+    // --- Questions ---
+
+    /// Asks another home how a transaction ended, unless it was asked.
+    pub(in crate::home) fn ask(
+        &mut self,
+        other: Participant,
+        commit: CommitId,
+        votes: &mut Votes,
+        outbox: &mut Outbox,
+    ) {
+        let home = other.home;
+        let Some(edge) = self.others.get(&home).copied() else {
             return outbox.note(Note::OtherHomeWanted);
         };
-        let Some(vote) = self.tables.votes.get_mut(commit) else {
-            return;
-        };
-        // It answers every question, however far away or busy it is: one of each vote is enough.
-        if vote.asked.contains(&other.home) {
+        if !votes.begin_asking(commit, home) {
             return;
         }
-        vote.asked.insert(other.home);
-        self.tables.votes.note_asked(commit, other.home);
         outbox.note(Note::InDoubtAsked);
         self.questions += 1;
         let call = CallId {
-            member: self.config.node,
+            member: self.node,
             number: self.questions,
         };
-        let home = other.home;
         self.asking.insert(call, Question { edge, home, commit });
         let request = CallRequest::Outcome {
             commit,
@@ -132,159 +169,153 @@ impl Home {
         );
     }
 
-    /// Another home answers.
-    pub(in crate::home) fn other_answered(
+    /// Another home answers. None if it was not asked by this edge.
+    pub(in crate::home) fn answered(
         &mut self,
-        now: Now,
-        call: CallId,
-        result: Result<CallResponse, CallError>,
+        edge: EdgeId,
+        answer: message::CallResult,
+        votes: &mut Votes,
         outbox: &mut Outbox,
-    ) {
-        let Some(question) = self.asking.remove(&call) else {
-            return;
-        };
-        self.may_ask_again(&question);
-        let Question { home, commit, .. } = question;
-        let in_doubt = self
-            .tables
-            .votes
-            .get(commit)
-            .map(|v| v.state == State::InDoubt);
+    ) -> Option<Answered> {
+        let message::CallResult { call, result, .. } = answer;
+        self.asking.get(&call).filter(|asked| asked.edge == edge)?;
+        let Question { home, commit, .. } = self.asking.remove(&call)?;
+        votes.end_asking(commit, home);
         let has_time = result.is_ok();
-        match result {
-            Err(CallError::Busy) => self.tables.votes.turned_away(commit, home),
-            Ok(CallResponse::Voted(stamp)) => {
-                if let Some(decision) = self.tables.votes.voted(commit, home, stamp) {
-                    outbox.note(Note::InDoubtResolved);
-                    self.decided(now, commit, decision, outbox);
-                }
+        let finding = match result {
+            Ok(response) => find(commit, home, response, votes),
+            Err(CallError::Busy) => {
+                votes.turned_away(commit, home);
+                Finding::Nothing
             }
-            Ok(CallResponse::Outcome(outcome)) if in_doubt == Some(true) => {
-                outbox.note(Note::InDoubtResolved);
-                let decision = match outcome {
-                    Outcome::Committed { stamp, .. } => Decision::Commit(stamp),
-                    // Also one that was forgotten: it was not voted for there, or
-                    // it would be kept until this home has heard.
-                    Outcome::Refused(_) => Decision::Abort,
-                };
-                self.tables.votes.heard(commit, home);
-                self.decided(now, commit, decision, outbox);
-            }
-            Ok(CallResponse::Outcome(_)) if self.tables.votes.heard(commit, home) => {
-                self.settled(commit, outbox);
-            }
-            // It is asked again.
-            _ => {}
-        }
-        let asked_again = match has_time {
-            true => self.tables.votes.take_turned_away(home),
-            false => Vec::new(),
+            Err(_) => Finding::Nothing,
         };
-        for (commit, other) in asked_again {
-            self.ask_other(other, commit, outbox);
+        if matches!(finding, Finding::Decided(_)) {
+            outbox.note(Note::InDoubtResolved);
         }
+        Some(Answered {
+            home,
+            commit,
+            finding,
+            has_time,
+        })
     }
 
-    /// Another home asks; it does nothing else here. From all other edges that
-    /// are no child's, what comes is late.
-    pub(in crate::home) fn asked_by_other(
-        &mut self,
-        now: Now,
-        edge: EdgeId,
-        message: Up,
-        outbox: &mut Outbox,
-    ) {
-        match message {
-            Up::Call(message::Call {
-                call,
-                request: request @ CallRequest::Outcome { .. },
-                ..
-            }) if self.askers.contains(&edge) => match self.log.is_busy() {
-                // It asks again.
-                true => {
-                    let busy = Err(CallError::Busy);
-                    outbox.down(edge, responses::call_result(self.config.home, call, busy));
-                }
-                false => self.call(now, edge, call, request, outbox),
-            },
-            _ => outbox.note(Note::OtherEpochDropped),
-        }
-    }
-
-    /// Another home has come to ask: it is told whose this is, and hears no stream.
-    pub(in crate::home) fn other_came(
-        &mut self,
-        edge: EdgeId,
-        name: String,
-        at: (Position, Stamp),
-        outbox: &mut Outbox,
-    ) {
-        if self.askers.len() >= OTHER_HOMES_MAX {
-            outbox.note(Note::ChildLimited);
-            return outbox.close(edge, "too many other homes");
-        }
-        self.askers.insert(edge);
-        self.neighbours.came(edge);
-        outbox.down(
-            edge,
-            Down::Begin(message::Begin {
-                home: self.config.home,
-                name,
-                epoch: Epoch(0),
-                position: at.0,
-                watermark: at.1,
-                silent_ms: 0,
-            }),
-        );
-    }
-
-    /// A way to another home is there: its stream begins, which says whose it is.
-    pub(in crate::home) fn heard_other(
-        &mut self,
-        now: Now,
-        edge: EdgeId,
-        message: Down,
-        outbox: &mut Outbox,
-    ) {
-        match message {
-            Down::Begin(message::Begin { home, .. }) => {
-                self.others.insert(home, edge);
-            }
-            Down::CallResult(message::CallResult { call, result, .. }) => {
-                let asked = self.asking.get(&call);
-                // Only who was asked is heard.
-                if asked.is_some_and(|asked| asked.edge == edge) {
-                    self.other_answered(now, call, result, outbox);
-                }
-            }
-            // The rest of the stream is not for a home.
-            _ => {}
-        }
-    }
-
-    /// An edge to another home, or from one, is gone.
-    pub(in crate::home) fn other_gone(&mut self, edge: EdgeId) {
-        self.askers.remove(&edge);
-        self.others.retain(|_, other| *other != edge);
-        let unanswered = self.asking.extract_if(.., |_, asked| asked.edge == edge);
-        for question in unanswered.map(|(_, question)| question).collect::<Vec<_>>() {
-            self.may_ask_again(&question);
-        }
-        self.tables.votes.edge_gone(edge);
-    }
-
-    fn may_ask_again(&mut self, question: &Question) {
-        if let Some(vote) = self.tables.votes.get_mut(question.commit) {
-            vote.asked.remove(&question.home);
+    /// A home has time: it is asked on about votes for which it was too busy.
+    pub(in crate::home) fn ask_on(&mut self, home: HomeId, votes: &mut Votes, outbox: &mut Outbox) {
+        for (commit, other) in votes.take_turned_away(home) {
+            self.ask(other, commit, votes, outbox);
         }
     }
 }
 
-/// What another home was asked and has not answered.
-#[derive(Debug)]
-pub(in crate::home) struct Question {
-    /// The way that it went: the answer comes by the same.
-    edge: EdgeId,
-    home: HomeId,
-    commit: CommitId,
+fn find(commit: CommitId, home: HomeId, response: CallResponse, votes: &mut Votes) -> Finding {
+    let in_doubt = votes.get(commit).is_some_and(|v| v.state == State::InDoubt);
+    match response {
+        CallResponse::Voted(stamp) => {
+            let decision = votes.voted(commit, home, stamp);
+            decision.map_or(Finding::Nothing, Finding::Decided)
+        }
+        CallResponse::Outcome(outcome) if in_doubt => {
+            votes.heard(commit, home);
+            Finding::Decided(match outcome {
+                Outcome::Committed { stamp, .. } => Decision::Commit(stamp),
+                // Also one that was forgotten: that home did not vote for it, or it would remember
+                // the vote until this home has learned the outcome.
+                Outcome::Refused(_) => Decision::Abort,
+            })
+        }
+        CallResponse::Outcome(_) if votes.heard(commit, home) => Finding::Settled,
+        _ => Finding::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::two_phase::locks::Locks;
+    use crate::home::two_phase::votes::Vote;
+    use alloc::vec::Vec;
+    use thorp_model::{CommitRequest, Part, Position, Registration, Stamp};
+
+    const OTHER: HomeId = HomeId(2);
+
+    fn voted() -> (Votes, CommitId, Participant) {
+        let registration = Registration(7);
+        let other = Participant {
+            home: OTHER,
+            registration,
+        };
+        let id = CommitId {
+            member: MemberId(3),
+            sequence: 1,
+        };
+        let own = Participant {
+            home: HomeId(1),
+            registration,
+        };
+        let request = CommitRequest {
+            id,
+            registration,
+            part: Part {
+                home: HomeId(1),
+                evidence: Position(0),
+                reads: Vec::new(),
+                writes: Vec::new(),
+            },
+            with: Vec::from([own, other]),
+            depends_on: Vec::new(),
+            after: Stamp::default(),
+        };
+        let mut votes = Votes::default();
+        let vote = Vote::new(request, Stamp::default(), Locks::default(), Millis(0));
+        votes.vote(vote, EdgeId(9));
+        (votes, id, other)
+    }
+
+    fn asked(outbox: &Outbox) -> usize {
+        outbox.actions.len() / 2
+    }
+
+    #[test]
+    fn a_home_is_asked_once_by_each_way() {
+        let (mut votes, commit, other) = voted();
+        let mut inquiry = Inquiry::new(MemberId(1));
+        let mut outbox = Outbox::new();
+        inquiry.found(OTHER, EdgeId(4));
+        for _ in 0..2 {
+            inquiry.ask(other, commit, &mut votes, &mut outbox);
+        }
+        assert_eq!((asked(&outbox), inquiry.len()), (1, 1));
+        inquiry.went(EdgeId(4), &mut votes);
+        inquiry.found(OTHER, EdgeId(5));
+        inquiry.ask(other, commit, &mut votes, &mut outbox);
+        assert_eq!((asked(&outbox), inquiry.len()), (2, 1));
+    }
+
+    #[test]
+    fn only_the_edge_that_was_asked_answers() {
+        let (mut votes, commit, other) = voted();
+        let mut inquiry = Inquiry::new(MemberId(1));
+        let mut outbox = Outbox::new();
+        inquiry.found(OTHER, EdgeId(4));
+        inquiry.ask(other, commit, &mut votes, &mut outbox);
+        let stamp = Stamp {
+            clock: 5,
+            home: OTHER,
+        };
+        let answer = message::CallResult {
+            home: OTHER,
+            call: CallId {
+                member: MemberId(1),
+                number: 1,
+            },
+            result: Ok(CallResponse::Voted(stamp)),
+        };
+        let by_other = inquiry.answered(EdgeId(5), answer.clone(), &mut votes, &mut outbox);
+        assert!(by_other.is_none());
+        let answered = inquiry.answered(EdgeId(4), answer, &mut votes, &mut outbox);
+        let finding = answered.expect("it was asked").finding;
+        assert_eq!(finding, Finding::Decided(Decision::Commit(stamp)));
+    }
 }

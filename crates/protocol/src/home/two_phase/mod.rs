@@ -4,4 +4,5 @@
 pub(in crate::home) mod decision;
 pub(in crate::home) mod inquiry;
 pub(in crate::home) mod locks;
+pub(in crate::home) mod resolution;
 pub(in crate::home) mod votes;

@@ -6,13 +6,15 @@ use crate::home::commit::refusal::{NotNow, busy};
 use crate::home::two_phase::locks::Locks;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::{IN_DOUBT_MS, PARTICIPANTS_MAX, UNSETTLED_MS, VOTES_MAX};
+use thorp_model::limits::{
+    IN_DOUBT_MS, IN_DOUBT_RETRY_MS, PARTICIPANTS_MAX, UNSETTLED_MS, VOTES_MAX,
+};
 use thorp_model::planted::Bug;
 use thorp_model::records::VoteRecord;
 use thorp_model::{
-    CommitId, CommitRequest, Decision, EdgeId, HomeId, InvalidCommit, Millis, NewValue, Op,
-    Outcome, Overflow, PageId, Participant, Registration, SegmentId, SlotSet, Stamp, Table,
-    WriteOp, planted, records,
+    CallResponse, CommitId, CommitRequest, Decision, EdgeId, HomeId, InvalidCommit, Millis,
+    NewValue, Op, Outcome, Overflow, PageId, Participant, Registration, SegmentId, SlotSet, Stamp,
+    Table, WriteOp, planted, records,
 };
 
 /// One vote.
@@ -23,19 +25,19 @@ pub(in crate::home) struct Vote {
     /// The stamp voted for.
     pub(in crate::home) stamp: Stamp,
     /// Who hears of the outcome.
-    pub(in crate::home) routes: ReplyRoutes,
+    routes: ReplyRoutes,
     pub(in crate::home) state: State,
     /// The stamp of a decision that this home's clock does not believe, or not yet.
-    pub(in crate::home) doubted: Option<Stamp>,
+    doubted: Option<Stamp>,
     /// Pages that the decision waits for: they stay in memory.
-    pub(in crate::home) needs: BTreeSet<PageId>,
+    needs: BTreeSet<PageId>,
     locks: Locks,
     /// When it was given, or found in the store.
     pub(in crate::home) since: Millis,
     /// When the other homes are asked next.
-    pub(in crate::home) ask_at: Millis,
+    ask_at: Millis,
     /// Other homes that were asked and have not answered.
-    pub(in crate::home) asked: BTreeSet<HomeId>,
+    asked: BTreeSet<HomeId>,
     /// What other homes are known to have voted for.
     votes: BTreeMap<HomeId, Stamp>,
     /// Homes that are known to have heard the outcome.
@@ -84,6 +86,11 @@ impl Vote {
         stamp == self.stamp || (stamp > self.stamp && is_others())
     }
 
+    /// The edge that the outcome goes to first; none if that is gone.
+    pub(in crate::home) fn route(&self) -> Option<EdgeId> {
+        self.routes.last()
+    }
+
     fn key(&self) -> Vec<u8> {
         records::vote_key(self.request.registration, self.request.id.sequence)
     }
@@ -96,13 +103,13 @@ impl Vote {
     }
 
     /// Homes that may not have heard the outcome.
-    pub(in crate::home) fn unheard(&self) -> impl Iterator<Item = Participant> + '_ {
+    fn unheard(&self) -> impl Iterator<Item = Participant> + '_ {
         self.others()
             .filter(|other| !self.heard.contains(&other.home))
     }
 
     /// Homes whose answer is wanted.
-    pub(in crate::home) fn wanted(&self) -> impl Iterator<Item = Participant> + '_ {
+    fn wanted(&self) -> impl Iterator<Item = Participant> + '_ {
         self.others().filter(|other| match self.state {
             State::InDoubt => true,
             State::Decided(_) => false,
@@ -111,7 +118,7 @@ impl Vote {
     }
 
     /// The operation that logs it, with both sets.
-    pub(in crate::home) fn store(&self) -> Op {
+    fn store(&self) -> Op {
         let record = VoteRecord {
             request: self.request.clone(),
             stamp: self.stamp,
@@ -145,7 +152,19 @@ impl Vote {
     }
 }
 
+/// What is done about a vote whose time to ask has come.
+#[derive(Debug)]
+pub(in crate::home) enum Inquire {
+    /// This home was the last one to learn how it ended, and has found out by itself.
+    Settled,
+    /// These homes are asked.
+    Ask(Vec<Participant>),
+}
+
 /// All votes of a home.
+///
+/// A vote is in `open` and in `locked` if, and only if, it holds locks; `open_bytes` is the sum of
+/// those requests. A vote in `decided` holds locks, too.
 #[derive(Debug, Default)]
 pub(in crate::home) struct Votes {
     by_commit: BTreeMap<CommitId, Vote>,
@@ -180,11 +199,6 @@ impl Votes {
     /// A vote.
     pub(in crate::home) fn get(&self, commit: CommitId) -> Option<&Vote> {
         self.by_commit.get(&commit)
-    }
-
-    /// A vote, to be changed.
-    pub(in crate::home) fn get_mut(&mut self, commit: CommitId) -> Option<&mut Vote> {
-        self.by_commit.get_mut(&commit)
     }
 
     /// All votes.
@@ -295,7 +309,7 @@ impl Votes {
     }
 
     /// Another home is asked, or need not be asked any more.
-    pub(in crate::home) fn note_asked(&mut self, commit: CommitId, home: HomeId) {
+    fn note_asked(&mut self, commit: CommitId, home: HomeId) {
         if let Some(commits) = self.turned_away.get_mut(&home) {
             commits.remove(&commit);
         }
@@ -435,6 +449,85 @@ impl Votes {
     fn open(&self) -> impl Iterator<Item = &Vote> {
         let open = self.open.iter();
         open.filter_map(|(_, id)| self.by_commit.get(id))
+    }
+
+    /// The answer to a home or a member that asks how a part ended.
+    pub(in crate::home) fn response(&self, commit: CommitId) -> Option<CallResponse> {
+        let vote = self.by_commit.get(&commit)?;
+        Some(match &vote.state {
+            State::InDoubt | State::Decided(_) => CallResponse::Voted(vote.stamp),
+            State::Ended(outcome) => CallResponse::Outcome(outcome.clone()),
+        })
+    }
+
+    // --- The inquiry ---
+
+    /// Votes whose time to ask the other homes has come.
+    pub(in crate::home) fn due(&self, now: Millis) -> Vec<CommitId> {
+        let due = self.iter().filter(|(_, vote)| vote.ask_at <= now);
+        due.map(|(commit, _)| commit).collect()
+    }
+
+    /// What is done about a vote whose time has come. It comes again if the answers do not.
+    pub(in crate::home) fn inquire(&mut self, commit: CommitId, now: Millis) -> Inquire {
+        let Some(vote) = self.by_commit.get_mut(&commit) else {
+            return Inquire::Ask(Vec::new());
+        };
+        vote.ask_at = now.plus(IN_DOUBT_RETRY_MS);
+        let ask: Vec<Participant> = vote.wanted().collect();
+        let is_over = !vote.holds_locks() && ask.is_empty();
+        if is_over && !planted::is(Bug::VoteKept) {
+            return Inquire::Settled;
+        }
+        Inquire::Ask(ask)
+    }
+
+    /// Another home is about to be asked. False if it was asked and has not answered: it answers
+    /// every question, however far away or busy it is, so that one of each vote is enough.
+    pub(in crate::home) fn begin_asking(&mut self, commit: CommitId, home: HomeId) -> bool {
+        let vote = self.by_commit.get_mut(&commit);
+        let begins = vote.is_some_and(|vote| vote.asked.insert(home));
+        if begins {
+            self.note_asked(commit, home);
+        }
+        begins
+    }
+
+    /// Another home has answered, or its edge is gone.
+    pub(in crate::home) fn end_asking(&mut self, commit: CommitId, home: HomeId) {
+        if let Some(vote) = self.by_commit.get_mut(&commit) {
+            vote.asked.remove(&home);
+        }
+    }
+
+    // --- The decision ---
+
+    /// A member's decision has a stamp that this home's clock does not believe: the other homes are
+    /// asked at once.
+    pub(in crate::home) fn doubt(&mut self, commit: CommitId, stamp: Stamp, now: Millis) {
+        if let Some(vote) = self.by_commit.get_mut(&commit) {
+            vote.doubted = Some(stamp);
+            vote.ask_at = now;
+        }
+    }
+
+    /// The stamp of a decision that was not believed.
+    pub(in crate::home) fn doubted(&self, commit: CommitId) -> Option<Stamp> {
+        self.by_commit.get(&commit)?.doubted
+    }
+
+    /// A decision waits for pages: they stay in memory.
+    pub(in crate::home) fn wait_for(&mut self, commit: CommitId, pages: &[PageId]) {
+        if let Some(vote) = self.by_commit.get_mut(&commit) {
+            vote.needs.extend(pages);
+        }
+    }
+
+    /// Takes the edges other than the last one that the part came by.
+    pub(in crate::home) fn take_other_routes(&mut self, commit: CommitId) -> BTreeSet<EdgeId> {
+        let vote = self.by_commit.get_mut(&commit);
+        vote.map(|vote| vote.routes.take_others())
+            .unwrap_or_default()
     }
 
     /// The outcome of a vote is known; whether it was in doubt.

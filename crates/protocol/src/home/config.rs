@@ -1,0 +1,74 @@
+//! What a home is given when it starts.
+
+use crate::edge::downstream::ChildLimits;
+use crate::edge::liveness::AliveLimits;
+use alloc::string::String;
+use thorp_model::{HomeId, MemberId, limits};
+
+/// What a home is given when it starts.
+#[derive(Clone, Debug)]
+pub struct HomeConfig {
+    /// Its id, fixed when its store is made.
+    pub home: HomeId,
+    /// Its name.
+    pub name: String,
+    /// This process start.
+    pub node: MemberId,
+    /// Objects of which the last change is known.
+    pub changes_known_max: usize,
+    /// Bytes of modified objects before installation begins.
+    pub mob_bytes_high: usize,
+    /// Records in the log before installation, however little is modified.
+    pub log_records_high: usize,
+    /// Bytes of page images in memory.
+    pub cache_bytes: usize,
+    /// Bytes of commits accepted and not yet durable.
+    pub pending_bytes_max: usize,
+    /// Commits that wait for pages from disk.
+    pub parked_max: usize,
+    /// Bytes of such commits and of the pages that they keep in memory.
+    pub parked_bytes_max: usize,
+    /// Bytes of parts that were voted for and may still become commits.
+    pub votes_bytes_max: usize,
+    /// Members whose outcomes are remembered.
+    pub registrations_max: usize,
+    /// Outcomes remembered of each, at least [`limits::COMMITS_IN_FLIGHT_MAX`].
+    pub outcomes_per_member: u64,
+    /// How long the values that a member has staged are kept when it is not heard
+    /// of, in milliseconds.
+    pub staged_silent_ms_max: u64,
+    /// How much is kept for each child.
+    pub per_child: ChildLimits,
+    /// When a child is silent; none waits for ever.
+    pub alive: Option<AliveLimits>,
+    /// Log records trimmed by one batch, at least one.
+    pub log_trim_max: u64,
+    /// Pages of a removed segment deleted by one batch, at least one.
+    pub pages_removed_max: u32,
+}
+
+impl HomeConfig {
+    /// The usual limits.
+    pub fn new(home: HomeId, name: String, node: MemberId) -> Self {
+        HomeConfig {
+            home,
+            name,
+            node,
+            changes_known_max: limits::CHANGES_KNOWN_MAX,
+            mob_bytes_high: limits::MOB_BYTES_HIGH,
+            log_records_high: limits::LOG_RECORDS_HIGH,
+            cache_bytes: limits::HOME_CACHE_BYTES,
+            pending_bytes_max: limits::PENDING_BYTES_MAX,
+            parked_max: limits::PARKED_MAX,
+            parked_bytes_max: limits::PARKED_BYTES_MAX,
+            votes_bytes_max: limits::VOTES_BYTES_MAX,
+            registrations_max: limits::REGISTRATIONS_MAX,
+            outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+            staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,
+            per_child: ChildLimits::default(),
+            alive: Some(AliveLimits::default()),
+            log_trim_max: limits::LOG_TRIM_MAX,
+            pages_removed_max: limits::PAGES_REMOVED_MAX,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the home sends when it is durable (rule 1).
+
+use crate::edge::downstream::{News, Values};
+use crate::home::log::queue::{OnDurable, Reached};
+use crate::home::pages::remove::Remover;
+use crate::home::serve::Serve;
+use crate::home::{Outbox, responses};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use thorp_model::{
+    CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageId, PageSlots, SegmentId,
+    message,
+};
+
+/// Sends to children what waited for the disk.
+///
+/// Only what comes out of the queue goes out, in its order. So no child learns of a position that
+/// is not durable, and none learns of it before an earlier one.
+#[derive(Debug)]
+pub(super) struct Delivery<'a> {
+    pub(super) serve: Serve<'a>,
+    pub(super) remover: &'a mut Remover,
+}
+
+impl Delivery<'_> {
+    /// Sends what rests on batches that are durable by now.
+    pub(super) fn send_due(&mut self, outbox: &mut Outbox) {
+        while let Some(due) = self.serve.log.pop() {
+            self.send(due, outbox);
+        }
+    }
+
+    fn send(&mut self, due: OnDurable, outbox: &mut Outbox) {
+        let home = self.serve.home;
+        match due {
+            OnDurable::Reach(reached) => self.reach(reached, outbox),
+            OnDurable::Vote(edge, commit, stamp) => {
+                outbox.down(edge, responses::vote(home, commit, stamp));
+            }
+            OnDurable::Tell(edge, commit, outcome) => {
+                outbox.down(edge, responses::outcome(home, commit, &outcome));
+            }
+            OnDurable::Answer(edge, call, result) => {
+                outbox.down(edge, responses::call_result(home, call, result));
+            }
+            OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, outbox),
+            OnDurable::NoPage(page, waiter) => {
+                let child = self
+                    .serve
+                    .children
+                    .in_epoch(waiter.edge, waiter.epoch, outbox);
+                if child.is_some() {
+                    let refusal = FetchRefusal::NoSuchSegment;
+                    self.serve.refuse_fetch(page, waiter, refusal, outbox);
+                }
+            }
+            OnDurable::Nothing => {}
+        }
+    }
+
+    /// A position is durable: every child learns what concerns it, with values only where it
+    /// subscribed to them.
+    fn reach(&mut self, reached: Reached, outbox: &mut Outbox) {
+        let Reached {
+            position, stamp, ..
+        } = reached;
+        self.serve.log.reach(position, stamp);
+        for change in &reached.changes {
+            self.serve.tables.pages.made_durable(change.page, position);
+        }
+        let mut changes = reached.changes;
+        if let Some(segment) = reached.removed {
+            changes.extend(self.end_segment(segment));
+        }
+        let news = News {
+            position,
+            stamp,
+            watermark: self.serve.promised(),
+            changes,
+            values: Values::ToWhoAsked,
+            origin: reached.origin,
+        };
+        self.serve.children.deliver(news, outbox);
+    }
+
+    /// The invalidations that tell the end of a segment to those who hold its pages.
+    fn end_segment(&mut self, segment: SegmentId) -> Vec<PageChange> {
+        self.serve.tables.pages.forget_segment(segment);
+        self.remover.add(segment);
+        // Also to children that watch it and hold nothing of it: by its first page.
+        let first = PageId::new(segment.0, 0);
+        let held = self.serve.children.directory.pages_of(segment).into_iter();
+        let pages: BTreeSet<PageId> = held.chain([first]).collect();
+        let ended = pages.into_iter().map(|page| PageChange {
+            page,
+            slots: PageSlots::Whole,
+        });
+        ended.collect()
+    }
+
+    /// The promise itself comes as a heartbeat: it is for all that are below the child.
+    fn tell_watermark(&self, edge: EdgeId, call: CallId, outbox: &mut Outbox) {
+        let home = self.serve.home;
+        let watermark = self.serve.promised();
+        outbox.down(
+            edge,
+            Down::Heartbeat(message::Heartbeat {
+                home,
+                position: self.serve.log.durable(),
+                watermark,
+            }),
+        );
+        let result = Ok(CallResponse::Watermark(watermark));
+        outbox.down(edge, responses::call_result(home, call, result));
+    }
+}
