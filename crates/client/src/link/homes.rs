@@ -27,20 +27,25 @@ impl Homes {
         }
     }
 
-    /// How the homes' streams are now: what the member's state machine took for them, whatever a parent sent.
-    pub(crate) fn follow<'a>(
-        &self,
-        streams: impl Iterator<Item = (HomeId, &'a str, Option<EdgeId>)>,
-    ) {
+    /// A home's stream has begun. Of the homes with its name it is the last from now on.
+    pub(crate) fn began(&self, id: HomeId, name: String, edge: EdgeId) {
         let mut known = lock(&self.known);
-        let mut is_other = false;
-        for (id, name, edge) in streams {
-            is_other |= follow_one(&mut known, id, name, edge);
+        known.retain(|home| home.id != id);
+        let edge = Some(edge);
+        known.push(Known { id, name, edge });
+        drop(known);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// A home's stream has ended.
+    pub(crate) fn ended(&self, id: HomeId) {
+        let mut known = lock(&self.known);
+        let mut homes = known.iter_mut();
+        if let Some(home) = homes.find(|home| home.id == id) {
+            home.edge = None;
         }
         drop(known);
-        if is_other {
-            self.changed.send_modify(|count| *count += 1);
-        }
+        self.changed.send_modify(|count| *count += 1);
     }
 
     pub(crate) fn all(&self) -> Vec<Known> {
@@ -77,25 +82,6 @@ impl Homes {
     }
 }
 
-/// Whether anything is other than it was. Whose stream began last, comes last.
-fn follow_one(known: &mut Vec<Known>, id: HomeId, name: &str, edge: Option<EdgeId>) -> bool {
-    let at = known.iter().position(|home| home.id == id);
-    match at.and_then(|at| known.get_mut(at)) {
-        Some(home) if home.name == name && home.edge == edge => return false,
-        Some(home) if edge.is_none() => {
-            home.edge = None;
-            return true;
-        }
-        // What was asked of it, or told of it, does not make a home known.
-        None if edge.is_none() => return false,
-        _ => {}
-    }
-    known.retain(|home| home.id != id);
-    let name = name.to_owned();
-    known.push(Known { id, name, edge });
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,12 +90,13 @@ mod tests {
     fn a_home_made_anew_takes_the_name() {
         let homes = Homes::new();
         let (old, new) = (HomeId(1), HomeId(2));
-        homes.follow([(old, "alps", Some(EdgeId(1)))].into_iter());
-        homes.follow([(old, "alps", None), (new, "alps", Some(EdgeId(2)))].into_iter());
+        homes.began(old, "alps".to_owned(), EdgeId(1));
+        homes.ended(old);
+        homes.began(new, "alps".to_owned(), EdgeId(2));
         assert_eq!(homes.by_name("alps"), Some(new));
-        homes.follow([(new, "alps", None)].into_iter());
+        homes.ended(new);
         assert_eq!(homes.by_name("alps"), Some(new));
-        homes.follow([(old, "alps", Some(EdgeId(3)))].into_iter());
+        homes.began(old, "alps".to_owned(), EdgeId(3));
         assert_eq!(homes.by_name("alps"), Some(old));
         assert!(homes.is_live(old) && !homes.is_live(new));
     }

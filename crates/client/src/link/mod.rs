@@ -9,7 +9,6 @@ mod life;
 mod loops;
 mod plan;
 mod running;
-mod tap;
 mod tokens;
 mod waits;
 
@@ -36,7 +35,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tap::Tap;
 use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::PAGE_BYTES;
 use thorp_model::{
@@ -44,7 +42,7 @@ use thorp_model::{
     PageNo, Part, Place, Reference, RequestId, Stamp,
 };
 use thorp_net::driver::{Handle, NotTaken};
-use thorp_protocol::{MemberCommand, Request, Response};
+use thorp_protocol::{Member, MemberCommand, Request, Response};
 use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
 use waits::Waits;
@@ -64,7 +62,7 @@ pub(crate) struct Link {
     pub(crate) changes: watch::Sender<u64>,
     /// Pages were chosen to go and have not gone: what is over the limit is not counted again.
     is_evicting: AtomicBool,
-    handle: OnceLock<Handle<Tap>>,
+    handle: OnceLock<Handle<Member>>,
     begins: Mutex<Begins>,
 }
 
@@ -108,7 +106,7 @@ impl Link {
         }
     }
 
-    pub(crate) fn handle(&self) -> Option<&Handle<Tap>> {
+    pub(crate) fn handle(&self) -> Option<&Handle<Member>> {
         self.handle.get()
     }
 
@@ -418,9 +416,9 @@ impl Link {
 /// How a fetch ended; none: ask again a little later.
 pub(crate) fn fetched(told: Told, page: PageId) -> Result<Option<Source>> {
     match told {
-        Told::Response(Response::Fetched(_), source) => Ok(Some(source)),
-        Told::Response(Response::NotFetched(FetchRefusal::Busy) | Response::Busy, _) => Ok(None),
-        Told::Response(Response::NotFetched(refusal), _) => Err(refusal.into()),
+        Told::Response(Response::Fetched(source)) => Ok(Some(source.into())),
+        Told::Response(Response::NotFetched(FetchRefusal::Busy) | Response::Busy) => Ok(None),
+        Told::Response(Response::NotFetched(refusal)) => Err(refusal.into()),
         Told::Response(..) => Err(Error::invalid("the member answered something else")),
         Told::TimedOut(_) => Err(Error::unreachable(format!(
             "page {page} did not come in time"
@@ -432,9 +430,9 @@ pub(crate) fn fetched(told: Told, page: PageId) -> Result<Option<Source>> {
 /// How a call ended; none: ask again a little later.
 pub(crate) fn called(told: Told) -> Result<Option<CallResponse>> {
     match told {
-        Told::Response(Response::Called(Ok(response)), _) => Ok(Some(response)),
-        Told::Response(Response::Called(Err(CallError::Busy)) | Response::Busy, _) => Ok(None),
-        Told::Response(Response::Called(Err(error)), _) => Err(error.into()),
+        Told::Response(Response::Called(Ok(response))) => Ok(Some(response)),
+        Told::Response(Response::Called(Err(CallError::Busy)) | Response::Busy) => Ok(None),
+        Told::Response(Response::Called(Err(error))) => Err(error.into()),
         Told::Response(..) => Err(Error::invalid("the member answered something else")),
         Told::TimedOut(_) => Err(late()),
         Told::Closed => Err(Error::closed()),
@@ -444,7 +442,7 @@ pub(crate) fn called(told: Told) -> Result<Option<CallResponse>> {
 /// How a commit ended, and whose word that is.
 pub(crate) fn committed(told: Told) -> Result<(CommitId, Outcome, Option<HomeId>)> {
     match told {
-        Told::Response(Response::Outcome(id, outcome, by), _) => Ok((id, outcome, by)),
+        Told::Response(Response::Outcome(id, outcome, by)) => Ok((id, outcome, by)),
         Told::Response(..) => Err(Error::busy(PAUSE)),
         Told::TimedOut(Some(id)) => Err(unknown(id)),
         // A commit times out only after it was given its id.

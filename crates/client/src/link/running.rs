@@ -2,7 +2,6 @@
 
 use super::life::Stopped;
 use super::plan::{edges, identity, parents, recorder};
-use super::tap::Tap;
 use super::{Life, Link, PAUSE};
 use crate::among::Carrier;
 use crate::limits::LEAVING_LOOK;
@@ -201,13 +200,18 @@ impl World<MemberAction> for Inside {
             }
             MemberAction::Hint(likely) => self.link.hinted(&likely),
             MemberAction::Joined(place) => self.link.joined(place),
-            // The tap finds these out by listening.
-            MemberAction::Named(..)
-            | MemberAction::Showing(_)
-            | MemberAction::Arrived(..)
-            | MemberAction::Evicted
-            | MemberAction::StreamBegan { .. }
-            | MemberAction::StreamEnded(_) => {}
+            MemberAction::Named(ticket, id) => self.link.waits.named(ticket, id),
+            // Before the page cache shows it.
+            MemberAction::Showing(id) => self.link.waits.open(id),
+            MemberAction::Arrived(place, source) => {
+                self.link.counters.fetched(Some(source).into());
+                self.link.arrived(place);
+            }
+            MemberAction::Evicted => self.link.is_evicting.store(false, Ordering::Relaxed),
+            MemberAction::StreamBegan { home, name, edge } => {
+                self.link.homes.began(home, name, edge);
+            }
+            MemberAction::StreamEnded(home) => self.link.homes.ended(home),
         }
     }
 
@@ -261,13 +265,12 @@ impl Drop for Closing {
 
 /// From joining to leaving.
 async fn live(
-    mut driver: Driver<Tap>,
-    member: Member,
+    mut driver: Driver<Member>,
+    mut member: Member,
     link: Arc<Link>,
     leaving: impl Future<Output = ()>,
 ) {
     let _closing = Closing(Arc::clone(&link));
-    let mut tap = Tap::new(member, Arc::clone(&link));
     let mut inside = Inside {
         link: Arc::clone(&link),
         quiet_until: None,
@@ -279,7 +282,7 @@ async fn live(
         link.waits.watch_the_clock(forget).await;
     });
     driver
-        .run(&mut tap, &mut inside, Outbox::new(), leaving)
+        .run(&mut member, &mut inside, Outbox::new(), leaving)
         .await;
 }
 
@@ -289,7 +292,7 @@ async fn leave(stopped: Stopped, link: Arc<Link>, patience: Duration) {
     stopped.await;
     let until = Instant::now() + patience;
     while let Some(handle) = link.handle() {
-        let untold = handle.inspect(Tap::untold).await.unwrap_or_default();
+        let untold = handle.inspect(Member::untold).await.unwrap_or_default();
         let open = link.waits.open_commits();
         if untold + open == 0 || Instant::now() >= until {
             return;
@@ -317,7 +320,7 @@ const SPARED_PART: usize = 2;
 mod tests {
     use super::*;
     use thorp_model::{
-        Event, HomeId, Image, Millis, PageId, Position, Publish, Stamp, StateMachine,
+        Action, Event, HomeId, Image, Millis, PageId, Position, Publish, Stamp, StateMachine,
     };
 
     const HOME: HomeId = HomeId(7);
@@ -406,13 +409,13 @@ mod tests {
         // The loop has much to do before it comes to that.
         assert_eq!(inside.victims(), []);
         let config = MemberConfig::new(MemberId(1), "anna".to_owned());
-        let mut tap = Tap::new(Member::new(config), Arc::clone(&link));
-        let now = thorp_net::driver::now();
-        tap.handle(
-            now,
-            Event::Command(MemberCommand::Evict(victims.clone())),
-            &mut Outbox::new(),
-        );
+        let mut outbox = Outbox::new();
+        let evict = Event::Command(MemberCommand::Evict(victims.clone()));
+        Member::new(config).handle(thorp_net::driver::now(), evict, &mut outbox);
+        // This member knows no home: its publications are played here.
+        let is_evicted = |action: &_| matches!(action, Action::Role(MemberAction::Evicted));
+        assert!(outbox.actions.iter().any(is_evicted));
+        inside.act(MemberAction::Evicted);
         let gone = victims.into_iter().map(|place| (place.page, None));
         inside.act(MemberAction::Publish(publish(gone.collect())));
         assert_eq!((link.cache.excess(), inside.victims()), (0, Vec::new()));

@@ -24,11 +24,22 @@ pub(crate) enum Source {
     Cache,
 }
 
+impl From<Option<thorp_protocol::Source>> for Source {
+    fn from(source: Option<thorp_protocol::Source>) -> Self {
+        match source {
+            Some(thorp_protocol::Source::Home) => Source::Home,
+            Some(thorp_protocol::Source::Site) => Source::Site,
+            Some(thorp_protocol::Source::Peer) => Source::Peer,
+            None => Source::Cache,
+        }
+    }
+}
+
 /// How a wait ended.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// The member answered.
-    Response(Response, Source),
+    Response(Response),
     /// It did not in time. A commit goes on: its id.
     TimedOut(Option<CommitId>),
     /// The member is closed.
@@ -82,7 +93,6 @@ struct Entry {
     tell: Option<oneshot::Sender<Told>>,
     due: Instant,
     kind: Kind,
-    source: Source,
     /// What a commit names, at each of its homes.
     staged: Vec<Arc<Tokens>>,
     /// Its program goes on without its answer.
@@ -114,13 +124,11 @@ impl Waits {
             return (ticket, told);
         }
         table.alarms.insert((due, ticket));
-        let source = Source::Cache;
         let tell = Some(tell);
         let entry = Entry {
             tell,
             due,
             kind,
-            source,
             staged: Vec::new(),
             early: None,
         };
@@ -169,17 +177,10 @@ impl Waits {
         }
     }
 
-    /// The core has given a commit its id.
+    /// The member has given a commit its id.
     pub(crate) fn named(&self, ticket: RequestId, id: CommitId) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.kind = Kind::Commit(Some(id));
-        }
-    }
-
-    /// Where the page that a ticket waits for came from.
-    pub(crate) fn came_from(&self, ticket: RequestId, source: Source) {
-        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
-            entry.source = source;
         }
     }
 
@@ -196,7 +197,7 @@ impl Waits {
             entry.staged.iter().for_each(|staged| staged.ended(outcome));
         }
         self.close_open(&answer);
-        let told = Told::Response(answer, entry.source);
+        let told = Told::Response(answer);
         let unheard = match entry.tell {
             Some(tell) => tell.send(told).err(),
             None => Some(told),
@@ -206,7 +207,7 @@ impl Waits {
 
     /// An outcome that nobody took is kept, for who asks.
     pub(crate) fn keep(&self, told: Told) {
-        if let Told::Response(Response::Outcome(id, outcome, by), _) = told {
+        if let Told::Response(Response::Outcome(id, outcome, by)) = told {
             lock(&self.table).end_late(id, (outcome, by));
             self.outcomes.send_modify(|count| *count += 1);
         }

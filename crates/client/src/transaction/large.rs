@@ -249,7 +249,7 @@ impl Staged {
 fn is_crowded(told: &Told) -> bool {
     matches!(
         told,
-        Told::Response(Response::Called(Err(CallError::TooMany)), _)
+        Told::Response(Response::Called(Err(CallError::TooMany)))
     )
 }
 

@@ -65,7 +65,7 @@ impl Transaction {
     /// What an answer means; an error says whose it is, if there are several homes.
     fn answered(&self, told: Told) -> Result<Ended> {
         let by = match &told {
-            Told::Response(Response::Outcome(_, _, by), _) => *by,
+            Told::Response(Response::Outcome(_, _, by)) => *by,
             _ => None,
         };
         let several = self.core.homes().len() > 1;

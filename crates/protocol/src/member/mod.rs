@@ -253,13 +253,6 @@ impl Member {
             .collect()
     }
 
-    /// The id of a commit that was asked for under this request id and is not answered.
-    pub fn commit_of(&self, request_id: RequestId) -> Option<CommitId> {
-        let mut commits = self.commits.iter();
-        let found = commits.find(|(_, commit)| commit.request_id == Some(request_id));
-        found.map(|(id, _)| *id)
-    }
-
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let homes = self.homes.values();

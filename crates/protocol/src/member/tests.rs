@@ -5,13 +5,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{
     COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, OVERFLOW_CHUNK_BYTES, SEND_WINDOW_BYTES_MAX,
-    STAGE_PAGES_MAX,
+    STAGE_PAGES_MAX, WAITING_PER_PAGE_MAX,
 };
 use thorp_model::{
     Action, CallError, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch,
     Event, Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
-    PageWrites, Part, Peer, Position, Refusal, Registration, RequestId, SegmentId, Slot, Stamp,
-    StateMachine, Up, WriteOp, codec, message,
+    PageWrites, Part, Peer, Place, Position, Refusal, Registration, RequestId, SegmentId, Slot,
+    Stamp, StateMachine, Up, WriteOp, codec, message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -25,6 +25,8 @@ struct Village {
     /// Sent and not answered.
     sent: Vec<Up>,
     answers: Vec<(RequestId, Response)>,
+    /// Which streams began and ended, in order.
+    streams: Vec<(HomeId, bool)>,
 }
 
 impl Village {
@@ -34,6 +36,7 @@ impl Village {
             edge: EdgeId(0),
             sent: Vec::new(),
             answers: Vec::new(),
+            streams: Vec::new(),
         };
         village.begin();
         village
@@ -95,6 +98,10 @@ impl Village {
                 Action::Role(MemberAction::Respond(request_id, answer)) => {
                     self.answers.push((request_id, answer))
                 }
+                Action::Role(MemberAction::StreamBegan { home, .. }) => {
+                    self.streams.push((home, true));
+                }
+                Action::Role(MemberAction::StreamEnded(home)) => self.streams.push((home, false)),
                 Action::Close(..) => panic!("it closes an edge"),
                 _ => {}
             }
@@ -233,6 +240,12 @@ impl Village {
             call,
             result: Ok(response),
         }));
+    }
+
+    fn size(&self, table: &str) -> usize {
+        let sizes = self.member.sizes().into_iter();
+        let of = sizes.filter(|(name, _)| *name == table);
+        of.map(|(_, size)| size).sum()
     }
 
     fn commits_sent(&self) -> usize {
@@ -468,4 +481,40 @@ fn a_busy_home_is_asked_again_to_give_up_a_staged_value() {
     assert_eq!(village.answers, [(RequestId(1), unstaged)]);
     village.tell(Event::Tick);
     assert!(village.sent.is_empty());
+}
+
+#[test]
+fn a_second_parent_does_not_make_a_home_unreachable() {
+    let mut village = Village::new();
+    let second = EdgeId(50);
+    village.begin_at(HOME, second);
+    village.down_on(second, Down::End(message::End { home: HOME }));
+    village.tell(Event::Disconnected { edge: second });
+    assert_eq!(village.streams, [(HOME, true)]);
+    village.tell(Event::Disconnected { edge: village.edge });
+    assert_eq!(village.streams, [(HOME, true), (HOME, false)]);
+}
+
+#[test]
+fn requests_that_wait_for_a_page_are_bounded_and_asking_ahead_is_not_waiting() {
+    let mut village = Village::new();
+    // The registration.
+    village.sent.clear();
+    let place = Place {
+        home: HOME,
+        page: PageId::new(3, 1),
+    };
+    for number in 0..1000 {
+        village.ask(number, Request::Prefetch(place));
+    }
+    assert_eq!((village.sent.len(), village.size("waiting")), (1, 0));
+    let max = WAITING_PER_PAGE_MAX as u64;
+    for number in 0..max {
+        village.ask(number, Request::Fetch(place));
+    }
+    assert_eq!(village.sent.len(), 1);
+    assert!(village.answers.is_empty());
+    village.ask(max, Request::Fetch(place));
+    assert_eq!(village.answers, [(RequestId(max), Response::Busy)]);
+    assert_eq!(village.size("waiting"), WAITING_PER_PAGE_MAX);
 }
