@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Going, Home, OF_A_TEST, PATIENCE, eventually, run, signal, thorp};
+use common::thorp;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -16,6 +16,7 @@ use std::time::Duration;
 use thorp_client::{
     ErrorKind, JoinConfig, Member, Outcome, Reference, Result, Session, Transaction,
 };
+use thorp_testing::{HomeProcess, OF_A_TEST, PATIENCE, Process, eventually, signal};
 
 /// Short enough for a test, and long enough for a machine that is busy: a second.
 const ALIVE_MS: u64 = 100;
@@ -32,13 +33,13 @@ const BALANCE: u64 = 1000;
 const COMMITS_EACH: u64 = 30;
 
 struct Village {
-    home: Home,
+    home: HomeProcess,
     sites: [Option<Site>; 2],
     identity: String,
 }
 
 struct Site {
-    going: Going,
+    process: Process,
     via: String,
     http: String,
 }
@@ -47,21 +48,22 @@ impl Village {
     fn start(dir: &Path) -> Self {
         let (every, missed) = (ALIVE_MS.to_string(), MISSED_MAX.to_string());
         let alive = ["--alive-ms", &every, "--alive-missed-max", &missed];
-        let home = Home::start_with(dir, &alive);
+        let home = thorp().home_with(dir, &alive);
         let identity = dir.join("valley").display().to_string();
         let authority = dir.join("home").display().to_string();
-        let said = run(&["invite", "valley", "--dir", &authority, "--out", &identity]);
+        let said = thorp().run(&["invite", "valley", "--dir", &authority, "--out", &identity]);
         assert_eq!(said.code, 0, "{}", said.err);
         let site = |name: &str| {
             let via = format!("unix:{}/{name}.sock", dir.display());
             let site_dir = dir.join(name).display().to_string();
             let parent = format!("--home=alps={}", home.via);
-            let mut command = thorp(&["site", "--dir", &site_dir, "--identity", &identity]);
+            let mut command =
+                thorp().command(&["site", "--dir", &site_dir, "--identity", &identity]);
             command.args(["--listen", &via, &parent]);
             command.args(OF_A_TEST).args(alive);
-            let going = Going::start(command);
-            let (_, http) = going.welcome();
-            Some(Site { going, via, http })
+            let process = Process::start(command);
+            let (_, http) = process.ready();
+            Some(Site { process, via, http })
         };
         let sites = [site("first"), site("second")];
         Village {
@@ -94,7 +96,7 @@ impl Village {
 
     /// How many members a site has, whether it is well or not.
     fn members(&self, which: usize) -> usize {
-        let said = run(&["status", &self.site(which).http, "--json"]);
+        let said = thorp().run(&["status", &self.site(which).http, "--json"]);
         let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
         json["children"].as_array().unwrap().len()
     }
@@ -148,7 +150,7 @@ fn members_of_a_site_that_says_nothing_go_on_at_the_second_with_what_they_have()
     let mut running = members[0].begin(Session::default());
     assert_eq!(number(running.read(&first).unwrap()), 0);
 
-    let stopped = village.site(0).going.id();
+    let stopped = village.site(0).process.id();
     signal("STOP", stopped);
     far.transact(|tx| {
         let mut changed = pages[..CHANGED].iter();

@@ -9,13 +9,14 @@
 
 mod common;
 
-use common::{Home, PATIENCE, run, skip};
+use common::{skip, thorp};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{Error, ErrorKind, JoinConfig, Member, Reference, Segment};
+use thorp_testing::{HomeProcess, PATIENCE};
 
 const OBJECT_BYTES: usize = 7000;
 const OBJECTS_PER_COMMIT: usize = 20;
@@ -36,7 +37,7 @@ fn a_full_volume_stops_commits_and_no_reads() {
     let Some(volume) = Volume::mount("256m") else {
         return;
     };
-    let home = Home::start(volume.path());
+    let home = thorp().home(volume.path());
     let member = join(&home, "writer");
     let mut shop = Shop::open(&member);
     shop.fill(&member, 5);
@@ -60,7 +61,7 @@ fn a_limit_stops_commits_and_no_reads() {
     let error = shop.fill_until_refused(&member);
     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
     shop.assert_whole(&home, &member);
-    let told = run(&["status", &home.http]);
+    let told = thorp().run(&["status", &home.http]);
     assert_eq!(told.code, 3, "{}{}", told.out, told.err);
     assert!(told.out.contains("no room"), "{}", told.out);
     // It stays full for who starts it again as it was, and takes commits for who gives it more.
@@ -75,11 +76,11 @@ fn a_limit_stops_commits_and_no_reads() {
     shop.assert_whole(&home, &member);
 }
 
-fn home_with_limit(dir: &Path, limit: &str) -> Home {
-    Home::start_with(dir, &["--limit-bytes", limit])
+fn home_with_limit(dir: &Path, limit: &str) -> HomeProcess {
+    thorp().home_with(dir, &["--limit-bytes", limit])
 }
 
-fn join(home: &Home, name: &str) -> Member {
+fn join(home: &HomeProcess, name: &str) -> Member {
     let config = JoinConfig::new(&home.via).identity(&home.identity);
     Member::join(config.name(name).join_timeout(PATIENCE)).unwrap()
 }
@@ -129,7 +130,7 @@ impl Shop {
     }
 
     /// Everything acknowledged can be read: by who has it in its cache, and by who has nothing.
-    fn assert_whole(&self, home: &Home, member: &Member) {
+    fn assert_whole(&self, home: &HomeProcess, member: &Member) {
         for reader in [member, &join(home, "reader")] {
             for (object, byte) in &self.objects {
                 let read = reader.transact(|tx| Ok(tx.read(object)? == [*byte; OBJECT_BYTES]));

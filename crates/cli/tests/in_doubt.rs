@@ -7,12 +7,13 @@
 
 mod common;
 
+use common::thorp;
 use common::two_homes::{BALANCE, Village, found, newest, pay};
-use common::{Home, PATIENCE, finish, run};
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{ErrorKind, Session, Transaction};
 use thorp_model::Xoshiro256;
+use thorp_testing::{PATIENCE, finish};
 
 #[test]
 fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
@@ -73,7 +74,7 @@ fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
     member.transact_with(patient, over_both).unwrap();
     village.eventually_no_doubt();
     for home in village.homes {
-        assert_eq!(home.unwrap().going.terminate(), 0, "a clean end");
+        assert_eq!(home.unwrap().process.terminate(), 0, "a clean end");
     }
 }
 
@@ -126,10 +127,10 @@ fn a_name_that_leads_to_no_home_is_told() {
         "x",
         "--other-home=alps=unix:/x",
     ];
-    let said = run(&itself);
+    let said = thorp().run(&itself);
     assert_eq!(said.code, 2, "{}", said.err);
     assert!(said.err.contains("this home itself"), "{}", said.err);
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let said = finish(home.command(&["put", "thorp://nowhere/x", "--text", "x"]));
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("no home called nowhere"), "{}", said.err);
@@ -154,7 +155,7 @@ fn a_home_that_votes_and_knows_no_other_home_says_so() {
     let accounts = found(&member, "bank", 2, BALANCE);
     member.transact(|tx| pay(tx, &accounts, (0, 1, 1))).unwrap();
     let [alps, dale] = [0, 1].map(|which| {
-        let said = run(&["status", &village.home(which).http]);
+        let said = thorp().run(&["status", &village.home(which).http]);
         (said.code, said.out + &said.err)
     });
     assert_eq!(dale.0, 0, "{}", dale.1);

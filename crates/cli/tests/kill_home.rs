@@ -11,7 +11,7 @@
 mod common;
 
 use common::kills::{IMPATIENCE, KILL_AFTER_MS_MAX, Over, assert_expected, rounds_and_seed};
-use common::{Home, PATIENCE, run};
+use common::thorp;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,6 +21,7 @@ use thorp_client::{
     CommitId, Committed, Error, ErrorKind, JoinConfig, Member, Outcome, Reference, Segment, Session,
 };
 use thorp_model::Xoshiro256;
+use thorp_testing::{HomeProcess, PATIENCE};
 
 const ROUNDS: u64 = 5;
 const WRITERS: u64 = 4;
@@ -59,7 +60,7 @@ fn a_home_that_is_killed_keeps_what_it_acknowledged() {
     let (rounds, seed) = rounds_and_seed(ROUNDS);
     let mut dice = Xoshiro256::new(seed);
     let dir = tempfile::tempdir().unwrap();
-    let mut home = Home::start(dir.path());
+    let mut home = thorp().home(dir.path());
     let objects = found(&home);
     let ledger = Ledger::default();
     for round in 0..rounds {
@@ -85,7 +86,7 @@ fn a_home_that_is_killed_keeps_what_it_acknowledged() {
 }
 
 /// Makes the objects, and a zero in each.
-fn found(home: &Home) -> Vec<Reference> {
+fn found(home: &HomeProcess) -> Vec<Reference> {
     let founder = join(home, "founder");
     let segments = (0..SEGMENTS).map(|n| founder.create(&format!("thorp://alps/part-{n}")));
     let segments: Vec<Segment> = segments.collect::<Result<_, _>>().unwrap();
@@ -97,7 +98,7 @@ fn found(home: &Home) -> Vec<Reference> {
     made.unwrap()
 }
 
-fn join(home: &Home, name: &str) -> Member {
+fn join(home: &HomeProcess, name: &str) -> Member {
     let config = JoinConfig::new(&home.via).identity(&home.identity);
     Member::join(config.name(name).join_timeout(PATIENCE)).unwrap()
 }
@@ -105,12 +106,12 @@ fn join(home: &Home, name: &str) -> Member {
 /// Lets the writers commit for a while, kills the home under them, and starts it again.
 fn run_and_kill(
     dir: &Path,
-    home: Home,
+    home: HomeProcess,
     writers: &mut [Writer],
     objects: &[Reference],
     ledger: &Ledger,
     dice: &mut Xoshiro256,
-) -> Home {
+) -> HomeProcess {
     let flag = &AtomicBool::new(false);
     let enough = ledger.acknowledged.load(Ordering::Relaxed) + COMMITS_MIN;
     thread::scope(|scope| {
@@ -127,19 +128,19 @@ fn run_and_kill(
         // Dropping it is `kill -9`, and waiting for the end.
         drop(home);
         thread::sleep(Duration::from_millis(dice.below(KILL_AFTER_MS_MAX)));
-        let mut home = Home::start(dir);
+        let mut home = thorp().home(dir);
         if dice.below(4) == 0 {
             // Once more, in the midst of everybody coming back.
             thread::sleep(Duration::from_millis(dice.below(20)));
             drop(home);
-            home = Home::start(dir);
+            home = thorp().home(dir);
         }
         home
     })
 }
 
 /// What somebody sees who was not there before.
-fn newest(home: &Home, objects: &[Reference]) -> Vec<u64> {
+fn newest(home: &HomeProcess, objects: &[Reference]) -> Vec<u64> {
     let member = join(home, "newcomer");
     let read = |session: Session| {
         member.transact_with(session, |tx| {
@@ -157,15 +158,15 @@ fn value(bytes: &[u8]) -> u64 {
 }
 
 /// The store is whole just after a kill, by its own checksums.
-fn checked(dir: &Path, home: Home) -> Home {
+fn checked(dir: &Path, home: HomeProcess) -> HomeProcess {
     drop(home);
-    let report = run(&["check", dir.join("home").to_str().unwrap()]);
+    let report = thorp().run(&["check", dir.join("home").to_str().unwrap()]);
     assert_eq!(report.code, 0, "{}{}", report.out, report.err);
-    Home::start(dir)
+    thorp().home(dir)
 }
 
 impl Writer {
-    fn new(home: &Home, number: u64, seed: u64) -> Self {
+    fn new(home: &HomeProcess, number: u64, seed: u64) -> Self {
         let session = match number % 2 {
             0 => Session::new().commit_timeout(IMPATIENCE),
             _ => Session::new(),

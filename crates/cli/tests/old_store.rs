@@ -3,9 +3,14 @@
 //! `data/store-of-0.1-8282d3a.tar.gz` is the store of a home that the build of commit 8282d3a
 //! ran, and that was killed: its log has commits that are not installed.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
 mod common;
 
-use common::{Home, run};
+use common::thorp;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -18,15 +23,15 @@ const STORE: &str = concat!(
 #[test]
 fn a_home_goes_on_from_the_store_of_an_earlier_build() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     // Only for its certificates: the earlier home's are not kept here.
-    assert_eq!(home.going.terminate(), 0, "a clean end");
+    assert_eq!(home.process.terminate(), 0, "a clean end");
     let data = dir.path().join("home");
     replace_store(&data);
-    let checked = run(&["check", "--json", data.to_str().unwrap()]);
+    let checked = thorp().run(&["check", "--json", data.to_str().unwrap()]);
     assert_eq!(checked.code, 0, "{}", checked.err);
 
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let get = |root| home.out(&["get", "thorp://alps/notes", "--root", root]);
     assert_eq!(get("greeting1"), "hello 1 again\n");
     assert_eq!(get("greeting4"), "hello 4\n");

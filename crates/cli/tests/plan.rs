@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Said, run};
+use common::thorp;
 use std::io::{Read, Write};
+use thorp_testing::Said;
 
 #[test]
 fn who_is_asked_for_measurements_and_is_no_site_is_told_so() {
@@ -23,7 +24,7 @@ fn who_is_asked_for_measurements_and_is_no_site_is_told_so() {
             stream.write_all(answer).unwrap();
         }
     });
-    let ask = |node: &str| run(&["plan", "site", "--from-metrics", node]);
+    let ask = |node: &str| thorp().run(&["plan", "site", "--from-metrics", node]);
     for what in [
         "answers, but not with the status of a site",
         "answers 404 to /status",

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Going, Home, OF_A_TEST, Said, finish, run, thorp};
+use common::thorp;
 use std::fs;
 use std::path::Path;
 use thorp_client::FETCH_TIMEOUT;
+use thorp_testing::{OF_A_TEST, Process, Said, finish};
 
 /// One line what happened, one line what to do.
 fn assert_refused(said: &Said, code: i32, what: &str) {
@@ -21,7 +22,7 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn help_and_version_say_what_there_is() {
-    let help = run(&["--help"]);
+    let help = thorp().run(&["--help"]);
     assert_eq!(help.code, 0);
     for word in [
         "home",
@@ -38,12 +39,12 @@ fn help_and_version_say_what_there_is() {
     }
     let has_planner = cfg!(feature = "planner");
     assert_eq!(help.out.contains("plan"), has_planner, "{}", help.out);
-    let plan = run(&["plan", "--help"]);
+    let plan = thorp().run(&["plan", "--help"]);
     assert_eq!(plan.code, if has_planner { 0 } else { 2 }, "{}", plan.err);
     assert!(!help.out.contains("demo-member"));
-    let home = run(&["home", "--help"]);
+    let home = thorp().run(&["home", "--help"]);
     assert!(home.out.contains("SIGTERM"), "{}", home.out);
-    let version = run(&["--version"]);
+    let version = thorp().run(&["--version"]);
     assert_eq!(
         version.out.trim(),
         concat!("thorp ", env!("CARGO_PKG_VERSION"))
@@ -61,40 +62,47 @@ fn a_wrong_flag_is_wrong_usage() {
         &["demo", "--rtt-ms", "-1"],
         &["nothing"],
     ] {
-        let said = run(wrong);
+        let said = thorp().run(wrong);
         assert_eq!(said.code, 2, "{wrong:?}: {}", said.err);
         assert!(said.err.starts_with("error: "), "{}", said.err);
     }
     assert!(
-        run(&["home", "--lsiten", "x"]).err.contains("--listen"),
+        thorp()
+            .run(&["home", "--lsiten", "x"])
+            .err
+            .contains("--listen"),
         "a suggestion"
     );
 }
 
 #[test]
 fn who_says_nothing_of_where_is_told_how() {
-    assert_refused(&run(&["ls"]), 2, "no site or home was named");
+    assert_refused(&thorp().run(&["ls"]), 2, "no site or home was named");
     assert_refused(
-        &run(&["ls", "--via", "unix:/no.sock"]),
+        &thorp().run(&["ls", "--via", "unix:/no.sock"]),
         2,
         "no identity was given",
     );
-    assert_refused(&run(&["get", "thorp://alps/a"]), 2, "is a segment");
-    assert_refused(&run(&["rm", "thorp://alps/a#1.0.1"]), 2, "is an object");
-    assert_refused(&run(&["site"]), 2, "no home was named");
+    assert_refused(&thorp().run(&["get", "thorp://alps/a"]), 2, "is a segment");
+    assert_refused(
+        &thorp().run(&["rm", "thorp://alps/a#1.0.1"]),
+        2,
+        "is an object",
+    );
+    assert_refused(&thorp().run(&["site"]), 2, "no home was named");
 }
 
 #[test]
 fn a_configuration_that_cannot_be_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("home.toml");
-    let missing = run(&["home", "--config", text(&file)]);
+    let missing = thorp().run(&["home", "--config", text(&file)]);
     assert_refused(&missing, 2, "home.toml");
     fs::write(&file, "nmae = \"alps\"\n").unwrap();
-    let misspelt = run(&["home", "--config", text(&file)]);
+    let misspelt = thorp().run(&["home", "--config", text(&file)]);
     assert_refused(&misspelt, 2, "nmae");
     assert!(misspelt.err.contains("line 1"), "{}", misspelt.err);
-    let alone = run(&["site", "--dir", text(dir.path())]);
+    let alone = thorp().run(&["site", "--dir", text(dir.path())]);
     assert_refused(&alone, 2, "parent");
 }
 
@@ -103,7 +111,7 @@ fn flags_override_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("home.toml");
     fs::write(&file, "name = \"alps\"\n[store]\nlimit = \"1 GiB\"\n").unwrap();
-    let said = run(&[
+    let said = thorp().run(&[
         "home",
         "--config",
         text(&file),
@@ -123,16 +131,18 @@ fn flags_override_the_file() {
 fn the_status_is_served_on_this_machine_unless_it_is_turned_off() {
     let dir = tempfile::tempdir().unwrap();
     for (command, address) in [("home", "127.0.0.1:7430"), ("site", "127.0.0.1:7431")] {
-        let said = run(&[command, "--print-config"]);
+        let said = thorp().run(&[command, "--print-config"]);
         let wanted = format!("http = \"{address}\"");
         assert!(said.out.lines().any(|line| line == wanted), "{}", said.out);
         let file = dir.path().join("off.toml");
         fs::write(
             &file,
-            run(&[command, "--http", "off", "--print-config"]).out,
+            thorp()
+                .run(&[command, "--http", "off", "--print-config"])
+                .out,
         )
         .unwrap();
-        let said = run(&[command, "--config", text(&file), "--print-config"]);
+        let said = thorp().run(&[command, "--config", text(&file), "--print-config"]);
         assert!(said.out.contains("http = \"off\""), "{}", said.out);
     }
 }
@@ -143,7 +153,7 @@ fn a_directory_of_something_else_is_left_alone() {
     let store = dir.path().join("store");
     fs::create_dir(&store).unwrap();
     fs::write(store.join("letters.txt"), "dear").unwrap();
-    let said = run(&[
+    let said = thorp().run(&[
         "home",
         "--dir",
         text(dir.path()),
@@ -153,16 +163,20 @@ fn a_directory_of_something_else_is_left_alone() {
         "off",
     ]);
     assert_refused(&said, 1, "letters.txt");
-    assert_refused(&run(&["check", text(dir.path())]), 1, "letters.txt");
-    assert_refused(&run(&["check", "/nowhere/at/all"]), 1, "/nowhere/at/all");
+    assert_refused(&thorp().run(&["check", text(dir.path())]), 1, "letters.txt");
+    assert_refused(
+        &thorp().run(&["check", "/nowhere/at/all"]),
+        1,
+        "/nowhere/at/all",
+    );
 }
 
 #[test]
 fn a_second_process_is_refused_and_so_is_a_taken_port() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let same = text(&dir.path().join("home")).to_owned();
-    let second = run(&[
+    let second = thorp().run(&[
         "home",
         "--name",
         "alps",
@@ -174,9 +188,13 @@ fn a_second_process_is_refused_and_so_is_a_taken_port() {
         "off",
     ]);
     assert_refused(&second, 1, "in use by another process");
-    assert_refused(&run(&["check", &same]), 1, "in use by another process");
+    assert_refused(
+        &thorp().run(&["check", &same]),
+        1,
+        "in use by another process",
+    );
     let other = dir.path().join("other");
-    let taken = run(&[
+    let taken = thorp().run(&[
         "home",
         "--dir",
         text(&other),
@@ -194,7 +212,7 @@ fn a_malformed_model_is_told_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("wrong.ifc");
     assert_refused(
-        &run(&["ifc", "import", text(&file), "thorp://alps/m"]),
+        &thorp().run(&["ifc", "import", text(&file), "thorp://alps/m"]),
         1,
         "wrong.ifc",
     );
@@ -211,39 +229,43 @@ fn a_malformed_model_is_told_with_its_line() {
         "END-ISO-10303-21;",
     ];
     fs::write(&file, lines.join("\n")).unwrap();
-    let said = run(&["ifc", "import", text(&file), "thorp://alps/m"]);
+    let said = thorp().run(&["ifc", "import", text(&file), "thorp://alps/m"]);
     assert_refused(&said, 1, "line 8");
 }
 
 #[test]
 fn nobody_there_is_an_exit_code_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let nowhere = format!("unix:{}/nobody.sock", dir.path().display());
-    let mut command = thorp(&["ls", "--timeout", "1", "--via", &nowhere]);
+    let mut command = thorp().command(&["ls", "--timeout", "1", "--via", &nowhere]);
     command.env("THORP_IDENTITY", &home.identity);
     assert_refused(&finish(command), 4, "nobody.sock");
     // Who waits for longer is told meanwhile what for.
-    let mut command = thorp(&["ls", "--timeout", "3", "--via", &nowhere]);
+    let mut command = thorp().command(&["ls", "--timeout", "3", "--via", &nowhere]);
     command.env("THORP_IDENTITY", &home.identity);
     let said = finish(command);
     let note = format!("waiting for an answer from {nowhere} (at most 3 s: --timeout)");
     assert!(said.err.contains(&note), "{}", said.err);
-    assert_refused(&run(&["status", "127.0.0.1:1"]), 4, "does not answer");
+    assert_refused(
+        &thorp().run(&["status", "127.0.0.1:1"]),
+        4,
+        "does not answer",
+    );
 }
 
 #[test]
 fn a_misspelt_identity_is_told_and_nothing_is_made_there() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let misspelt = dir.path().join("mee");
-    let mut command = thorp(&["ls", "--via", &home.via]);
+    let mut command = thorp().command(&["ls", "--via", &home.via]);
     command.env("THORP_IDENTITY", &misspelt);
     assert_refused(&finish(command), 1, "mee");
     assert!(!misspelt.exists());
     // Nor in the directory of the home, which holds one in a directory of its own.
     let outer = dir.path().join("home");
-    let mut command = thorp(&["ls", "--via", &home.via]);
+    let mut command = thorp().command(&["ls", "--via", &home.via]);
     command.env("THORP_IDENTITY", &outer);
     assert_refused(&finish(command), 1, "home");
     assert!(!outer.join("authority.key").exists());
@@ -253,7 +275,7 @@ fn a_misspelt_identity_is_told_and_nothing_is_made_there() {
 #[test]
 fn a_site_has_the_name_that_its_certificate_has() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let identity = text(&dir.path().join("office")).to_owned();
     let invite = [
         "invite",
@@ -263,7 +285,7 @@ fn a_site_has_the_name_that_its_certificate_has() {
         "--out",
         &identity,
     ];
-    assert_eq!(run(&invite).code, 0);
+    assert_eq!(thorp().run(&invite).code, 0);
     let again = [
         "invite",
         "shop",
@@ -272,47 +294,47 @@ fn a_site_has_the_name_that_its_certificate_has() {
         "--out",
         &identity,
     ];
-    assert_refused(&run(&again), 1, "not of shop");
+    assert_refused(&thorp().run(&again), 1, "not of shop");
     let site = ["site", "--home=alps=127.0.0.1:1", "--identity", &identity];
-    let printed = run(&[&site[..], &["--print-config"]].concat());
+    let printed = thorp().run(&[&site[..], &["--print-config"]].concat());
     assert!(printed.out.contains("name = \"office\""), "{}", printed.out);
     let alone = format!("unix:{}/site.sock", dir.path().display());
-    let mut command = thorp(&site);
+    let mut command = thorp().command(&site);
     command.args(OF_A_TEST).args(["--listen", &alone]);
-    let going = Going::start(command);
-    going.welcome();
+    let going = Process::start(command);
+    going.ready();
     // It reaches no home: so it is not known what there is.
-    let ls = run(&["ls", "--via", &alone, "--identity", &identity]);
+    let ls = thorp().run(&["ls", "--via", &alone, "--identity", &identity]);
     assert_refused(&ls, 4, "no home is reached");
     assert_eq!(going.terminate(), 0);
-    let other = run(&[&site[..], &["--name", "shop", "--listen=127.0.0.1:0"]].concat());
+    let other = thorp().run(&[&site[..], &["--name", "shop", "--listen=127.0.0.1:0"]].concat());
     assert_refused(&other, 1, "not of shop");
 }
 
 #[test]
 fn a_home_that_went_away_is_waited_for_as_long_as_was_said() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let made = home.out(&["put", "thorp://alps/notes", "--text", "x"]);
     let via = format!("unix:{}/site.sock", dir.path().display());
     let above = format!("alps={}", home.via);
-    let mut site = thorp(&["site", "--name=alps", "--identity", &home.identity]);
+    let mut site = thorp().command(&["site", "--name=alps", "--identity", &home.identity]);
     site.args(["--home", &above, "--listen", &via])
         .args(OF_A_TEST);
-    let site = Going::start(site);
-    site.welcome();
+    let site = Process::start(site);
+    site.ready();
     let get = |timeout: &str| {
-        let mut get = thorp(&["get", made.trim(), "--via", &via, "--timeout", timeout]);
+        let mut get = thorp().command(&["get", made.trim(), "--via", &via, "--timeout", timeout]);
         get.env("THORP_IDENTITY", &home.identity);
         finish(get)
     };
     // What the site has told of its home stays known to it.
     assert_eq!(get("20").out, "x");
-    assert_eq!(home.going.terminate(), 0);
+    assert_eq!(home.process.terminate(), 0);
     let begun = std::time::Instant::now();
     assert_refused(&get("1"), 4, "home alps cannot be reached");
     // A program that comes now hears of no home at all.
-    let mut put = thorp(&[
+    let mut put = thorp().command(&[
         "put",
         "thorp://alps/x",
         "--text",
@@ -330,7 +352,7 @@ fn a_home_that_went_away_is_waited_for_as_long_as_was_said() {
 #[test]
 fn what_a_segment_keeps_of_itself_is_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     home.out(&["put", "thorp://alps/notes", "--text", "x", "--root", "one"]);
     for slot in ["0.0.1", "0.1.1"] {
         let object = format!("thorp://alps/notes#{slot}");
@@ -362,11 +384,11 @@ fn a_home_without_its_certificate_founds_no_other_village() {
         "--http=off",
         "--listen=127.0.0.1:0",
     ];
-    let new = run(&[&["home", "--dir", &path("new")], &misspelt[..]].concat());
+    let new = thorp().run(&[&["home", "--dir", &path("new")], &misspelt[..]].concat());
     assert_refused(&new, 1, "no certificate in");
     assert!(!dir.path().join("new").exists() && !dir.path().join("nosuch").exists());
-    let home = Home::start(dir.path());
-    assert_eq!(home.going.terminate(), 0);
+    let home = thorp().home(dir.path());
+    assert_eq!(home.process.terminate(), 0);
     std::fs::rename(&home.identity, dir.path().join("elsewhere")).unwrap();
     let again = [
         "home",
@@ -376,14 +398,14 @@ fn a_home_without_its_certificate_founds_no_other_village() {
         "--http=off",
         "--listen=127.0.0.1:0",
     ];
-    assert_refused(&run(&again), 1, "no certificate in");
+    assert_refused(&thorp().run(&again), 1, "no certificate in");
     assert!(!Path::new(&home.identity).exists());
 }
 
 #[test]
 fn what_is_removed_and_what_is_not_there_is_told() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     for name in ["a", "b"] {
         home.out(&["put", &format!("thorp://alps/{name}"), "--text", "x"]);
     }
@@ -398,10 +420,10 @@ fn what_is_removed_and_what_is_not_there_is_told() {
 #[test]
 fn a_stranger_is_not_let_in() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let elsewhere = tempfile::tempdir().unwrap();
-    let other = Home::start(elsewhere.path());
-    let mut command = thorp(&["ls", "--timeout", "2", "--via", &home.via]);
+    let other = thorp().home(elsewhere.path());
+    let mut command = thorp().command(&["ls", "--timeout", "2", "--via", &home.via]);
     command.env("THORP_IDENTITY", &other.identity);
     let said = finish(command);
     assert_eq!(said.code, 4, "{}", said.err);
@@ -410,16 +432,16 @@ fn a_stranger_is_not_let_in() {
 #[test]
 fn what_cannot_be_asked_or_read_later_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     for name in ["", "two\nlines", "\u{1b}[31m"] {
         let put = ["put", "thorp://alps/notes", "--text", "x", "--root", name];
         assert_refused(&finish(home.command(&put)), 1, "no name for a root");
     }
-    assert_refused(&run(&["status", "nowhere"]), 2, "nowhere");
+    assert_refused(&thorp().run(&["status", "nowhere"]), 2, "nowhere");
     // It would be the name of a part of the program, and silence all others.
     let site = ["site", "--home=alps=127.0.0.1:1", "--log-level", "wran"];
     let site = [&site[..], &["--identity", &home.identity]].concat();
-    assert_refused(&run(&site), 2, "wran");
+    assert_refused(&thorp().run(&site), 2, "wran");
     let file = dir.path().join("a-file");
     fs::write(&file, "").unwrap();
     let invite = [
@@ -430,7 +452,7 @@ fn what_cannot_be_asked_or_read_later_is_refused() {
         "--out",
         text(&file),
     ];
-    assert_refused(&run(&invite), 1, "a directory that is empty");
+    assert_refused(&thorp().run(&invite), 1, "a directory that is empty");
     // A key among other files would go where these go.
     let among = [
         "invite",
@@ -440,6 +462,6 @@ fn what_cannot_be_asked_or_read_later_is_refused() {
         "--out",
         text(dir.path()),
     ];
-    assert_refused(&run(&among), 1, "a directory that is empty");
+    assert_refused(&thorp().run(&among), 1, "a directory that is empty");
     assert!(!dir.path().join("node.key").exists());
 }

@@ -19,13 +19,14 @@
 
 mod common;
 
-use common::{Going, PATIENCE, skip};
+use common::skip;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thorp_client::{JoinConfig, Member};
+use thorp_testing::{PATIENCE, Process};
 
 const COMMITS: usize = 60;
 const CALLS: &str = "trace=read,readv,recvfrom,recvmsg,write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync";
@@ -83,7 +84,7 @@ fn every_acknowledgement_comes_after_a_sync() {
 }
 
 /// Runs a home under strace, and commits.
-fn commit_under_trace(dir: &Path, file: &Path) -> (Going, Vec<Waited>) {
+fn commit_under_trace(dir: &Path, file: &Path) -> (Process, Vec<Waited>) {
     let via = format!("unix:{}", dir.join("home.sock").display());
     let home = dir.join("home");
     let mut command = Command::new("strace");
@@ -93,7 +94,7 @@ fn commit_under_trace(dir: &Path, file: &Path) -> (Going, Vec<Waited>) {
     command.args(["home", "--name=alps", "--http=off", "--until-stdin-closes"]);
     command.arg(format!("--dir={}", home.display()));
     command.arg(format!("--listen={via}"));
-    let going = Going::start(command);
+    let going = Process::start(command);
     going.lines_until("ready");
 
     let config = JoinConfig::new(&via).identity(home.join("identity"));

@@ -10,7 +10,6 @@
 
 mod common;
 
-use common::PATIENCE;
 use common::kills::{IMPATIENCE, KILL_AFTER_MS_MAX, Over, assert_expected, rounds_and_seed};
 use common::two_homes::{BALANCE, Transfer, Village, found, newest, pay};
 use std::sync::Mutex;
@@ -19,6 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{CommitId, ErrorKind, Member, Outcome, Ref, Session, Transaction};
 use thorp_model::Xoshiro256;
+use thorp_testing::PATIENCE;
 
 const ROUNDS: u64 = 4;
 const WRITERS: usize = 4;

@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::{Going, Home, OF_A_TEST, finish, run, thorp};
+use common::thorp;
 use std::fs;
+use thorp_testing::{HomeProcess, OF_A_TEST, Process, eventually, finish};
 
 #[test]
 fn objects_go_in_and_come_out() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let made = home.out(&[
         "put",
         "thorp://alps/notes",
@@ -50,8 +51,8 @@ fn objects_go_in_and_come_out() {
     assert_eq!(finish(home.command(&["get", made])).code, 1);
 
     let store = dir.path().join("home").display().to_string();
-    assert_eq!(home.going.terminate(), 0, "a clean end");
-    let check = run(&["check", &store]);
+    assert_eq!(home.process.terminate(), 0, "a clean end");
+    let check = thorp().run(&["check", &store]);
     assert_eq!(check.code, 0, "{}", check.err);
     assert!(check.out.contains("no damage"), "{}", check.out);
 }
@@ -59,7 +60,7 @@ fn objects_go_in_and_come_out() {
 #[test]
 fn what_was_put_is_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     home.out(&[
         "put",
         "thorp://alps/kept",
@@ -68,8 +69,8 @@ fn what_was_put_is_there_after_a_restart() {
         "--root",
         "it",
     ]);
-    assert_eq!(home.going.terminate(), 0);
-    let again = Home::start(dir.path());
+    assert_eq!(home.process.terminate(), 0);
+    let again = thorp().home(dir.path());
     assert_eq!(
         again.out(&["get", "thorp://alps/kept", "--root", "it"]),
         "still here"
@@ -79,7 +80,7 @@ fn what_was_put_is_there_after_a_restart() {
 #[test]
 fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let printed = home
         .welcome
         .iter()
@@ -95,13 +96,13 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
         .collect();
     let mut invite = vec!["invite"];
     invite.extend(words.iter().map(String::as_str));
-    let invited = run(&invite);
+    let invited = thorp().run(&invite);
     assert_eq!(invited.code, 0, "{}", invited.err);
 
     let via = format!("unix:{}/site.sock", dir.path().display());
     let site_dir = dir.path().join("site").display().to_string();
     let parent = format!("alps={}", home.via);
-    let site = Going::start(thorp(&[
+    let site = Process::start(thorp().command(&[
         "site",
         "--name",
         "valley",
@@ -116,11 +117,11 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
         OF_A_TEST[0],
         OF_A_TEST[1],
     ]));
-    let (said, site_http) = site.welcome();
+    let (said, site_http) = site.ready();
     let printed = format!("thorp status {site_http}");
     assert!(said.iter().any(|line| line.trim() == printed), "{said:?}");
 
-    let mut put = thorp(&["put", "thorp://alps/by-site", "--text", "x", "--via", &via]);
+    let mut put = thorp().command(&["put", "thorp://alps/by-site", "--text", "x", "--via", &via]);
     put.env("THORP_IDENTITY", &identity);
     let said = finish(put);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -146,23 +147,23 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
 
 /// `thorp plan site` takes from the site how many members it has.
 #[cfg(feature = "planner")]
-fn planned(home: &Home, site_http: &str, via: &str, identity: &str) {
-    let planned = run(&["plan", "site", "--from-metrics", site_http]);
+fn planned(home: &HomeProcess, site_http: &str, via: &str, identity: &str) {
+    let planned = thorp().run(&["plan", "site", "--from-metrics", site_http]);
     assert_eq!(planned.code, 0, "{}", planned.err);
     let alone = format!("{site_http} does not tell members: none is connected");
     assert!(planned.err.contains(&alone), "{}", planned.err);
-    let mut watch = thorp(&["watch", "thorp://alps/by-site", "--via", via]);
+    let mut watch = thorp().command(&["watch", "thorp://alps/by-site", "--via", via]);
     watch.env("THORP_IDENTITY", identity);
-    let watch = Going::start(watch);
+    let watch = Process::start(watch);
     let measured = format!("measured at {site_http}");
-    common::eventually("a member is counted", || {
-        let planned = run(&["plan", "site", "--from-metrics", site_http]);
+    eventually("a member is counted", || {
+        let planned = thorp().run(&["plan", "site", "--from-metrics", site_http]);
         let mut lines = planned.out.lines();
         let members = lines.find(|line| line.starts_with("members at the site"));
         members.is_some_and(|line| line.contains(" 1 ") && line.contains(&measured))
     });
     watch.terminate();
-    let asked_a_home = run(&["plan", "site", "--from-metrics", &home.http]);
+    let asked_a_home = thorp().run(&["plan", "site", "--from-metrics", &home.http]);
     assert_eq!(asked_a_home.code, 2);
     assert!(
         asked_a_home.err.contains("is a home"),
@@ -174,10 +175,10 @@ fn planned(home: &Home, site_http: &str, via: &str, identity: &str) {
 #[test]
 fn a_watch_tells_changes_as_they_come() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let made = home.out(&["put", "thorp://alps/watched", "--text", "0", "--root", "n"]);
     let watch =
-        Going::start(home.command(&["watch", "thorp://alps/watched", "--json", "--count", "3"]));
+        Process::start(home.command(&["watch", "thorp://alps/watched", "--json", "--count", "3"]));
     // It is there when it has said so, but that goes to standard error: so write until something is heard.
     let mut heard = 0;
     for n in 0..200 {
@@ -193,9 +194,9 @@ fn a_watch_tells_changes_as_they_come() {
 #[test]
 fn a_watch_tells_that_its_segment_was_removed() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::start(dir.path());
+    let home = thorp().home(dir.path());
     let made = home.out(&["put", "thorp://alps/watched", "--text", "0"]);
-    let watch = Going::start(home.command(&["watch", "thorp://alps/watched", "--json"]));
+    let watch = Process::start(home.command(&["watch", "thorp://alps/watched", "--json"]));
     while watch.lines_now().is_empty() {
         home.out(&["put", made.trim(), "--text", "1"]);
     }

@@ -1,8 +1,9 @@
 //! Two homes, a site and members; accounts at both homes.
 
-use super::{Going, Home, OF_A_TEST, PATIENCE, eventually, run, thorp};
+use super::thorp;
 use std::path::{Path, PathBuf};
 use thorp_client::{JoinConfig, Member, Ref, Result, Session, Transaction};
+use thorp_testing::{HomeProcess, OF_A_TEST, PATIENCE, Process, eventually};
 
 pub(crate) const NAMES: [&str; 2] = ["alps", "dale"];
 /// Of each account, at first.
@@ -17,10 +18,10 @@ pub(crate) type Transfer = (usize, usize, i64);
 pub(crate) struct Village {
     dirs: [PathBuf; 2],
     knows: [bool; 2],
-    pub(crate) homes: [Option<Home>; 2],
+    pub(crate) homes: [Option<HomeProcess>; 2],
     identity: String,
     site: String,
-    _site: Going,
+    _site: Process,
 }
 
 impl Village {
@@ -37,7 +38,7 @@ impl Village {
         let alps = start_home(&dirs, 0, knows[0]);
         let authority = dirs[0].join("home").display().to_string();
         let invite = |name: &str, out: &Path| {
-            let said = run(&[
+            let said = thorp().run(&[
                 "invite",
                 name,
                 "--dir",
@@ -55,13 +56,13 @@ impl Village {
         let parents = [("alps", &alps), ("dale", &dale)];
         let parents = parents.map(|(name, home)| format!("--home={name}={}", home.via));
         let site_dir = dir.join("site").display().to_string();
-        let mut command = thorp(&["site", "--dir", &site_dir, "--identity", &identity]);
+        let mut command = thorp().command(&["site", "--dir", &site_dir, "--identity", &identity]);
         command
             .args(["--listen", &site])
             .args(parents)
             .args(OF_A_TEST);
-        let going = Going::start(command);
-        going.welcome();
+        let going = Process::start(command);
+        going.ready();
         Village {
             dirs,
             knows,
@@ -72,7 +73,7 @@ impl Village {
         }
     }
 
-    pub(crate) fn home(&self, which: usize) -> &Home {
+    pub(crate) fn home(&self, which: usize) -> &HomeProcess {
         self.homes[which].as_ref().unwrap()
     }
 
@@ -98,14 +99,14 @@ impl Village {
     /// A command whose program has joined at the site.
     pub(crate) fn out_at_site(&self, command: &[&str]) -> String {
         let at_site = ["--via", &self.site, "--identity", &self.identity];
-        let said = run(&[command, &at_site].concat());
+        let said = thorp().run(&[command, &at_site].concat());
         assert_eq!(said.code, 0, "{}", said.err);
         said.out
     }
 
     pub(crate) fn agreement(&self, which: usize) -> serde_json::Value {
         let home = self.home(which);
-        let said = run(&["status", &home.http, "--json"]);
+        let said = thorp().run(&["status", &home.http, "--json"]);
         let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
         json["agreement"].clone()
     }
@@ -114,7 +115,7 @@ impl Village {
     pub(crate) fn check(&mut self) {
         for which in 0..2 {
             self.kill(which);
-            let report = run(&["check", self.dirs[which].join("home").to_str().unwrap()]);
+            let report = thorp().run(&["check", self.dirs[which].join("home").to_str().unwrap()]);
             assert_eq!(report.code, 0, "{}{}", report.out, report.err);
             self.restart(which);
         }
@@ -129,7 +130,7 @@ impl Village {
     }
 }
 
-fn start_home(dirs: &[PathBuf; 2], which: usize, knows: bool) -> Home {
+fn start_home(dirs: &[PathBuf; 2], which: usize, knows: bool) -> HomeProcess {
     let other = 1 - which;
     let way = format!("{}=unix:{}/home.sock", NAMES[other], dirs[other].display());
     let identity = dirs[which].join("identity").display().to_string();
@@ -140,7 +141,7 @@ fn start_home(dirs: &[PathBuf; 2], which: usize, knows: bool) -> Home {
     if which == 1 {
         flags.extend(["--identity", &identity]);
     }
-    Home::start_as(NAMES[which], &dirs[which], &flags)
+    thorp().home_as(NAMES[which], &dirs[which], &flags)
 }
 
 /// Named objects, alternating between the homes.
