@@ -166,7 +166,7 @@ pub const SUCCESSORS_OF_A_PAGE_MAX: usize = 3;
 /// How often a page counts as having followed another one.
 pub const SUCCESSOR_COUNT_MAX: u8 = 7;
 
-/// What a child waits for so much later is no sequel.
+/// What a child waits for so much later is no successor.
 pub const SUCCESSOR_MS_MAX: u64 = 5_000;
 
 /// Pages looked at for what is likely next: the child may have most of them.

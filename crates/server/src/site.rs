@@ -142,7 +142,7 @@ struct View {
     patience: Patience,
 }
 
-/// What is looked up in the core.
+/// What is looked up in the state machine.
 struct Found {
     homes: Vec<HomeStatus>,
     acked: Acknowledged,

@@ -41,7 +41,7 @@ pub struct Status {
     pub pages: HitCounts,
     /// How often each branch of a rule was taken.
     pub notes: BTreeMap<&'static str, u64>,
-    /// The sizes of the core's tables.
+    /// The sizes of the state machine's tables.
     pub sizes: BTreeMap<&'static str, u64>,
     /// Bytes and frames to and from parents since the start.
     pub up: TrafficLine,
@@ -350,7 +350,7 @@ impl AgreementStatus {
 }
 
 impl Status {
-    /// Sets the sizes of the core's tables.
+    /// Sets the sizes of the state machine's tables.
     pub(crate) fn set_sizes(&mut self, sizes: &[(&'static str, usize)]) {
         let sizes = sizes.iter();
         self.sizes = sizes.map(|(name, size)| (*name, *size as u64)).collect();

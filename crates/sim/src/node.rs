@@ -27,7 +27,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// When the core wants a tick.
+    /// When the state machine wants a tick.
     pub fn deadline(&self) -> Option<Millis> {
         match self {
             Machine::Home(home) => home.deadline(),
@@ -119,7 +119,7 @@ impl Machine {
         }
     }
 
-    /// The sizes of the core's tables.
+    /// The sizes of the state machine's tables.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         match self {
             Machine::Home(home) => home.sizes(),

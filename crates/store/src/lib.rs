@@ -1,4 +1,4 @@
-//! Durable storage behind the engine interface of the core.
+//! Durable storage behind the storage interface of `thorp-model`.
 //!
 //! [`Store`] keeps the tables of one home in a directory, on the embedded
 //! engine `fjall`, which nothing outside this crate gets to see. [`Committer`]

@@ -1,4 +1,4 @@
-//! The store: an engine in a directory, behind the interface of the core.
+//! The store: an engine in a directory, behind the storage interface of [`thorp_model`].
 
 use crate::dir::Locked;
 use crate::engine::{self, Opened};

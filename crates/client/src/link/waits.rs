@@ -228,7 +228,7 @@ impl Waits {
         drop(entry);
     }
 
-    /// Nobody waits any more. True if the core should be told.
+    /// Nobody waits any more. True if the member should be told.
     pub(crate) fn forget(&self, ticket: RequestId) -> bool {
         let mut table = lock(&self.table);
         let Some(entry) = table.entries.get_mut(&ticket) else {
@@ -287,7 +287,7 @@ impl Waits {
         lock(&self.table).closed
     }
 
-    /// Ends the waits whose time has come, for ever. `forget` tells the core of each.
+    /// Ends the waits whose time has come, for ever. `forget` tells the member of each.
     pub(crate) async fn watch_the_clock(&self, mut forget: impl FnMut(RequestId)) {
         loop {
             let (next, forgotten) = lock(&self.table).fire(Instant::now());
@@ -326,7 +326,7 @@ impl Table {
         }
     }
 
-    /// Ends what is due. The next alarm, and what the core may forget.
+    /// Ends what is due. The next alarm, and what the member may forget.
     fn fire(&mut self, now: Instant) -> (Option<Instant>, Vec<RequestId>) {
         let mut forgotten = Vec::new();
         while let Some((due, ticket)) = self.alarms.first().copied().filter(|(due, _)| *due <= now)
@@ -343,7 +343,7 @@ impl Table {
             return;
         };
         match entry.kind {
-            // Without its id nobody could ask for the outcome: the core is about to give it.
+            // Without its id nobody could ask for the outcome: the member is about to give it.
             Kind::Commit(None) => {
                 entry.due = now + ID_PATIENCE;
                 self.alarms.insert((entry.due, ticket));

@@ -15,7 +15,7 @@ use crate::error::ServerError;
 
 /// An open store that knows whether it has room.
 ///
-/// With room, a batch that does not fit is an error, and the home's life ends. Without room the core takes no commits and
+/// With room, a batch that does not fit is an error, and the home's life ends. Without room the home takes no commits and
 /// appends only its own housekeeping; that waits here until it fits, and ends nothing. But what brings something, accepted
 /// when there was room, never waits: behind it is queued what would make room, and nothing of it was acknowledged.
 pub(super) struct Disk {

@@ -13,7 +13,7 @@ use super::world::HomeWorld;
 use crate::config::HomeConfigFile;
 use crate::error::ServerError;
 
-/// A core, its world, and the tray with which it came.
+/// A state machine, its world, and the outbox with which it came.
 pub(super) struct Life {
     core: Home,
     world: HomeWorld,
@@ -77,7 +77,7 @@ impl Life {
         Ok(Self { core, world, first })
     }
 
-    /// The tray with which it came; empty the second time.
+    /// The outbox with which it came; empty the second time.
     pub(super) fn first(&mut self) -> Outbox<HomeAction> {
         std::mem::take(&mut self.first)
     }

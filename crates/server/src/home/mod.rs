@@ -1,6 +1,6 @@
-//! A home: the core, a disk under it, edges above it, and what happens when the disk is full or its engine breaks.
+//! A home: its state machine, a disk under it, edges above it, and what happens when the disk is full or its engine breaks.
 //!
-//! One *life* is one core over one open store. A life ends when a batch could not be made durable: what the core has
+//! One *life* is one state machine over one open store. A life ends when a batch could not be made durable: what it has
 //! accepted is then ahead of what is stored, and only opening it again from the store brings the two together. All edges
 //! end with it; the children come back, ask for the outcomes of what they had under way, and are told what is really in
 //! the log (rule 11).

@@ -84,7 +84,7 @@ pub(super) struct View {
     patience: Patience,
 }
 
-/// What is looked up in the core.
+/// What is looked up in the state machine.
 struct Found {
     durable: Position,
     acked: Acknowledged,

@@ -43,7 +43,7 @@ struct Trouble {
     handle: Handle<Home>,
 }
 
-/// What the core may append beyond the commits that it bounds itself: outcomes, staged pages, installations.
+/// What the home may append beyond the commits that it bounds itself: outcomes, staged pages, installations.
 const QUEUE_BYTES_BEYOND: usize = 64 << 20;
 
 impl HomeWorld {

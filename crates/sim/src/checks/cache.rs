@@ -1,5 +1,5 @@
 //! The page cache of a member is what its core has published, and that is what
-//! the core itself holds.
+//! the state machine itself holds.
 
 use crate::failure::{Checked, demand};
 use crate::time::{Local, NodeNo};

@@ -13,7 +13,7 @@ use thorp_model::{EdgeId, Millis, PageId};
 /// What followed what, and where each child is.
 #[derive(Debug)]
 pub(in crate::redirector) struct Successors {
-    pages: BTreeMap<PageId, Vec<Sequel>>,
+    pages: BTreeMap<PageId, Vec<Successor>>,
     pages_max: usize,
     /// Where it was looked last for what may be forgotten.
     hand: Option<PageId>,
@@ -23,7 +23,7 @@ pub(in crate::redirector) struct Successors {
 
 /// A page that a child waited for after another one.
 #[derive(Clone, Copy, Debug)]
-struct Sequel {
+struct Successor {
     page: PageId,
     /// One more each time, one less each time that it was told and another one came.
     count: u8,
@@ -173,7 +173,7 @@ impl Successors {
         {
             known.count = (known.count + 1).min(SUCCESSOR_COUNT_MAX);
         } else if successors.len() < SUCCESSORS_OF_A_PAGE_MAX {
-            successors.push(Sequel {
+            successors.push(Successor {
                 page,
                 count: COUNT_FIRST,
             });
@@ -185,7 +185,7 @@ impl Successors {
             if let Some(least) = least {
                 least.count -= 1;
                 if least.count == 0 {
-                    *least = Sequel {
+                    *least = Successor {
                         page,
                         count: COUNT_FIRST,
                     };
