@@ -92,7 +92,7 @@ impl Proxy {
     fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, outbox: &mut Outbox) {
         let own = self.images.peek(page).is_some_and(|i| i.is_complete());
         let is_near = own || self.children.helper(page, &[child]).is_some();
-        if is_near || self.up.is_fetching(page) || !self.has_space_for_sequels() {
+        if is_near || self.up.is_fetching(page) || !self.has_space_for_successors() {
             return;
         }
         outbox.note(Note::FetchedAhead);
@@ -104,7 +104,7 @@ impl Proxy {
     }
 
     /// What nobody waits for leaves room for what somebody does, and needs a place to come to.
-    fn has_space_for_sequels(&self) -> bool {
+    fn has_space_for_successors(&self) -> bool {
         let is_space = self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2;
         is_space && self.successors.under_way() < SUCCESSORS_UNDER_WAY_MAX
     }

@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_long_after_is_no_sequel() {
+    fn what_comes_long_after_is_no_successor() {
         let mut successors = Successors::new(100);
         successors.waited(FIRST, page(1), NOW, true, |_| false);
         let later = NOW.plus(SUCCESSOR_MS_MAX + 1);
