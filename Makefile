@@ -61,7 +61,6 @@ unit: ## Unit, story, simulation and process tests
 	@rm -f $(SKIPPED)
 	scripts/setup_tests.sh
 	$(CARGO) test --workspace
-	$(CARGO) test -p thorp-cache --features loom --lib
 	cd lab && $(CARGO) test -q -p thorp-lab
 
 kill: ## Homes are killed under load fifty times, one and then two: make kill ROUNDS=50

@@ -1,6 +1,6 @@
 //! The protocol under the model checker: every order of the writer's and a
 //! reader's steps, and every value that a relaxed load may see, with at most
-//! three preemptions. Run: `cargo test -p thorp-cache --features loom --lib`.
+//! three preemptions. Run: `cargo test -p thorp-cache-loom`.
 
 use crate::ring::Ring;
 use crate::{Cache, ReadSet};

@@ -1,5 +1,4 @@
 //! Evictions: evidence that freezes, who is chosen, and what pages cost.
-#![cfg(not(feature = "loom"))]
 
 mod common;
 

@@ -1,5 +1,4 @@
 //! What cached pages cost over their bytes, by counting what is allocated.
-#![cfg(not(feature = "loom"))]
 #![allow(
     unsafe_code,
     reason = "an allocator that counts can be had in no other way"

@@ -1,5 +1,4 @@
 //! Transactions that only read go on as of before what changes beneath them (rule 5).
-#![cfg(not(feature = "loom"))]
 
 mod common;
 

@@ -1,6 +1,5 @@
 //! Random publications and transactions against a model of the home: whatever
 //! happens, a transaction sees one state, and its evidence is true.
-#![cfg(not(feature = "loom"))]
 
 mod common;
 

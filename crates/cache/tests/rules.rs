@@ -1,5 +1,4 @@
 //! The rules that readers live by, one at a time.
-#![cfg(not(feature = "loom"))]
 
 mod common;
 

@@ -1,7 +1,6 @@
 //! Real threads: one writer, several readers, for a moment. Every commit
 //! writes its position into the same slot of two pages, so that whoever sees
 //! both pages sees whether they are of one state.
-#![cfg(not(feature = "loom"))]
 
 mod common;
 

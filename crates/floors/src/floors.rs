@@ -39,6 +39,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("thorp-lab", Wing),
     ("thorp-lab-worker", Wing),
     ("thorp-histories", Wing),
+    ("thorp-cache-loom", Wing),
     ("thorp-bench", Wing),
     ("thorp-examples", Wing),
     ("thorp-fuzz", Wing),

@@ -2,7 +2,6 @@
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{ConfigError, LogConfig, LogFormat};
 
@@ -13,15 +12,18 @@ use crate::config::{ConfigError, LogConfig, LogFormat};
 /// [`ConfigError::Value`] if the level is none.
 pub fn init_logs(config: &LogConfig) -> Result<(), ConfigError> {
     let filter = filter(&config.level)?;
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    // No colours, and below no records of the crate `log`: neither may depend on the features that another crate of the
+    // build asks for.
+    let layer = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_writer(std::io::stderr);
     let layer = match config.format {
         LogFormat::Text => layer.boxed(),
         LogFormat::Json => layer.json().boxed(),
     };
-    // Who has set up logs before us, a test or an embedding program, keeps them.
-    let _ = tracing_subscriber::registry()
-        .with(layer.with_filter(filter))
-        .try_init();
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
+    // A test or an embedding program that has set up logs before keeps them.
+    let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
 }
 
