@@ -95,8 +95,8 @@ impl Calls<'_> {
         self.log.after_all(OnDurable::Answer(edge, call, result));
     }
 
-    /// Asked before what needs room. What makes room is taken also when there is
-    /// none: the store keeps a little back for it.
+    /// Whether a call that needs room may go on. A call that makes room needs none: the store keeps
+    /// a little back for it.
     fn writable(&self) -> Result<(), CallError> {
         if !self.log.has_space() {
             return Err(CallError::Full);

@@ -72,8 +72,8 @@ impl Serve<'_> {
         true
     }
 
-    /// Enters the child, then takes the image (rule 2): it is as of the durable
-    /// end, to which this child's stream has been told.
+    /// Enters the child, then takes the image (rule 2). The image is as of the durable end: the
+    /// child's stream has come so far.
     fn answer_fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         let Some(entry) = self.children.enter(waiter.edge, page, true) else {
             outbox.note(Note::ChildLimited);
@@ -84,9 +84,10 @@ impl Serve<'_> {
         };
         self.children
             .tell_updates(waiter.edge, page, waiter.updates.min(UPDATES_MAX));
-        match waiter.beside {
-            true => self.tell_beside(page, waiter, entry, image, outbox),
-            false => self.tell_fetch(page, waiter, entry, FetchResult::Image(image), outbox),
+        if waiter.beside {
+            self.tell_beside(page, waiter, entry, image, outbox);
+        } else {
+            self.tell_fetch(page, waiter, entry, FetchResult::Image(image), outbox);
         }
     }
 

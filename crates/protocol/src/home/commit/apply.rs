@@ -209,19 +209,20 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Moves objects to overflow pages until the page fits with so many slots: those that the
-    /// commit changed first, the largest first (foundation 1). What a vote will write stays where it is: its member may show
-    /// it before its place, which ends with the next word of it (rule 3). Only what is voted for itself has to go on,
-    /// where no room was made for it.
+    /// Moves objects to overflow pages until the page fits with so many slots (foundation 1): first
+    /// the objects that the commit changed, and of those the largest. An object that a vote will
+    /// write stays where it is: its member may show it before its place (rule 3). A part that was
+    /// voted for goes on nevertheless, where no room was made for it.
     fn spill(&mut self, page: PageId, slots: u16, edit: &mut ImageEdit) -> Result<(), NotNow> {
         while !edit.fits_with(slots) {
             let changed = match self.effects.changes.get(&page) {
                 Some(change) => change.slot_set(),
                 None => SlotSet::default(),
             };
-            let locked = match planted::is(Bug::LockedIsMoved) {
-                false => self.votes.will_write(page),
-                true => SlotSet::default(),
+            let locked = if planted::is(Bug::LockedIsMoved) {
+                SlotSet::default()
+            } else {
+                self.votes.will_write(page)
             };
             let Some((slot, generation, value)) = largest(edit, &changed, &locked) else {
                 return Err(InvalidCommit::TooLarge.into());
@@ -313,8 +314,8 @@ fn check_generation(
     }
 }
 
-/// The object to spill next: of those that changed, else of those that are not locked, else of all, the largest. Not one
-/// that takes no more room than what says where it would be.
+/// The object to spill next: the largest of those that changed, else of those that are not locked,
+/// else of all. An object that is no larger than its reference to an overflow page stays.
 fn largest(
     edit: &ImageEdit,
     changed: &SlotSet,

@@ -211,10 +211,10 @@ impl Pipeline<'_> {
         }
     }
 
-    /// A strict transaction that wrote nothing is told when everything it was
-    /// validated against is durable; it stands after all of that. What will change what it
-    /// read has a stamp above the clock: so it stands at the stamp that it wanted, if the clock
-    /// could be moved past that (rule 5), and stays so when the home starts again (rule 12).
+    /// A strict transaction that wrote nothing is answered when everything that it was validated
+    /// against is durable; it stands after all of that. A later commit that changes what it read
+    /// has a stamp above the clock. So it stands at the stamp that it wanted, if the clock could be
+    /// moved past that (rule 5), and stays so when the home starts again (rule 12).
     fn read_only(
         &mut self,
         now: Now,
