@@ -4,7 +4,9 @@ mod common;
 
 use common::thorp;
 use std::fs;
-use thorp_testing::{HomeProcess, OF_A_TEST, Process, eventually, finish};
+#[cfg(feature = "planner")]
+use thorp_testing::{HomeProcess, eventually};
+use thorp_testing::{OF_A_TEST, Process, finish};
 
 #[test]
 fn objects_go_in_and_come_out() {
