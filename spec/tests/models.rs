@@ -7,9 +7,6 @@ use std::collections::BTreeSet;
 
 use thorp_spec::{Report, Run, actions, directory};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[test]
 fn commit_holds() {
     // Below its floor the home refuses on page grounds, so both are looked at.
