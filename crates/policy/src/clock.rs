@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 /// A ring of seats, one for each cached page, and a hand that moves over them.
 ///
-/// The cache keeps a mark with each page: somebody has read the page since the hand last passed. The hand takes the
+/// The cache keeps a mark with each page: a transaction has read the page since the hand last passed. The hand takes the
 /// mark of a page that has one, and takes a page that has none.
 ///
 /// Invariant: a seat is free or has one page, and `free` lists exactly the free seats. So a page keeps its seat until it

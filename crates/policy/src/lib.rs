@@ -9,7 +9,7 @@
 //!   it LRU: it renews a page at each use, and the oldest page goes. The planner (`thorp-plan`) builds all its policies
 //!   on this list, so that the LRU that it plans with is the LRU that runs.
 //!
-//! The crate imports nothing, does no I/O, and knows no threads: who shares a policy locks it.
+//! The crate imports nothing, does no I/O, and knows no threads. A cache that is shared between threads locks its policy.
 
 #![no_std]
 #![forbid(unsafe_code)]
