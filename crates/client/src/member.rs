@@ -81,7 +81,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::join`].
     pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
         let running = Running::start(&config).await?;
         running.joined(config.join_timeout).await?;
@@ -112,7 +112,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::open`].
     pub async fn open_async(&self, name: &str) -> Result<Segment> {
         let name = SegmentName::parse(name)?;
         let home = self.home(name.home).await?;
@@ -133,7 +133,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::create`].
     pub async fn create_async(&self, name: &str) -> Result<Segment> {
         let parsed = SegmentName::parse(name)?;
         let home = self.home(parsed.home).await?;
@@ -163,7 +163,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::open_or_create`].
     pub async fn open_or_create_async(&self, name: &str) -> Result<Segment> {
         let name = SegmentName::parse(name)?;
         let home = self.home(name.home).await?;
@@ -258,7 +258,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::outcome`].
     pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
         let due = Instant::now() + self.session.commit_timeout;
         let mut outcomes = self.link().waits.outcomes();
@@ -369,7 +369,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::format`].
     pub async fn format_async(&self, reference: &Reference) -> Result<String> {
         let id = reference.object.page.segment;
         let home = self.link().homes.name(reference.home).ok_or_else(|| {
@@ -395,7 +395,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::parse`].
     pub async fn parse_async(&self, text: &str) -> Result<Reference> {
         let (name, spot) = Spot::parse(text)?;
         let home = self.home(name.home).await?;

@@ -55,7 +55,7 @@ impl Pending {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Pending::wait`].
     pub async fn wait_async(self) -> Result<Committed> {
         match self.0 {
             State::Ended(committed) => Ok(committed),

@@ -76,7 +76,7 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Segment::root`].
     pub async fn root_async(&self, name: &str) -> Result<Option<Reference>> {
         self.member
             .transact_async(async |tx| tx.root_async(self, name).await)
@@ -97,7 +97,7 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Segment::set_root`].
     pub async fn set_root_async(&self, name: &str, reference: Option<Reference>) -> Result<()> {
         self.member
             .transact_async(async |tx| tx.set_root_async(self, name, reference).await)
@@ -144,7 +144,7 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Segment::watch`].
     pub async fn watch_async(&self) -> Result<Watch> {
         Watch::begin(self.clone()).await
     }

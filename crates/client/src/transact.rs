@@ -102,7 +102,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Member::transact_early`].
     pub async fn transact_early_async<T>(
         &self,
         work: impl AsyncFnMut(&mut Transaction) -> Result<T>,

@@ -46,7 +46,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::read`].
     pub async fn read_async(&mut self, reference: &Reference) -> Result<&[u8]> {
         let found = self.ready(reference).await?;
         self.show(reference, found)
@@ -68,7 +68,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::read_at`].
     pub async fn read_at_async(
         &mut self,
         reference: &Reference,
@@ -130,7 +130,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::exists`].
     pub async fn exists_async(&mut self, reference: &Reference) -> Result<bool> {
         match self.ready_head(reference).await {
             Ok(_) => Ok(true),

@@ -25,7 +25,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::root`].
     pub async fn root_async(&mut self, segment: &Segment, name: &str) -> Result<Option<Reference>> {
         let roots = self.all_roots(segment).await?;
         Ok(roots.and_then(|roots| roots.get(name).copied()))
@@ -50,7 +50,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::set_root`].
     pub async fn set_root_async(
         &mut self,
         segment: &Segment,

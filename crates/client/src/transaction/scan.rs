@@ -30,7 +30,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::scan`].
     pub async fn scan_async(
         &mut self,
         segment: &Segment,

@@ -46,7 +46,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::get`].
     pub async fn get_async<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
         let reference = reference.as_ref();
         let found = self.find(reference)?;
@@ -99,7 +99,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::create_typed`].
     pub async fn create_typed_async<T: Serialize>(
         &mut self,
         segment: &Segment,

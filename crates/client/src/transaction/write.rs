@@ -49,7 +49,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::patch`].
     pub async fn patch_async(
         &mut self,
         reference: &Reference,
@@ -102,7 +102,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Transaction::create`].
     pub async fn create_async(
         &mut self,
         segment: &Segment,
