@@ -27,7 +27,7 @@ struct Knot {
     needed: Cell<bool>,
 }
 
-/// The lists.
+/// All knots of the list. A check marks those that it needed.
 #[derive(Default)]
 pub(crate) struct Knots(Vec<Knot>);
 

@@ -3,7 +3,7 @@
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 
-/// A crate.
+/// A crate, as its manifest describes it.
 pub(crate) struct Package {
     pub(crate) name: String,
     /// Its folder, with a `/` at the end; empty for the root.

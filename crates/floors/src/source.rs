@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// Names with `::` between them: of a module from the crate's root, or as somebody wrote them.
 pub(crate) type Path = Vec<String>;
 
-/// A file.
+/// What a file of Rust declares, imports and refers to.
 #[derive(Default, Debug)]
 pub(crate) struct Source {
     /// The modules that it declares and other files hold.

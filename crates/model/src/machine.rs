@@ -45,7 +45,7 @@ pub enum Direction {
 pub enum Event<C> {
     /// An edge is there. Edge ids are never used twice.
     Connected {
-        /// Its name.
+        /// The id that the driver gave to the edge.
         edge: EdgeId,
         /// Which end the peer is.
         direction: Direction,
@@ -54,14 +54,14 @@ pub enum Event<C> {
     },
     /// An edge is gone; nothing more comes from it.
     Disconnected {
-        /// The edge.
+        /// The edge that is gone.
         edge: EdgeId,
     },
-    /// A message came.
+    /// An edge brought a message.
     Received {
         /// The edge that brought it.
         edge: EdgeId,
-        /// The message.
+        /// What the peer sent.
         message: Message,
     },
     /// The deadline has come.
@@ -124,7 +124,7 @@ pub struct Outbox<A> {
 }
 
 impl<A> Outbox<A> {
-    /// An empty outbox.
+    /// An outbox without actions.
     pub fn new() -> Self {
         Self::default()
     }

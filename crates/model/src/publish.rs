@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 /// reader that saw the position finds all of the rest (rules 1 and 4).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Publish {
-    /// Whose pages.
+    /// The home of the pages.
     pub home: HomeId,
     /// What is shown of this member's own commits before they are delivered.
     pub overlay: OverlayUpdate,

@@ -49,9 +49,9 @@ struct Near {
 /// A slot that is reserved for an object, with what it is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reservation {
-    /// The page.
+    /// The page in which the object will lie.
     pub page: PageNo,
-    /// Its slot.
+    /// The slot in that page.
     pub slot: Slot,
     /// Whether it is the first one in its page.
     pub begins_page: bool,

@@ -76,11 +76,11 @@ pub enum Committed {
     Validated,
     /// At its homes.
     AtHomes {
-        /// Its id.
+        /// The id of the commit.
         id: CommitId,
         /// Its position, if it is of one home.
         position: Option<Position>,
-        /// Its stamp.
+        /// The stamp of the commit, the same at all its homes.
         stamp: Stamp,
     },
 }
@@ -90,11 +90,11 @@ pub enum Committed {
 pub enum Ended {
     /// It is committed.
     Committed {
-        /// Its id.
+        /// The id of the commit.
         id: CommitId,
         /// Its position, if it is of one home.
         position: Option<Position>,
-        /// Its stamp.
+        /// The stamp under which the home committed it.
         stamp: Stamp,
     },
     /// The home is busy: send it again after so many milliseconds.

@@ -27,7 +27,7 @@ pub enum Stop {
     },
     /// The home was not heard of for longer than the session allows (foundation 9).
     HomeSilent {
-        /// The home.
+        /// The home that is silent.
         home: HomeId,
         /// Milliseconds since it was heard of.
         silent_ms: u64,

@@ -12,9 +12,9 @@ use thorp_model::{
 /// An object of one of several homes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObjectAt {
-    /// The home.
+    /// The home of the object.
     pub home: HomeId,
-    /// Its object.
+    /// The object's id at that home.
     pub object: ObjectId,
 }
 

@@ -38,7 +38,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// The hash.
+    /// The hash of everything so far.
     pub fn hash(&self) -> u64 {
         self.0
     }

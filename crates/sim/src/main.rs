@@ -28,7 +28,7 @@ enum What {
         /// Only this seed.
         #[arg(long)]
         seed: Option<u64>,
-        /// The first seed.
+        /// The seed with which to begin.
         #[arg(long, default_value_t = 1)]
         first: u64,
         /// How many seeds.

@@ -25,9 +25,9 @@ use crate::village::{Village, peer};
 /// How a home is.
 #[derive(Clone, Debug)]
 pub struct HomeOptions {
-    /// Its name.
+    /// The home's name.
     pub name: String,
-    /// Its id.
+    /// The home's id.
     pub id: HomeId,
     /// Where it listens; none: at the socket of its name in the village's directory.
     pub address: Option<Address>,
@@ -193,12 +193,12 @@ impl HomeNode {
         self.village.path(name)
     }
 
-    /// Its name.
+    /// The home's name.
     pub fn name(&self) -> &str {
         &self.options.name
     }
 
-    /// Its id.
+    /// The home's id.
     pub fn id(&self) -> HomeId {
         self.options.id
     }

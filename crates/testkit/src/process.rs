@@ -13,9 +13,9 @@ use crate::patience::{PATIENCE, PAUSE};
 pub struct Said {
     /// Its exit code; -1 if a signal ended it.
     pub code: i32,
-    /// Its standard output.
+    /// What it wrote to standard output.
     pub out: String,
-    /// Its standard error.
+    /// What it wrote to standard error.
     pub err: String,
 }
 
@@ -80,7 +80,7 @@ impl Process {
         }
     }
 
-    /// Its next line.
+    /// The next line that the process prints.
     ///
     /// # Panics
     ///

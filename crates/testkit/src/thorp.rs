@@ -63,7 +63,7 @@ impl Thorp {
 /// A home as a process. Dropping it kills it.
 pub struct HomeProcess {
     thorp: Thorp,
-    /// The process.
+    /// The running `thorp home`.
     pub process: Process,
     /// Where it listens.
     pub via: String,

@@ -104,7 +104,7 @@ pub struct End {
 pub struct FetchResponse {
     /// The home of the page.
     pub home: HomeId,
-    /// The page.
+    /// The page that the child asked for.
     pub page: PageId,
     /// The try it answers.
     pub attempt: Attempt,
@@ -123,7 +123,7 @@ pub struct FetchResponse {
 pub struct Redirect {
     /// The home of the page.
     pub home: HomeId,
-    /// The page.
+    /// The page whose image the helper is to send.
     pub page: PageId,
     /// The member that asked.
     pub requester: MemberId,
@@ -140,7 +140,7 @@ pub struct Redirect {
 pub struct Voted {
     /// The home that says so.
     pub home: HomeId,
-    /// The commit.
+    /// The commit for which the home votes.
     pub commit: CommitId,
     /// The stamp that it votes for.
     pub stamp: Stamp,
@@ -151,9 +151,9 @@ pub struct Voted {
 pub struct Refused {
     /// The home that says so.
     pub home: HomeId,
-    /// The commit.
+    /// The commit that the home refused.
     pub commit: CommitId,
-    /// The reason.
+    /// Why the home refused it.
     pub refusal: Refusal,
 }
 
@@ -163,11 +163,11 @@ pub struct Refused {
 pub struct Committed {
     /// The home that says so.
     pub home: HomeId,
-    /// The commit.
+    /// The commit that has this outcome.
     pub commit: CommitId,
     /// Where it stands in the home's order.
     pub position: Position,
-    /// Its stamp.
+    /// The stamp under which the home committed it.
     pub stamp: Stamp,
 }
 
@@ -187,7 +187,7 @@ pub struct Heartbeat {
 pub struct CallResult {
     /// The home that says so.
     pub home: HomeId,
-    /// The call.
+    /// The call that the home answers.
     pub call: CallId,
     /// What the home answered.
     pub result: Result<CallResponse, CallError>,
@@ -199,7 +199,7 @@ pub struct CallResult {
 pub struct Unwatched {
     /// The home of the segment.
     pub home: HomeId,
-    /// The segment.
+    /// The segment whose changes the parent does not tell.
     pub segment: SegmentId,
 }
 
@@ -221,7 +221,7 @@ pub struct Hint {
 pub struct Joined {
     /// The home of the page.
     pub home: HomeId,
-    /// The page.
+    /// The page that was on its way already.
     pub page: PageId,
 }
 

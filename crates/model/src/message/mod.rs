@@ -40,7 +40,7 @@ pub enum Message {
 pub struct PeerImage {
     /// The home of the page.
     pub home: HomeId,
-    /// The page.
+    /// The page of the image.
     pub page: PageId,
     /// The member that asked.
     pub requester: MemberId,

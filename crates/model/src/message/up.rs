@@ -8,7 +8,7 @@ use crate::{
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// From child to parent.
+/// What a child sends to its parent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Up {
     /// Send me a page.
@@ -82,14 +82,14 @@ impl Up {
     }
 }
 
-/// Send me a page.
+/// The child asks for a page.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fetch {
     /// The home of the page.
     pub home: HomeId,
     /// The stream that it is for.
     pub epoch: Epoch,
-    /// The page.
+    /// The page that the child asks for.
     pub page: PageId,
     /// The number of this try.
     pub attempt: Attempt,
@@ -101,27 +101,27 @@ pub struct Fetch {
     pub updates: u8,
 }
 
-/// I no longer hold a page, nor does anybody below me (rule 2).
+/// Neither the child nor anybody below it holds a page any more (rule 2).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Evict {
     /// The home of the page.
     pub home: HomeId,
     /// The stream that told its changes.
     pub epoch: Epoch,
-    /// The page.
+    /// The page that was given up.
     pub page: PageId,
     /// The number of the copy given up, raised by the numbers of images that were dropped meanwhile.
     pub entry: EntryNo,
 }
 
-/// Everything below me has applied the stream so far (rule 7).
+/// The child and everybody below it have applied the stream up to a position (rule 7).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ack {
     /// The home of the stream.
     pub home: HomeId,
     /// The life of the stream.
     pub epoch: Epoch,
-    /// The position reached.
+    /// The last position that all of them have applied.
     pub position: Position,
 }
 
@@ -130,50 +130,50 @@ pub struct Ack {
 pub struct Decide {
     /// The home that the decision is sent to.
     pub home: HomeId,
-    /// The transaction.
+    /// The commit id of the transaction at all its homes.
     pub commit: CommitId,
     /// The member's registration at that home.
     pub registration: Registration,
-    /// How it ends.
+    /// Commit or abort.
     pub decision: Decision,
 }
 
-/// Every home has heard how it ended: what was kept for them may go.
+/// Every home has heard how a transaction ended: the home may forget what it kept for them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Settled {
     /// The home that the decision is sent to.
     pub home: HomeId,
-    /// The transaction.
+    /// The commit id of the transaction that has ended.
     pub commit: CommitId,
     /// The member's registration at that home.
     pub registration: Registration,
 }
 
-/// Something of a home that is not a page or a commit.
+/// A call asks a home for something that is neither a page nor a commit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Call {
     /// Names the answer.
     pub call: CallId,
     /// The home that is called.
     pub home: HomeId,
-    /// The request.
+    /// What the member asks the home for.
     pub request: CallRequest,
 }
 
-/// Tell me (no longer) of every change in a segment.
+/// The child wants to hear, or no longer, of every change in a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Watch {
     /// The home of the segment.
     pub home: HomeId,
     /// The stream that is to tell it.
     pub epoch: Epoch,
-    /// The segment.
+    /// The segment whose changes the child wants to hear.
     pub segment: SegmentId,
     /// Whether to begin or to end.
     pub on: bool,
 }
 
-/// I hold these pages from an earlier stream: which have changed since (rule 13)?
+/// The child holds pages from an earlier stream, and asks which have changed since (rule 13).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The home of the pages.
@@ -189,7 +189,7 @@ pub struct Report {
 /// A page that a child holds from an earlier stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reported {
-    /// The page.
+    /// The page of which the child has a copy.
     pub page: PageId,
     /// Where the copy is right: the child had heard everything up to there. Never below the
     /// copy's version, and so says more.

@@ -275,7 +275,7 @@ pub(crate) fn commit() -> CommitRequest {
     }
 }
 
-/// The smallest commit.
+/// A commit that reads and writes nothing.
 fn alone() -> CommitRequest {
     CommitRequest {
         part: Part {

@@ -8,9 +8,9 @@ use thorp_model::{HomeId, MemberId, limits};
 /// What a home is given when it starts.
 #[derive(Clone, Debug)]
 pub struct HomeConfig {
-    /// Its id, fixed when its store is made.
+    /// The home's id, fixed when its store is made.
     pub home: HomeId,
-    /// Its name.
+    /// The home's name in `thorp://NAME/path`.
     pub name: String,
     /// This process start.
     pub node: MemberId,
@@ -48,7 +48,7 @@ pub struct HomeConfig {
 }
 
 impl HomeConfig {
-    /// The usual limits.
+    /// A home with the limits of `thorp_model::limits`.
     pub fn new(home: HomeId, name: String, node: MemberId) -> Self {
         HomeConfig {
             home,

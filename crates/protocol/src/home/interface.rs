@@ -9,7 +9,7 @@ pub enum HomeCommand {
     Durable(Mark),
     /// The answer to [`HomeAction::Load`].
     Loaded {
-        /// The page.
+        /// The page that was read from disk.
         page: PageId,
         /// What is stored for it.
         result: LoadResult,

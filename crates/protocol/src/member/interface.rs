@@ -59,27 +59,27 @@ pub enum Request {
         /// (rule 5). One that only reads and is told this very stamp stands there.
         after: Stamp,
         /// Whether the program goes on before it is answered (rule 14): its values are shown then at once, if they can be,
-        /// and [`Response::Shown`] says so; the outcome follows under the same request_id.
+        /// and [`Response::Shown`] says so; the outcome follows under the same id.
         early: bool,
     },
     /// Something else of a home. Answer: [`Response::Called`].
     Call {
-        /// The home.
+        /// The home that is asked.
         home: HomeId,
-        /// What.
+        /// What the program asks it for.
         request: CallRequest,
     },
     /// Hear of all changes in a segment, or no longer. The changes are in what
     /// is published; the only answer, at any time, is [`Response::Unwatched`].
     Watch {
-        /// Whose segment.
+        /// The home of the segment.
         home: HomeId,
-        /// The segment.
+        /// The segment whose changes the program wants to hear.
         segment: SegmentId,
         /// Whether to begin or to end.
         on: bool,
     },
-    /// The answer to this request_id is wanted no more. A commit goes on.
+    /// The program no longer wants the response to this request. A commit goes on.
     Forget(RequestId),
 }
 
@@ -90,7 +90,7 @@ pub enum Source {
     Home,
     /// The site: its memory, or the home behind it. The protocol does not tell which.
     Site,
-    /// A neighbour.
+    /// Another member of the site.
     Peer,
 }
 
@@ -117,9 +117,9 @@ pub enum Response {
     /// Here or above a limit of watches is reached: from now on changes in this
     /// segment are not told.
     Unwatched {
-        /// Whose segment.
+        /// The home of the segment.
         home: HomeId,
-        /// The segment.
+        /// The segment whose changes are not told.
         segment: SegmentId,
     },
 }
@@ -148,9 +148,9 @@ pub enum MemberAction {
     Evicted,
     /// A home can be reached: its stream has begun.
     StreamBegan {
-        /// The home.
+        /// The home whose stream it is.
         home: HomeId,
-        /// Its name.
+        /// The home's name, as its certificate and `thorp://` names have it.
         name: String,
         /// The edge that the stream comes down on.
         edge: EdgeId,

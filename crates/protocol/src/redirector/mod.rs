@@ -79,7 +79,7 @@ pub struct RedirectorConfig {
 }
 
 impl RedirectorConfig {
-    /// The usual limits.
+    /// A redirector with the limits of `thorp_model::limits`.
     pub fn new(node: MemberId, name: String) -> Self {
         RedirectorConfig {
             node,

@@ -9,7 +9,7 @@ use thorp_model::{Attempt, EdgeId, Epoch, PageId, message, planted};
 /// A child that waits for a page from disk.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::home) struct Waiter {
-    /// Its edge.
+    /// The edge to the child.
     pub(in crate::home) edge: EdgeId,
     /// The stream that the request belongs to.
     pub(in crate::home) epoch: Epoch,
