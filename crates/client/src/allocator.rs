@@ -1,4 +1,5 @@
-//! Pages to create objects in: extents that the home grants, shared by the threads of this program (foundation 2). Creators never compete for a slot, and references are final before the commit.
+//! Pages to create objects in: extents that the home grants, shared by the threads of this program (foundation 2).
+//! Creators never compete for a slot, and references are final before the commit.
 
 use crate::limits::WATCHED_MAX;
 use crate::link::{Link, Wait, called, lock};

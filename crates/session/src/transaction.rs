@@ -225,7 +225,8 @@ impl<R> Transaction<R> {
         Ok(())
     }
 
-    /// Replaces a part of an object, whose bytes were found a moment ago: `base`. Only that part travels, if the object is not a large one.
+    /// Replaces a part of an object, whose bytes were found a moment ago: `base`. Only that part travels, if the object
+    /// is not a large one.
     pub fn patch(
         &mut self,
         reference: &Reference,

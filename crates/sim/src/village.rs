@@ -33,7 +33,8 @@ pub struct Village {
     pub report_pages_max: usize,
     /// Whether messages travel as bytes.
     pub as_bytes: bool,
-    /// Whether helpers' images, and those of homes that are asked so, travel beside the stream, on connections of their own (foundation 5).
+    /// Whether helpers' images travel beside the stream, on connections of their own (foundation 5). So do those of homes
+    /// that are asked for it.
     pub beside: bool,
     /// What programs do.
     pub habits: Habits,

@@ -122,7 +122,7 @@ fn warn_of_what_is_left_out(chapters: &[Chapter]) {
     }
 }
 
-const HEAD: &str = "# Planning\n\nWhat the models behind `thorp plan` make of the parameters of the papers that they come from, beside what these say. `make planning` writes this page anew.";
+const HEAD: &str = "# Planning\n\nWhat the models behind `thorp plan` make of the parameters of the papers that they come from, beside what these say. `make planning` writes a page for each paper into `docs/planning`.";
 
 const PAGES: &str = "planning";
 

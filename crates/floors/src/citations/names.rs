@@ -2,14 +2,9 @@
 //!
 //! A row of a table that names a file of Rust says in its first cell what stands there.
 
-use super::Found;
+use super::{Found, PAGES, is_past};
 use crate::complaint::Complaint;
 use crate::tree::Tree;
-
-const PAGES: &str = "docs/";
-
-/// Pages about the past: what they cite may be gone.
-const PAST: &str = "docs/decisions/";
 
 pub(super) fn check(tree: &Tree) -> Found {
     let mut found = Found::default();
@@ -30,7 +25,7 @@ pub(super) fn check(tree: &Tree) -> Found {
 }
 
 fn is_page(path: &str) -> bool {
-    path.starts_with(PAGES) && path.ends_with(".md") && !path.starts_with(PAST)
+    path.starts_with(PAGES) && path.ends_with(".md") && !is_past(path)
 }
 
 /// A row that says where names stand.

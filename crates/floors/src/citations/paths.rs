@@ -1,6 +1,6 @@
 //! Paths of files and folders that pages cite.
 
-use super::{Found, citing};
+use super::{Found, PAGES, citing, is_past};
 use crate::complaint::Complaint;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
@@ -11,18 +11,13 @@ const ENDINGS: &[&str] = &["rs", "md", "tla", "cfg", "toml", "txt", "py", "sh", 
 /// As [`ENDINGS`], for a name without a folder: other names like this are files of users.
 const ENDINGS_OF_NAMES: &[&str] = &["rs", "md", "tla"];
 
-const PAGES: &str = "docs/";
-
-/// Pages about the past: what they cite may be gone.
-const PAST: &[&str] = &["docs/decisions/", "CHANGELOG.md"];
-
 pub(super) fn check(tree: &Tree) -> Found {
     let folders = folders(tree);
     let mut found = Found::default();
     let mut count = 0;
     for (page, text) in citing(tree) {
         let is_page = page.ends_with(".md");
-        if PAST.iter().any(|past| page.starts_with(past)) {
+        if is_past(page) {
             continue;
         }
         // Code cites only pages.
