@@ -376,7 +376,7 @@ impl World {
 
     /// The highest stamp of those that were shown to it before they were answered.
     fn stamp_of_own(&self, transaction: &Transaction) -> Stamp {
-        let own = transaction.core.depends_on().iter();
+        let own = transaction.core.reads().built_on().iter();
         let stamps = own.map(|(_, id)| self.history.stamp(*id));
         stamps.max().unwrap_or_default()
     }

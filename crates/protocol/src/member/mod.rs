@@ -34,9 +34,9 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallId, CallRequest, CommitId, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId,
-    Message, Millis, NodeKind, Note, Now, Outcome, PageId, PeerImage, Place, Position, RequestId,
-    StateMachine, Step, planted,
+    CallError, CallId, CallRequest, CommitId, Direction, Down, EdgeId, Epoch, Event, HomeId, Image,
+    MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, PeerImage, Place, Position,
+    RequestId, StateMachine, Step, planted,
 };
 
 /// What a member is told when it starts.
@@ -88,7 +88,7 @@ pub struct Member {
     commits: BTreeMap<CommitId, InFlight>,
     calls: BTreeMap<CallId, Called>,
     /// Staged values that a busy home did not give up: each is asked for again with the next tick.
-    /// As many as the program has staged.
+    /// At most [`STAGED_PER_MEMBER_MAX`](thorp_model::limits::STAGED_PER_MEMBER_MAX) of a home.
     unstaging: Vec<Called>,
     parents: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
@@ -119,6 +119,14 @@ impl Called {
             bytes: request.staged_bytes(),
             request,
             sent: false,
+        }
+    }
+
+    /// The program learns that the home did not do it.
+    fn fail(self, failure: CallError, outbox: &mut Outbox) {
+        if let Purpose::Program(request_id) = self.purpose {
+            let failed = Response::Called(Err(failure));
+            outbox.act(MemberAction::Respond(request_id, failed));
         }
     }
 
@@ -270,6 +278,7 @@ impl Member {
             ("commits", self.commits.len()),
             ("calls", self.calls.len()),
             ("unstaging", self.unstaging.len()),
+            ("upward_bytes", self.window.bytes()),
             ("kept", self.pending_writes.len()),
         ]
     }

@@ -5,8 +5,8 @@ use crate::member::in_flight::InFlight;
 use crate::member::{Called, Member, MemberAction, Outbox, Purpose, Request, Response};
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    CALLS_OF_A_PROGRAM_MAX, FETCHES_MAX, HINT_PAGES_MAX, WAITING_PER_PAGE_MAX,
-    WATCHES_PER_CHILD_MAX,
+    CALLS_OF_A_PROGRAM_MAX, FETCHES_MAX, HINT_PAGES_MAX, STAGED_PER_MEMBER_MAX,
+    WAITING_PER_PAGE_MAX, WATCHES_PER_CHILD_MAX,
 };
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, HomeId, Millis, Note, PageId, Place, RequestId,
@@ -126,7 +126,7 @@ impl Member {
         }
         let called = Called::new(purpose, home, request);
         if called.is_unstaging() {
-            return self.unstaging.push(called);
+            return self.unstage_later(called, outbox);
         }
         outbox.act(MemberAction::Respond(request_id, Response::Busy));
     }
@@ -140,6 +140,20 @@ impl Member {
             } else {
                 self.unstaging.push(called);
             }
+        }
+    }
+
+    /// A home that lies could answer all of them as busy: no more wait than it may keep of this member.
+    fn unstage_later(&mut self, called: Called, outbox: &mut Outbox) {
+        let home = called.home;
+        self.unstaging.push(called);
+        let of_home = |called: &Called| called.home == home;
+        let waiting = self.unstaging.iter().filter(|called| of_home(called));
+        if waiting.count() > STAGED_PER_MEMBER_MAX
+            && let Some(oldest) = self.unstaging.iter().position(of_home)
+        {
+            let oldest = self.unstaging.remove(oldest);
+            oldest.fail(CallError::Busy, outbox);
         }
     }
 
@@ -209,7 +223,7 @@ impl Member {
         self.window.call_answered(call);
         self.window_freed |= called.bytes > 0;
         if matches!(result, Err(CallError::Busy)) && called.is_unstaging() {
-            return self.unstaging.push(called);
+            return self.unstage_later(called, outbox);
         }
         match &result {
             Err(CallError::NotRegistered) => self.at(home).registration = None,
@@ -261,12 +275,12 @@ impl Member {
         let waiting = self
             .calls
             .extract_if(.., |_, called| called.home == home && !called.sent);
-        for (_, called) in waiting {
-            if let Purpose::Program(request_id) = called.purpose {
-                outbox.act(MemberAction::Respond(
-                    request_id,
-                    Response::Called(Err(failure.clone())),
-                ));
+        let waiting: Vec<_> = waiting.map(|(_, called)| called).collect();
+        for called in waiting {
+            if matches!(failure, CallError::Busy) && called.is_unstaging() {
+                self.unstage_later(called, outbox);
+            } else {
+                called.fail(failure.clone(), outbox);
             }
         }
     }

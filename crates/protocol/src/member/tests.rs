@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{
     COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, OVERFLOW_CHUNK_BYTES, SEND_WINDOW_BYTES_MAX,
-    STAGE_PAGES_MAX, WAITING_PER_PAGE_MAX,
+    STAGE_PAGES_MAX, STAGED_PER_MEMBER_MAX, WAITING_PER_PAGE_MAX,
 };
 use thorp_model::{
     Action, CallError, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch,
@@ -225,6 +225,16 @@ impl Village {
             Up::Call(message::Call { call, request, .. }) => self.answer_call(call, &request),
             other => panic!("{other:?} is not answered"),
         }
+    }
+
+    /// The home does not do the first call that was sent.
+    fn fail_first(&mut self, failure: CallError) -> CallRequest {
+        let Up::Call(message::Call { call, request, .. }) = self.sent.remove(0) else {
+            panic!("no call was sent first");
+        };
+        let (home, result) = (HOME, Err(failure));
+        self.down(Down::CallResult(message::CallResult { home, call, result }));
+        request
     }
 
     fn answer_call(&mut self, call: CallId, request: &CallRequest) {
@@ -457,19 +467,8 @@ fn a_busy_home_is_asked_again_to_give_up_a_staged_value() {
     let mut village = Village::new();
     // The registration.
     village.answer();
-    let request = CallRequest::Unstage {
-        registration: Registration(0),
-        token: 5,
-    };
-    let home = HOME;
-    village.ask(1, Request::Call { home, request });
-    let [Up::Call(first)] = &village.sent[..] else {
-        panic!("{:?} was sent", village.sent);
-    };
-    let (call, asked) = (first.call, first.request.clone());
-    village.sent.clear();
-    let result = Err(CallError::Busy);
-    village.down(Down::CallResult(message::CallResult { home, call, result }));
+    village.ask(1, unstage(5));
+    let asked = village.fail_first(CallError::Busy);
     assert_eq!((village.sent.len(), village.answers.len()), (0, 0));
     village.tell(Event::Tick);
     let [Up::Call(again)] = &village.sent[..] else {
@@ -484,12 +483,57 @@ fn a_busy_home_is_asked_again_to_give_up_a_staged_value() {
 }
 
 #[test]
+fn a_staged_value_is_given_up_also_where_the_home_was_too_busy_to_register_its_member() {
+    let mut village = Village::new();
+    village.ask(1, unstage(5));
+    village.fail_first(CallError::Busy);
+    assert!(village.answers.is_empty());
+    village.tell(Event::Tick);
+    // The registration, and then what waited for it.
+    village.answer();
+    village.answer();
+    let unstaged = Response::Called(Ok(CallResponse::Unstaged));
+    assert_eq!(village.answers, [(RequestId(1), unstaged)]);
+}
+
+#[test]
+fn a_home_that_is_always_busy_makes_no_more_wait_than_it_may_keep() {
+    let mut village = Village::new();
+    // The registration.
+    village.answer();
+    let max = STAGED_PER_MEMBER_MAX as u64;
+    for number in 0..=max {
+        village.ask(number, unstage(number));
+    }
+    for _ in 0..=max {
+        village.fail_first(CallError::Busy);
+    }
+    assert_eq!(village.size("unstaging"), STAGED_PER_MEMBER_MAX);
+    let busy = Response::Called(Err(CallError::Busy));
+    assert_eq!(village.answers, [(RequestId(0), busy)], "the oldest");
+}
+
+fn unstage(token: u64) -> Request {
+    Request::Call {
+        home: HOME,
+        request: CallRequest::Unstage {
+            registration: Registration(0),
+            token,
+        },
+    }
+}
+
+#[test]
 fn a_second_parent_does_not_make_a_home_unreachable() {
     let mut village = Village::new();
     let second = EdgeId(50);
     village.begin_at(HOME, second);
     village.down_on(second, Down::End(message::End { home: HOME }));
     village.tell(Event::Disconnected { edge: second });
+    assert_eq!(village.streams, [(HOME, true)]);
+    let third = EdgeId(51);
+    village.begin_at(HOME, third);
+    village.tell(Event::Disconnected { edge: third });
     assert_eq!(village.streams, [(HOME, true)]);
     village.tell(Event::Disconnected { edge: village.edge });
     assert_eq!(village.streams, [(HOME, true), (HOME, false)]);

@@ -7,8 +7,8 @@ use crate::world::World;
 use thorp_model::NodeKind;
 use thorp_model::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
-    OVERTAKEN_MAX, REFETCHES_MAX, SEND_WINDOW_BYTES_MAX, SUCCESSORS_UNDER_WAY_MAX, UNASKED_MAX,
-    WATCHES_PER_CHILD_MAX,
+    OVERTAKEN_MAX, REFETCHES_MAX, SEND_WINDOW_BYTES_MAX, STAGED_PER_MEMBER_MAX,
+    SUCCESSORS_UNDER_WAY_MAX, UNASKED_MAX, WATCHES_PER_CHILD_MAX,
 };
 
 /// Looks at the sizes of a node's tables.
@@ -56,10 +56,13 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector, "waiting") => Some(homes * children * FETCHES_PER_CHILD_MAX),
         (NodeKind::Redirector, "commits") => commits_limit(world, no),
         (NodeKind::Redirector, "calls") => Some(children * CALLS_PER_CHILD_MAX),
-        (NodeKind::Redirector, "upward_bytes") => Some(homes * 2 * SEND_WINDOW_BYTES_MAX),
+        (NodeKind::Redirector | NodeKind::Member, "upward_bytes") => {
+            Some(homes * 2 * SEND_WINDOW_BYTES_MAX)
+        }
         (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
         (NodeKind::Member | NodeKind::Redirector, "overtaken") => Some(homes * OVERTAKEN_MAX),
         (NodeKind::Member, "fetches") => Some(homes * FETCHES_MAX),
+        (NodeKind::Member, "unstaging") => Some(homes * STAGED_PER_MEMBER_MAX),
         (NodeKind::Member, "commits") => Some(COMMITS_IN_FLIGHT_MAX),
         // The program's own calls, one to register and one for each outcome.
         (NodeKind::Member, "calls") => Some(CALLS_PER_CHILD_MAX),

@@ -69,7 +69,12 @@ pub fn in_the_log(world: &mut World, home: HomeId, record: &LogRecord) -> Checke
 /// over it, each of which finds there what it has seen itself.
 pub fn opacity(world: &World, oracle: &Oracle, transaction: &Transaction) -> Checked {
     let home = transaction.home;
-    let own = transaction.core.depends_on().iter().map(|(_, id)| *id);
+    let own = transaction
+        .core
+        .reads()
+        .built_on()
+        .iter()
+        .map(|(_, id)| *id);
     let chain = world.history.chain(own);
     let stands = |position: Position| {
         let mut state = State {

@@ -12,7 +12,7 @@ use thorp_model::{Position, Stamp};
 pub fn opacity(world: &World, transaction: &Transaction) -> Checked {
     match world.oracles.get(&transaction.home) {
         // Own values before their place stand together with the rest at no position yet (trap 6).
-        Some(oracle) if !transaction.core.depends_on().is_empty() => {
+        Some(oracle) if !transaction.core.reads().built_on().is_empty() => {
             super::chains::opacity(world, oracle, transaction)
         }
         Some(oracle) => transaction.check_opacity(oracle, oracle.end),

@@ -362,7 +362,8 @@ impl Session {
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
-        if transaction.core.is_doomed(cache) {
+        // What only read may have read on behind a change: it commits as of then.
+        if transaction.core.read_point(cache, self.home).is_err() {
             return Ok(Wish::Ended(transaction, "doomed"));
         }
         if transaction.given_up {
