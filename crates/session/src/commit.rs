@@ -169,6 +169,10 @@ impl Commit {
     /// # Errors
     ///
     /// [`Stop`]: the transaction is not committed and has no effect.
+    ///
+    /// # Panics
+    ///
+    /// After [`Step::Send`], if the driver has not called [`Commit::ended`].
     pub fn step<R>(&mut self, tx: &mut Transaction<R>, world: &World<'_>) -> Result<Step, Stop> {
         loop {
             let step = match &mut self.stage {
@@ -179,11 +183,11 @@ impl Commit {
                     self.place(tx, world, asked)?
                 }
                 Stage::Reaching => Some(self.reach(tx)),
-                Stage::Staging => Some(self.stage_values(tx)),
+                Stage::Staging => self.stage_values(tx),
                 Stage::Sending => Some(self.send(tx, world)?),
                 Stage::Sent(ended) => {
                     let ended = ended.take();
-                    self.sent(ended)
+                    Some(self.sent(ended))
                 }
                 Stage::Validating(_) => self.validate(tx, world)?,
             };
@@ -297,11 +301,12 @@ impl Commit {
         Step::Wait(Wait::Reach(self.homes.clone()))
     }
 
-    fn stage_values<R>(&mut self, tx: &Transaction<R>) -> Step {
+    fn stage_values<R>(&mut self, tx: &Transaction<R>) -> Option<Step> {
         let homes = self.homes.iter().copied();
         let with_large = homes.filter(|home| !tx.writes().large(*home).is_empty());
+        let with_large: Vec<HomeId> = with_large.collect();
         self.stage = Stage::Sending;
-        Step::Stage(with_large.collect())
+        (!with_large.is_empty()).then_some(Step::Stage(with_large))
     }
 
     fn send<R>(&mut self, tx: &mut Transaction<R>, world: &World<'_>) -> Result<Step, Stop> {
@@ -320,26 +325,23 @@ impl Commit {
         }))
     }
 
-    fn sent(&mut self, ended: Option<Ended>) -> Option<Step> {
+    fn sent(&mut self, ended: Option<Ended>) -> Step {
         match ended {
             Some(Ended::Committed {
                 id,
                 position,
                 stamp,
-            }) => Some(Step::Committed(Committed::AtHomes {
+            }) => Step::Committed(Committed::AtHomes {
                 id,
                 position,
                 stamp,
-            })),
+            }),
             Some(Ended::Busy(pause_ms)) => {
                 self.stage = Stage::Sending;
-                Some(Step::Wait(Wait::Pause(pause_ms)))
+                Step::Wait(Wait::Pause(pause_ms))
             }
-            // It was not answered: it is sent again.
-            None => {
-                self.stage = Stage::Sending;
-                None
-            }
+            // Sent once more, it would be a second commit.
+            None => unreachable!("a driver says how a commit ended before it steps on"),
         }
     }
 

@@ -19,8 +19,8 @@
 //!         Step::Committed(committed) => return committed,
 //!         Step::Wait(wait)           => wait for an outcome, promises, live streams, or some time
 //!         Step::Stage(homes)         => stage what is large; commit.staged(...)
-//!         Step::Send(call)           => ask the member to commit; commit.outcome(...)
-//!         Step::Validate(calls)      => ask it for each of these; commit.outcome(...) for each
+//!         Step::Send(call)           => have the member commit; commit.ended(...)
+//!         Step::Validate(calls)      => the same for each of these; commit.ended(...) for each
 //!     }
 //! }
 //! ```

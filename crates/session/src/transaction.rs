@@ -104,12 +104,7 @@ impl<R> Transaction<R> {
         self.reads.finish(cache);
     }
 
-    /// What it read, to be used for another transaction.
-    pub fn into_reads(self) -> ReadSet {
-        self.reads
-    }
-
-    /// The same, of one that is about to be dropped.
+    /// What it read, to be used for another transaction. It is about to be dropped.
     pub fn take_reads(&mut self) -> ReadSet {
         std::mem::take(&mut self.reads)
     }
@@ -273,18 +268,17 @@ impl<R> Transaction<R> {
         Ok(())
     }
 
-    /// Makes an object in a slot that was reserved for it.
-    pub fn create(
-        &mut self,
-        reference: &Reference,
-        bytes: Vec<u8>,
-        reservation: R,
-    ) -> Result<(), Stop> {
-        self.enter(reference.home)?;
-        self.begin_writing()?;
+    /// The transaction is about to make an object at a home. Nothing is reserved for it where that is too late.
+    pub fn begin_creating(&mut self, home: HomeId) -> Result<(), Stop> {
+        self.enter(home)?;
+        self.begin_writing()
+    }
+
+    /// Makes an object in a slot that was reserved for it, after [`Transaction::begin_creating`].
+    pub fn create(&mut self, reference: &Reference, bytes: Vec<u8>, reservation: R) {
+        debug_assert!(self.homes.all().contains(&reference.home), "it has begun");
         let (at, generation) = (reference.into(), reference.generation);
         self.writes.create(at, generation, bytes, reservation);
-        Ok(())
     }
 
     /// Deletes an object; it need not be read before. Gives the reservation of one that it created itself.

@@ -77,27 +77,32 @@ impl Transaction {
         result
     }
 
-    /// Does what the commit asks for, until it has ended.
-    async fn commit_at_homes(&mut self, mut commit: Commit, mut step: Step) -> Result<Committed> {
+    async fn commit_at_homes(&mut self, commit: Commit, step: Step) -> Result<Committed> {
         let since = Instant::now();
+        let mut homes_work = false;
         let due = since + self.session.commit_timeout;
+        let result = self.drive(commit, step, due, &mut homes_work).await;
+        if homes_work || result.is_ok() {
+            self.link.counters.waited_for_commit(since);
+        }
+        result
+    }
+
+    /// Does what the commit asks for, until it has ended. Sets `homes_work` as soon as a home has something to do for it.
+    async fn drive(
+        &mut self,
+        mut commit: Commit,
+        mut step: Step,
+        due: Instant,
+        homes_work: &mut bool,
+    ) -> Result<Committed> {
         let mut staged = Vec::new();
         loop {
+            *homes_work |= matches!(step, Step::Stage(_) | Step::Send(_) | Step::Validate(_));
             match step {
-                Step::Committed(committed) => {
-                    self.link.counters.waited_for_commit(since);
-                    return Ok(self.committed(committed));
-                }
-                Step::Send(call) => {
-                    let ended = self.send(call, &staged, due).await;
-                    let count = |_: &Error| self.link.counters.waited_for_commit(since);
-                    commit.ended(ended.inspect_err(count)?);
-                }
-                Step::Validate(calls) => {
-                    let validated = self.validate(&mut commit, calls, due).await;
-                    let count = |_: &Error| self.link.counters.waited_for_commit(since);
-                    validated.inspect_err(count)?;
-                }
+                Step::Committed(committed) => return Ok(self.committed(committed)),
+                Step::Send(call) => commit.ended(self.send(call, &staged, due).await?),
+                Step::Validate(calls) => self.validate(&mut commit, calls, due).await?,
                 Step::Stage(homes) => staged = self.stage(&mut commit, &homes, due).await?,
                 Step::Wait(wait) => self.wait_for(wait, due).await?,
             }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
-use thorp_model::{CommitId, HomeId, ObjectId, Place, Stamp};
+use thorp_model::{CommitId, ObjectId, Place, Stamp};
 use thorp_session::{ObjectAt, OwnCommits, Reservation, Stop, Terms};
 
 /// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over
@@ -166,11 +166,6 @@ impl Transaction {
         let read = reads.homes().flat_map(pages);
         let is_read = |place| reads.image(place).is_some();
         self.link.ahead.ended(read, is_read);
-    }
-
-    /// Something of a home is read or written.
-    fn enter(&mut self, home: HomeId) -> Result<()> {
-        self.core.enter(home).map_err(|stop| self.stopped(stop))
     }
 
     fn doomed(&self, doomed: Doomed) -> Error {

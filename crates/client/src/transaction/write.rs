@@ -185,8 +185,8 @@ impl Transaction {
         near: Option<PageNo>,
         bytes: Vec<u8>,
     ) -> Result<Result<Reference, Vec<u8>>> {
-        self.enter(allocator.home)?;
-        self.begin_writing()?;
+        let begun = self.core.begin_creating(allocator.home);
+        begun.map_err(|stop| self.stopped(stop))?;
         check_size(bytes.len())?;
         let in_page = match bytes.len() {
             0..=INLINE_VALUE_BYTES_MAX => bytes.len(),
@@ -194,7 +194,7 @@ impl Transaction {
         };
         let due = self.fetch_due();
         match allocator.take(&self.link, near, in_page, due) {
-            Some(taken) => self.create_in(allocator, taken, bytes).map(Ok),
+            Some(taken) => Ok(Ok(self.create_in(allocator, taken, bytes))),
             None => Ok(Err(bytes)),
         }
     }
@@ -224,7 +224,7 @@ impl Transaction {
         allocator: &Arc<Allocator>,
         taken: Reservation,
         bytes: Vec<u8>,
-    ) -> Result<Reference> {
+    ) -> Reference {
         let reference = Reference {
             home: allocator.home,
             object: object_in(allocator.segment, taken),
@@ -232,9 +232,8 @@ impl Transaction {
             offset: 0,
         };
         let reserved = (Arc::clone(allocator), taken);
-        let created = self.core.create(&reference, bytes, reserved);
-        created.map_err(|stop| self.stopped(stop))?;
-        Ok(reference)
+        self.core.create(&reference, bytes, reserved);
+        reference
     }
 }
 

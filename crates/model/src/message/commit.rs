@@ -4,7 +4,7 @@ use crate::change::{SlotSet, WriteOp};
 use crate::ids::{
     CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
 };
-use crate::limits::{PAGE_READ_BYTES, PARTICIPANTS_MAX};
+use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX};
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -152,6 +152,15 @@ pub enum Refusal {
     Forgotten,
     /// Another home of the transaction refused its part (rule 10). Run it again.
     Elsewhere,
+}
+
+impl Refusal {
+    /// Whoever refuses has too much to do: the member sends it again after [`BUSY_RETRY_MS`].
+    pub fn busy() -> Self {
+        Refusal::Busy {
+            retry_after_ms: BUSY_RETRY_MS,
+        }
+    }
 }
 
 /// What cannot be right in a commit request.

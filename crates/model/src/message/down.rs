@@ -2,8 +2,8 @@
 
 use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
 use crate::{
-    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, PageChange, PageId, Position,
-    ReportNo, SegmentId, Stamp,
+    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, Outcome, PageChange, PageId,
+    Position, ReportNo, SegmentId, Stamp,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -52,6 +52,23 @@ pub enum Down {
 }
 
 impl Down {
+    /// How a commit ended, for a child that waits for nothing else of it.
+    pub fn outcome(home: HomeId, commit: CommitId, outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Committed { position, stamp } => Down::Committed(Committed {
+                home,
+                commit,
+                position,
+                stamp,
+            }),
+            Outcome::Refused(refusal) => Down::Refused(Refused {
+                home,
+                commit,
+                refusal,
+            }),
+        }
+    }
+
     /// The home of the stream that it belongs to.
     pub fn home(&self) -> HomeId {
         match self {

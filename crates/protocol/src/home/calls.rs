@@ -5,7 +5,7 @@ use crate::home::commit::apply::extent_value;
 use crate::home::commit::effects::Effects;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::once::outcomes::{self, Known};
+use crate::home::outcomes::{self, Known};
 use crate::home::pages::remove::Remover;
 use crate::home::segments::is_path;
 use crate::home::staging::Piece;

@@ -38,7 +38,7 @@ impl Delivery<'_> {
                 outbox.down(edge, responses::vote(home, commit, stamp));
             }
             OnDurable::Tell(edge, commit, outcome) => {
-                outbox.down(edge, responses::outcome(home, commit, &outcome));
+                outbox.down(edge, Down::outcome(home, commit, outcome));
             }
             OnDurable::Answer(edge, call, result) => {
                 outbox.down(edge, responses::call_result(home, call, result));

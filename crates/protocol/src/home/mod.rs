@@ -15,7 +15,7 @@
 //! | `commit` | the pipeline of a request: validation, effects, dependencies, parking |
 //! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
-//! | `once` | outcomes and registrations: exactly once |
+//! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `serve`, `resync`, `calls` | what children ask for |
 //! | `delivery` | what the children are sent when it is durable |
 
@@ -28,7 +28,7 @@ mod config;
 mod delivery;
 mod interface;
 pub(crate) mod log;
-mod once;
+mod outcomes;
 mod pages;
 mod responses;
 mod resync;
@@ -40,6 +40,7 @@ mod tables;
 mod tests;
 mod two_phase;
 
+use crate::edge::downstream::cut_off;
 pub use crate::home::config::HomeConfig;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
@@ -50,7 +51,6 @@ use crate::home::allowance::Allowance;
 use crate::home::calls::Calls;
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
-use crate::home::commit::refusal::busy;
 use crate::home::delivery::Delivery;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
@@ -71,8 +71,8 @@ use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
-    Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Purpose, Reader, Stamp,
-    StateMachine, StorageError, Up, message, planted,
+    Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Purpose, Reader,
+    Refusal, Stamp, StateMachine, StorageError, Up, message, planted,
 };
 
 /// What a home fills.
@@ -122,7 +122,7 @@ impl StateMachine for Home {
                 message: Message::Up(message),
             } => self.received(now, edge, message, outbox),
             Event::Received { edge, .. } if self.is_below(edge) => {
-                responses::cut_off(edge, "a child sent down", outbox);
+                cut_off(edge, "a child sent down", outbox);
             }
             Event::Received {
                 edge,
@@ -319,7 +319,7 @@ impl Home {
         };
         let is_own = message.is_own(child.node) || planted::is(Bug::OthersHeard);
         if child.kind == NodeKind::Member && !is_own {
-            return responses::cut_off(edge, "it speaks for another member", outbox);
+            return cut_off(edge, "it speaks for another member", outbox);
         }
         // A message of another stream is noted once, whatever it says (rule 1).
         if let Some(epoch) = message.epoch()
@@ -369,9 +369,9 @@ impl Home {
     fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, outbox: &mut Outbox) {
         if self.allowance().has_all_commits(edge, outbox) {
             outbox.note(Note::RefusedBusy);
-            let refused = Outcome::Refused(busy());
+            let refused = Outcome::Refused(Refusal::busy());
             let home = self.config.home;
-            return outbox.down(edge, responses::outcome(home, request.id, &refused));
+            return outbox.down(edge, Down::outcome(home, request.id, refused));
         }
         let parked = Parked {
             edge,

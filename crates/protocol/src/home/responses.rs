@@ -1,28 +1,9 @@
 //! How a home responds to one child.
 
-use crate::home::Outbox;
 use alloc::string::String;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, Down, EdgeId, Epoch, HomeId, Note, Outcome,
-    Position, Stamp, message,
+    CallError, CallId, CallResponse, CommitId, Down, Epoch, HomeId, Position, Stamp, message,
 };
-
-/// How a commit ended.
-pub(super) fn outcome(home: HomeId, commit: CommitId, outcome: &Outcome) -> Down {
-    match outcome {
-        Outcome::Committed { position, stamp } => Down::Committed(message::Committed {
-            home,
-            commit,
-            position: *position,
-            stamp: *stamp,
-        }),
-        Outcome::Refused(refusal) => Down::Refused(message::Refused {
-            home,
-            commit,
-            refusal: refusal.clone(),
-        }),
-    }
-}
 
 /// This home's vote (rule 10).
 pub(super) fn vote(home: HomeId, commit: CommitId, stamp: Stamp) -> Down {
@@ -56,10 +37,4 @@ pub(super) fn begin_for_home(
         watermark,
         silent_ms: 0,
     })
-}
-
-/// Closes the edge of a child that breaks the protocol.
-pub(super) fn cut_off(edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
-    outbox.note(Note::ChildCutOff);
-    outbox.close(edge, why);
 }

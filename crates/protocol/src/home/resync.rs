@@ -1,10 +1,10 @@
 //! What became of the pages that a child holds from an earlier stream (rule 13).
 
-use crate::edge::downstream::Children;
+use crate::edge::downstream::{Children, cut_off};
+use crate::home::Outbox;
 use crate::home::commit::changes::Verdict;
 use crate::home::log::Log;
 use crate::home::tables::Tables;
-use crate::home::{Outbox, responses};
 use alloc::vec::Vec;
 use thorp_model::limits::REPORT_PAGES_MAX;
 use thorp_model::planted::Bug;
@@ -29,7 +29,7 @@ impl Resync<'_> {
     pub(super) fn report(&mut self, edge: EdgeId, report: &message::Report, outbox: &mut Outbox) {
         let pages = &report.pages;
         if pages.len() > REPORT_PAGES_MAX {
-            return responses::cut_off(edge, "more pages in a report than may be", outbox);
+            return cut_off(edge, "more pages in a report than may be", outbox);
         }
         let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
             return;

@@ -1,5 +1,6 @@
 //! The tables that commits read and change: each keeps its own invariant, and all take the same step.
 
+use crate::home::Outbox;
 use crate::home::commit::Whose;
 use crate::home::commit::apply::Applier;
 use crate::home::commit::changes::Changes;
@@ -8,21 +9,20 @@ use crate::home::commit::refusal::note_of;
 use crate::home::commit::validate::Validator;
 use crate::home::log::Log;
 use crate::home::log::queue::{OnDurable, Reached};
-use crate::home::once::outcomes::Outcomes;
+use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::votes::Votes;
-use crate::home::{Outbox, responses};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::records::{LogRecord, NextRecord};
 use thorp_model::{
-    CommitRequest, EdgeId, Note, Now, ObjectId, Op, Outcome, PageChange, PageId, PageNo, PageSlots,
-    Part, Position, Purpose, Refusal, Registration, SegmentId, SlotChange, Stamp, Table, planted,
-    records,
+    CommitRequest, Down, EdgeId, Note, Now, ObjectId, Op, Outcome, PageChange, PageId, PageNo,
+    PageSlots, Part, Position, Purpose, Refusal, Registration, SegmentId, SlotChange, Stamp, Table,
+    planted, records,
 };
 
 /// Everything at a home that an accepted commit changes.
@@ -261,7 +261,7 @@ impl Tables {
         outbox.note(note_of(&refusal));
         let mut tell = |refusal| {
             let outcome = Outcome::Refused(refusal);
-            outbox.down(edge, responses::outcome(log.home(), whose.id, &outcome));
+            outbox.down(edge, Down::outcome(log.home(), whose.id, outcome));
         };
         if refusal.leaves_id_usable() {
             // It goes out before anything is recorded (rule 11).

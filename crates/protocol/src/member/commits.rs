@@ -5,7 +5,7 @@ use crate::member::replica::Replica;
 use crate::member::{Member, MemberAction, Outbox, Purpose, Response, overlay};
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    BUSY_RETRY_MS, COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, DEPENDS_ON_MAX, PARTICIPANTS_MAX,
+    COMMIT_BYTES_MAX, COMMITS_IN_FLIGHT_MAX, DEPENDS_ON_MAX, PARTICIPANTS_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -68,7 +68,7 @@ impl Member {
         let names = |at: &AtPart| commit.names_at(at.home()).count();
         let names_many = parts.iter().any(|at| names(at) > DEPENDS_ON_MAX);
         if self.commits.len() >= COMMITS_IN_FLIGHT_MAX || outruns || names_many {
-            return Err(busy());
+            return Err(Refusal::busy());
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Member {
             for id in self.commits_at(*home, AtPart::is_waiting) {
                 if self.is_outrun(id) && self.may_give_way(id) {
                     outbox.note(Note::RefusedBusy);
-                    self.ended(*home, id, Outcome::Refused(busy()), outbox);
+                    self.ended(*home, id, Outcome::Refused(Refusal::busy()), outbox);
                 }
             }
         }
@@ -380,7 +380,7 @@ impl Member {
     ) {
         let refusal = match failure {
             CallError::Full => Refusal::Full,
-            _ => busy(),
+            _ => Refusal::busy(),
         };
         for id in self.commits_at(home, AtPart::is_waiting) {
             self.ended(home, id, Outcome::Refused(refusal.clone()), outbox);
@@ -466,11 +466,5 @@ impl Member {
             // A home that has no room to end the id is asked again with the next tick.
             _ => {}
         }
-    }
-}
-
-fn busy() -> Refusal {
-    Refusal::Busy {
-        retry_after_ms: BUSY_RETRY_MS,
     }
 }

@@ -14,7 +14,7 @@ mod tests;
 mod watch;
 
 use crate::edge::admission::UnderWay;
-use crate::edge::downstream::{ChildLimits, Children};
+use crate::edge::downstream::{ChildLimits, Children, cut_off};
 use crate::edge::liveness::{AliveLimits, Neighbours};
 use crate::edge::pending_writes::PendingWrites;
 use crate::edge::reports::Reports;
@@ -30,9 +30,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use thorp_model::limits::{
-    BUSY_RETRY_MS, HEARTBEAT_MS, HISTORY_PAGES_MAX, KEPT_CHANGES_MAX,
-    PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, REPORTED_MAX, SEND_WINDOW_BYTES_MAX,
-    SITE_CACHE_BYTES, SUCCESSOR_PAGES_MAX,
+    HEARTBEAT_MS, HISTORY_PAGES_MAX, KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX,
+    REPORT_PAGES_MAX, REPORTED_MAX, SEND_WINDOW_BYTES_MAX, SITE_CACHE_BYTES, SUCCESSOR_PAGES_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -442,43 +441,8 @@ impl Redirector {
     }
 }
 
-/// Closes the edge of a child that breaks the protocol.
-fn cut_off(edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
-    outbox.note(Note::ChildCutOff);
-    outbox.close(edge, why);
-}
-
 fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, outbox: &mut Outbox) {
-    let refusal = Refusal::Busy {
-        retry_after_ms: BUSY_RETRY_MS,
-    };
     outbox.note(Note::RefusedBusy);
-    outbox.down(
-        edge,
-        Down::Refused(message::Refused {
-            home,
-            commit,
-            refusal,
-        }),
-    );
-}
-
-/// Passes an outcome on to a child.
-fn tell(edge: EdgeId, home: HomeId, commit: CommitId, outcome: Outcome, outbox: &mut Outbox) {
-    outbox.down(
-        edge,
-        match outcome {
-            Outcome::Committed { position, stamp } => Down::Committed(message::Committed {
-                home,
-                commit,
-                position,
-                stamp,
-            }),
-            Outcome::Refused(refusal) => Down::Refused(message::Refused {
-                home,
-                commit,
-                refusal,
-            }),
-        },
-    );
+    let refused = Outcome::Refused(Refusal::busy());
+    outbox.down(edge, Down::outcome(home, commit, refused));
 }

@@ -1,7 +1,7 @@
 //! A home's stream through a redirector: applied here, then told below in the
 //! same order (rules 1, 7 and 8).
 
-use crate::edge::downstream::{Children, News, Values};
+use crate::edge::downstream::{Children, News, Values, cut_off};
 use crate::edge::reply_routes::ReplyRoutes;
 use crate::edge::reports::Reports;
 use crate::edge::upstream::Upstream;
@@ -9,7 +9,7 @@ use crate::redirector::prefetch::history::History;
 use crate::redirector::prefetch::refetch;
 use crate::redirector::prefetch::successors::Successors;
 use crate::redirector::standby::Images;
-use crate::redirector::{Outbox, Proxy, Redirector, RedirectorConfig, cut_off, tell};
+use crate::redirector::{Outbox, Proxy, Redirector, RedirectorConfig};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
@@ -173,7 +173,7 @@ impl Redirector {
         if let Some((commit, mut from)) = commit.zip(from) {
             let outcome = Outcome::Committed { position, stamp };
             for edge in from.take_others() {
-                tell(edge, home, commit, outcome.clone(), outbox);
+                outbox.down(edge, Down::outcome(home, commit, outcome.clone()));
             }
         }
         proxy.refetch(now, &invalidated, outbox);
@@ -219,7 +219,7 @@ impl Redirector {
     ) {
         self.pending_writes.drop_commit(home, commit);
         for edge in self.passed.commit_ended(home, commit).iter() {
-            tell(edge, home, commit, outcome.clone(), outbox);
+            outbox.down(edge, Down::outcome(home, commit, outcome.clone()));
         }
     }
 

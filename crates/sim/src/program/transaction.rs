@@ -221,7 +221,10 @@ impl Transaction {
         let reference = self.reference(object, generation);
         match self.own(object) {
             Some(Act::Prepared(_)) => return self.put_whole(object, generation, value),
-            None if creates => self.core.create(&reference, value.clone(), ())?,
+            None if creates => {
+                self.core.begin_creating(reference.home)?;
+                self.core.create(&reference, value.clone(), ());
+            }
             _ => self.core.write(&reference, value.clone())?,
         }
         self.wrote(object, generation, Some(value.into()));

@@ -19,6 +19,12 @@ use thorp_model::{
     Reported, SegmentId, Stamp, message, planted,
 };
 
+/// Closes the edge of a child that breaks the protocol.
+pub(crate) fn cut_off<A>(edge: EdgeId, why: &'static str, outbox: &mut Outbox<A>) {
+    outbox.note(Note::ChildCutOff);
+    outbox.close(edge, why);
+}
+
 /// How much a parent keeps for each child, and does with one input when it has gone.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildLimits {

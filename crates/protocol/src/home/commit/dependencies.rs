@@ -2,7 +2,7 @@
 
 use crate::home::commit::parking::Parking;
 use crate::home::commit::refusal::NotNow;
-use crate::home::once::outcomes::Outcomes;
+use crate::home::outcomes::Outcomes;
 use crate::home::staging::named_by;
 use crate::home::two_phase::votes::{Vote, Votes};
 use alloc::vec::Vec;

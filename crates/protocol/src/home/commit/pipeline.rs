@@ -5,18 +5,18 @@ use crate::home::commit::apply::Applier;
 use crate::home::commit::dependencies::Dependencies;
 use crate::home::commit::effects::Effects;
 use crate::home::commit::parking::{Parked, Parking};
-use crate::home::commit::refusal::{NotNow, busy};
+use crate::home::commit::refusal::NotNow;
 use crate::home::log::queue::OnDurable;
 use crate::home::log::{Log, space_estimate};
-use crate::home::once::outcomes::{self, Known};
+use crate::home::outcomes::{self, Known};
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::votes::{State, Vote};
-use crate::home::{HomeConfig, Outbox, responses};
+use crate::home::{HomeConfig, Outbox};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, CommitRequest, EdgeId, InvalidCommit, Note, Now, Outcome, PageChange, PageId,
+    CommitId, CommitRequest, Down, EdgeId, InvalidCommit, Note, Now, Outcome, PageChange, PageId,
     Purpose, Refusal, Registration, Stamp, planted,
 };
 
@@ -149,7 +149,7 @@ impl Pipeline<'_> {
 
     fn judge(&mut self, request: &CommitRequest, outbox: &mut Outbox) -> Result<Effects, NotNow> {
         if self.log.is_busy() {
-            return Err(NotNow::Refused(busy()));
+            return Err(NotNow::Refused(Refusal::busy()));
         }
         let part = &request.part;
         if part.home != self.config.home {
@@ -164,7 +164,7 @@ impl Pipeline<'_> {
             return Err(NotNow::Refused(Refusal::Full));
         }
         if self.tables.pages.mob_is_full() && !part.writes.is_empty() {
-            return Err(NotNow::Refused(busy()));
+            return Err(NotNow::Refused(Refusal::busy()));
         }
         let named = self.dependencies().positions(request)?;
         let votes = &self.tables.votes;
@@ -203,7 +203,7 @@ impl Pipeline<'_> {
         parked.missing.extend(&pages);
         if !self.parking.park(parked) {
             outbox.note(Note::RefusedBusy);
-            return self.tell(edge, id, &Outcome::Refused(busy()), outbox);
+            return self.tell(edge, id, &Outcome::Refused(Refusal::busy()), outbox);
         }
         outbox.note(Note::CommitParked);
         for page in pages {
@@ -258,7 +258,10 @@ impl Pipeline<'_> {
     }
 
     fn tell(&self, edge: EdgeId, commit: CommitId, outcome: &Outcome, outbox: &mut Outbox) {
-        outbox.down(edge, responses::outcome(self.config.home, commit, outcome));
+        outbox.down(
+            edge,
+            Down::outcome(self.config.home, commit, outcome.clone()),
+        );
     }
 }
 

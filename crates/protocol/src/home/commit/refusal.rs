@@ -1,7 +1,6 @@
 //! Why a commit is not accepted now.
 
 use alloc::vec::Vec;
-use thorp_model::limits::BUSY_RETRY_MS;
 use thorp_model::{InvalidCommit, Note, ObjectId, PageId, Refusal};
 
 /// Why a commit is not accepted now.
@@ -22,13 +21,6 @@ impl From<InvalidCommit> for NotNow {
 /// An object that the transaction read has changed.
 pub(in crate::home) fn conflict(object: ObjectId) -> NotNow {
     NotNow::Refused(Refusal::Conflict { object })
-}
-
-/// The home has too much to do: the member retries.
-pub(in crate::home) fn busy() -> Refusal {
-    Refusal::Busy {
-        retry_after_ms: BUSY_RETRY_MS,
-    }
 }
 
 /// What the home notes when it refuses a commit.

@@ -199,7 +199,7 @@ impl Log {
     fn put_batch(&mut self, purpose: Purpose, ops: Vec<Op>, outbox: &mut Outbox) -> usize {
         let only_removes = !ops.iter().any(Op::is_put);
         let batch = Batch {
-            mark: self.queue.next_mark(),
+            mark: self.queue.take_mark(),
             purpose: if only_removes {
                 Purpose::Removal
             } else {

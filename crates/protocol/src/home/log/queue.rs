@@ -114,7 +114,7 @@ impl DurabilityQueue {
     }
 
     /// Gives the next batch its mark.
-    pub(in crate::home) fn next_mark(&mut self) -> Mark {
+    pub(in crate::home) fn take_mark(&mut self) -> Mark {
         self.last = self.last.next();
         self.last
     }
@@ -186,11 +186,11 @@ mod tests {
         queue.push_behind(outcome(1));
         assert_eq!(popped(&mut queue), [1], "nothing is on its way");
         for number in 2..=3 {
-            queue.next_mark();
+            queue.take_mark();
             queue.push(100, outcome(number));
         }
         // The home's own work: the next entry does not wait for it.
-        queue.next_mark();
+        queue.take_mark();
         queue.push_behind(outcome(4));
         assert_eq!(popped(&mut queue), []);
         assert_eq!(queue.bytes(), 200 + 3 * PENDING_ENTRY_BYTES);

@@ -4,7 +4,7 @@ use crate::home::clock::Clock;
 use crate::home::commit::changes::Changes;
 use crate::home::config::HomeConfig;
 use crate::home::log::Log;
-use crate::home::once::outcomes::Outcomes;
+use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;

@@ -1,19 +1,20 @@
 //! How a transaction over several homes ended, and what follows from it here (rule 10).
 
+use crate::edge::downstream::cut_off;
+use crate::home::Outbox;
 use crate::home::commit::Whose;
 use crate::home::commit::effects::Effects;
-use crate::home::commit::refusal::{NotNow, busy};
+use crate::home::commit::refusal::NotNow;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::once::outcomes::{self, Known};
+use crate::home::outcomes::{self, Known};
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::votes::State;
-use crate::home::{Outbox, responses};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Decision, EdgeId, Note, Now, Op, Outcome, PageId, Purpose, Refusal, Stamp, message,
-    planted,
+    CommitId, Decision, Down, EdgeId, Note, Now, Op, Outcome, PageId, Purpose, Refusal, Stamp,
+    message, planted,
 };
 
 /// The child that sends a decision.
@@ -87,7 +88,7 @@ impl Decisions<'_> {
         match self.tables.outcomes.known(whose.registration, whose.id) {
             Known::Ended(outcome) => self.log.tell_ended(edge, whose.id, outcome),
             Known::BelowWindow => {
-                let forgotten = responses::outcome(home, whose.id, &outcomes::forgotten());
+                let forgotten = Down::outcome(home, whose.id, outcomes::forgotten());
                 outbox.down(edge, forgotten);
             }
             Known::New => {
@@ -102,7 +103,7 @@ impl Decisions<'_> {
                 // The question records a no: a part that comes late finds it (rule 11). If that
                 // cannot be recorded now, the part is found out as any vote in doubt is.
                 let full = self.log.is_busy() || sender.has_all_answers;
-                let refusal = if full { busy() } else { refusal };
+                let refusal = if full { Refusal::busy() } else { refusal };
                 let ended = (refusal, Vec::new());
                 self.tables.refuse_id(edge, whose, ended, self.log, outbox);
             }
@@ -248,6 +249,6 @@ impl Decisions<'_> {
 fn disbelieve(sender: Sender, why: &'static str, outbox: &mut Outbox) {
     outbox.note(Note::DecisionDisbelieved);
     if sender.is_member {
-        responses::cut_off(sender.edge, why, outbox);
+        cut_off(sender.edge, why, outbox);
     }
 }

@@ -2,7 +2,7 @@
 //! objects that they lock (rule 10).
 
 use crate::edge::reply_routes::ReplyRoutes;
-use crate::home::commit::refusal::{NotNow, busy};
+use crate::home::commit::refusal::NotNow;
 use crate::home::two_phase::locks::Locks;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -13,8 +13,8 @@ use thorp_model::planted::Bug;
 use thorp_model::records::VoteRecord;
 use thorp_model::{
     CallResponse, CommitId, CommitRequest, Decision, EdgeId, HomeId, InvalidCommit, Millis,
-    NewValue, Op, Outcome, Overflow, PageId, Participant, Registration, SegmentId, SlotSet, Stamp,
-    Table, WriteOp, planted, records,
+    NewValue, Op, Outcome, Overflow, PageId, Participant, Refusal, Registration, SegmentId,
+    SlotSet, Stamp, Table, WriteOp, planted, records,
 };
 
 /// One vote.
@@ -226,7 +226,7 @@ impl Votes {
         let bytes = self.open_bytes + request.bytes();
         let is_first = self.open.is_empty();
         if self.by_commit.len() >= VOTES_MAX || (bytes > bytes_max && !is_first) {
-            return Err(NotNow::Refused(busy()));
+            return Err(NotNow::Refused(Refusal::busy()));
         }
         Ok(())
     }
