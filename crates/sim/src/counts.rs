@@ -68,6 +68,21 @@ pub const REFUSALS: &[&str] = &[
     "page: Busy",
 ];
 
+/// A transaction over several homes that asks them to commit.
+pub const OVER_HOMES: &str = "transactions over several homes";
+
+/// One that has read at several homes and commits without a message.
+pub const READ_OVER_HOMES: &str = "readings of several homes";
+
+/// One that several homes have validated, each what was read there.
+pub const VALIDATED: &str = "readings that several homes validated";
+
+/// One that has read on behind a change, and commits as of then.
+pub const READ_BEHIND: &str = "readings behind a change";
+
+/// What programs do that a campaign has to see beside refusals, faults and notes.
+pub const READINGS: &[&str] = &[OVER_HOMES, READ_OVER_HOMES, VALIDATED, READ_BEHIND];
+
 /// The kind of a refusal, and what is wrong with an invalid request.
 pub fn kind_of(refusal: &Refusal) -> &'static str {
     let Refusal::Invalid { reason } = refusal else {
@@ -154,12 +169,18 @@ impl Counts {
         missing(&self.faults, Kind::ALL.iter().map(|kind| kind.name()))
     }
 
+    /// Kinds of readings that never occurred.
+    pub fn readings_missing(&self) -> Vec<&'static str> {
+        missing(&self.answers, READINGS.iter().copied())
+    }
+
     /// Everything that never occurred and should have.
     pub fn missing(&self) -> Vec<&'static str> {
         let missing = [
             self.faults_missing(),
             self.notes_missing(),
             self.refusals_missing(),
+            self.readings_missing(),
         ];
         missing.concat()
     }
@@ -207,7 +228,8 @@ impl fmt::Display for Counts {
         write_all(f, "notes", &self.notes)?;
         writeln!(f, "refusals never seen: {:?}", self.refusals_missing())?;
         writeln!(f, "faults never seen: {:?}", self.faults_missing())?;
-        writeln!(f, "notes never seen: {:?}", self.notes_missing())
+        writeln!(f, "notes never seen: {:?}", self.notes_missing())?;
+        writeln!(f, "readings never seen: {:?}", self.readings_missing())
     }
 }
 

@@ -1,7 +1,6 @@
 //! What programs did and were told.
 
 use crate::oracle::Object;
-use crate::program::Session;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -101,10 +100,10 @@ impl History {
         self.waiting.push(asked);
     }
 
-    /// A session may name the values that it has staged.
-    pub fn stage(&mut self, session: &Session) {
-        for ((segment, page), value) in session.staged_values() {
-            let key = (session.home, *segment, *page);
+    /// A transaction may name the values that were staged at a home.
+    pub fn stage(&mut self, home: HomeId, values: &BTreeMap<(SegmentId, PageNo), Arc<[u8]>>) {
+        for ((segment, page), value) in values {
+            let key = (home, *segment, *page);
             self.staged.entry(key).or_insert_with(|| value.clone());
         }
     }
@@ -140,8 +139,12 @@ impl History {
         self.names.get(&(id, home)).map_or(&[], Vec::as_slice)
     }
 
-    /// All commits that one of these rests on, and these, in the order in which they were asked for.
-    pub fn chain(&self, of: impl Iterator<Item = CommitId>) -> BTreeMap<CommitId, Rc<Asked>> {
+    /// All commits on which one of these rests at a home, and these, in the order in which they were asked for.
+    pub fn chain(
+        &self,
+        home: HomeId,
+        of: impl Iterator<Item = CommitId>,
+    ) -> BTreeMap<CommitId, Rc<Asked>> {
         let mut chain = BTreeMap::new();
         let mut open: Vec<CommitId> = of.collect();
         while let Some(id) = open.pop() {
@@ -149,9 +152,9 @@ impl History {
             let Some(asked) = asked.filter(|_| !chain.contains_key(&id)) else {
                 continue;
             };
-            open.extend(asked.depends_on.iter().map(|(_, id)| *id));
-            let homes = asked.parts.iter().map(|part| part.home);
-            open.extend(homes.flat_map(|home| self.names(id, home)));
+            let here = asked.depends_on.iter().filter(|(of, _)| *of == home);
+            open.extend(here.map(|(_, id)| *id));
+            open.extend(self.names(id, home));
             chain.insert(id, Rc::clone(asked));
         }
         chain

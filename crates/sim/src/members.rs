@@ -1,20 +1,20 @@
 //! How programs and their members meet: wishes, answers, the cache's pressure.
 
 use crate::checks;
-use crate::counts::kind_of_fetch;
+use crate::counts::{OVER_HOMES, READ_BEHIND, READ_OVER_HOMES, VALIDATED, kind_of_fetch};
 use crate::failure::Checked;
 use crate::history::{Asked, Reader};
 use crate::node::Machine;
-use crate::program::{Context, Phase, Session, Transaction, Waiting, Wish};
+use crate::program::{Context, Phase, Positions, Session, Transaction, Waiting, Wish};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use thorp_model::{
     CallRequest, CommitId, CommitRequest, HomeId, Outcome, Place, Position, RequestId, SegmentId,
-    Stamp, snapshot,
+    Stamp,
 };
 use thorp_protocol::{Member, MemberCommand, Request, Response};
-use thorp_session::OwnCommits as _;
 
 impl World {
     /// A session goes on, unless it went on otherwise.
@@ -29,7 +29,7 @@ impl World {
             };
             let floors = resident.sessions.iter().map(|other| other.stamp_floor);
             session.hear_from_neighbours(floors);
-            let context = world.context(no, session.home);
+            let context = world.context(no);
             session.go_on(&resident.cache, &context).map(Some)
         })
     }
@@ -62,31 +62,58 @@ impl World {
             Response::NotFetched(why) => self.counts.refused(kind_of_fetch(*why)),
             _ => {}
         }
-        let mut joined = None;
         self.with_session(no, session, |session, world| {
             if session.wait != wait {
                 return Ok(None);
             }
-            if let (Response::Outcome(id, outcome, _), Some(waiting)) = (&answer, session.waiting())
-            {
-                let asked = Rc::clone(&waiting.asked);
-                checks::commits::told(world, *id, &asked, outcome)?;
-                check_place(waiting, &world.outcome_at(session.home, &answer))?;
+            if let Response::Outcome(id, outcome, _) = &answer {
+                world.commit_ended(no, session, *id, outcome)?;
             }
             if let (Some((segment, number)), Response::Called(_)) = (session.fencing(), &answer) {
                 world.fence(no, (session.home, segment), number);
             }
-            if let Response::Outcome(..) = answer {
-                joined = session.committing().cloned();
-            }
-            let here = world.outcome_at(session.home, &answer);
-            let context = world.context(no, session.home);
-            Ok(Some(session.answered(here, &context)))
-        })?;
-        match joined {
-            Some(asked) => self.tell_joined(no, &asked, &answer),
-            None => Ok(()),
+            let here = world.response_at(session, &answer);
+            Ok(Some(session.answered(here, &world.context(no))))
+        })
+    }
+
+    /// How a commit ended, for its session that waits for it and for that session's guests.
+    fn commit_ended(
+        &mut self,
+        no: NodeNo,
+        session: &Session,
+        id: CommitId,
+        outcome: &Outcome,
+    ) -> Checked {
+        let Some(waiting) = session.waiting() else {
+            return Ok(());
+        };
+        let asked = Rc::clone(&waiting.asked);
+        checks::commits::told(self, id, &asked, outcome)?;
+        let homes = asked.parts.iter().map(|part| part.home);
+        let outcomes: BTreeMap<HomeId, Outcome> = homes
+            .map(|home| (home, self.outcome_at(home, id, &asked, outcome)))
+            .collect();
+        for (home, here) in &outcomes {
+            check_place(waiting, *home, here)?;
         }
+        let is_committed = matches!(outcome, Outcome::Committed { .. });
+        if waiting.is_validation() && is_committed {
+            return Ok(());
+        }
+        for guest in self.guests(no, session.number()) {
+            if let Some(here) = outcomes.get(&guest.home) {
+                guest.outcome(waiting.learned(guest.home), here);
+            }
+        }
+        Ok(())
+    }
+
+    /// The sessions that take part in another one's transaction.
+    fn guests(&mut self, no: NodeNo, host: u32) -> impl Iterator<Item = &mut Session> {
+        let resident = self.node(no).resident.as_mut();
+        let sessions = resident.into_iter().flat_map(|r| r.sessions.iter_mut());
+        sessions.filter(move |session| session.visits(host))
     }
 
     /// A commit whose session went on without its answer.
@@ -129,47 +156,43 @@ impl World {
         (id, outcome): (CommitId, &Outcome),
     ) -> Checked {
         checks::commits::told(self, id, &waiting.asked, outcome)?;
-        check_place(waiting, &Response::Outcome(id, outcome.clone(), None))?;
-        self.with_session(no, session, |session, _| {
-            session.outcome(waiting, outcome);
+        for part in &waiting.asked.parts {
+            let here = self.outcome_at(part.home, id, &waiting.asked, outcome);
+            check_place(waiting, part.home, &here)?;
+        }
+        self.with_session(no, session, |session, world| {
+            let here = world.outcome_at(session.home, id, &waiting.asked, outcome);
+            session.outcome(waiting.learned(session.home), &here);
             Ok(None)
         })
     }
 
     /// An outcome as it is at one of its homes.
-    fn outcome_at(&self, home: HomeId, answer: &Response) -> Response {
-        if let Response::Outcome(id, Outcome::Committed { position, stamp }, by) = answer {
-            let at = self
-                .oracles
-                .get(&home)
-                .and_then(|oracle| oracle.commits.get(id));
-            let position = at.map_or(*position, |(position, _)| *position);
-            let stamp = *stamp;
-            return Response::Outcome(*id, Outcome::Committed { position, stamp }, *by);
-        }
-        answer.clone()
+    fn outcome_at(&self, home: HomeId, id: CommitId, asked: &Asked, outcome: &Outcome) -> Outcome {
+        let Outcome::Committed { position, stamp } = *outcome else {
+            return outcome.clone();
+        };
+        let commits = self.oracles.get(&home).map(|oracle| &oracle.commits);
+        let at = commits.and_then(|commits| commits.get(&id));
+        let position = match (at, &asked.parts[..]) {
+            (Some((position, _)), _) => *position,
+            (None, [part]) if part.home == home => position,
+            // It has no part there, or no place yet.
+            (None, _) => Position(0),
+        };
+        Outcome::Committed { position, stamp }
     }
 
-    /// The neighbour whose transaction was one with the answered one hears of it, too.
-    fn tell_joined(&mut self, no: NodeNo, asked: &Rc<Asked>, answer: &Response) -> Checked {
-        if asked.parts.len() < 2 {
-            return Ok(());
-        }
-        let Some(resident) = &self.node(no).resident else {
-            return Ok(());
-        };
-        let waits = |s: &Session| s.committing().is_some_and(|own| Rc::ptr_eq(own, asked));
-        let Some(index) = resident.sessions.iter().position(waits) else {
-            return Ok(());
-        };
-        self.with_session(no, index, |session, world| {
-            let here = world.outcome_at(session.home, answer);
-            if let Some(waiting) = session.waiting() {
-                check_place(waiting, &here)?;
+    /// A response for a session: of a commit its outcome at the session's home, of a validation the one at the home that was
+    /// asked.
+    fn response_at(&self, session: &Session, answer: &Response) -> Response {
+        match (answer, session.waiting()) {
+            (Response::Outcome(id, outcome, by), Some(waiting)) if !waiting.is_validation() => {
+                let outcome = self.outcome_at(session.home, *id, &waiting.asked, outcome);
+                Response::Outcome(*id, outcome, *by)
             }
-            let context = world.context(no, session.home);
-            Ok(Some(session.answered(here, &context)))
-        })
+            (other, _) => other.clone(),
+        }
     }
 
     /// From now on a watch is told everything.
@@ -180,31 +203,32 @@ impl World {
         }
     }
 
-    fn context(&self, no: NodeNo, home: HomeId) -> Context<'_> {
+    fn context(&self, no: NodeNo) -> Context<'_> {
         let node = &self.nodes[no.0];
         Context {
             now: self.now,
-            oracle: &self.oracles[&home],
+            oracles: &self.oracles,
             mono: node.now(self.now).mono,
             habits: &self.village.habits,
             member: node.id,
             watches: node.resident.as_ref().map(|resident| &resident.watches),
-            news: node.news.get(&home).copied().unwrap_or_default(),
+            news: &node.news,
             history: &self.history,
-            is_live: self.is_live(no, home),
+            live: self.live(no),
             acknowledged: &self.history.acknowledged,
             healed: self.healed,
             closing: self.closing,
         }
     }
 
-    /// Whether a member's stream of a home is live.
-    fn is_live(&self, no: NodeNo, home: HomeId) -> bool {
+    /// The homes whose streams are live at a member.
+    fn live(&self, no: NodeNo) -> BTreeSet<HomeId> {
         match &self.nodes[no.0].machine {
-            Some(Machine::Member(member)) => member
-                .streams()
-                .any(|(of, _, edge)| of == home && edge.is_some()),
-            _ => false,
+            Some(Machine::Member(member)) => {
+                let live = member.streams().filter(|(_, _, edge)| edge.is_some());
+                live.map(|(home, ..)| home).collect()
+            }
+            _ => BTreeSet::new(),
         }
     }
 
@@ -235,9 +259,37 @@ impl World {
             let last = resident.sessions.len() - 1;
             resident.sessions.swap(index, last);
         }
-        match result? {
-            Some(todo) => self.grant(no, index, wait, todo),
-            None => Ok(()),
+        if let Some(todo) = result? {
+            self.grant(no, index, wait, todo)?;
+        }
+        self.dismiss_guests(no, index);
+        Ok(())
+    }
+
+    /// Guests of a session whose transaction is over go on by themselves.
+    fn dismiss_guests(&mut self, no: NodeNo, index: usize) {
+        let Some(resident) = &mut self.node(no).resident else {
+            return;
+        };
+        let Some(host) = resident.sessions.get_mut(index).filter(|h| h.has_guests()) else {
+            return;
+        };
+        if !host.dismiss() {
+            return;
+        }
+        let host = host.number();
+        let guests = resident.sessions.iter_mut().enumerate();
+        let guests = guests.filter(|(_, session)| session.visits(host));
+        let waits: Vec<(usize, u64)> = guests
+            .map(|(index, guest)| {
+                guest.come_home();
+                (index, guest.wait)
+            })
+            .collect();
+        for (session, wait) in waits {
+            let think_us = self.prng.below(self.village.habits.think_ms_max * 1000);
+            let at = self.now.plus_us(think_us);
+            self.plan_local(no, at, Local::Step { session, wait });
         }
     }
 
@@ -248,14 +300,27 @@ impl World {
         session: &mut Session,
         wish: Wish,
     ) -> Checked<Option<Wish>> {
-        if matches!(session.phase, Phase::Promising(_)) && matches!(wish, Wish::Request(..)) {
-            self.counts.answered("transactions that lagged");
+        if matches!(session.phase, Phase::Promising(..)) && matches!(wish, Wish::Request(..)) {
+            self.counts
+                .answered("promises that transactions waited for");
         }
         Ok(Some(match wish {
-            Wish::ReadOnly(transaction) => return self.read_only(no, session, transaction),
-            Wish::Read(transaction, position, stamp) => {
-                self.has_read(no, session, &transaction, (position, stamp))?;
+            Wish::Invite => {
+                self.invite(no, session);
+                Wish::Rest(0)
+            }
+            Wish::Read(transaction, evidence, stamp) => {
+                self.has_read(no, session, &transaction, (&evidence, stamp))?;
                 self.think()
+            }
+            Wish::Validated(transaction) => {
+                self.is_validated(no, session, &transaction)?;
+                self.think()
+            }
+            Wish::Validate(transaction, asked, ask) => {
+                self.history.ask(asked);
+                session.keep_for_resending(transaction);
+                Wish::Request(ask, None)
             }
             Wish::Ended(transaction, why) => {
                 self.count_transaction(&transaction);
@@ -271,174 +336,99 @@ impl World {
             Wish::Commit(transaction, asked, ask, patience) => {
                 self.count_transaction(&transaction);
                 checks::reads::opacity(self, &transaction)?;
-                self.history.stage(session);
-                match self.join(no, session)? {
-                    Some(joint) => {
-                        let ask = Request::Commit {
-                            parts: joint.parts.clone(),
-                            depends_on: joint.depends_on.clone(),
-                            after: joint.after,
-                            early: false,
-                        };
-                        self.history.ask(joint);
-                        Wish::Request(ask, None)
-                    }
-                    None => {
-                        self.history.ask(asked);
-                        session.keep_for_resending(transaction);
-                        Wish::Request(ask, patience)
-                    }
+                self.history.stage(session.home, session.staged_values());
+                for guest in &session.guests {
+                    self.history.stage(guest.home, &guest.staged);
                 }
+                if asked.parts.len() > 1 {
+                    self.counts.answered(OVER_HOMES);
+                }
+                self.history.ask(asked);
+                session.keep_for_resending(transaction);
+                Wish::Request(ask, patience)
             }
             other => other,
         }))
     }
 
-    /// A transaction that only read is to commit without a message: together with a neighbour's at another home if there is
-    /// one (rule 5), else alone, as the client does.
-    fn read_only(
-        &mut self,
-        no: NodeNo,
-        session: &mut Session,
-        mut transaction: Box<Transaction>,
-    ) -> Checked<Option<Wish>> {
-        let rests = transaction.core.rests_on_open(&self.history);
-        let partner = self.reader_beside(no, session).filter(|_| !rests);
-        let pair = match partner {
-            Some(index) => self.place_both(no, session, &mut transaction, index)?,
-            None => None,
-        };
-        let Some((evidence, stamp)) = pair else {
-            let Some(resident) = &self.nodes[no.0].resident else {
-                return Ok(None);
-            };
-            let context = self.context(no, session.home);
-            let wish = session.commit(transaction, &resident.cache, &context)?;
-            return self.settle_wish(no, session, wish);
-        };
-        self.has_read(no, session, &transaction, (evidence, stamp))?;
-        Ok(Some(self.think()))
-    }
-
-    /// Places what two sessions of one program have read at two homes at one stamp, if that can be. The neighbour is done then.
-    fn place_both(
-        &mut self,
-        no: NodeNo,
-        session: &Session,
-        transaction: &mut Transaction,
-        index: usize,
-    ) -> Checked<Option<(Position, Stamp)>> {
-        let own = self.stamp_of_own(transaction);
-        let beside = self.stamp_of_own_beside(no, index);
-        let mono = self.nodes[no.0].now(self.now).mono;
+    /// Sessions of the same program that work with other homes, and rest, take part in its transaction, as far as they are drawn.
+    fn invite(&mut self, no: NodeNo, session: &mut Session) {
+        let habits = &self.village.habits;
+        let read_only = session
+            .transaction()
+            .is_some_and(Transaction::will_only_read);
         let Some(resident) = &mut self.nodes[no.0].resident else {
-            return Ok(None);
+            return;
         };
-        let Ok(here) = transaction.core.read_point(&resident.cache, session.home) else {
-            return Ok(None);
-        };
-        if transaction
-            .core
-            .check_staleness(&resident.cache, mono)
-            .is_err()
-        {
-            return Ok(None);
+        for other in &mut resident.sessions {
+            let is_first = !session.has_guests();
+            if other.may_visit(session) && (is_first || self.prng.percent(habits.joint)) {
+                let host = session.number();
+                let (guest, actions) = other.visit(host, read_only, habits, self.now);
+                session.hear_stamp(other.stamp_floor);
+                session.receive(guest, actions);
+            }
         }
-        let other = &mut resident.sessions[index];
-        other.stamp_floor = other.stamp_floor.max(beside);
-        let Some(there) = other.reader(&resident.cache) else {
-            return Ok(None);
-        };
-        let floor = own.max(session.stamp_floor).max(other.stamp_floor);
-        let Ok(stamp) = snapshot::place(&[here, there], floor) else {
-            return Ok(None);
-        };
-        self.counts.answered("readings of several homes");
-        let mut neighbour = resident.sessions.swap_remove(index);
-        let ended = match neighbour.paired() {
-            Some(own) => self.has_read(no, &mut neighbour, &own, (there.position, stamp)),
-            None => Ok(()),
-        };
-        if let Some(resident) = &mut self.node(no).resident {
-            resident.sessions.push(neighbour);
-            let last = resident.sessions.len() - 1;
-            resident.sessions.swap(index, last);
-        }
-        ended?;
-        Ok(Some((here.position, stamp)))
     }
 
-    fn stamp_of_own_beside(&self, no: NodeNo, index: usize) -> Stamp {
-        let resident = self.nodes[no.0].resident.as_ref();
-        let other = resident.and_then(|resident| resident.sessions[index].pairing());
-        other.map_or_else(Stamp::default, |own| self.stamp_of_own(own))
-    }
-
-    /// The highest stamp of those that were shown to it before they were answered.
-    fn stamp_of_own(&self, transaction: &Transaction) -> Stamp {
-        let own = transaction.core.reads().built_on().iter();
-        let stamps = own.map(|(_, id)| self.history.stamp(*id));
-        stamps.max().unwrap_or_default()
-    }
-
-    /// A neighbour in the same program that has read at another home, and waits for somebody.
-    fn reader_beside(&mut self, no: NodeNo, session: &Session) -> Option<usize> {
-        let staleness_ms_max = self.village.habits.staleness_ms_max;
-        let mono = self.nodes[no.0].now(self.now).mono;
-        let history = &self.history;
-        let resident = self.nodes[no.0].resident.as_mut()?;
-        let cache = &resident.cache;
-        let is_one = |other: &mut Session| {
-            let heard = cache.heard(other.home).unwrap_or_default();
-            let waits = other
-                .pairing()
-                .is_some_and(|own| own.core.rests_on_open(history));
-            other.home != session.home
-                && !waits
-                && mono.since(heard) <= staleness_ms_max
-                && other.reader(cache).is_some()
-        };
-        resident.sessions.iter_mut().position(is_one)
-    }
-
-    /// It has committed, as of its evidence, at a stamp.
+    /// It has committed without a message, as of its evidence, at a stamp.
     fn has_read(
         &mut self,
         no: NodeNo,
         session: &mut Session,
         transaction: &Transaction,
-        (evidence, stamp): (Position, Stamp),
+        at: (&Positions, Stamp),
     ) -> Checked {
-        self.count_transaction(transaction);
-        checks::reads::read_only(self, no, session, transaction, evidence)?;
-        checks::reads::stands(session, stamp)?;
-        let seen = transaction.seen.keys();
-        self.history.readers.push(Reader {
-            stamp,
-            seen: seen
-                .map(|(home, object)| (*home, *object, evidence))
-                .collect(),
-        });
-        session.read_only_done(transaction, evidence, stamp);
+        for home in &transaction.homes {
+            let evidence = at.0.get(home).copied().unwrap_or_default();
+            let floor = session.floor_at(*home);
+            checks::reads::read_only(self, no, transaction, *home, (floor, evidence))?;
+        }
+        checks::reads::stands(session, at.1)?;
+        let homes: BTreeSet<HomeId> = transaction.seen.keys().map(|(home, _)| *home).collect();
+        if homes.len() > 1 {
+            self.counts.answered(READ_OVER_HOMES);
+        }
+        if transaction.core.reads().behind().is_some() {
+            self.counts.answered(READ_BEHIND);
+        }
         self.counts.read_only += 1;
+        self.reading_done(no, session, transaction, at);
         Ok(())
     }
 
-    /// Looks for a neighbour in the same program whose transaction at another home is to be one
-    /// with this session's.
-    fn join(&mut self, no: NodeNo, session: &mut Session) -> Checked<Option<Rc<Asked>>> {
-        let Some(resident) = &mut self.nodes[no.0].resident else {
-            return Ok(None);
-        };
-        let cache = &resident.cache;
-        let mut others = resident.sessions.iter_mut();
-        let joint = others.find_map(|other| Some((session.join(other, cache)?, other)));
-        let Some((asked, other)) = joint else {
-            return Ok(None);
-        };
-        self.counts.answered("transactions over several homes");
-        self.history.stage(other);
-        Ok(Some(asked))
+    /// All homes have validated what a transaction has read, at a stamp at which it stands now.
+    fn is_validated(
+        &mut self,
+        no: NodeNo,
+        session: &mut Session,
+        transaction: &Transaction,
+    ) -> Checked {
+        checks::reads::opacity(self, transaction)?;
+        self.counts.answered(VALIDATED);
+        self.counts.strict_read_only += 1;
+        let at = (&transaction.validated, transaction.placed);
+        self.reading_done(no, session, transaction, at);
+        Ok(())
+    }
+
+    fn reading_done(
+        &mut self,
+        no: NodeNo,
+        session: &mut Session,
+        transaction: &Transaction,
+        (positions, stamp): (&Positions, Stamp),
+    ) {
+        self.count_transaction(transaction);
+        let seen = transaction.seen.keys();
+        let position = |home| positions.get(home).copied().unwrap_or_default();
+        let seen = seen.map(|(home, object)| (*home, *object, position(home)));
+        let seen = seen.collect();
+        self.history.readers.push(Reader { stamp, seen });
+        session.read_only_done(transaction, positions, stamp);
+        for guest in self.guests(no, session.number()) {
+            guest.read_only_done(transaction, positions, stamp);
+        }
     }
 
     fn count_transaction(&mut self, transaction: &crate::program::Transaction) {
@@ -577,11 +567,12 @@ impl World {
     }
 }
 
-/// What a session commits comes after all that it had seen when it asked.
-fn check_place(waiting: &Waiting, answer: &Response) -> Checked {
-    match answer {
-        Response::Outcome(_, Outcome::Committed { position, .. }, _) if *position > Position(0) => {
-            checks::reads::session(waiting.floor, *position, "was told to have committed at")
+/// What a session commits at a home comes after all that it had seen there when it asked.
+fn check_place(waiting: &Waiting, home: HomeId, outcome: &Outcome) -> Checked {
+    match outcome {
+        Outcome::Committed { position, .. } if *position > Position(0) => {
+            let floor = waiting.floors.get(&home).copied().unwrap_or_default();
+            checks::reads::session(floor, *position, "was told to have committed at")
         }
         _ => Ok(()),
     }

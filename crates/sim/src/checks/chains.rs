@@ -65,17 +65,17 @@ pub fn in_the_log(world: &mut World, home: HomeId, record: &LogRecord) -> Checke
     Ok(())
 }
 
-/// All that a transaction saw which has read own values before their place stands together at one position, with these
-/// over it, each of which finds there what it has seen itself.
-pub fn opacity(world: &World, oracle: &Oracle, transaction: &Transaction) -> Checked {
-    let home = transaction.home;
+/// A transaction has read values of own commits at a home before these have their places there. All that it saw of the home
+/// stands together at one position, with these commits over it, each of which finds there what it has seen itself.
+pub fn opacity(world: &World, home: HomeId, oracle: &Oracle, transaction: &Transaction) -> Checked {
     let own = transaction
         .core
         .reads()
         .built_on()
         .iter()
+        .filter(|(of, _)| *of == home)
         .map(|(_, id)| *id);
-    let chain = world.history.chain(own);
+    let chain = world.history.chain(home, own);
     let stands = |position: Position| {
         let mut state = State {
             oracle,

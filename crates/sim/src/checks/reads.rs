@@ -6,32 +6,39 @@ use crate::freshness::Freshness;
 use crate::program::{Session, Transaction};
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_model::{Position, Stamp};
+use thorp_model::{HomeId, Position, Stamp};
 
-/// All that a transaction saw stood together at one position.
+/// All that a transaction saw of a home stood together at one position.
 pub fn opacity(world: &World, transaction: &Transaction) -> Checked {
-    match world.oracles.get(&transaction.home) {
+    for home in &transaction.homes {
+        let Some(oracle) = world.oracles.get(home) else {
+            continue;
+        };
         // Own values before their place stand together with the rest at no position yet (trap 6).
-        Some(oracle) if !transaction.core.reads().built_on().is_empty() => {
-            super::chains::opacity(world, oracle, transaction)
+        let mut own = transaction.core.reads().built_on().iter();
+        if own.all(|(of, _)| of != home) {
+            transaction.check_opacity(*home, oracle, oracle.end)?;
+        } else {
+            super::chains::opacity(world, *home, oracle, transaction)?;
         }
-        Some(oracle) => transaction.check_opacity(oracle, oracle.end),
-        None => Ok(()),
     }
+    Ok(())
 }
 
-/// A read-only transaction commits here without a message (rule 5).
+/// A read-only transaction commits here without a message (rule 5): what it read of a home.
 pub fn read_only(
     world: &World,
     no: NodeNo,
-    session: &Session,
     transaction: &Transaction,
-    evidence: Position,
+    home: HomeId,
+    (floor, evidence): (Position, Position),
 ) -> Checked {
-    let Some(oracle) = world.oracles.get(&transaction.home) else {
+    let Some(oracle) = world.oracles.get(&home) else {
         return Ok(());
     };
-    for ((_, object), seen) in &transaction.seen {
+    let seen = transaction.seen.iter().filter(|((of, _), _)| *of == home);
+    let nothing = seen.clone().next().is_none();
+    for ((_, object), seen) in seen {
         let is = oracle.object(*object, evidence);
         demand!(
             is == *seen,
@@ -46,11 +53,11 @@ pub fn read_only(
         "evidence {evidence} lies above the end of the log, {}",
         oracle.end
     );
-    if transaction.seen.is_empty() {
+    if nothing {
         return Ok(());
     }
-    self::session(session.floor, evidence, "reads as of")?;
-    staleness(world, no, transaction, evidence)
+    self::session(floor, evidence, "reads as of")?;
+    staleness(world, no, transaction, (home, evidence))
 }
 
 /// A session sees what it has seen and written before.
@@ -84,14 +91,19 @@ pub fn stands(session: &Session, stamp: Stamp) -> Checked {
 /// Evidence that is frozen, because a page that was read had to be given up (rule 2), is as of
 /// then: it is held against what was heard when the transaction began. How long the home had been
 /// silent then, nobody promises: members look at that only when they commit.
-fn staleness(world: &World, no: NodeNo, transaction: &Transaction, evidence: Position) -> Checked {
+fn staleness(
+    world: &World,
+    no: NodeNo,
+    transaction: &Transaction,
+    (home, evidence): (HomeId, Position),
+) -> Checked {
     let node = &world.nodes[no.0];
-    let home = transaction.home;
     let news = node.news.get(&home).copied().unwrap_or_default();
     silence(world, no, news)?;
     let cache = node.resident.as_ref().map(|resident| &resident.cache);
     let frozen = cache.is_some_and(|cache| evidence < cache.position(home));
-    let news = if frozen { transaction.news } else { news };
+    let begun = transaction.news.get(&home).copied().unwrap_or_default();
+    let news = if frozen { begun } else { news };
     let told = world.durable_told.get(&home).into_iter().flatten();
     let known = told.take_while(|(at, _)| *at < news.as_of).last();
     demand!(

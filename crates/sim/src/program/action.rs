@@ -34,6 +34,16 @@ pub enum Operation {
     Large(ObjectId, Overflow),
 }
 
+impl Operation {
+    /// Whether it writes nothing.
+    pub fn only_reads(&self) -> bool {
+        matches!(
+            self,
+            Operation::Read(_) | Operation::Scan(_) | Operation::Audit(_)
+        )
+    }
+}
+
 /// Accounts of the bank.
 pub const ACCOUNTS: u16 = 5;
 

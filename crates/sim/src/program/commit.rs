@@ -1,19 +1,20 @@
 //! How a session's transaction asks to commit, and what it learns of that.
 
 use super::session::{Context, Known, Phase, Session, Waiting, Wish};
-use super::transaction::Transaction;
+use super::transaction::{Positions, Transaction};
 use crate::failure::Checked;
-use crate::history::Asked;
+use crate::history::{Asked, Written};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use thorp_cache::Cache;
 use thorp_model::limits::WATERMARK_WAIT_MS;
 use thorp_model::snapshot::Lagging;
 use thorp_model::{
-    CallRequest, CommitId, HomeId, InvalidCommit, NewValue, ObjectId, Outcome, Overflow, PageNo,
-    PageWrites, Part, Position, Refusal, SegmentId, Stamp, WriteOp,
+    CallRequest, CommitId, HomeId, InvalidCommit, MemberId, NewValue, ObjectId, Outcome, Overflow,
+    PageNo, PageWrites, Part, Position, Refusal, SegmentId, Stamp, WriteOp,
 };
 use thorp_protocol::Request;
-use thorp_session::{CommitCall, Committed, Step, Stop, Wait};
+use thorp_session::{CommitCall, Committed, Ended, Step, Stop, Wait};
 
 impl Session {
     /// Takes a transaction on to its end, as the client does.
@@ -38,32 +39,53 @@ impl Session {
                 }
                 Err(_) => Wish::Ended(transaction, "doomed"),
                 Ok(Step::Committed(Committed::Locally { position, stamp })) => {
-                    let position = position.unwrap_or_default();
-                    Wish::Read(transaction, position, stamp.unwrap_or_default())
+                    match evidence(&mut transaction, cache, position) {
+                        Ok(evidence) => {
+                            Wish::Read(transaction, evidence, stamp.unwrap_or_default())
+                        }
+                        Err(_) => Wish::Ended(transaction, "doomed"),
+                    }
                 }
+                Ok(Step::Committed(Committed::Validated)) => Wish::Validated(transaction),
                 Ok(Step::Wait(Wait::OwnOutcome)) => self.wait_for_own(transaction),
-                Ok(Step::Wait(Wait::Promises(lagging))) => self.ask_promise(transaction, &lagging),
-                // The stream may end just then: what is sent is lost, or waits.
-                Ok(Step::Wait(Wait::Reach(_)))
-                    if !context.is_live && self.prng.percent(REACH_PERCENT) =>
+                Ok(Step::Wait(Wait::Promises(lagging))) => self.ask_promise(transaction, lagging),
+                Ok(Step::Wait(Wait::Pause(ms))) => {
+                    self.phase = Phase::Running(transaction);
+                    Wish::Rest(u64::from(ms) * 1_000)
+                }
+                // A stream may end just then: what is sent is lost, or waits.
+                Ok(Step::Wait(Wait::Reach(homes)))
+                    if !homes.iter().all(|home| context.live.contains(home))
+                        && self.prng.percent(REACH_PERCENT) =>
                 {
                     self.phase = Phase::Running(transaction);
                     Wish::Rest(2_000 + self.prng.below(20_000))
                 }
                 Ok(Step::Send(call)) => self.ask_to_commit(transaction, call, context),
-                // It did nothing; what is busy or validated at several homes is no step of a single one.
+                Ok(Step::Validate(calls)) => {
+                    self.ask_to_validate(transaction, calls.into(), context.member)
+                }
+                // It did nothing. What homes have committed ends with their outcome.
                 Ok(Step::Committed(_)) => Wish::Ended(transaction, "nothing done"),
-                Ok(Step::Wait(_) | Step::Stage(_) | Step::Validate(_)) => continue,
+                // Large values are staged by errands.
+                Ok(Step::Wait(Wait::Reach(_)) | Step::Stage(_)) => continue,
             });
         }
     }
 
-    /// Its home is asked to promise more, once; then it is validated there (rule 5).
-    fn ask_promise(&mut self, transaction: Box<Transaction>, lagging: &Lagging) -> Wish {
-        self.phase = Phase::Promising(transaction);
+    /// The homes that lag are asked to promise more, each once. After them it is validated, if they do not (rule 5).
+    pub(super) fn ask_promise(
+        &mut self,
+        transaction: Box<Transaction>,
+        mut lagging: Lagging,
+    ) -> Wish {
+        let Some(home) = lagging.homes.pop() else {
+            self.phase = Phase::Running(transaction);
+            return Wish::Rest(0);
+        };
         let at_least = lagging.stamp;
+        self.phase = Phase::Promising(transaction, lagging);
         let request = CallRequest::Watermark { at_least };
-        let home = lagging.homes[0];
         Wish::Request(Request::Call { home, request }, Some(WATERMARK_WAIT_MS))
     }
 
@@ -79,42 +101,146 @@ impl Session {
         call: CommitCall,
         context: &Context<'_>,
     ) -> Wish {
-        let after = call.after;
-        let wrong = !context.healed && self.prng.per_mille(context.habits.wrong);
+        let alone = call.parts.len() == 1;
+        let wrong = alone && !context.healed && self.prng.per_mille(context.habits.wrong);
         let spoil = |part| if wrong { self.spoil(part) } else { part };
         let parts: Vec<Part> = call.parts.into_iter().map(spoil).collect();
         let drawn = self.draw_builds_on(context);
-        let wrong = wrong || drawn.iter().any(|(_, committed)| !committed);
-        let drawn = drawn.into_iter().map(|(id, _)| (self.home, id));
-        let depends_on: Vec<(HomeId, CommitId)> =
-            call.depends_on.into_iter().chain(drawn).collect();
-        self.asker.1 += 1;
-        let asked = Rc::new(Asked {
-            asker: self.asker,
+        // It is named at a home that is asked; over several homes only what is committed.
+        let is_asked = parts.iter().any(|part| part.home == self.home);
+        let drawn = drawn.filter(|(_, committed)| is_asked && (alone || *committed));
+        let wrong = wrong || drawn.is_some_and(|(_, committed)| !committed);
+        let drawn = drawn.map(|(id, _)| (self.home, id));
+        let depends_on = call.depends_on.into_iter().chain(drawn).collect();
+        let asked = Asked {
+            asker: self.next_asker(),
             writes: transaction.written(),
             member: context.member,
             parts,
             seen: transaction.seen.clone(),
             acknowledged: transaction.acknowledged.clone(),
             wrong,
-            depends_on: depends_on.clone(),
-            after,
-        });
+            depends_on,
+            after: call.after,
+        };
+        let early = alone && self.prng.percent(context.habits.early);
+        let (asked, ask) = self.wait_for(asked, &transaction, None, early);
+        let patience = self.patience(context).filter(|_| alone);
+        Wish::Commit(transaction, asked, ask, patience)
+    }
+
+    /// The first of several homes is asked to validate what was read there, the others one after the other.
+    fn ask_to_validate(
+        &mut self,
+        mut transaction: Box<Transaction>,
+        mut calls: VecDeque<CommitCall>,
+        member: MemberId,
+    ) -> Wish {
+        let Some(call) = calls.pop_front() else {
+            self.phase = Phase::Running(transaction);
+            return Wish::Rest(0);
+        };
+        transaction.placed = call.after;
+        let at = |home: HomeId| call.parts.iter().any(|part| part.home == home);
+        let mut seen = transaction.seen.clone();
+        seen.retain(|(home, _), _| at(*home));
+        let asked = Asked {
+            asker: self.next_asker(),
+            writes: Written::new(),
+            member,
+            parts: call.parts.clone(),
+            seen,
+            acknowledged: transaction.acknowledged.clone(),
+            wrong: false,
+            depends_on: call.depends_on,
+            after: call.after,
+        };
+        let (asked, ask) = self.wait_for(asked, &transaction, Some(calls), false);
+        Wish::Validate(transaction, asked, ask)
+    }
+
+    fn next_asker(&mut self) -> (u32, u64) {
+        self.asker.1 += 1;
+        self.asker
+    }
+
+    /// It waits for the outcome of this from now on.
+    fn wait_for(
+        &mut self,
+        asked: Asked,
+        transaction: &Transaction,
+        validations: Option<VecDeque<CommitCall>>,
+        early: bool,
+    ) -> (Rc<Asked>, Request) {
         let ask = Request::Commit {
             parts: asked.parts.clone(),
-            depends_on,
-            after,
-            early: self.prng.percent(context.habits.early),
+            depends_on: asked.depends_on.clone(),
+            after: asked.after,
+            early,
         };
+        let asked = Rc::new(asked);
+        let homes = transaction.homes.iter();
         let waiting = Waiting {
             asked: asked.clone(),
-            floor: self.floor,
-            learned: transaction.learned(),
+            floors: homes.clone().map(|h| (*h, self.floor_at(*h))).collect(),
+            learned: homes.map(|h| (*h, transaction.learned(*h))).collect(),
             transaction: None,
+            validations,
         };
         self.phase = Phase::Committing(Box::new(waiting));
-        let patience = self.patience(context);
-        Wish::Commit(transaction, asked, ask, patience)
+        (asked, ask)
+    }
+
+    /// The commit that it has waited for ended. A home that is busy is asked again after a while, as the client does, a few
+    /// times (rule 11).
+    pub(super) fn commit_ended(
+        &mut self,
+        mut waiting: Waiting,
+        id: CommitId,
+        outcome: &Outcome,
+        rest: u64,
+    ) -> Wish {
+        let ended = self.ended(&waiting, id, outcome);
+        if let (Some(ended), Some(mut transaction)) = (ended, waiting.transaction.take()) {
+            transaction.commit.ended(ended);
+            transaction.resends += u32::from(matches!(ended, Ended::Busy(_)));
+            let calls = waiting.validations.unwrap_or_default();
+            if let (Ended::Committed { position, .. }, [part]) = (ended, &waiting.asked.parts[..]) {
+                let position = position.unwrap_or_default();
+                transaction.validated.insert(part.home, position);
+            }
+            return self.ask_to_validate(transaction, calls, waiting.asked.member);
+        }
+        // What is over several homes may not have its place yet: it is named by who has read it.
+        if waiting.asked.parts.len() == 1 && !waiting.is_validation() {
+            self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
+        }
+        self.outcome(waiting.learned(self.home), outcome);
+        match waiting.transaction {
+            Some(transaction) if waiting.validations.is_some() => {
+                Wish::Ended(transaction, "refused by a home that validates")
+            }
+            _ => Wish::Rest(rest),
+        }
+    }
+
+    /// What its transaction hears of it, if that goes on then.
+    fn ended(&self, waiting: &Waiting, id: CommitId, outcome: &Outcome) -> Option<Ended> {
+        match outcome {
+            Outcome::Committed { position, stamp } if waiting.is_validation() => {
+                Some(Ended::Committed {
+                    id,
+                    position: Some(*position),
+                    stamp: *stamp,
+                })
+            }
+            Outcome::Refused(Refusal::Busy { retry_after_ms }) => {
+                let transaction = waiting.transaction.as_ref()?;
+                let again = !waiting.asked.wrong && transaction.resends < RESENDS_MAX;
+                again.then_some(Ended::Busy(*retry_after_ms))
+            }
+            _ => None,
+        }
     }
 
     /// Now and then a transaction names an earlier one, that was committed or refused.
@@ -148,13 +274,13 @@ impl Session {
     }
 
     /// How one of its commits ended.
-    pub fn outcome(&mut self, waiting: &Waiting, outcome: &Outcome) {
+    pub fn outcome(&mut self, learned: &[(ObjectId, Known)], outcome: &Outcome) {
         match outcome {
             Outcome::Committed { position, stamp } => {
                 self.stamp_floor = self.stamp_floor.max(*stamp);
                 self.floor = self.floor.max(*position);
                 self.progress += 1;
-                self.learn(&waiting.learned);
+                self.learn(learned);
             }
             Outcome::Refused(Refusal::Conflict { object }) => {
                 self.known.remove(object);
@@ -171,12 +297,18 @@ impl Session {
         }
     }
 
-    /// A read-only transaction has committed without a message.
-    pub fn read_only_done(&mut self, transaction: &Transaction, evidence: Position, stamp: Stamp) {
+    /// A transaction that only read has committed, as of these positions.
+    pub fn read_only_done(
+        &mut self,
+        transaction: &Transaction,
+        evidence: &Positions,
+        stamp: Stamp,
+    ) {
         self.stamp_floor = self.stamp_floor.max(stamp);
-        self.floor = self.floor.max(evidence);
+        let position = evidence.get(&self.home).copied();
+        self.floor = self.floor.max(position.unwrap_or_default());
         self.progress += 1;
-        self.learn(&transaction.learned());
+        self.learn(&transaction.learned(self.home));
     }
 
     pub(super) fn learn(&mut self, learned: &[(ObjectId, Known)]) {
@@ -186,6 +318,24 @@ impl Session {
         }
     }
 }
+
+/// The positions of what was read, as the client reports them: of a transaction at one home with its commit.
+fn evidence(
+    transaction: &mut Transaction,
+    cache: &Cache,
+    reported: Option<Position>,
+) -> Result<Positions, Stop> {
+    let mut evidence = transaction.evidence(cache)?;
+    if let Some(reported) = reported {
+        evidence
+            .values_mut()
+            .for_each(|position| *position = reported);
+    }
+    Ok(evidence)
+}
+
+/// How often a commit is sent again to a home that is busy.
+const RESENDS_MAX: u32 = 3;
 
 /// Of a hundred transactions that are to be sent while a stream is not live, those that wait for it.
 const REACH_PERCENT: u64 = 50;

@@ -3,10 +3,11 @@
 pub mod action;
 mod commit;
 pub mod errand;
-mod pair;
+pub mod guest;
 pub mod session;
+mod tools;
 pub mod transaction;
 pub mod value;
 
 pub use session::{Context, PROGRESS_MIN, Phase, Session, Waiting, Wish};
-pub use transaction::Transaction;
+pub use transaction::{Positions, Transaction};

@@ -2,39 +2,36 @@
 
 use super::action::{self, Operation, Places};
 use super::errand::{Errand, Large};
-use super::transaction::{Stop, Tools, Transaction};
+use super::guest::Guest;
+use super::tools::{Stop, Tools};
+use super::transaction::{Positions, Transaction};
 use super::value::Maker;
 use crate::checks::watches::Watches;
 use crate::failure::Checked;
-use crate::freshness::Freshness;
+use crate::freshness::FreshnessByHome;
 use crate::history::{Asked, History};
 use crate::oracle::{Object, Oracle};
 use crate::time::At;
 use crate::village::Habits;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_cache::Cache;
 use thorp_model::limits::EXTENT_PAGES;
+use thorp_model::snapshot::Lagging;
 use thorp_model::{
-    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, Outcome, PageNo, Position, Refusal,
-    Registration, SegmentId, Stamp, Xoshiro256,
+    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
+    SegmentId, Stamp, Xoshiro256,
 };
 use thorp_protocol::{Request, Response};
-use thorp_session::{Ended, Terms};
+use thorp_session::{CommitCall, Terms};
 
 /// Transactions that each session has to end well, once the village is healed.
 pub const PROGRESS_MIN: u64 = 3;
 
-/// Microseconds that a transaction waits for another one, at most.
-const PAIRING_US_MAX: u64 = 400_000;
-
 /// Of a hundred times between transactions, those at which a session goes on where its neighbours are.
 const HEARS_PERCENT: u64 = 15;
-
-/// How often a commit is sent again to a home that is busy.
-const RESENDS_MAX: u32 = 3;
 
 /// What a session knows of an object from an earlier transaction.
 #[derive(Clone, Copy, Debug)]
@@ -63,14 +60,14 @@ pub enum Phase {
     Running(Box<Transaction>),
     /// It waits for a page.
     Fetching(Box<Transaction>),
-    /// It has run a transaction that is to be one with another session's (rule 10).
-    Pairing(Box<Transaction>),
-    /// It waits for a home to promise more (rule 5).
-    Promising(Box<Transaction>),
+    /// It waits for homes to promise more, one after the other (rule 5).
+    Promising(Box<Transaction>, Lagging),
     /// It waits for the outcome of a commit.
     Committing(Box<Waiting>),
     /// It waits for the answer to a call.
     Calling(Errand),
+    /// It takes part in the transaction of the session of this number.
+    Visiting(u32),
     /// It has stopped.
     Stopped,
 }
@@ -79,11 +76,25 @@ pub enum Phase {
 pub struct Waiting {
     /// What was asked.
     pub asked: Rc<Asked>,
-    /// Where its session had been then.
-    pub floor: Position,
-    pub(super) learned: Vec<(ObjectId, Known)>,
-    /// The transaction, to be sent again if its home is busy.
+    /// Where its session had been then, and where its guests had been at their homes.
+    pub floors: Positions,
+    pub(super) learned: BTreeMap<HomeId, Vec<(ObjectId, Known)>>,
+    /// The transaction, if it may go on: to be sent again to a home that is busy, or to other homes that validate it.
     pub(super) transaction: Option<Box<Transaction>>,
+    /// What other homes are to validate yet; none if the commit is no validation of one home among several.
+    pub(super) validations: Option<VecDeque<CommitCall>>,
+}
+
+impl Waiting {
+    /// What the session of a home learns if it is committed.
+    pub fn learned(&self, home: HomeId) -> &[(ObjectId, Known)] {
+        self.learned.get(&home).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether one home is asked to validate what a transaction over several has read there.
+    pub fn is_validation(&self) -> bool {
+        self.validations.is_some()
+    }
 }
 
 impl fmt::Debug for Waiting {
@@ -123,6 +134,8 @@ pub struct Session {
     /// What its last commit wrote without having read it, if it went on before that was answered. Whatever comes last
     /// there stays, and no home could tell which was meant to.
     written_blind: Vec<ObjectId>,
+    /// Other sessions that take part in its transaction.
+    pub guests: Vec<Guest>,
     pub(super) tokens: u64,
     pub(super) visits: u64,
     /// Which session it is, and how often it has asked to commit.
@@ -133,8 +146,8 @@ pub struct Session {
 pub struct Context<'a> {
     /// The time.
     pub now: At,
-    /// The truth of the session's home, for checks.
-    pub oracle: &'a Oracle,
+    /// What each home has made durable, for checks.
+    pub oracles: &'a BTreeMap<HomeId, Oracle>,
     /// The time on the member's monotone clock.
     pub mono: Millis,
     /// What programs do here.
@@ -143,12 +156,12 @@ pub struct Context<'a> {
     pub member: MemberId,
     /// What its member's program watches.
     pub watches: Option<&'a Watches>,
-    /// What its member last heard of the session's home.
-    pub news: Freshness,
+    /// What its member last heard of each home.
+    pub news: &'a FreshnessByHome,
     /// What became of this program's commits.
     pub history: &'a History,
-    /// Whether the stream of the session's home is live at its member.
-    pub is_live: bool,
+    /// The homes whose streams are live at its member.
+    pub live: BTreeSet<HomeId>,
     /// What was acknowledged to anybody so far.
     pub acknowledged: &'a BTreeMap<HomeId, Position>,
     /// Whether the faults are over: nobody loses patience any more.
@@ -165,10 +178,14 @@ pub enum Wish {
     Request(Request, Option<u64>),
     /// The same for a transaction's commit.
     Commit(Box<Transaction>, Rc<Asked>, Request, Option<u64>),
-    /// To commit a transaction that only read, with a neighbour's if there is one.
-    ReadOnly(Box<Transaction>),
-    /// To have committed a transaction that only read, as of this position and stamp.
-    Read(Box<Transaction>, Position, Stamp),
+    /// The same for what one home is to validate of a transaction over several.
+    Validate(Box<Transaction>, Rc<Asked>, Request),
+    /// To take other sessions along in the transaction that it has begun.
+    Invite,
+    /// To have committed a transaction that only read, as of these positions and this stamp.
+    Read(Box<Transaction>, Positions, Stamp),
+    /// To have committed one that its homes have validated.
+    Validated(Box<Transaction>),
     /// To have ended a transaction without a commit.
     Ended(Box<Transaction>, &'static str),
     /// Many answers, none of which it waits for.
@@ -200,6 +217,7 @@ impl Session {
             staged: BTreeMap::new(),
             earlier: None,
             written_blind: Vec::new(),
+            guests: Vec::new(),
             tokens: u64::from(number) << 32,
             visits: 0,
             asker: (number, 0),
@@ -223,12 +241,10 @@ impl Session {
             }
             Phase::Resting => Ok(self.begin(context)),
             Phase::Running(transaction) => self.run(transaction, cache, context),
-            // Nobody came: it goes alone.
-            Phase::Pairing(transaction) => self.finish(transaction, true, cache, context),
             // Whoever is called while waiting has lost patience.
             Phase::Fetching(_) | Phase::Committing(_) => Ok(Wish::Forget),
             // It is validated at its home then.
-            Phase::Promising(transaction) => {
+            Phase::Promising(transaction, _) => {
                 self.phase = Phase::Running(transaction);
                 Ok(Wish::Forget)
             }
@@ -236,8 +252,8 @@ impl Session {
                 self.todo.push_front(errand);
                 Ok(Wish::Forget)
             }
-            Phase::Stopped => {
-                self.phase = Phase::Stopped;
+            phase @ (Phase::Visiting(_) | Phase::Stopped) => {
+                self.phase = phase;
                 Ok(Wish::Nothing)
             }
         }
@@ -253,8 +269,39 @@ impl Session {
             return self.set_out(errand, context);
         }
         let habits = context.habits;
-        self.places.left_behind = left_behind(habits, context.now);
-        let mut read_only = self.prng.percent(habits.read_only);
+        let read_only = self.prng.percent(habits.read_only);
+        let (actions, is_over) = self.draw_actions(read_only, habits, context.now);
+        let actions = actions.into_iter().map(|action| (self.home, action));
+        let terms = Terms {
+            strict: self.strict,
+            optimistic: false,
+            staleness_ms_max: habits.staleness_ms_max,
+        };
+        let begins = (terms, self.stamp_floor);
+        let mut transaction = Transaction::new(self.home, begins, actions.collect(), context.now);
+        transaction.acknowledged = context.acknowledged.clone();
+        transaction.news = context.news.clone();
+        if !context.healed {
+            // What it writes over may be shown no more before it asks.
+            let slow = if is_over { 50 } else { habits.slow };
+            transaction.slow = self.prng.percent(slow);
+            transaction.given_up = self.prng.percent(habits.given_up);
+        }
+        self.phase = Phase::Running(Box::new(transaction));
+        if self.prng.percent(habits.joint) {
+            return Wish::Invite;
+        }
+        Wish::Rest(self.prng.below(300))
+    }
+
+    /// What its next transaction does at its home, and whether that writes over what is not answered yet.
+    pub(super) fn draw_actions(
+        &mut self,
+        mut read_only: bool,
+        habits: &Habits,
+        now: At,
+    ) -> (VecDeque<Operation>, bool) {
+        self.places.left_behind = left_behind(habits, now);
         let mut actions = VecDeque::new();
         let overflow = self.large.as_ref().and_then(|large| large.overflow);
         if let (Some(overflow), Some(segment)) = (overflow, self.places.plaza) {
@@ -274,23 +321,7 @@ impl Session {
                 read_only,
             )),
         }
-        let terms = Terms {
-            strict: self.strict,
-            optimistic: false,
-            staleness_ms_max: habits.staleness_ms_max,
-        };
-        let begins = (terms, self.stamp_floor);
-        let mut transaction = Transaction::new(self.home, begins, actions, context.now);
-        transaction.acknowledged = context.acknowledged.clone();
-        transaction.news = context.news;
-        if !context.healed {
-            // What it writes over may be shown no more before it asks.
-            let slow = if over.is_some() { 50 } else { habits.slow };
-            transaction.slow = self.prng.percent(slow);
-            transaction.given_up = self.prng.percent(habits.given_up);
-        }
-        self.phase = Phase::Running(Box::new(transaction));
-        Wish::Rest(self.prng.below(300))
+        (actions, over.is_some())
     }
 
     /// An object that it has just written without looking, and has not heard of yet.
@@ -320,19 +351,24 @@ impl Session {
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
-        let Some(action) = transaction.actions.front().cloned() else {
-            return self.finish(transaction, false, cache, context);
+        let Some((home, action)) = transaction.actions.front().cloned() else {
+            return self.finish(transaction, cache, context);
+        };
+        let guest = self.guests.iter().find(|guest| guest.home == home);
+        let (known, staged) = match guest {
+            Some(guest) => (&guest.known, &guest.staged),
+            None => (&self.known, &self.staged),
         };
         let mut tools = Tools {
             cache,
             prng: &mut self.prng,
             maker: &mut self.maker,
-            known: &self.known,
+            known,
             habits: context.habits,
-            staged: &self.staged,
-            oracle: context.oracle,
+            staged,
+            oracle: &context.oracles[&home],
         };
-        match transaction.act(&action, &mut tools) {
+        match transaction.act(home, &action, &mut tools) {
             Ok(()) => {}
             Err(Stop::Wrong(failure)) => return Err(failure),
             Err(Stop::Client(thorp_session::Stop::Miss(place))) => {
@@ -358,24 +394,15 @@ impl Session {
     fn finish(
         &mut self,
         mut transaction: Box<Transaction>,
-        alone: bool,
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
         // What only read may have read on behind a change: it commits as of then.
-        if transaction.core.read_point(cache, self.home).is_err() {
+        if !transaction.commit.is_begun() && transaction.evidence(cache).is_err() {
             return Ok(Wish::Ended(transaction, "doomed"));
         }
         if transaction.given_up {
             return Ok(Wish::Ended(transaction, "given up"));
-        }
-        let is_begun = transaction.commit.is_begun();
-        if !alone && !is_begun && self.prng.percent(context.habits.joint) {
-            self.phase = Phase::Pairing(transaction);
-            return Ok(Wish::Rest(self.prng.below(PAIRING_US_MAX)));
-        }
-        if transaction.is_read_only() && !self.strict && !is_begun {
-            return Ok(Wish::ReadOnly(transaction));
         }
         self.commit(transaction, cache, context)
     }
@@ -401,47 +428,21 @@ impl Session {
                 Wish::Ended(transaction, "no page")
             }
             (Phase::Fetching(transaction), _) => Wish::Ended(transaction, "busy"),
-            (Phase::Promising(transaction), _) => {
-                self.phase = Phase::Running(transaction);
-                Wish::Rest(0)
-            }
+            (Phase::Promising(transaction, lagging), _) => self.ask_promise(transaction, lagging),
             (Phase::Calling(errand), Response::Called(result)) => self.called(errand, result),
             (Phase::Calling(errand), _) => {
                 self.todo.push_front(errand);
                 Wish::Rest(rest)
             }
             // What was shown is taken out before.
-            (Phase::Committing(mut waiting), Response::Outcome(id, outcome, _)) => {
-                if let Some(wish) = self.send_again(&mut waiting, &outcome) {
-                    return wish;
-                }
-                // What is over several homes may not have its place yet: it is named by who has read it.
-                if waiting.asked.parts.len() == 1 {
-                    self.earlier = Some((id, matches!(outcome, Outcome::Committed { .. })));
-                }
-                self.outcome(&waiting, &outcome);
-                Wish::Rest(rest)
+            (Phase::Committing(waiting), Response::Outcome(id, outcome, _)) => {
+                self.commit_ended(*waiting, id, &outcome, rest)
             }
             (_, _) => Wish::Rest(rest),
         }
     }
 
-    /// A home that is busy is asked again after a while, as the client does, a few times (rule 11).
-    fn send_again(&mut self, waiting: &mut Waiting, outcome: &Outcome) -> Option<Wish> {
-        let Outcome::Refused(Refusal::Busy { retry_after_ms }) = outcome else {
-            return None;
-        };
-        let mut transaction = waiting.transaction.take()?;
-        transaction.resends += 1;
-        if waiting.asked.wrong || transaction.resends > RESENDS_MAX {
-            return None;
-        }
-        transaction.commit.ended(Ended::Busy(*retry_after_ms));
-        self.phase = Phase::Running(transaction);
-        Some(Wish::Rest(u64::from(*retry_after_ms) * 1_000))
-    }
-
-    /// The transaction of the commit that it waits for, if it goes alone.
+    /// The transaction of the commit that it waits for.
     pub fn keep_for_resending(&mut self, transaction: Box<Transaction>) {
         if let Phase::Committing(waiting) = &mut self.phase {
             waiting.transaction = Some(transaction);
@@ -453,12 +454,12 @@ impl Session {
         match std::mem::replace(&mut self.phase, Phase::Resting) {
             Phase::Committing(waiting) => {
                 // It builds on what it has written as if that stood.
-                self.learn(&waiting.learned);
+                self.learn(waiting.learned(self.home));
                 let asked = &waiting.asked;
                 let blind = asked
                     .writes
                     .keys()
-                    .filter(|key| !asked.seen.contains_key(key));
+                    .filter(|key| key.0 == self.home && !asked.seen.contains_key(key));
                 self.written_blind = blind.map(|(_, object)| *object).collect();
                 Some(waiting)
             }
@@ -469,12 +470,7 @@ impl Session {
         }
     }
 
-    /// The asked commit that it waits for.
-    pub fn committing(&self) -> Option<&Rc<Asked>> {
-        self.waiting().map(|waiting| &waiting.asked)
-    }
-
-    /// The same, with what it knew when it asked.
+    /// The commit that it waits for, with what it knew when it asked.
     pub fn waiting(&self) -> Option<&Waiting> {
         match &self.phase {
             Phase::Committing(waiting) => Some(waiting),
@@ -501,8 +497,8 @@ impl Session {
             Phase::Resting => "resting".into(),
             Phase::Running(_) => "running".into(),
             Phase::Fetching(transaction) => format!("fetching for {:?}", transaction.actions),
-            Phase::Pairing(_) => "looking for another transaction".into(),
-            Phase::Promising(_) => "waiting for a promise".into(),
+            Phase::Promising(..) => "waiting for promises".into(),
+            Phase::Visiting(host) => format!("taking part in the transaction of session {host}"),
             Phase::Committing(waiting) => format!("committing {:?}", waiting.asked.parts),
             Phase::Calling(errand) => format!("calling {errand:?}"),
             Phase::Stopped => "stopped".into(),

@@ -2,29 +2,34 @@
 
 use super::action::{ACCOUNTS, BALANCE_FIRST, Operation, account};
 use super::session::Known;
-use super::value::{HEAD_BYTES, Maker, balance};
+use super::tools::{Stop, Tools};
+use super::value::{HEAD_BYTES, balance};
 use crate::failure::{Checked, Failure, demand};
-use crate::freshness::Freshness;
+use crate::freshness::FreshnessByHome;
 use crate::history::{Seen, Written};
 use crate::oracle::{Object, Oracle};
 use crate::time::At;
-use crate::village::Habits;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_model::{
-    Content, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, Part, Place,
-    Position, Reference, SegmentId, Slot, Stamp, WriteOp, Xoshiro256,
+    Content, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, Place, Position,
+    Reference, SegmentId, Slot, Stamp, WriteOp,
 };
 use thorp_session::{Act, Commit, Found, ObjectAt, Terms};
 
-/// A transaction of one home.
+/// A position of each of several homes.
+pub type Positions = BTreeMap<HomeId, Position>;
+
+/// A transaction of a session, with what other sessions of its program do in it at their homes.
 pub struct Transaction {
-    /// The home.
-    pub home: HomeId,
-    /// What it is still going to do.
-    pub actions: VecDeque<Operation>,
+    /// The homes whose sessions take part.
+    pub homes: Vec<HomeId>,
+    /// The home of the action that it does now.
+    home: HomeId,
+    /// What it is still going to do, and at which home.
+    pub actions: VecDeque<(HomeId, Operation)>,
     /// What the shipped client knows of it.
     pub core: thorp_session::Transaction<()>,
     /// How it commits.
@@ -37,56 +42,22 @@ pub struct Transaction {
     pub given_up: bool,
     /// How often it was sent again.
     pub resends: u32,
+    /// Where it stands if its homes validate it (rule 5).
+    pub placed: Stamp,
+    /// The positions at which homes have validated it.
+    pub validated: Positions,
     /// Pages fetched for it.
     pub fetches: u32,
     /// Reads and writes so far.
     pub operations: u64,
     /// When it began.
     pub began: At,
-    /// What its member had heard of the home then.
-    pub news: Freshness,
+    /// What its member had heard of each home then.
+    pub news: FreshnessByHome,
     /// What had been acknowledged to anybody when it began.
     pub acknowledged: BTreeMap<HomeId, Position>,
     /// What each object that it wrote holds then; none if that depends on what it held.
-    after: BTreeMap<ObjectId, Option<Object>>,
-}
-
-/// Why an action did not happen.
-pub enum Stop {
-    /// The client says why.
-    Client(thorp_session::Stop),
-    /// A checker says why.
-    Wrong(Failure),
-}
-
-impl From<thorp_session::Stop> for Stop {
-    fn from(stop: thorp_session::Stop) -> Self {
-        Stop::Client(stop)
-    }
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Stop::Wrong(failure)
-    }
-}
-
-/// What actions need besides.
-pub struct Tools<'a> {
-    /// The page cache.
-    pub cache: &'a Cache,
-    /// The session's chance.
-    pub prng: &'a mut Xoshiro256,
-    /// The session's values.
-    pub maker: &'a mut Maker,
-    /// What the session knows from earlier transactions.
-    pub known: &'a BTreeMap<ObjectId, Known>,
-    /// What programs do here.
-    pub habits: &'a Habits,
-    /// The truth, for checks.
-    pub oracle: &'a Oracle,
-    /// The values of staged overflows.
-    pub staged: &'a BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
+    after: Written,
 }
 
 impl Transaction {
@@ -94,10 +65,11 @@ impl Transaction {
     pub fn new(
         home: HomeId,
         (terms, floor): (Terms, Stamp),
-        actions: VecDeque<Operation>,
+        actions: VecDeque<(HomeId, Operation)>,
         began: At,
     ) -> Self {
         Transaction {
+            homes: vec![home],
             home,
             actions,
             core: thorp_session::Transaction::begin(terms, ReadSet::new(), floor),
@@ -106,22 +78,30 @@ impl Transaction {
             slow: false,
             given_up: false,
             resends: 0,
+            placed: Stamp::default(),
+            validated: Positions::new(),
             fetches: 0,
             operations: 0,
             began,
-            news: Freshness::default(),
+            news: FreshnessByHome::default(),
             acknowledged: BTreeMap::new(),
-            after: BTreeMap::new(),
+            after: Written::new(),
         }
     }
 
-    /// Whether it writes anything.
-    pub fn is_read_only(&self) -> bool {
-        self.core.writes().is_empty()
+    /// Whether all that it is going to do is reading.
+    pub fn will_only_read(&self) -> bool {
+        self.actions.iter().all(|(_, action)| action.only_reads())
     }
 
-    /// Does an action, or stops in the middle of it with nothing written.
-    pub fn act(&mut self, action: &Operation, tools: &mut Tools<'_>) -> Result<(), Stop> {
+    /// Does an action at a home, or stops in the middle of it with nothing written.
+    pub fn act(
+        &mut self,
+        home: HomeId,
+        action: &Operation,
+        tools: &mut Tools<'_>,
+    ) -> Result<(), Stop> {
+        self.home = home;
         match *action {
             Operation::Read(object) => self.read(object, tools).map(|_| ()),
             Operation::Upsert(object) => self.upsert(object, tools),
@@ -140,7 +120,7 @@ impl Transaction {
 
     fn read(&mut self, object: ObjectId, tools: &mut Tools<'_>) -> Result<Object, Stop> {
         self.operations += 1;
-        if let Some(Some(after)) = self.after.get(&object) {
+        if let Some(Some(after)) = self.after.get(&(self.home, object)) {
             return Ok(after.clone());
         }
         let place = Place {
@@ -272,8 +252,8 @@ impl Transaction {
 
     fn wrote(&mut self, object: ObjectId, generation: Generation, value: Option<Arc<[u8]>>) {
         self.operations += 1;
-        self.after
-            .insert(object, Some(Object { generation, value }));
+        let after = Some(Object { generation, value });
+        self.after.insert((self.home, object), after);
     }
 
     /// Does an operation that no client makes for a program.
@@ -289,7 +269,7 @@ impl Transaction {
         let home = self.home;
         self.core.prepare(ObjectAt { home, object }, op)?;
         self.operations += 1;
-        self.after.insert(object, after);
+        self.after.insert((home, object), after);
         Ok(())
     }
 
@@ -361,7 +341,7 @@ impl Transaction {
         if self.is_created(object) {
             let home = self.home;
             let _ = self.core.writes_mut().undo(ObjectAt { home, object });
-            self.after.remove(&object);
+            self.after.remove(&(home, object));
             return Ok(());
         }
         if let Some(Act::Prepared(_)) = self.own(object) {
@@ -542,39 +522,42 @@ impl Transaction {
         self.prepare(object, op, after)
     }
 
-    /// The request to commit, with the evidence of its reads; none if it is doomed.
-    pub fn part(&mut self, cache: &Cache) -> Option<Part> {
-        let writes = self.core.page_writes(self.home, &HashMap::new());
-        self.core.part(cache, self.home, writes).ok()
+    /// The position at which all that it read at each home is current.
+    ///
+    /// # Errors
+    ///
+    /// [`thorp_session::Stop`] if what it read is no longer so.
+    pub fn evidence(&mut self, cache: &Cache) -> Result<Positions, thorp_session::Stop> {
+        let homes = self.core.homes().to_vec();
+        let mut evidence = Positions::new();
+        for home in homes {
+            let read_point = self.core.read_point(cache, home)?;
+            evidence.insert(home, read_point.position);
+        }
+        Ok(evidence)
     }
 
     /// What it makes of objects, as far as that is known.
     pub fn written(&self) -> Written {
-        let after = self.after.iter();
-        let written = after.map(|(id, after)| ((self.home, *id), after.clone()));
-        written.collect()
+        self.after.clone()
     }
 
-    /// What a session remembers of it once it has committed.
-    pub fn learned(&self) -> Vec<(ObjectId, Known)> {
-        let seen = self
-            .seen
-            .iter()
-            .map(|((_, id), object)| (*id, Known::of(object)));
-        let written = self.after.iter().filter_map(|(id, after)| {
-            let after = after.as_ref()?;
-            Some((*id, Known::of(after)))
-        });
-        seen.chain(written).collect()
+    /// What the session of a home remembers of it once it has committed.
+    pub fn learned(&self, home: HomeId) -> Vec<(ObjectId, Known)> {
+        let seen = self.seen.iter().map(|(key, object)| (key, Some(object)));
+        let written = self.after.iter().map(|(key, after)| (key, after.as_ref()));
+        let here = seen.chain(written).filter(|((of, _), _)| *of == home);
+        here.filter_map(|((_, id), object)| Some((*id, Known::of(object?))))
+            .collect()
     }
 
-    /// Everything that it saw must have stood together at one position (rule 4):
+    /// Everything that it saw of a home must have stood together at one position (rule 4):
     /// also if it was doomed since.
-    pub fn check_opacity(&self, oracle: &Oracle, upto: Position) -> Checked {
+    pub fn check_opacity(&self, home: HomeId, oracle: &Oracle, upto: Position) -> Checked {
         let mut position = upto;
         // Walk down to the newest position at which the latest change seen stands.
         'down: loop {
-            for ((_, object), seen) in &self.seen {
+            for ((_, object), seen) in self.seen.iter().filter(|((of, _), _)| *of == home) {
                 let (since, is) = oracle.object_at(*object, position);
                 if is == *seen {
                     continue;
