@@ -202,6 +202,9 @@ bugs! {
     SessionPromiseAssumed,
     /// Rule 5: a client's commit does not carry the highest stamp that it saw.
     SessionStampOmitted,
+    /// Rule 5: what several homes have validated stands at the highest stamp that was read, also if one of them could not
+    /// move its clock past that.
+    SessionFitAssumed,
 }
 
 #[cfg(feature = "planted-bugs")]

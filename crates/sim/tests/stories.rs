@@ -170,6 +170,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SessionOwnNotAwaited, "reader-of-what-is-not-answered"),
     (Bug::SessionPromiseAssumed, "trap-15-slow-clock"),
     (Bug::SessionStampOmitted, "trap-10-reader-above-the-ceiling"),
+    (Bug::SessionFitAssumed, "strict-reader-of-two-homes"),
 ];
 
 /// Readers here and a writer elsewhere: each reader reads after each change. What crosses the wide area falls to one request for
