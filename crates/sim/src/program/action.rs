@@ -1,6 +1,6 @@
 //! What one transaction is going to do, drawn before it begins.
 
-use super::session::Known;
+use super::value::Known;
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
 use thorp_model::{ObjectId, Overflow, PageId, PageNo, SegmentId, Slot, Xoshiro256};

@@ -1,7 +1,8 @@
 //! How a session's transaction asks to commit, and what it learns of that.
 
-use super::session::{Context, Known, Phase, Session, Waiting, Wish};
+use super::session::{Context, Phase, Session, Waiting, Wish};
 use super::transaction::{Positions, Transaction};
+use super::value::Known;
 use crate::failure::Checked;
 use crate::history::{Asked, Written};
 use std::collections::VecDeque;
@@ -67,8 +68,15 @@ impl Session {
                 }
                 // It did nothing. What homes have committed ends with their outcome.
                 Ok(Step::Committed(_)) => Wish::Ended(transaction, "nothing done"),
-                // Large values are staged by errands.
-                Ok(Step::Wait(Wait::Reach(_)) | Step::Stage(_)) => continue,
+                // Errands have staged large values before.
+                Ok(Step::Stage(homes)) => {
+                    for home in homes {
+                        let staged = transaction.staged_at(home);
+                        transaction.commit.staged(home, staged);
+                    }
+                    continue;
+                }
+                Ok(Step::Wait(Wait::Reach(_))) => continue,
             });
         }
     }

@@ -8,6 +8,7 @@ pub mod session;
 mod tools;
 pub mod transaction;
 pub mod value;
+mod visit;
 
 pub use session::{Context, PROGRESS_MIN, Phase, Session, Waiting, Wish};
 pub use transaction::{Positions, Transaction};

@@ -5,12 +5,12 @@ use super::errand::{Errand, Large};
 use super::guest::Guest;
 use super::tools::{Stop, Tools};
 use super::transaction::{Positions, Transaction};
-use super::value::Maker;
+use super::value::{Known, Maker};
 use crate::checks::watches::Watches;
 use crate::failure::Checked;
 use crate::freshness::FreshnessByHome;
 use crate::history::{Asked, History};
-use crate::oracle::{Object, Oracle};
+use crate::oracle::Oracle;
 use crate::time::At;
 use crate::village::Habits;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,8 +21,8 @@ use thorp_cache::Cache;
 use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::snapshot::Lagging;
 use thorp_model::{
-    CommitId, Generation, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration,
-    SegmentId, Stamp, Xoshiro256,
+    CommitId, HomeId, MemberId, Millis, ObjectId, PageNo, Position, Registration, SegmentId, Stamp,
+    Xoshiro256,
 };
 use thorp_protocol::{Request, Response};
 use thorp_session::{CommitCall, Terms};
@@ -32,25 +32,6 @@ pub const PROGRESS_MIN: u64 = 3;
 
 /// Of a hundred times between transactions, those at which a session goes on where its neighbours are.
 const HEARS_PERCENT: u64 = 15;
-
-/// What a session knows of an object from an earlier transaction.
-#[derive(Clone, Copy, Debug)]
-pub struct Known {
-    /// Its generation.
-    pub generation: Generation,
-    /// Bytes of its value; none if there was no object.
-    pub length: Option<usize>,
-}
-
-impl Known {
-    /// What is remembered of an object.
-    pub fn of(object: &Object) -> Self {
-        Known {
-            generation: object.generation,
-            length: object.value.as_ref().map(|value| value.len()),
-        }
-    }
-}
 
 /// What a session is at.
 pub enum Phase {

@@ -1,14 +1,14 @@
 //! What an action of a transaction is given, and why it may stop.
 
-use super::session::Known;
-use super::value::Maker;
+use super::value::{HEAD_BYTES, Known, Maker};
 use crate::failure::Failure;
 use crate::oracle::Oracle;
 use crate::village::Habits;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thorp_cache::Cache;
-use thorp_model::{ObjectId, PageNo, SegmentId, Xoshiro256};
+use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
+use thorp_model::{Content, ObjectId, Overflow, PageNo, SegmentId, Xoshiro256};
 
 /// Why an action did not happen.
 pub enum Stop {
@@ -46,4 +46,28 @@ pub struct Tools<'a> {
     pub oracle: &'a Oracle,
     /// The values that this session has staged.
     pub staged: &'a BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
+}
+
+/// Stops with the failure of a checker, if something is not right.
+pub(super) fn demand_stop(right: bool, detail: impl FnOnce() -> String) -> Result<(), Stop> {
+    if right {
+        return Ok(());
+    }
+    Err(Stop::Wrong(Failure::new("reads", detail())))
+}
+
+/// Unique bytes within a value of this length.
+pub(super) fn draw_patch(length: usize, tools: &mut Tools<'_>) -> Option<(usize, Vec<u8>)> {
+    if !(HEAD_BYTES..=INLINE_VALUE_BYTES_MAX).contains(&length) {
+        return None;
+    }
+    let tag = tools.maker.tag();
+    let offset = tools.prng.range(8, (length - tag.len()) as u64);
+    Some((offset as usize, tag.to_vec()))
+}
+
+/// Whether an object still lies where it was seen to lie.
+pub(super) fn is_there(oracle: &Oracle, object: ObjectId, overflow: Overflow) -> bool {
+    let image = oracle.image(object.page, oracle.end);
+    image.content(object.slot) == Content::Overflow(overflow)
 }

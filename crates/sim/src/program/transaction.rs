@@ -1,15 +1,14 @@
 //! A running transaction: what it read, what it is about to write.
 
 use super::action::{ACCOUNTS, BALANCE_FIRST, Operation, account};
-use super::session::Known;
-use super::tools::{Stop, Tools};
-use super::value::{HEAD_BYTES, balance};
+use super::tools::{Stop, Tools, demand_stop, draw_patch, is_there};
+use super::value::{HEAD_BYTES, Known, balance};
 use crate::failure::{Checked, Failure, demand};
 use crate::freshness::FreshnessByHome;
 use crate::history::{Seen, Written};
 use crate::oracle::{Object, Oracle};
 use crate::time::At;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
@@ -58,6 +57,8 @@ pub struct Transaction {
     pub acknowledged: BTreeMap<HomeId, Position>,
     /// What each object that it wrote holds then; none if that depends on what it held.
     after: Written,
+    /// Where the large values that it wrote were staged.
+    staged: HashMap<(HomeId, ObjectId), Overflow>,
 }
 
 impl Transaction {
@@ -86,6 +87,7 @@ impl Transaction {
             news: FreshnessByHome::default(),
             acknowledged: BTreeMap::new(),
             after: Written::new(),
+            staged: HashMap::new(),
         }
     }
 
@@ -453,6 +455,14 @@ impl Transaction {
         let Some(staged) = tools.staged.get(&key) else {
             return Ok(());
         };
+        let is_prepared = matches!(self.own(object), Some(Act::Prepared(_)));
+        if staged.len() > INLINE_VALUE_BYTES_MAX && !is_prepared {
+            let at = (self.home, object);
+            self.put(object, &found, staged.to_vec())?;
+            self.staged.insert(at, overflow);
+            return Ok(());
+        }
+        // What need not be staged, no client stages.
         let (generation, creates) = self.generation_for(object, &found);
         let value = NewValue::Staged(overflow);
         let op = match creates {
@@ -461,6 +471,14 @@ impl Transaction {
         };
         let value = Some(staged.clone());
         self.prepare(object, op, Some(Object { generation, value }))
+    }
+
+    /// Where the large values that it wrote at a home were staged.
+    pub fn staged_at(&self, home: HomeId) -> HashMap<ObjectId, Overflow> {
+        let staged = self.staged.iter().filter(|((of, _), _)| *of == home);
+        staged
+            .map(|((_, object), overflow)| (*object, *overflow))
+            .collect()
     }
 
     /// Writes what an earlier transaction saw, without looking again.
@@ -575,27 +593,4 @@ impl Transaction {
             return Ok(());
         }
     }
-}
-
-/// Whether an object still lies where it was seen to lie.
-fn is_there(oracle: &Oracle, object: ObjectId, overflow: Overflow) -> bool {
-    let image = oracle.image(object.page, oracle.end);
-    image.content(object.slot) == Content::Overflow(overflow)
-}
-
-fn demand_stop(right: bool, detail: impl FnOnce() -> String) -> Result<(), Stop> {
-    if right {
-        return Ok(());
-    }
-    Err(Stop::Wrong(Failure::new("reads", detail())))
-}
-
-/// Unique bytes within a value of this length.
-fn draw_patch(length: usize, tools: &mut Tools<'_>) -> Option<(usize, Vec<u8>)> {
-    if !(HEAD_BYTES..=INLINE_VALUE_BYTES_MAX).contains(&length) {
-        return None;
-    }
-    let tag = tools.maker.tag();
-    let offset = tools.prng.range(8, (length - tag.len()) as u64);
-    Some((offset as usize, tag.to_vec()))
 }

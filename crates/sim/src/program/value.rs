@@ -1,8 +1,28 @@
-//! Values that no two writes share, so that equal values mean the same write.
+//! Values that no two writes share, so that equal values mean the same write; and what sessions remember of them.
 
+use crate::oracle::Object;
 use crate::village::Habits;
 use std::sync::Arc;
-use thorp_model::{Slot, Xoshiro256};
+use thorp_model::{Generation, Slot, Xoshiro256};
+
+/// What a session knows of an object from an earlier transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its generation.
+    pub generation: Generation,
+    /// Bytes of its value; none if there was no object.
+    pub length: Option<usize>,
+}
+
+impl Known {
+    /// What is remembered of an object.
+    pub fn of(object: &Object) -> Self {
+        Known {
+            generation: object.generation,
+            length: object.value.as_ref().map(|value| value.len()),
+        }
+    }
+}
 
 /// Makes values that are unique in a village.
 #[derive(Clone, Debug)]
