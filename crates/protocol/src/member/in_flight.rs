@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 use thorp_model::{
-    CommitId, Decision, HomeId, Outcome, Part, Position, Refusal, Registration, RequestId, Stamp,
+    CommitId, Decision, EdgeId, HomeId, Outcome, Part, Participant, Position, Refusal,
+    Registration, RequestId, Stamp,
 };
 
 /// A commit that has not ended everywhere.
@@ -91,6 +92,20 @@ impl InFlight {
 
     pub(super) fn is_shared(&self) -> bool {
         self.parts.len() > 1
+    }
+
+    /// All homes of a commit over several, each with its registration; none, if it has only one.
+    pub(super) fn participants(&self, routes: &[(EdgeId, Registration)]) -> Vec<Participant> {
+        if !self.is_shared() {
+            return Vec::new();
+        }
+        let participants = self.parts.iter().zip(routes);
+        participants
+            .map(|(at, (_, registration))| Participant {
+                home: at.home(),
+                registration: *registration,
+            })
+            .collect()
     }
 
     /// What follows from what is known: *abort* from one refusal, *commit* from

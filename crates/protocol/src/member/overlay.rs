@@ -1,17 +1,18 @@
-//! Own values that are shown before they are delivered: those known to be committed, which are the vcache (rule 3), and
-//! those of commits that are not answered yet (rule 14). They lie over the pages that are shown to the program, and are
-//! never part of an image that leaves this process.
+//! The overlay: values that the program sees before the stream delivers them. Those of commits that are known to be
+//! committed are the vcache (rule 3). The others belong to commits that are not answered yet (rule 14). The overlay lies
+//! over the pages that the program sees, and is never part of an image that leaves this process.
 
-use crate::member::recent_changes::is_of_the_home;
+use crate::member::rests::Rests;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Content, Image, NewValue, ObjectId, PageChange, PageId, PageNo, PageSlots,
+    CommitId, Content, HomeId, Image, NewValue, ObjectId, PageChange, PageId, PageNo, PageSlots,
     PageWrites, Part, Slot, SlotSet, Stamp, WriteOp, change, planted,
 };
 
-/// The own values of one home: of as many commits as its member has in flight, in the order in which they were shown.
+/// The overlay of one home: the writes of at most as many commits as the member has in flight, in the order in which
+/// the member showed them.
 #[derive(Debug, Default)]
 pub(super) struct Overlay(Vec<Own>);
 
@@ -31,65 +32,10 @@ enum Standing {
     Tentative(Rests),
 }
 
-/// What a commit that is not answered rests on.
-#[derive(Clone, Debug)]
-pub(super) struct Rests {
-    /// What it read or wrote.
-    touched: BTreeMap<PageId, SlotSet>,
-    /// The commits that it names.
-    names: Vec<CommitId>,
-    /// These, and those on which these stand: what they change it has seen, or what was written over it.
-    stands_on: BTreeSet<CommitId>,
-}
-
-impl Rests {
-    /// What a part rests on that names these commits and stands on those.
-    pub(super) fn of(part: &Part, names: Vec<CommitId>, stands_on: BTreeSet<CommitId>) -> Self {
-        let mut touched: BTreeMap<PageId, SlotSet> = BTreeMap::new();
-        for (page, slots) in &part.reads {
-            touched.entry(*page).or_default().extend(*slots);
-        }
-        for writes in &part.writes {
-            let slots: SlotSet = writes.slots.iter().map(|(slot, _)| *slot).collect();
-            touched.entry(writes.page).or_default().extend(slots);
-        }
-        Rests {
-            touched,
-            names,
-            stands_on,
-        }
-    }
-
-    /// The pages of all that.
-    pub(super) fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.touched.keys().copied()
-    }
-
-    /// Whether it has read or written an object.
-    pub(super) fn includes(&self, object: ObjectId) -> bool {
-        let touched = self.touched.get(&object.page);
-        touched.is_some_and(|slots| slots.contains(object.slot))
-    }
-
-    pub(super) fn names(&self) -> &[CommitId] {
-        &self.names
-    }
-
-    /// Whether it stands after a position at which this commit changed these slots of a page. What the home did for a
-    /// commit beside what that wrote, no name excuses (rule 4).
-    pub(super) fn outlives(&self, commit: Option<CommitId>, page: PageId, slots: SlotSet) -> bool {
-        let Some(touched) = self.touched.get(&page).filter(|own| own.touches(&slots)) else {
-            return true;
-        };
-        let is_seen = commit.is_some_and(|commit| self.stands_on.contains(&commit));
-        is_seen && !is_of_the_home(page, slots, touched)
-    }
-}
-
 /// What leaves with a step.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// Slots whose own values were shown and are those that are delivered now.
+    /// Slots whose values in the overlay are those that are delivered now.
     pub(super) delivered: BTreeMap<PageId, SlotSet>,
     /// Slots that showed values of commits whose hopes it ends.
     pub(super) withdrawn: Vec<(PageId, SlotSet)>,
@@ -114,6 +60,15 @@ pub(super) fn can_be_shown(part: &Part) -> bool {
             matches!(value, NewValue::Inline(_))
         }
         WriteOp::Patch { .. } | WriteOp::Delete { .. } => true,
+    })
+}
+
+/// The objects that a part writes.
+pub(super) fn objects(part: &Part) -> impl Iterator<Item = ObjectId> + '_ {
+    part.writes.iter().flat_map(|writes| {
+        let page = writes.page;
+        let slots = writes.slots.iter();
+        slots.map(move |(slot, _)| ObjectId { page, slot: *slot })
     })
 }
 
@@ -212,7 +167,7 @@ impl Overlay {
     }
 
     /// Whether a commit that is shown wrote one of these slots.
-    pub(super) fn writes(&self, commit: CommitId, page: PageId, slots: &SlotSet) -> bool {
+    fn writes(&self, commit: CommitId, page: PageId, slots: &SlotSet) -> bool {
         let mut own = self.0.iter().filter(|own| own.commit == commit);
         own.any(|own| {
             let written = own.pages.get(&page);
@@ -224,18 +179,49 @@ impl Overlay {
     pub(super) fn stands_on(&self, commit: CommitId) -> Option<&BTreeSet<CommitId>> {
         let own = self.0.iter().find(|own| own.commit == commit)?;
         match &own.standing {
-            Standing::Tentative(rests) => Some(&rests.stands_on),
+            Standing::Tentative(rests) => Some(rests.stands_on()),
             Standing::Committed(_) => None,
         }
     }
 
     /// The commits that are shown and wrote an object, the last one first.
-    pub(super) fn writers(&self, object: ObjectId) -> impl Iterator<Item = CommitId> + '_ {
+    fn writers(&self, object: ObjectId) -> impl Iterator<Item = CommitId> + '_ {
         let wrote = move |own: &&Own| {
             let slots = own.pages.get(&object.page);
             slots.is_some_and(|slots| slots.contains_key(&object.slot))
         };
         self.0.iter().rev().filter(wrote).map(|own| own.commit)
+    }
+
+    /// The commits over whose values a part writes without having read them: of each object the last such, for that is bound to
+    /// those below it. A name excuses all that a commit changed: so none of these of which something was read, for that may have
+    /// been before it was shown; unless the part has read what stands on it, which was shown after it: whoever had read it
+    /// before was doomed then. What was read of it at another home tells nothing of here.
+    pub(super) fn written_over(&self, part: &Part, read: &[(HomeId, CommitId)]) -> Vec<CommitId> {
+        if self.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
+            return Vec::new();
+        }
+        // Itself, or what stands on it.
+        let is_known = |id: &CommitId| {
+            let is_here = |home| home == part.home || planted::is(Bug::KnownElsewhere);
+            let mut read = read.iter().filter(|(home, _)| is_here(*home));
+            read.any(|(_, read)| {
+                let below = self.stands_on(*read);
+                read == id || below.is_some_and(|below| below.contains(id))
+            })
+        };
+        let may_be_named = |id: &CommitId| {
+            let mut reads = part.reads.iter();
+            !reads.any(|(page, slots)| self.writes(*id, *page, slots))
+                || is_known(id)
+                || planted::is(Bug::WrittenOverTakenForRead)
+        };
+        let looked_at = match planted::is(Bug::WrittenOverLastOnly) {
+            true => 1,
+            false => usize::MAX,
+        };
+        let over = |object| self.writers(object).take(looked_at).find(may_be_named);
+        objects(part).filter_map(over).collect()
     }
 
     /// A commit that is not answered is shown no more, nor what builds on it: it was refused, or nobody would hear here
@@ -246,7 +232,7 @@ impl Overlay {
 
     /// The same of all that rest on a page of which nothing will be heard.
     pub(super) fn withdraw_resting_on(&mut self, page: PageId) -> Vec<(PageId, SlotSet)> {
-        self.withdraw_those(|_, rests| rests.touched.contains_key(&page))
+        self.withdraw_those(|_, rests| rests.touches(page))
     }
 
     fn withdraw_those(&mut self, ends: impl Fn(&Own, &Rests) -> bool) -> Vec<(PageId, SlotSet)> {
@@ -256,7 +242,7 @@ impl Overlay {
             let Standing::Tentative(rests) = &own.standing else {
                 return true;
             };
-            let has_lost = gone.iter().any(|gone| rests.stands_on.contains(gone));
+            let has_lost = gone.iter().any(|gone| rests.stands_on().contains(gone));
             let stays = !has_lost && !ends(own, rests);
             if !stays {
                 gone.push(own.commit);
@@ -267,7 +253,7 @@ impl Overlay {
         shown
     }
 
-    /// A page with own values over it; none if they do not fit.
+    /// A page under the overlay; none if the overlay does not fit.
     pub(super) fn over(&self, page: PageId, image: &Image) -> Option<Image> {
         let mut image = image.clone();
         for own in &self.0 {
@@ -289,7 +275,7 @@ impl Overlay {
         Some(image)
     }
 
-    /// The slots of a page that show own values, and whose they are: each slot's last.
+    /// The slots of a page that the overlay covers, and whose value each of them shows: the last one.
     pub(super) fn of(&self, page: PageId) -> impl Iterator<Item = (SlotSet, CommitId)> + '_ {
         let mut covered = SlotSet::default();
         self.0.iter().rev().filter_map(move |own| {
@@ -370,7 +356,7 @@ impl Own {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{Generation, HomeId, MemberId, Position, SlotChange};
+    use thorp_model::{Generation, MemberId, Position, SlotChange};
 
     const PAGE: PageId = PageId::new(1, 1);
 

@@ -1,11 +1,11 @@
 //! What the last positions of a home changed: whether a commit's reads are still so when it is asked for, so that its
 //! values may be shown before its answer (rule 14).
 
-use crate::member::overlay::Rests;
+use crate::member::rests::Rests;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use thorp_model::limits::{RECENT_PAGES_MAX, RECENT_STEPS_MAX};
-use thorp_model::{CommitId, PageChange, PageId, Position, Slot, SlotSet, Stamp};
+use thorp_model::{CommitId, PageChange, PageId, Position, SlotSet, Stamp};
 
 /// The last positions that were told. Nothing is kept before a program first asks to be ahead of its answers.
 #[derive(Debug, Default)]
@@ -102,17 +102,10 @@ impl RecentChanges {
     }
 }
 
-/// Whether of the slots that a commit changed these include some that are not what it wrote: the end of its segment, which
-/// it raised, or a page that it ended. These are the home's own doing, which the writer sees in the stream like everybody else.
-pub(super) fn is_of_the_home(page: PageId, changed: SlotSet, read: &SlotSet) -> bool {
-    let extent = page.page.0 == 0 && changed.contains(Slot(0)) && read.contains(Slot(0));
-    extent || changed == SlotSet::ALL
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{HomeId, MemberId, PageSlots, Part, SlotChange};
+    use thorp_model::{HomeId, MemberId, PageSlots, Part, Slot, SlotChange};
 
     const PAGE: PageId = PageId::new(1, 1);
 

@@ -1,66 +1,67 @@
-//! What a member knows of one home, and how its pages follow the stream.
+//! What a member knows of one home, and how it follows the home's stream.
 
-use crate::edge::upstream::Upstream;
-use crate::member::overlay::Overlay;
+use crate::edge::upstream::{Fetched, Upstream};
+use crate::member::overlay;
+use crate::member::pages::Pages;
 use crate::member::recent_changes::RecentChanges;
+use crate::member::rests::Rests;
 use crate::member::resync::Resync;
-use crate::member::{MemberAction, Outbox, Source};
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::member::speculation::Speculation;
+use crate::member::{MemberAction, MemberConfig, Outbox, Response, Source};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, EntryNo, HomeId, Image, Note, OverlayUpdate, PageChange, PageId, PageSlots, Part,
-    Position, Publish, Registration, RequestId, SegmentId, SlotChange, SlotSet, Stamp, Up, change,
-    message, planted,
+    CommitId, EdgeId, Epoch, HomeId, Image, Millis, Note, Outcome, OverlayUpdate, PageChange,
+    PageId, Part, PeerImage, Place, Position, Publish, Registration, RequestId, SegmentId, SlotSet,
+    Stamp, Step, message, planted,
 };
 
 /// What a member knows of one home.
+///
+/// Invariant: the page cache has what `pages` has at `up.position`. While `up` is held, what the stream says goes to
+/// `resync` alone.
 #[derive(Debug)]
 pub(super) struct Replica {
     pub(super) up: Upstream<RequestId>,
-    pub(super) pages: BTreeMap<PageId, Held>,
+    pub(super) pages: Pages,
     pub(super) resync: Resync,
-    /// Own values that lie over them (rule 3).
-    pub(super) overlay: Overlay,
     /// What the last positions changed (rule 14).
-    pub(super) recent_changes: RecentChanges,
-    /// Who waits for pages into which own values do not fit.
-    pub(super) covered: BTreeMap<PageId, Vec<RequestId>>,
+    recent_changes: RecentChanges,
     pub(super) registration: Option<Registration>,
     pub(super) registering: bool,
     /// What is watched, and by which request of the program.
     pub(super) watches: BTreeMap<SegmentId, RequestId>,
-    #[cfg(feature = "planted-bugs")]
-    pub(super) received: BTreeMap<PageId, u32>,
-}
-
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) image: Image,
-    pub(super) entry: EntryNo,
-    /// All changes after this were heard of.
-    pub(super) since: Position,
 }
 
 impl Replica {
-    pub(super) fn new(home: HomeId) -> Self {
+    pub(super) fn new(home: HomeId, config: &MemberConfig) -> Self {
+        let mut up = Upstream::new(home);
+        up.kept_changes_max = config.kept_changes_max;
+        up.images_beside = config.images_beside;
         Replica {
-            up: Upstream::new(home),
-            pages: BTreeMap::new(),
-            resync: Resync::new(),
-            overlay: Overlay::default(),
+            up,
+            pages: Pages::default(),
+            resync: Resync::new(config.report_pages_max),
             recent_changes: RecentChanges::default(),
-            covered: BTreeMap::new(),
             registration: None,
             registering: false,
             watches: BTreeMap::new(),
-            #[cfg(feature = "planted-bugs")]
-            received: BTreeMap::new(),
         }
     }
 
-    /// Where this member stands, and nothing else.
-    pub(super) fn publish(&self) -> Publish {
+    /// Requests that wait for pages.
+    pub(super) fn waiting(&self) -> usize {
+        self.pages.waiting() + self.up.waiting().count()
+    }
+
+    /// Positions of which it is known what they changed.
+    pub(super) fn recent(&self) -> usize {
+        self.recent_changes.len()
+    }
+
+    /// The member's position, and nothing else.
+    fn publish(&self) -> Publish {
         Publish {
             home: self.up.home,
             overlay: OverlayUpdate::default(),
@@ -74,8 +75,49 @@ impl Replica {
         }
     }
 
-    /// Takes in what the stream says of one position.
-    pub(super) fn take_step(
+    // --- The stream ---
+
+    /// The stream begins: the member reports what it holds (rule 13).
+    pub(super) fn begin(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        begin: message::Begin,
+        helpers: bool,
+        outbox: &mut Outbox,
+    ) {
+        let is_first = self.up.epoch == Epoch(0);
+        self.own_ended(outbox);
+        self.up.helpers = helpers;
+        let held = self.report_all();
+        self.up.begin(edge, begin, held, now, outbox);
+        self.recent_changes.begin_anew(self.up.position);
+        self.send_reports(outbox);
+        if !held {
+            let mut publish = self.publish();
+            publish.missed = (!is_first).then(Vec::new);
+            outbox.act(MemberAction::Publish(publish));
+        }
+        for segment in self.watches.keys() {
+            self.up.watch(*segment, true, outbox);
+        }
+    }
+
+    /// The stream has ended.
+    pub(super) fn end(&mut self, outbox: &mut Outbox) {
+        self.up.end(outbox);
+        self.resync.clear();
+    }
+
+    /// Takes in everything of one position that concerns this member, but for the outcome of its commit.
+    pub(super) fn step(&mut self, now: Millis, step: &Step, outbox: &mut Outbox) {
+        let at = (step.position, step.stamp);
+        self.up.advance_promised(step.position, step.watermark);
+        self.up.keep(at.0, at.1, &step.changes, now, outbox);
+        self.take_step(step.commit, &step.changes, at, outbox);
+    }
+
+    fn take_step(
         &mut self,
         commit: Option<CommitId>,
         changes: &[PageChange],
@@ -90,11 +132,11 @@ impl Replica {
         // and would be told to watches as if it were of here.
         let is_new = at.0 >= self.up.position;
         if is_new {
-            let stood_on = commit.and_then(|commit| self.overlay.stands_on(commit));
+            let stood_on = commit.and_then(|commit| self.pages.overlay.stands_on(commit));
             let stood_on = stood_on.cloned().unwrap_or_default();
             self.recent_changes.note(at, (commit, stood_on), changes);
         }
-        let mut left = self.overlay.step(commit, changes);
+        let mut left = self.pages.overlay.step(commit, changes);
         if !left.withdrawn.is_empty() {
             outbox.note(Note::EarlyWithdrawn);
         }
@@ -102,71 +144,117 @@ impl Replica {
             if is_new {
                 publish.touched.push((change.page, change.slot_set()));
             }
-            self.apply(change, at.0, at.1, &mut publish, outbox);
+            self.pages.apply(change, at, &mut publish, outbox);
         }
         for change in changes {
             left.pages.remove(&change.page);
         }
         for page in &left.pages {
-            self.show(*page, &mut publish);
+            self.pages.show(*page, &mut publish);
         }
         publish.overlay.delivered.extend(left.delivered);
         publish.overlay.shown.extend(left.withdrawn);
         outbox.act(MemberAction::Publish(publish));
     }
 
-    pub(super) fn apply(
+    /// Takes an image that came in the stream: the stream is complete up to there.
+    pub(super) fn image(
         &mut self,
-        change: &PageChange,
-        position: Position,
-        stamp: Stamp,
-        publish: &mut Publish,
+        now: Millis,
+        response: message::FetchResponse,
         outbox: &mut Outbox,
     ) {
-        let Some(held) = self.pages.get_mut(&change.page) else {
-            return;
-        };
-        let Some(image) = change::apply(&held.image, change, position, stamp) else {
-            self.pages.remove(&change.page);
-            publish.images.push((change.page, None));
-            return;
-        };
-        if change.makes_holes() {
-            outbox.note(Note::HoleMade);
+        if planted::is(Bug::MemoryIsNews) {
+            self.up.heard = now;
         }
-        held.image = image;
-        self.show(change.page, publish);
+        if let Some(fetched) = self.up.take_in_stream(response, outbox) {
+            self.fetched(fetched, outbox);
+        }
+        self.caught_up(now, outbox);
+        self.settle_strays(outbox);
     }
 
-    pub(super) fn install(
+    /// Takes an image that came beside the stream (rule 9).
+    pub(super) fn peer_image(&mut self, now: Millis, peer: PeerImage, outbox: &mut Outbox) {
+        if let Some(fetched) = self.up.take_peer(peer, now, outbox) {
+            self.fetched(fetched, outbox);
+        }
+        self.settle_strays(outbox);
+    }
+
+    pub(super) fn heartbeat(
         &mut self,
-        page: PageId,
-        image: Image,
-        entry: EntryNo,
+        now: Millis,
+        heartbeat: &message::Heartbeat,
         outbox: &mut Outbox,
     ) {
-        #[cfg(feature = "planted-bugs")]
-        {
-            *self.received.entry(page).or_default() += 1;
-        }
-        let since = self
-            .pages
-            .get(&page)
-            .map_or(self.up.position, |held| held.since);
-        let held = Held {
-            image,
-            entry,
-            since,
-        };
-        self.pages.insert(page, held);
-        let mut publish = self.publish();
-        self.show(page, &mut publish);
+        self.up.beaten(heartbeat, now);
+        let publish = self.publish();
         outbox.act(MemberAction::Publish(publish));
+        self.caught_up(now, outbox);
+    }
+
+    /// Takes a remembered outcome. It is no delivery: its values fill nothing (rule 3), but the stream has come as far.
+    pub(super) fn outcome_remembered(
+        &mut self,
+        commit: CommitId,
+        position: Position,
+        again: Option<Publish>,
+        outbox: &mut Outbox,
+    ) {
+        self.up.advance(position);
+        let mut publish = again.unwrap_or_else(|| self.publish());
+        self.pages.own_passed(commit, &mut publish);
+        outbox.act(MemberAction::Publish(publish));
+    }
+
+    /// A planted bug: the member applies a remembered outcome as if the stream delivered it.
+    pub(super) fn apply_again(
+        &mut self,
+        part: &Part,
+        position: Position,
+        outbox: &mut Outbox,
+    ) -> Publish {
+        let mut publish = self.publish();
+        self.pages.apply_again(part, position, &mut publish, outbox);
+        publish
+    }
+
+    // --- Pages ---
+
+    /// Takes the images that the stream has caught up with.
+    pub(super) fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) {
+        for fetched in self.up.caught_up(now, outbox) {
+            self.fetched(fetched, outbox);
+        }
+    }
+
+    fn fetched(&mut self, fetched: Fetched<RequestId>, outbox: &mut Outbox) {
+        let (home, page) = (self.up.home, fetched.page);
+        let answer = match fetched.result {
+            Ok(image) => {
+                let position = self.up.position;
+                self.pages.install(page, image, fetched.entry, position);
+                let mut publish = self.publish();
+                self.pages.show(page, &mut publish);
+                outbox.act(MemberAction::Publish(publish));
+                let source = self.source(fetched.beside);
+                outbox.act(MemberAction::Arrived(Place { home, page }, source));
+                Response::Fetched(Some(source))
+            }
+            Err(refusal) => Response::NotFetched(refusal),
+        };
+        if self.pages.is_covered(page) {
+            return self.pages.wait_all(page, fetched.waiting);
+        }
+        for request_id in fetched.waiting {
+            outbox.act(MemberAction::Respond(request_id, answer.clone()));
+        }
     }
 
     /// Where an image comes from that the parent sent in its stream, or that came beside it. A home
     /// has no neighbours: what comes beside its stream is its own.
-    pub(super) fn source(&self, beside: bool) -> Source {
+    fn source(&self, beside: bool) -> Source {
         if !self.up.helpers {
             Source::Home
         } else if beside {
@@ -176,56 +264,137 @@ impl Replica {
         }
     }
 
-    /// What the program sees of a held page: own values lie over it.
-    pub(super) fn shown(&self, page: PageId) -> Option<Image> {
-        let held = self.pages.get(&page)?;
-        self.overlay.over(page, &held.image)
+    /// Answers a redirected request after everything before it, with the
+    /// newest committed image (rule 9).
+    pub(super) fn help(&self, edge: EdgeId, redirect: message::Redirect, outbox: &mut Outbox) {
+        // What is not resynchronised is as of the old stream, and tells nothing of this one.
+        let held = self.pages.get(redirect.page);
+        let held = held.filter(|_| !self.up.is_held());
+        let image = if planted::is(Bug::TentativeSent) {
+            self.pages.shown(redirect.page)
+        } else {
+            held.map(|held| held.image.clone())
+        };
+        let image = image.filter(Image::is_complete);
+        self.up.help(edge, redirect, image, outbox);
     }
 
-    /// Who waits for pages.
-    pub(super) fn waiting(&self) -> usize {
-        let covered = self.covered.values().map(Vec::len);
-        self.up.waiting().count() + covered.sum::<usize>()
-    }
-
-    /// Whether own values do not fit into a page that is here: its home will put them elsewhere.
-    /// Until that is told the page cannot be shown, and another image of it would be no better.
-    pub(super) fn is_covered(&self, page: PageId) -> bool {
-        self.is_whole(page) && self.shown(page).is_none()
-    }
-
-    /// The same, or they patch what is not here, so that it is shown with holes: who asks for it has met one.
-    pub(super) fn has_own_holes(&self, page: PageId) -> bool {
-        let is_complete = |shown: Image| shown.is_complete();
-        self.is_whole(page) && !self.shown(page).is_some_and(is_complete)
-    }
-
-    fn is_whole(&self, page: PageId) -> bool {
-        let held = self.pages.get(&page);
-        held.is_some_and(|held| held.image.is_complete())
-    }
-
-    /// The pages that can be shown again, or are not here any more: who waited looks again.
-    pub(super) fn uncovered(&mut self) -> Vec<RequestId> {
-        let mut covered = core::mem::take(&mut self.covered);
-        let free = covered.extract_if(.., |page, _| !self.has_own_holes(*page));
-        let waited = free.flat_map(|(_, requests)| requests).collect();
-        self.covered = covered;
-        waited
-    }
-
-    /// Shows a page as it is now, if it is held.
-    pub(super) fn show(&self, page: PageId, publish: &mut Publish) {
-        if !self.pages.contains_key(&page) {
-            return;
+    /// Gives up pages: running transactions that read them learn it first, by
+    /// what is published (rule 2); then the parent.
+    pub(super) fn evict(&mut self, pages: &[PageId], outbox: &mut Outbox) {
+        let mut publish = self.publish();
+        let mut notices = Vec::new();
+        let withdrawn = self.withdraw_resting_on(pages, outbox);
+        for page in pages {
+            if let Some(entry) = self.pages.evict(*page) {
+                publish.evicted.push(*page);
+                publish.images.push((*page, None));
+                // The number of what was reported comes with the answer, and the notice then.
+                if !self.resync.is_unsure(*page) {
+                    notices.push((*page, entry));
+                }
+            }
         }
-        let own = self.overlay.of(page);
-        let values = own.map(|(slots, commit)| (page, slots, commit));
-        publish.overlay.values.extend(values);
-        publish.images.push((page, self.shown(page)));
+        self.pages.show_all(&withdrawn, &mut publish);
+        publish.overlay.shown = withdrawn;
+        if planted::is(Bug::EvictionNotTold) {
+            publish.evicted.clear();
+        }
+        outbox.act(MemberAction::Publish(publish));
+        for (page, entry) in notices {
+            self.up.evict(page, entry, outbox);
+        }
     }
 
-    /// A commit is known, and its part here is not delivered yet: its values are shown.
+    /// The parent has entered pages whose images were dropped (rule 2).
+    fn settle_strays(&mut self, outbox: &mut Outbox) {
+        for (page, entry) in self.up.take_strays() {
+            if !self.pages.raise_entry(page, entry) {
+                self.up.evict(page, entry, outbox);
+            }
+        }
+    }
+
+    // --- Resynchronisation (rule 13) ---
+
+    /// Reports every page to a new parent. True if there is any: then the
+    /// member is held.
+    fn report_all(&mut self) -> bool {
+        self.resync.clear();
+        let all = self.pages.report(self.up.position);
+        self.resync.report(&all);
+        !all.is_empty()
+    }
+
+    fn send_reports(&mut self, outbox: &mut Outbox) {
+        if let Some(edge) = self.up.edge {
+            self.resync.send(self.up.home, edge, self.up.epoch, outbox);
+        }
+    }
+
+    /// Takes what the stream says while the member is held.
+    fn take_held(&mut self, changes: &[PageChange], at: (Position, Stamp)) {
+        for change in changes {
+            if let Some(held) = self.pages.get(change.page) {
+                self.resync.take(&held.image, change, at);
+            }
+        }
+    }
+
+    /// The parent has answered for some pages. If these were the last, the member goes on, and the outcomes that were
+    /// held back are due.
+    pub(super) fn resynchronised(
+        &mut self,
+        answer: &message::Resynchronised,
+        outbox: &mut Outbox,
+    ) -> Option<BTreeMap<CommitId, Outcome>> {
+        self.up.advance(answer.position);
+        for reported in self.resync.answered(answer, outbox)? {
+            self.up.drop_entered(reported.page, answer.entry);
+        }
+        self.settle_strays(outbox);
+        self.send_reports(outbox);
+        if !self.resync.is_done() {
+            return None;
+        }
+        self.go_on(outbox);
+        Some(self.resync.take_ended())
+    }
+
+    /// Goes on to where the parent stands, with all pages at once (rule 4).
+    fn go_on(&mut self, outbox: &mut Outbox) {
+        outbox.note(Note::Resynchronised);
+        self.up.release();
+        self.recent_changes.begin_anew(self.up.position);
+        let mut publish = self.publish();
+        let mut missed = Vec::new();
+        for (page, image) in self.resync.take_next() {
+            let Some(entry) = self.pages.replace(page, image.as_ref()) else {
+                continue;
+            };
+            missed.push(page);
+            if image.is_none() {
+                // It is entered above for nothing.
+                self.up.drop_entered(page, entry);
+            }
+            publish.images.push((page, image));
+        }
+        publish.missed = Some(missed);
+        outbox.act(MemberAction::Publish(publish));
+        self.settle_strays(outbox);
+    }
+
+    // --- The overlay (rules 3 and 14) ---
+
+    /// What is known here of values that are not delivered.
+    pub(super) fn speculation(&self) -> Speculation<'_> {
+        Speculation {
+            overlay: &self.pages.overlay,
+            recent_changes: &self.recent_changes,
+        }
+    }
+
+    /// A commit is known, and its part here is not delivered yet: the program sees its values.
     pub(super) fn show_own(
         &mut self,
         commit: CommitId,
@@ -234,87 +403,62 @@ impl Replica {
         outbox: &mut Outbox,
     ) {
         outbox.note(Note::OwnShown);
-        let shown = self.overlay.enter(commit, stamp, &part.writes);
+        let shown = self.pages.overlay.enter(commit, stamp, &part.writes);
         self.publish_shown(shown, outbox);
     }
 
-    /// The epoch has ended: what was shown before its place is shown no more. Whoever has seen
-    /// it would see older values beside it.
-    pub(super) fn own_ended(&mut self, outbox: &mut Outbox) {
-        let shown = self.overlay.clear();
+    /// The same of a commit that is not answered. True if the program sees its values from now on (rule 14).
+    pub(super) fn show_early(
+        &mut self,
+        id: CommitId,
+        part: &Part,
+        rests: Rests,
+        outbox: &mut Outbox,
+    ) -> bool {
+        self.recent_changes.begin(self.up.position);
+        if !self.may_show(part, &rests) {
+            return false;
+        }
+        let shown = self.pages.overlay.enter_early(id, rests, &part.writes);
+        let mut pages = part.writes.iter().map(|writes| writes.page);
+        if pages.any(|page| self.pages.is_covered(page)) {
+            // It does not fit, and only its home can say where it goes.
+            self.pages.overlay.withdraw(id);
+            return false;
+        }
+        outbox.note(Note::EarlyShown);
+        outbox.act(MemberAction::Showing(id));
+        self.publish_shown(shown, outbox);
+        true
+    }
+
+    /// Whether a commit stands, as far as that is known here: of all that it has read or written, everything later would be
+    /// heard here, and nothing has been.
+    fn may_show(&self, part: &Part, rests: &Rests) -> bool {
+        let is_live = self.up.edge.is_some() && !self.up.is_held();
+        let heard = |page| self.pages.get(page).map(|held| held.since);
+        let holds = |page| heard(page).is_some_and(|since| since <= part.evidence);
+        is_live
+            && !part.writes.is_empty()
+            && overlay::can_be_shown(part)
+            && rests.pages().all(holds)
+            && (self.speculation().is_as_read(part, rests) || planted::is(Bug::ShownTooLate))
+            && part.writes.iter().all(|writes| {
+                let shown = self.pages.shown(writes.page);
+                // A page that was never written to may lie beyond its segment's end, which only the home moves.
+                let written = shown.filter(|image| image.version() > Position(0));
+                let mut slots = writes.slots.iter();
+                written
+                    .is_some_and(|image| slots.all(|(slot, op)| overlay::fits(&image, *slot, op)))
+            })
+    }
+
+    /// The program sees a commit that is not answered, if it is one, no more.
+    pub(super) fn withdraw(&mut self, id: CommitId, outbox: &mut Outbox) {
+        let shown = self.pages.overlay.withdraw(id);
         if !shown.is_empty() {
+            outbox.note(Note::EarlyWithdrawn);
             self.publish_shown(shown, outbox);
-        }
-    }
-
-    /// These slots show something else than before.
-    pub(super) fn publish_shown(&self, shown: Vec<(PageId, SlotSet)>, outbox: &mut Outbox) {
-        let mut publish = self.publish();
-        self.show_all(&shown, &mut publish);
-        publish.overlay.shown = shown;
-        outbox.act(MemberAction::Publish(publish));
-    }
-
-    /// Each page once: of several commits' slots the same may be.
-    fn show_all(&self, slots: &[(PageId, SlotSet)], publish: &mut Publish) {
-        let pages: BTreeSet<PageId> = slots.iter().map(|(page, _)| *page).collect();
-        for page in pages {
-            self.show(page, publish);
-        }
-    }
-
-    /// A commit has its place, and it was not delivered: nobody can say here what is there now.
-    pub(super) fn own_passed(&mut self, commit: CommitId, publish: &mut Publish) {
-        for (page, slots) in self.overlay.passed(commit) {
-            let holes = slots.iter().map(|slot| (slot, SlotChange::Invalid));
-            let change = PageChange {
-                page,
-                slots: PageSlots::Some(holes.collect()),
-            };
-            if let Some(held) = self.pages.get_mut(&page) {
-                let (version, stamp) = (held.image.version(), held.image.stamp());
-                if let Some(image) = change::apply(&held.image, &change, version, stamp) {
-                    held.image = image;
-                }
-            }
-            self.show(page, publish);
-        }
-    }
-
-    pub(super) fn evict(&mut self, pages: &[PageId], outbox: &mut Outbox) {
-        let mut publish = self.publish();
-        let mut notices = Vec::new();
-        let withdrawn = self.withdraw_resting_on(pages, outbox);
-        for page in pages {
-            if let Some(held) = self.pages.remove(page) {
-                publish.evicted.push(*page);
-                publish.images.push((*page, None));
-                // The number of what was reported comes with the answer, and the notice then.
-                if !self.resync.is_unsure(*page) {
-                    notices.push((*page, self.notice_number(*page, held.entry)));
-                }
-            }
-        }
-        self.show_all(&withdrawn, &mut publish);
-        publish.overlay.shown = withdrawn;
-        if planted::is(Bug::EvictionNotTold) {
-            publish.evicted.clear();
-        }
-        outbox.act(MemberAction::Publish(publish));
-        let Some(edge) = self.up.edge else {
-            return;
-        };
-        for (page, entry) in notices {
-            let (home, epoch) = (self.up.home, self.up.epoch);
-            outbox.up(
-                edge,
-                Up::Evict(message::Evict {
-                    home,
-                    epoch,
-                    page,
-                    entry,
-                }),
-            );
         }
     }
 
@@ -328,7 +472,7 @@ impl Replica {
             return Vec::new();
         }
         let pages = pages.iter();
-        let shown = pages.flat_map(|page| self.overlay.withdraw_resting_on(*page));
+        let shown = pages.flat_map(|page| self.pages.overlay.withdraw_resting_on(*page));
         let shown: Vec<_> = shown.collect();
         if !shown.is_empty() {
             outbox.note(Note::EarlyWithdrawn);
@@ -336,87 +480,20 @@ impl Replica {
         shown
     }
 
-    /// The parent has entered pages whose images were dropped (rule 2).
-    pub(super) fn settle_strays(&mut self, outbox: &mut Outbox) {
-        for (page, entry) in self.up.take_strays() {
-            if let Some(held) = self.pages.get_mut(&page) {
-                held.entry = held.entry.max(entry);
-            } else if let Some(edge) = self.up.edge {
-                let (home, epoch) = (self.up.home, self.up.epoch);
-                outbox.up(
-                    edge,
-                    Up::Evict(message::Evict {
-                        home,
-                        epoch,
-                        page,
-                        entry,
-                    }),
-                );
-            }
+    /// The epoch has ended, and with it the overlay. Whoever has seen
+    /// it would see older values beside it.
+    fn own_ended(&mut self, outbox: &mut Outbox) {
+        let shown = self.pages.overlay.clear();
+        if !shown.is_empty() {
+            self.publish_shown(shown, outbox);
         }
     }
 
-    /// A notice carries the highest number received for the page (rule 2).
-    #[cfg_attr(not(feature = "planted-bugs"), allow(clippy::unused_self))]
-    pub(super) fn notice_number(&self, page: PageId, entry: EntryNo) -> EntryNo {
-        #[cfg(feature = "planted-bugs")]
-        if planted::is(Bug::NoticesCount) {
-            return EntryNo(self.received.get(&page).copied().unwrap_or(0));
-        }
-        let _ = page;
-        entry
-    }
-
-    /// A planted bug: a remembered answer is applied as if it were delivered.
-    pub(super) fn apply_again(
-        &mut self,
-        part: &Part,
-        position: Position,
-        outbox: &mut Outbox,
-    ) -> Publish {
+    /// These slots show something else than before.
+    fn publish_shown(&self, shown: Vec<(PageId, SlotSet)>, outbox: &mut Outbox) {
         let mut publish = self.publish();
-        for writes in &part.writes {
-            let slots = writes.slots.iter().map(|(s, op)| (*s, op.effect()));
-            let change = PageChange {
-                page: writes.page,
-                slots: PageSlots::Some(slots.collect()),
-            };
-            self.apply(&change, position, Stamp::default(), &mut publish, outbox);
-        }
-        publish
-    }
-
-    /// Asks the parent to tell the changes of a segment, or no longer.
-    pub(super) fn tell_watch(&self, segment: SegmentId, on: bool, outbox: &mut Outbox) {
-        if let Some(edge) = self.up.edge {
-            let (home, epoch) = (self.up.home, self.up.epoch);
-            outbox.up(
-                edge,
-                Up::Watch(message::Watch {
-                    home,
-                    epoch,
-                    segment,
-                    on,
-                }),
-            );
-        }
-    }
-
-    /// Tells the parent how far everything was applied (rule 7).
-    pub(super) fn acknowledge(&mut self, outbox: &mut Outbox) {
-        if let Some(edge) = self.up.edge
-            && self.up.acked < self.up.position
-        {
-            self.up.acked = self.up.position;
-            let (home, epoch, position) = (self.up.home, self.up.epoch, self.up.position);
-            outbox.up(
-                edge,
-                Up::Ack(message::Ack {
-                    home,
-                    epoch,
-                    position,
-                }),
-            );
-        }
+        self.pages.show_all(&shown, &mut publish);
+        publish.overlay.shown = shown;
+        outbox.act(MemberAction::Publish(publish));
     }
 }

@@ -4,21 +4,22 @@
 //! on to where its parent stands, in one step.
 
 use crate::edge::reports::Reports;
-use crate::member::replica::{Held, Replica};
-use crate::member::{Member, MemberAction, Outbox};
+use crate::member::Outbox;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, EdgeId, EntryNo, Epoch, Image, Millis, Note, Outcome, PageChange, PageId, Position,
-    Reported, Stamp, change, message, planted,
+    CommitId, EdgeId, Epoch, HomeId, Image, Note, Outcome, PageChange, PageId, Position, Reported,
+    Stamp, change, message,
 };
 
 /// What is known of a member's pages while it is held.
+///
+/// Invariant: a page is `unsure` from its report to the answer. `next` has only pages that are not: what the stream says
+/// of an unsure page is in the answer, too.
 #[derive(Debug)]
 pub(super) struct Resync {
-    pub(super) reports: Reports<()>,
-    /// Pages that no answer has come for. What the stream says of them is in the answer, too.
+    reports: Reports<()>,
+    /// Pages that no answer has come for.
     unsure: BTreeSet<PageId>,
     /// What other pages will be when the member goes on: nothing, if they have changed.
     next: BTreeMap<PageId, Option<Image>>,
@@ -27,9 +28,12 @@ pub(super) struct Resync {
 }
 
 impl Resync {
-    pub(super) fn new() -> Self {
+    /// Nothing is reported. A piece of a report has at most so many pages.
+    pub(super) fn new(pages_max: usize) -> Self {
+        let mut reports = Reports::new();
+        reports.limit(pages_max);
         Resync {
-            reports: Reports::new(),
+            reports,
             unsure: BTreeSet::new(),
             next: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -44,6 +48,24 @@ impl Resync {
         self.ended.clear();
     }
 
+    /// Reports these pages.
+    pub(super) fn report(&mut self, pages: &[Reported]) {
+        self.unsure
+            .extend(pages.iter().map(|reported| reported.page));
+        self.reports.push_all((), pages);
+    }
+
+    /// Sends what may be under way of the reports.
+    pub(super) fn send(&mut self, home: HomeId, edge: EdgeId, epoch: Epoch, outbox: &mut Outbox) {
+        self.reports.send(home, edge, epoch, outbox);
+    }
+
+    /// Pages that are reported and not answered.
+    pub(super) fn reported(&self) -> usize {
+        let pieces = self.reports.pieces();
+        pieces.map(|piece| piece.pages.len()).sum()
+    }
+
     pub(super) fn is_unsure(&self, page: PageId) -> bool {
         self.unsure.contains(&page)
     }
@@ -52,135 +74,122 @@ impl Resync {
         self.ended.insert(commit, outcome);
     }
 
-    /// Takes in what the stream says of a page that is held.
-    pub(super) fn take(&mut self, held: &Held, change: &PageChange, at: (Position, Stamp)) {
+    /// Takes in what the stream says of a page that the member holds.
+    pub(super) fn take(&mut self, held: &Image, change: &PageChange, at: (Position, Stamp)) {
         let page = change.page;
         if self.is_unsure(page) {
             return;
         }
         let image = match self.next.get(&page) {
-            None => &held.image,
+            None => held,
             Some(Some(image)) => image,
             Some(None) => return,
         };
         let image = change::apply(image, change, at.0, at.1);
         self.next.insert(page, image);
     }
-}
 
-impl Replica {
-    /// Reports every page to a new parent. True if there is any: then the
-    /// member is held. A page that a transaction has read and that was given
-    /// up needs no report: its evidence stands still where that was (rule 2).
-    pub(super) fn report_all(&mut self) -> bool {
-        self.resync.clear();
-        let as_of = self.up.position;
-        let mut all = Vec::new();
-        for (page, held) in &mut self.pages {
-            // Numbers of an epoch that has ended mean nothing.
-            held.entry = EntryNo(0);
-            if planted::is(Bug::ReadsNotReported) && page.page.0 % 2 == 1 {
-                continue;
-            }
-            self.resync.unsure.insert(*page);
-            all.push(Reported {
-                page: *page,
-                as_of,
-                complete: held.image.is_complete(),
-            });
-        }
-        self.resync.reports.push_all((), &all);
-        !all.is_empty()
-    }
-
-    pub(super) fn send_reports(&mut self, edge: EdgeId, epoch: Epoch, outbox: &mut Outbox) {
-        self.resync.reports.send(self.up.home, edge, epoch, outbox);
-    }
-
-    /// What the stream says while the member is held.
-    pub(super) fn take_held(&mut self, changes: &[PageChange], at: (Position, Stamp)) {
-        for change in changes {
-            if let Some(held) = self.pages.get(&change.page) {
-                self.resync.take(held, change, at);
-            }
-        }
-    }
-
-    /// A piece of the report is answered. False if nobody waited for that.
-    fn take_answer(&mut self, answer: &message::Resynchronised, outbox: &mut Outbox) -> bool {
+    /// A piece of the report is answered: its pages. None if nobody waited for that.
+    pub(super) fn answered(
+        &mut self,
+        answer: &message::Resynchronised,
+        outbox: &mut Outbox,
+    ) -> Option<Vec<Reported>> {
         let changed = &answer.changed;
-        let Some(piece) = self.resync.reports.answered(answer.report, &answer.open) else {
+        let Some(piece) = self.reports.answered(answer.report, &answer.open) else {
             outbox.note(Note::OtherEpochDropped);
-            return false;
+            return None;
         };
         for reported in &piece.pages {
-            self.resync.unsure.remove(&reported.page);
-            self.up.drop_entered(reported.page, answer.entry);
+            self.unsure.remove(&reported.page);
         }
         for page in changed {
             outbox.note(Note::PageChanged);
-            self.resync.next.insert(*page, None);
+            self.next.insert(*page, None);
         }
         for _ in changed.len()..piece.pages.len() {
             outbox.note(Note::PageUnchanged);
         }
-        true
+        Some(piece.pages)
     }
 
-    /// Goes on to where the parent stands, with all pages at once (rule 4).
-    fn go_on(&mut self, outbox: &mut Outbox) {
-        outbox.note(Note::Resynchronised);
-        self.up.release();
-        self.recent_changes.begin_anew(self.up.position);
-        let mut publish = self.publish();
-        let mut missed = Vec::new();
-        for (page, image) in core::mem::take(&mut self.resync.next) {
-            let Some(held) = self.pages.get_mut(&page) else {
-                continue;
-            };
-            missed.push(page);
-            match &image {
-                Some(image) => held.image = image.clone(),
-                None => {
-                    // It is entered above for nothing.
-                    self.up.drop_entered(page, held.entry);
-                    self.pages.remove(&page);
-                }
-            }
-            publish.images.push((page, image));
-        }
-        publish.missed = Some(missed);
-        outbox.act(MemberAction::Publish(publish));
-        self.settle_strays(outbox);
+    /// Whether everything that was reported is answered.
+    pub(super) fn is_done(&self) -> bool {
+        self.reports.is_empty()
+    }
+
+    /// What the pages are from now on, where that is something else than before.
+    pub(super) fn take_next(&mut self) -> BTreeMap<PageId, Option<Image>> {
+        core::mem::take(&mut self.next)
+    }
+
+    /// The outcomes that were held back.
+    pub(super) fn take_ended(&mut self) -> BTreeMap<CommitId, Outcome> {
+        core::mem::take(&mut self.ended)
     }
 }
 
-impl Member {
-    /// The parent has answered for some pages.
-    pub(super) fn resynchronised(
-        &mut self,
-        now: Millis,
-        answer: &message::Resynchronised,
-        outbox: &mut Outbox,
-    ) {
-        let home = answer.home;
-        let state = self.at(home);
-        state.up.advance(answer.position);
-        if !state.take_answer(answer, outbox) {
-            return;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use thorp_model::{EntryNo, ImageEdit, PageSlots, ReportNo, Slot, SlotChange};
+
+    const SAME: PageId = PageId::new(1, 1);
+    const CHANGED: PageId = PageId::new(1, 2);
+
+    fn image() -> Image {
+        ImageEdit::default().finish(Position(1), Stamp::default())
+    }
+
+    fn reporting() -> Resync {
+        let mut resync = Resync::new(10);
+        let reported = [SAME, CHANGED].map(|page| Reported {
+            page,
+            as_of: Position(1),
+            complete: true,
+        });
+        resync.report(&reported);
+        resync.send(HomeId(1), EdgeId(1), Epoch(1), &mut Outbox::new());
+        resync
+    }
+
+    fn invalid(page: PageId) -> PageChange {
+        let slots = PageSlots::Some(vec![(Slot(0), SlotChange::Invalid)]);
+        PageChange { page, slots }
+    }
+
+    fn answer() -> message::Resynchronised {
+        message::Resynchronised {
+            home: HomeId(1),
+            report: ReportNo(1),
+            entry: EntryNo(1),
+            position: Position(2),
+            changed: vec![CHANGED],
+            open: Vec::new(),
         }
-        state.settle_strays(outbox);
-        if let Some(edge) = state.up.edge {
-            let epoch = state.up.epoch;
-            state.send_reports(edge, epoch, outbox);
-        }
-        if !state.resync.reports.is_empty() {
-            return;
-        }
-        state.go_on(outbox);
-        for (commit, outcome) in core::mem::take(&mut state.resync.ended) {
-            self.ended(home, commit, outcome, outbox);
-        }
-        self.caught_up(now, home, outbox);
+    }
+
+    #[test]
+    fn what_the_stream_says_counts_only_after_the_answer() {
+        let (mut resync, at) = (reporting(), (Position(2), Stamp::default()));
+        resync.take(&image(), &invalid(SAME), at);
+        assert!(resync.next.is_empty() && resync.is_unsure(SAME) && !resync.is_done());
+        let answered = resync.answered(&answer(), &mut Outbox::new());
+        assert_eq!(answered.map(|pages| pages.len()), Some(2));
+        assert!(resync.is_done() && !resync.is_unsure(SAME));
+        resync.take(&image(), &invalid(SAME), at);
+        resync.take(&image(), &invalid(CHANGED), at);
+        let next = resync.take_next();
+        assert!(next[&SAME].is_some(), "the stream goes on from its image");
+        assert!(next[&CHANGED].is_none(), "its image is right nowhere");
+    }
+
+    #[test]
+    fn an_answer_that_nobody_waits_for_changes_nothing() {
+        let mut resync = reporting();
+        resync.clear();
+        assert!(resync.answered(&answer(), &mut Outbox::new()).is_none());
+        assert!(resync.take_next().is_empty());
     }
 }

@@ -11,7 +11,7 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     Attempt, Down, EdgeId, EntryNo, FetchRefusal, FetchResult, Millis, Note, PageChange, PageId,
-    PeerImage, Up, message, planted,
+    PeerImage, message, planted,
 };
 
 /// A child that waits for a page from above.
@@ -423,19 +423,10 @@ impl Proxy {
         };
         self.forget_history(page, outbox);
         self.children.directory.clear_above(page);
-        let Some(edge) = self.up.edge else {
-            return;
-        };
-        outbox.note(Note::SubtreeEvicted);
-        outbox.up(
-            edge,
-            Up::Evict(message::Evict {
-                home: self.up.home,
-                epoch: self.up.epoch,
-                page,
-                entry,
-            }),
-        );
+        if self.up.edge.is_some() {
+            outbox.note(Note::SubtreeEvicted);
+            self.up.evict(page, entry, outbox);
+        }
     }
 
     /// What the stream says of pages in this redirector's own memory.

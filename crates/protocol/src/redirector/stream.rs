@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, Down, EdgeId, Epoch, HomeId, Millis, NodeKind, Note, Outcome, PageChange, PageSlots,
-    PeerImage, Position, SlotChange, Stamp, Step, Up, message, planted,
+    PeerImage, Position, SlotChange, Stamp, Step, message, planted,
 };
 
 impl Redirector {
@@ -303,21 +303,7 @@ impl Proxy {
     pub(super) fn acknowledge(&mut self, outbox: &mut Outbox) {
         let below = self.children.acknowledged();
         let position = below.map_or(self.up.position, |below| below.min(self.up.position));
-        let Some(edge) = self.up.edge else {
-            return;
-        };
-        if position > self.up.acked {
-            self.up.acked = position;
-            let (home, epoch) = (self.up.home, self.up.epoch);
-            outbox.up(
-                edge,
-                Up::Ack(message::Ack {
-                    home,
-                    epoch,
-                    position,
-                }),
-            );
-        }
+        self.up.acknowledge(position, outbox);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::redirector::{Outbox, Proxy};
 use thorp_model::limits::WATCHES_PER_CHILD_MAX;
-use thorp_model::{Down, EdgeId, Note, SegmentId, Up, message};
+use thorp_model::{Down, EdgeId, Note, SegmentId, message};
 
 impl Proxy {
     /// A child begins or ends to watch a segment. What cannot be watched above
@@ -31,22 +31,14 @@ impl Proxy {
     /// Watches above what is watched below.
     pub(super) fn follow_watches(&mut self, outbox: &mut Outbox) {
         let wanted = self.children.watched();
-        let Some(edge) = self.up.edge else {
+        if self.up.edge.is_none() {
             return;
-        };
+        }
         // What is no longer watched goes first: there is never one too many above.
         let ended = self.watched.difference(&wanted).copied();
         let begun = wanted.difference(&self.watched).copied();
         for segment in ended.chain(begun) {
-            outbox.up(
-                edge,
-                Up::Watch(message::Watch {
-                    home: self.up.home,
-                    epoch: self.up.epoch,
-                    segment,
-                    on: wanted.contains(&segment),
-                }),
-            );
+            self.up.watch(segment, wanted.contains(&segment), outbox);
         }
         self.watched = wanted;
     }

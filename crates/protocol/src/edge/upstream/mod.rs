@@ -13,7 +13,7 @@ use thorp_model::limits::KEPT_CHANGES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Attempt, Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outbox, PageId, PeerImage,
-    Position, Stamp, Up, message, planted,
+    Position, SegmentId, Stamp, Up, message, planted,
 };
 
 /// One home's stream as a child sees it. `W` is who waits for a page.
@@ -44,7 +44,7 @@ pub(crate) struct Upstream<W> {
     /// When the home itself was last heard of, here or by the parent.
     pub heard: Millis,
     /// The position that was last acknowledged.
-    pub acked: Position,
+    acked: Position,
     /// Messages kept for a page that is on its way.
     pub kept_changes_max: usize,
     fetching: BTreeMap<PageId, Fetching<W>>,
@@ -273,6 +273,47 @@ impl<W> Upstream<W> {
                 image,
             }),
         );
+    }
+
+    /// Acknowledges that this node's subtree has applied the stream up to a position (rule 7).
+    pub(crate) fn acknowledge<A>(&mut self, applied: Position, outbox: &mut Outbox<A>) {
+        if let Some(edge) = self.edge
+            && self.acked < applied
+        {
+            self.acked = applied;
+            let ack = message::Ack {
+                home: self.home,
+                epoch: self.epoch,
+                position: applied,
+            };
+            outbox.up(edge, Up::Ack(ack));
+        }
+    }
+
+    /// Sends the notice that this node's subtree has given up a page (rule 2).
+    pub(crate) fn evict<A>(&self, page: PageId, entry: EntryNo, outbox: &mut Outbox<A>) {
+        if let Some(edge) = self.edge {
+            let evict = message::Evict {
+                home: self.home,
+                epoch: self.epoch,
+                page,
+                entry,
+            };
+            outbox.up(edge, Up::Evict(evict));
+        }
+    }
+
+    /// Asks the parent for the changes of a segment from now on, or no longer (rule 15).
+    pub(crate) fn watch<A>(&self, segment: SegmentId, on: bool, outbox: &mut Outbox<A>) {
+        if let Some(edge) = self.edge {
+            let watch = message::Watch {
+                home: self.home,
+                epoch: self.epoch,
+                segment,
+                on,
+            };
+            outbox.up(edge, Up::Watch(watch));
+        }
     }
 
     /// Whether no image may be shown yet: parent and node stand at different places.

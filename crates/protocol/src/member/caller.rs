@@ -1,0 +1,227 @@
+//! Makes calls to homes: for the program, for a registration, or for an outcome that was lost.
+
+use crate::member::calls::{Called, Calls, Purpose};
+use crate::member::homes::Homes;
+use crate::member::uplink::Uplink;
+use crate::member::{MemberAction, Outbox, Response};
+use thorp_model::{
+    CallError, CallId, CallRequest, CallResponse, CommitId, HomeId, RequestId, Up, message,
+};
+
+/// What the commits have to do about the answer to a call.
+#[derive(Debug)]
+pub(super) enum Answered {
+    /// The home has registered this member: what waits for that may go.
+    Registered,
+    /// The home cannot register now: what waits for that gets this failure.
+    NotRegistered(CallError),
+    /// What the home knows of a commit whose answer was lost.
+    Outcome(CommitId, Result<CallResponse, CallError>),
+}
+
+/// Makes calls and takes their answers.
+///
+/// Small calls go at once; pieces of a value go in order, as far as there is space. A call that names a registration
+/// waits until the home has registered this member.
+#[derive(Debug)]
+pub(super) struct Caller<'a> {
+    pub(super) calls: &'a mut Calls,
+    pub(super) homes: &'a mut Homes,
+    pub(super) uplink: &'a mut Uplink,
+}
+
+impl Caller<'_> {
+    /// Makes a call of the program, if it has not too many.
+    pub(super) fn call_of_program(
+        &mut self,
+        request_id: RequestId,
+        home: HomeId,
+        request: CallRequest,
+        outbox: &mut Outbox,
+    ) {
+        let purpose = Purpose::Program(request_id);
+        let called = Called::new(purpose, home, request);
+        if self.calls.has_space() {
+            return self.call(called, outbox);
+        }
+        if called.is_unstaging() {
+            return self.calls.unstage_later(called, outbox);
+        }
+        outbox.act(MemberAction::Respond(request_id, Response::Busy));
+    }
+
+    /// A home keeps a staged value until it gives it up, whoever waits for the answer: the member asks a busy home
+    /// again.
+    pub(super) fn unstage_again(&mut self, outbox: &mut Outbox) {
+        for called in self.calls.take_unstaging() {
+            if self.calls.has_space() {
+                self.call(called, outbox);
+            } else {
+                self.calls.keep_unstaging(called);
+            }
+        }
+    }
+
+    /// Asks a home how a commit ended.
+    pub(super) fn ask_outcome(
+        &mut self,
+        home: HomeId,
+        commit: CommitId,
+        request: CallRequest,
+        outbox: &mut Outbox,
+    ) {
+        let called = Called::new(Purpose::Outcome(commit), home, request);
+        self.call(called, outbox);
+    }
+
+    fn call(&mut self, called: Called, outbox: &mut Outbox) {
+        let (home, bytes) = (called.home, called.bytes);
+        let call = self.calls.open(called);
+        if bytes == 0 {
+            self.send(call, outbox);
+        } else {
+            self.send_waiting(home, outbox);
+        }
+    }
+
+    /// Sends a call, once the home has registered this member if the call says so.
+    fn send(&mut self, call: CallId, outbox: &mut Outbox) {
+        let Some(called) = self.calls.get_mut(call) else {
+            return;
+        };
+        let home = called.home;
+        let Some(replica) = self.homes.get(home) else {
+            return;
+        };
+        let Some(edge) = replica.up.edge else {
+            return;
+        };
+        if let Some(registration) = called.request.registration_mut() {
+            let Some(own) = replica.registration else {
+                return self.register(home, outbox);
+            };
+            *registration = own;
+        }
+        let request = called.request.clone();
+        called.sent = true;
+        self.uplink.call_sent(call, home, called.bytes);
+        outbox.up(
+            edge,
+            Up::Call(message::Call {
+                call,
+                home,
+                request,
+            }),
+        );
+    }
+
+    /// Sends what waits for a home. Small calls overtake values that wait to be staged.
+    pub(super) fn send_waiting(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let Some(edge) = self.homes.edge(home) else {
+            return;
+        };
+        let mut is_full = false;
+        for (call, bytes) in self.calls.waiting(home) {
+            if bytes > 0 {
+                let is_on = |home| self.homes.is_on(home, edge);
+                is_full = is_full || !self.uplink.has_space_for_staging(bytes, is_on);
+            }
+            if bytes == 0 || !is_full {
+                self.send(call, outbox);
+            }
+        }
+    }
+
+    /// The home remembers this member's commits from its first one on (rule 11).
+    pub(super) fn register(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let replica = self.homes.at(home);
+        let is_due = replica.registration.is_none() && !replica.registering;
+        if is_due && replica.up.edge.is_some() {
+            replica.registering = true;
+            let request = CallRequest::Register;
+            self.call(Called::new(Purpose::Registering, home, request), outbox);
+        }
+    }
+
+    /// Takes an answer. Returns what the commits have to do about it.
+    pub(super) fn answered(
+        &mut self,
+        answer: message::CallResult,
+        outbox: &mut Outbox,
+    ) -> Option<Answered> {
+        let message::CallResult { home, call, result } = answer;
+        let called = self.calls.close(call)?;
+        self.uplink.call_answered(call, called.bytes);
+        if matches!(result, Err(CallError::Busy)) && called.is_unstaging() {
+            self.calls.unstage_later(called, outbox);
+            return None;
+        }
+        match &result {
+            Err(CallError::NotRegistered) => self.homes.at(home).registration = None,
+            // Whoever asked: what is sent from now on is under the one that the home knows.
+            Ok(CallResponse::Registered(registration)) => {
+                self.homes.at(home).registration = Some(*registration);
+            }
+            _ => {}
+        }
+        match called.purpose {
+            Purpose::Program(request_id) => {
+                outbox.act(MemberAction::Respond(request_id, Response::Called(result)));
+                None
+            }
+            Purpose::Forgotten => None,
+            Purpose::Registering => {
+                self.homes.at(home).registering = false;
+                Some(match result {
+                    Ok(CallResponse::Registered(_)) => Answered::Registered,
+                    Ok(_) => Answered::NotRegistered(CallError::Invalid),
+                    Err(error) => Answered::NotRegistered(error),
+                })
+            }
+            Purpose::Outcome(commit) => Some(Answered::Outcome(commit, result)),
+        }
+    }
+
+    /// The home cannot register this member now: the program learns that its calls, which wait for that, failed. The
+    /// next request registers again.
+    pub(super) fn give_back_waiting(
+        &mut self,
+        home: HomeId,
+        failure: &CallError,
+        outbox: &mut Outbox,
+    ) {
+        for called in self.calls.take_waiting(home) {
+            if matches!(failure, CallError::Busy) && called.is_unstaging() {
+                self.calls.unstage_later(called, outbox);
+            } else {
+                called.fail(failure.clone(), outbox);
+            }
+        }
+    }
+
+    /// A stream has ended: nobody waits for the answers to what the program has forgotten.
+    pub(super) fn stream_ended(&mut self, home: HomeId) {
+        self.uplink.stream_ended();
+        for call in self.calls.stream_ended(home) {
+            self.uplink.call_given_up(call);
+        }
+    }
+
+    /// A stream begins: the program's calls are made again.
+    pub(super) fn resend(&mut self, home: HomeId, outbox: &mut Outbox) {
+        self.homes.at(home).registering = false;
+        self.calls.stream_began(home);
+        self.uplink.forget_calls(home);
+        self.register(home, outbox);
+        self.send_waiting(home, outbox);
+    }
+
+    /// The program wants the response to a request no more.
+    pub(super) fn forget(&mut self, request_id: RequestId) {
+        let homes = &*self.homes;
+        let is_live = |home| homes.edge(home).is_some();
+        for call in self.calls.forget(request_id, is_live) {
+            self.uplink.call_given_up(call);
+        }
+    }
+}
