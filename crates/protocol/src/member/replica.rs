@@ -37,7 +37,7 @@ pub(super) struct Replica {
 impl Replica {
     pub(super) fn new(home: HomeId, config: &MemberConfig) -> Self {
         let mut up = Upstream::new(home);
-        up.kept_changes_max = config.kept_changes_max;
+        up.limit_kept_changes(config.kept_changes_max);
         up.images_beside = config.images_beside;
         Replica {
             up,
@@ -113,7 +113,7 @@ impl Replica {
     pub(super) fn step(&mut self, now: Millis, step: &Step, outbox: &mut Outbox) {
         let at = (step.position, step.stamp);
         self.up.advance_promised(step.position, step.watermark);
-        self.up.keep(at.0, at.1, &step.changes, now, outbox);
+        self.up.keep(at, &step.changes, now, outbox);
         self.take_step(step.commit, &step.changes, at, outbox);
     }
 

@@ -78,7 +78,7 @@ impl Redirector {
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;
         };
-        proxy.up.kept_changes_max = self.config.kept_changes_max;
+        proxy.up.limit_kept_changes(self.config.kept_changes_max);
         proxy.up.images_beside = self.config.images_beside;
         proxy.up.helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
         proxy.reports.limit(self.config.report_pages_max);
@@ -158,7 +158,7 @@ impl Redirector {
         };
         let invalidated = refetch::invalidated(&changes);
         proxy.up.advance_promised(position, watermark);
-        proxy.up.keep(position, stamp, &changes, now, outbox);
+        proxy.up.keep((position, stamp), &changes, now, outbox);
         for change in &changes {
             proxy.apply_own(change, (position, stamp));
             if change.slots == PageSlots::Whole {

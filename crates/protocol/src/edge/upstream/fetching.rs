@@ -1,10 +1,12 @@
 //! The pages that are on their way: asked for, answered in the stream or beside it, and
 //! brought to where the stream stands (rule 9).
 
-use crate::edge::upstream::Upstream;
+use crate::edge::upstream::overtaken::Overtaken;
+use crate::edge::upstream::parent::Parent;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    FETCH_RETRY_MS, KEPT_CHANGE_BYTES_MAX, OVERTAKEN_MAX, PEER_FETCH_MS_MAX,
+    FETCH_RETRY_MS, KEPT_CHANGE_BYTES_MAX, KEPT_CHANGES_MAX, PEER_FETCH_MS_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -12,8 +14,25 @@ use thorp_model::{
     PageSlots, PeerImage, Position, Stamp, Up, change, message, planted,
 };
 
+/// The pages that are on their way. `W` is who waits for one.
+///
+/// Invariant: numbers of attempts only rise. An entry at the parent whose image was dropped is with its page while that
+/// is on its way, and in `strays` when it is not.
 #[derive(Debug)]
-pub(super) struct Fetching<W> {
+pub(super) struct Fetches<W> {
+    pages: BTreeMap<PageId, Fetching<W>>,
+    attempts: Attempt,
+    overtaken: Overtaken,
+    /// Entries at the parent whose images were dropped, of pages that are not on
+    /// their way: see [`Fetches::take_strays`].
+    strays: Vec<(PageId, EntryNo)>,
+    /// Messages kept for a page that is on its way.
+    pub(super) kept_changes_max: usize,
+}
+
+/// A page that is on its way.
+#[derive(Debug)]
+struct Fetching<W> {
     /// The first try. An answer to an older one belongs to an earlier request for
     /// the page: a neighbour's image may have overtaken it, and have been given up
     /// since under a higher number (rule 2).
@@ -68,69 +87,87 @@ pub(crate) struct Fetched<W> {
     pub waiting: Vec<W>,
 }
 
-impl<W> Upstream<W> {
+impl<W> Fetches<W> {
+    /// Nothing is on its way.
+    pub(super) fn new() -> Self {
+        Fetches {
+            pages: BTreeMap::new(),
+            attempts: Attempt(0),
+            overtaken: Overtaken::default(),
+            strays: Vec::new(),
+            kept_changes_max: KEPT_CHANGES_MAX,
+        }
+    }
+
+    /// A stream begins: what was on its way under another epoch is asked anew. Entries ended with the old epoch.
+    pub(super) fn begin<A>(&mut self, now: Millis, parent: Parent, outbox: &mut Outbox<A>) {
+        self.strays.clear();
+        self.overtaken.clear();
+        self.ask_all_again(now, parent, outbox);
+    }
+
     /// Whether a page is on its way.
-    pub(crate) fn is_fetching(&self, page: PageId) -> bool {
-        self.fetching.contains_key(&page)
+    pub(super) fn is_fetching(&self, page: PageId) -> bool {
+        self.pages.contains_key(&page)
     }
 
     /// Pages on their way.
-    pub(crate) fn fetches(&self) -> usize {
-        self.fetching.len()
+    pub(super) fn len(&self) -> usize {
+        self.pages.len()
     }
 
     /// Of them those that nobody waits for.
-    pub(crate) fn fetches_ahead(&self) -> usize {
-        let all = self.fetching.values();
+    pub(super) fn ahead(&self) -> usize {
+        let all = self.pages.values();
         all.filter(|fetching| fetching.want.ahead).count()
     }
 
     /// Who waits for pages.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &W> {
-        self.fetching
-            .values()
-            .flat_map(|fetching| &fetching.waiting)
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &W> {
+        self.pages.values().flat_map(|fetching| &fetching.waiting)
     }
 
     /// Who waits for a page, the first first.
-    pub(crate) fn waiting_for(&self, page: PageId) -> impl ExactSizeIterator<Item = &W> {
-        let fetching = self.fetching.get(&page);
+    pub(super) fn waiting_for(&self, page: PageId) -> impl ExactSizeIterator<Item = &W> {
+        let fetching = self.pages.get(&page);
         fetching
             .map_or(&[][..], |fetching| &fetching.waiting)
             .iter()
     }
 
     /// Forgets those who wait no more.
-    pub(crate) fn retain_waiting(&mut self, mut keep: impl FnMut(&W) -> bool) {
-        for fetching in self.fetching.values_mut() {
+    pub(super) fn retain_waiting(&mut self, mut keep: impl FnMut(&W) -> bool) {
+        for fetching in self.pages.values_mut() {
             fetching.waiting.retain(&mut keep);
         }
     }
 
     /// Asks for a page, or joins a request that is in flight. One that is waited for makes another
-    /// that was ahead one that is waited for, too: if it is refused for want of room, it is asked anew.
-    pub(crate) fn ask<A>(
+    /// that was ahead one that is waited for, too: if it is refused for want of space, it is asked anew.
+    pub(super) fn ask<A>(
         &mut self,
         page: PageId,
         want: Want,
         waiter: W,
         now: Millis,
+        parent: Parent,
         outbox: &mut Outbox<A>,
     ) {
-        if let Some(fetching) = self.fetching.get_mut(&page) {
+        if let Some(fetching) = self.pages.get_mut(&page) {
             fetching.want.ahead &= want.ahead;
             fetching.waiting.push(waiter);
             return outbox.note(Note::FetchJoined);
         }
-        self.ask_first(page, want, alloc::vec![waiter], now, outbox);
+        self.ask_first(page, want, alloc::vec![waiter], now, parent, outbox);
     }
 
     /// Asks for a page that nobody waits for, unless it is on its way.
-    pub(crate) fn ask_ahead<A>(
+    pub(super) fn ask_ahead<A>(
         &mut self,
         page: PageId,
         updates: u8,
         now: Millis,
+        parent: Parent,
         outbox: &mut Outbox<A>,
     ) {
         if !self.is_fetching(page) {
@@ -138,13 +175,8 @@ impl<W> Upstream<W> {
                 ahead: true,
                 updates,
             };
-            self.ask_first(page, want, Vec::new(), now, outbox);
+            self.ask_first(page, want, Vec::new(), now, parent, outbox);
         }
-    }
-
-    /// Whether whoever is asked may answer beside the stream.
-    fn answers_beside(&self) -> bool {
-        self.helpers || self.images_beside
     }
 
     fn ask_first<A>(
@@ -153,10 +185,11 @@ impl<W> Upstream<W> {
         want: Want,
         waiting: Vec<W>,
         now: Millis,
+        parent: Parent,
         outbox: &mut Outbox<A>,
     ) {
-        let peers = self.answers_beside() && !self.overtaken.remove(&page);
-        self.fetching.insert(
+        let peers = parent.answers_beside() && !self.overtaken.take(page);
+        self.pages.insert(
             page,
             Fetching {
                 first: self.attempts.next(),
@@ -173,25 +206,32 @@ impl<W> Upstream<W> {
             },
         );
         outbox.note(Note::FetchSent);
-        self.ask_again(page, peers, now, outbox);
+        self.ask_again(page, peers, now, parent, outbox);
     }
 
     /// The stream has begun anew: entries ended with the old epoch.
-    pub(super) fn ask_all_again<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) {
-        for fetching in self.fetching.values_mut() {
+    fn ask_all_again<A>(&mut self, now: Millis, parent: Parent, outbox: &mut Outbox<A>) {
+        for fetching in self.pages.values_mut() {
             fetching.entry = EntryNo(0);
             fetching.arrived = None;
         }
-        let pages: Vec<PageId> = self.fetching.keys().copied().collect();
+        let pages: Vec<PageId> = self.pages.keys().copied().collect();
         for page in pages {
-            self.ask_again(page, self.answers_beside(), now, outbox);
+            self.ask_again(page, parent.answers_beside(), now, parent, outbox);
         }
     }
 
     /// Begins a new attempt; what belongs to an older one is dropped when it comes.
-    fn ask_again<A>(&mut self, page: PageId, peers: bool, now: Millis, outbox: &mut Outbox<A>) {
+    fn ask_again<A>(
+        &mut self,
+        page: PageId,
+        peers: bool,
+        now: Millis,
+        parent: Parent,
+        outbox: &mut Outbox<A>,
+    ) {
         self.attempts = self.attempts.next();
-        let Some(fetching) = self.fetching.get_mut(&page) else {
+        let Some(fetching) = self.pages.get_mut(&page) else {
             return;
         };
         fetching.attempt = self.attempts;
@@ -204,12 +244,12 @@ impl<W> Upstream<W> {
             fetching.entry = fetching.entry.max(dropped.entry);
         }
         let Want { ahead, updates } = fetching.want;
-        if let Some(edge) = self.edge {
+        if let Some(edge) = parent.edge {
             outbox.up(
                 edge,
                 Up::Fetch(message::Fetch {
-                    home: self.home,
-                    epoch: self.epoch,
+                    home: parent.home,
+                    epoch: parent.epoch,
                     page,
                     attempt: self.attempts,
                     peers,
@@ -221,17 +261,17 @@ impl<W> Upstream<W> {
     }
 
     /// Keeps what the stream says of pages that are on their way (bounded).
-    pub(crate) fn keep<A>(
+    pub(super) fn keep<A>(
         &mut self,
-        position: Position,
-        stamp: Stamp,
+        (position, stamp): (Position, Stamp),
         changes: &[PageChange],
         now: Millis,
+        parent: Parent,
         outbox: &mut Outbox<A>,
     ) {
         let mut overflowed = Vec::new();
         for change in changes {
-            let Some(fetching) = self.fetching.get_mut(&change.page) else {
+            let Some(fetching) = self.pages.get_mut(&change.page) else {
                 continue;
             };
             if !fetching.peers && fetching.arrived.is_none() {
@@ -247,20 +287,19 @@ impl<W> Upstream<W> {
         }
         for page in overflowed {
             outbox.note(Note::KeptOverflowed);
-            self.ask_again(page, false, now, outbox);
+            self.ask_again(page, false, now, parent, outbox);
         }
     }
 
     /// Takes an answer that came in the stream: it is as of the stream's place.
-    pub(crate) fn take_in_stream<A>(
+    pub(super) fn take_in_stream<A>(
         &mut self,
         response: message::FetchResponse,
+        parent: Parent,
         outbox: &mut Outbox<A>,
     ) -> Option<Fetched<W>> {
         let message::FetchResponse { page, entry, .. } = response;
-        self.advance_promised(response.position, response.watermark);
-        let (waits, position) = (self.waits(), self.sent.position);
-        let known = self.fetching.get_mut(&page);
+        let known = self.pages.get_mut(&page);
         // An answer in the stream is as of the stream's place, whichever try it
         // answers: over a slow link the answer to the first try may well come
         // after the second was sent.
@@ -275,14 +314,14 @@ impl<W> Upstream<W> {
             let (peers, asked) = (fetching.peers, fetching.asked);
             outbox.note(Note::FetchAskedAgain);
             self.drop_entered(page, entry);
-            self.ask_again(page, peers, asked, outbox);
+            self.ask_again(page, peers, asked, parent, outbox);
             return None;
         }
         let result = match result {
-            FetchResult::Image(image) if waits => {
+            FetchResult::Image(image) if parent.is_apart => {
                 outbox.note(Note::PeerImageWaited);
                 fetching.arrived = Some(Arrived {
-                    position,
+                    position: parent.sent,
                     entry,
                     image,
                     beside: false,
@@ -292,7 +331,7 @@ impl<W> Upstream<W> {
             FetchResult::Image(image) => Ok(image),
             FetchResult::Refused(refusal) => Err(refusal),
         };
-        let fetching = self.fetching.remove(&page)?;
+        let fetching = self.pages.remove(&page)?;
         let entry = entry.max(fetching.entry);
         if result.is_err() {
             self.drop_entered(page, entry);
@@ -309,11 +348,11 @@ impl<W> Upstream<W> {
     /// The parent has entered the page and its image was not taken: the next
     /// notice has to carry this number, or the entry would stay (trap 22).
     /// So it is with a page that was reported, until it is known whether it stays.
-    pub(crate) fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
+    pub(super) fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
         if entry == EntryNo(0) {
             return;
         }
-        match self.fetching.get_mut(&page) {
+        match self.pages.get_mut(&page) {
             Some(fetching) => fetching.entry = fetching.entry.max(entry),
             None => self.strays.push((page, entry)),
         }
@@ -321,25 +360,26 @@ impl<W> Upstream<W> {
 
     /// Entries at the parent whose images were dropped. The owner keeps the
     /// number with the copy that it holds, or sends a notice if it holds none.
-    pub(crate) fn take_strays(&mut self) -> Vec<(PageId, EntryNo)> {
+    pub(super) fn take_strays(&mut self) -> Vec<(PageId, EntryNo)> {
         core::mem::take(&mut self.strays)
     }
 
     /// Takes a helper's image, or the home's own, which came beside the stream. It is shown when
     /// the stream has come as far as its label (rule 9).
-    pub(crate) fn take_peer<A>(
+    pub(super) fn take_peer<A>(
         &mut self,
         peer: PeerImage,
         now: Millis,
+        parent: Parent,
         outbox: &mut Outbox<A>,
     ) -> Option<Fetched<W>> {
-        if peer.epoch != self.epoch || self.edge.is_none() {
+        if peer.epoch != parent.epoch || parent.edge.is_none() {
             outbox.note(Note::OtherEpochDropped);
             return None;
         }
         let page = peer.page;
         let late = planted::is(Bug::LateAttemptTaken);
-        let known = self.fetching.get_mut(&page);
+        let known = self.pages.get_mut(&page);
         let Some(fetching) = known.filter(|f| f.attempt == peer.attempt || late) else {
             outbox.note(Note::OtherAttemptDropped);
             self.drop_entered(page, peer.entry);
@@ -347,10 +387,10 @@ impl<W> Upstream<W> {
         };
         let Some(image) = peer.image else {
             fetching.entry = fetching.entry.max(peer.entry);
-            self.ask_again(page, false, now, outbox);
+            self.ask_again(page, false, now, parent, outbox);
             return None;
         };
-        if peer.position > self.position {
+        if peer.position > parent.position {
             outbox.note(Note::PeerImageWaited);
         }
         fetching.arrived = Some(Arrived {
@@ -359,20 +399,25 @@ impl<W> Upstream<W> {
             image,
             beside: true,
         });
-        self.take_arrived(page, now, outbox)
+        self.take_arrived(page, now, parent, outbox)
     }
 
     /// The images that the stream has caught up with.
-    pub(crate) fn caught_up<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) -> Vec<Fetched<W>> {
+    pub(super) fn caught_up<A>(
+        &mut self,
+        now: Millis,
+        parent: Parent,
+        outbox: &mut Outbox<A>,
+    ) -> Vec<Fetched<W>> {
         let waiting: Vec<PageId> = self
-            .fetching
+            .pages
             .iter()
             .filter(|(_, fetching)| fetching.arrived.is_some())
             .map(|(page, _)| *page)
             .collect();
         let taken = waiting.into_iter();
         taken
-            .filter_map(|page| self.take_arrived(page, now, outbox))
+            .filter_map(|page| self.take_arrived(page, now, parent, outbox))
             .collect()
     }
 
@@ -380,11 +425,12 @@ impl<W> Upstream<W> {
         &mut self,
         page: PageId,
         now: Millis,
+        parent: Parent,
         outbox: &mut Outbox<A>,
     ) -> Option<Fetched<W>> {
-        let fetching = self.fetching.get(&page)?;
+        let fetching = self.pages.get(&page)?;
         let arrived = fetching.arrived.as_ref()?;
-        let early = arrived.position > self.position || self.waits();
+        let early = arrived.position > parent.position || parent.is_apart;
         if early && !planted::is(Bug::LabelIgnored) {
             return None;
         }
@@ -392,15 +438,15 @@ impl<W> Upstream<W> {
         let was_complete = arrived.image.is_complete();
         let Some(image) = brought_up(arrived, &fetching.kept) else {
             // The page was invalidated as a whole meanwhile: nobody is entered for it now.
-            self.ask_again(page, false, now, outbox);
+            self.ask_again(page, false, now, parent, outbox);
             return None;
         };
         outbox.note(Note::PeerImageTaken);
-        if was_complete && !image.is_complete() && !self.helpers {
+        if was_complete && !image.is_complete() && !parent.helpers {
             outbox.note(Note::ImageOvertaken);
-            self.note_overtaken(page);
+            self.overtaken.note(page);
         }
-        let fetching = self.fetching.remove(&page)?;
+        let fetching = self.pages.remove(&page)?;
         Some(Fetched {
             page,
             entry: entry.max(fetching.entry),
@@ -410,41 +456,35 @@ impl<W> Upstream<W> {
         })
     }
 
-    /// Where a page changes faster than images come over a wide area, the next one would be overtaken, too.
-    fn note_overtaken(&mut self, page: PageId) {
-        if self.overtaken.len() >= OVERTAKEN_MAX {
-            self.overtaken.pop_first();
-        }
-        self.overtaken.insert(page);
-    }
-
     /// How many pages are asked for in the stream, next time.
-    pub(crate) fn overtaken(&self) -> usize {
+    pub(super) fn overtaken(&self) -> usize {
         self.overtaken.len()
     }
 
     /// Asks again for what takes too long: a lost helper costs one try.
-    pub(crate) fn tick<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) {
-        if self.edge.is_none() {
+    pub(super) fn tick<A>(&mut self, now: Millis, parent: Parent, outbox: &mut Outbox<A>) {
+        if parent.edge.is_none() {
             return;
         }
         let late: Vec<PageId> = self
-            .fetching
+            .pages
             .iter()
-            .filter(|(_, fetching)| now >= fetching.retry_at(self.helpers))
+            .filter(|(_, fetching)| now >= fetching.retry_at(parent.helpers))
             .map(|(page, _)| *page)
             .collect();
         for page in late {
             outbox.note(Note::FetchAskedAgain);
-            self.ask_again(page, false, now, outbox);
+            self.ask_again(page, false, now, parent, outbox);
         }
     }
 
-    /// When [`Upstream::tick`] is wanted.
-    pub(crate) fn deadline(&self) -> Option<Millis> {
-        self.edge?;
-        let asked = self.fetching.values();
-        asked.map(|fetching| fetching.retry_at(self.helpers)).min()
+    /// When [`Fetches::tick`] is wanted.
+    pub(super) fn deadline(&self, parent: Parent) -> Option<Millis> {
+        parent.edge?;
+        let asked = self.pages.values();
+        asked
+            .map(|fetching| fetching.retry_at(parent.helpers))
+            .min()
     }
 }
 
@@ -488,6 +528,7 @@ fn brought_up(arrived: &Arrived, kept: &[(Position, Stamp, PageChange)]) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::upstream::Upstream;
     use alloc::string::String;
     use alloc::vec;
     use thorp_model::{Action, Blob, EdgeId, Epoch, Generation, HomeId, Message, Slot, SlotChange};
@@ -522,7 +563,7 @@ mod tests {
         };
         let mut outbox = Outbox::<()>::new();
         let stamp = Stamp::default();
-        up.keep(Position(position), stamp, &[change], NOW, &mut outbox);
+        up.keep((Position(position), stamp), &[change], NOW, &mut outbox);
         let effects = outbox.actions.into_iter();
         let peers = effects.filter_map(|effect| match effect {
             Action::Send(_, Message::Up(Up::Fetch(message::Fetch { peers, .. }))) => Some(peers),
@@ -544,17 +585,7 @@ mod tests {
         for position in 16..30 {
             assert_eq!(told(&mut up, page, position, part), []);
         }
-        assert!(up.fetching[&page].kept.is_empty());
-        assert_eq!(up.fetching[&page].kept_bytes, 0);
-    }
-
-    #[test]
-    fn few_of_those_that_were_overtaken_are_remembered() {
-        let mut up = asking(PageId::new(1, 1));
-        for number in 0..3 * OVERTAKEN_MAX as u32 {
-            up.note_overtaken(PageId::new(2, number));
-        }
-        assert_eq!(up.overtaken(), OVERTAKEN_MAX);
-        assert!(!up.overtaken.contains(&PageId::new(2, 0)));
+        assert!(up.fetches.pages[&page].kept.is_empty());
+        assert_eq!(up.fetches.pages[&page].kept_bytes, 0);
     }
 }

@@ -2,18 +2,20 @@
 //! the pages that are on their way (rules 1 and 9).
 
 mod fetching;
+mod overtaken;
+mod parent;
 
 pub(crate) use crate::edge::upstream::fetching::{Fetched, Want};
 
-use crate::edge::upstream::fetching::Fetching;
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::edge::upstream::fetching::Fetches;
+use crate::edge::upstream::parent::Parent;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::KEPT_CHANGES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Attempt, Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outbox, PageId, PeerImage,
-    Position, SegmentId, Stamp, Up, message, planted,
+    Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outbox, PageChange, PageId,
+    PeerImage, Position, SegmentId, Stamp, Up, message, planted,
 };
 
 /// One home's stream as a child sees it. `W` is who waits for a page.
@@ -45,15 +47,8 @@ pub(crate) struct Upstream<W> {
     pub heard: Millis,
     /// The position that was last acknowledged.
     acked: Position,
-    /// Messages kept for a page that is on its way.
-    pub kept_changes_max: usize,
-    fetching: BTreeMap<PageId, Fetching<W>>,
-    attempts: Attempt,
-    /// Pages whose image, which came beside the stream, the stream has overtaken: they are asked for in it next.
-    overtaken: BTreeSet<PageId>,
-    /// Entries at the parent whose images were dropped, of pages that are not on
-    /// their way: see [`Upstream::take_strays`].
-    strays: Vec<(PageId, EntryNo)>,
+    /// The pages that are on their way.
+    fetches: Fetches<W>,
     /// Edges that have another stream of the home, which is not listened to. As
     /// many as there are parents.
     unheard: BTreeMap<EdgeId, Epoch>,
@@ -85,11 +80,7 @@ impl<W> Upstream<W> {
             held: false,
             heard: Millis(0),
             acked: Position(0),
-            kept_changes_max: KEPT_CHANGES_MAX,
-            fetching: BTreeMap::new(),
-            attempts: Attempt(0),
-            overtaken: BTreeSet::new(),
-            strays: Vec::new(),
+            fetches: Fetches::new(),
             unheard: BTreeMap::new(),
         }
     }
@@ -116,10 +107,7 @@ impl<W> Upstream<W> {
         self.acked = begin.position;
         self.held = held;
         self.go_on();
-        // Entries ended with the old epoch.
-        self.strays.clear();
-        self.overtaken.clear();
-        self.ask_all_again(now, outbox);
+        self.fetches.begin(now, self.parent(), outbox);
     }
 
     /// The stream is gone for now. Another parent's can take its place, but not
@@ -316,8 +304,145 @@ impl<W> Upstream<W> {
         }
     }
 
-    /// Whether no image may be shown yet: parent and node stand at different places.
-    fn waits(&self) -> bool {
-        self.lags() || self.held
+    // --- Pages on their way ---
+
+    /// Sets how many messages are kept for a page that is on its way.
+    pub(crate) fn limit_kept_changes(&mut self, max: usize) {
+        self.fetches.kept_changes_max = max;
+    }
+
+    /// Whether a page is on its way.
+    pub(crate) fn is_fetching(&self, page: PageId) -> bool {
+        self.fetches.is_fetching(page)
+    }
+
+    /// Pages on their way.
+    pub(crate) fn fetches(&self) -> usize {
+        self.fetches.len()
+    }
+
+    /// Of them those that nobody waits for.
+    pub(crate) fn fetches_ahead(&self) -> usize {
+        self.fetches.ahead()
+    }
+
+    /// How many pages are asked for in the stream, next time.
+    pub(crate) fn overtaken(&self) -> usize {
+        self.fetches.overtaken()
+    }
+
+    /// Who waits for pages.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &W> {
+        self.fetches.waiting()
+    }
+
+    /// Who waits for a page, the first first.
+    pub(crate) fn waiting_for(&self, page: PageId) -> impl ExactSizeIterator<Item = &W> {
+        self.fetches.waiting_for(page)
+    }
+
+    /// Forgets those who wait no more.
+    pub(crate) fn retain_waiting(&mut self, keep: impl FnMut(&W) -> bool) {
+        self.fetches.retain_waiting(keep);
+    }
+
+    /// Asks for a page, or joins a request that is in flight.
+    pub(crate) fn ask<A>(
+        &mut self,
+        page: PageId,
+        want: Want,
+        waiter: W,
+        now: Millis,
+        outbox: &mut Outbox<A>,
+    ) {
+        let parent = self.parent();
+        self.fetches.ask(page, want, waiter, now, parent, outbox);
+    }
+
+    /// Asks for a page that nobody waits for, unless it is on its way.
+    pub(crate) fn ask_ahead<A>(
+        &mut self,
+        page: PageId,
+        updates: u8,
+        now: Millis,
+        outbox: &mut Outbox<A>,
+    ) {
+        let parent = self.parent();
+        self.fetches.ask_ahead(page, updates, now, parent, outbox);
+    }
+
+    /// Keeps what the stream says of pages that are on their way.
+    pub(crate) fn keep<A>(
+        &mut self,
+        at: (Position, Stamp),
+        changes: &[PageChange],
+        now: Millis,
+        outbox: &mut Outbox<A>,
+    ) {
+        let parent = self.parent();
+        self.fetches.keep(at, changes, now, parent, outbox);
+    }
+
+    /// Takes an answer that came in the stream: it is as of the stream's place.
+    pub(crate) fn take_in_stream<A>(
+        &mut self,
+        response: message::FetchResponse,
+        outbox: &mut Outbox<A>,
+    ) -> Option<Fetched<W>> {
+        self.advance_promised(response.position, response.watermark);
+        let parent = self.parent();
+        self.fetches.take_in_stream(response, parent, outbox)
+    }
+
+    /// Takes an image that came beside the stream.
+    pub(crate) fn take_peer<A>(
+        &mut self,
+        peer: PeerImage,
+        now: Millis,
+        outbox: &mut Outbox<A>,
+    ) -> Option<Fetched<W>> {
+        let parent = self.parent();
+        self.fetches.take_peer(peer, now, parent, outbox)
+    }
+
+    /// The images that the stream has caught up with.
+    pub(crate) fn caught_up<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) -> Vec<Fetched<W>> {
+        let parent = self.parent();
+        self.fetches.caught_up(now, parent, outbox)
+    }
+
+    /// The parent has entered the page and its image was not taken.
+    pub(crate) fn drop_entered(&mut self, page: PageId, entry: EntryNo) {
+        self.fetches.drop_entered(page, entry);
+    }
+
+    /// Entries at the parent whose images were dropped.
+    pub(crate) fn take_strays(&mut self) -> Vec<(PageId, EntryNo)> {
+        self.fetches.take_strays()
+    }
+
+    /// Asks again for what takes too long.
+    pub(crate) fn tick<A>(&mut self, now: Millis, outbox: &mut Outbox<A>) {
+        let parent = self.parent();
+        self.fetches.tick(now, parent, outbox);
+    }
+
+    /// When [`Upstream::tick`] is wanted.
+    pub(crate) fn deadline(&self) -> Option<Millis> {
+        self.fetches.deadline(self.parent())
+    }
+
+    /// What a fetch depends on.
+    fn parent(&self) -> Parent {
+        Parent {
+            home: self.home,
+            edge: self.edge,
+            epoch: self.epoch,
+            helpers: self.helpers,
+            images_beside: self.images_beside,
+            position: self.position,
+            sent: self.sent.position,
+            is_apart: self.lags() || self.held,
+        }
     }
 }
