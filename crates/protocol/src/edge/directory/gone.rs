@@ -2,12 +2,13 @@
 //! a child costs no walk over all pages, and many that end together do not hold
 //! up those that go on (rule 15). Meanwhile nobody sees them.
 
-use crate::edge::directory::{ChildNo, Directory, Holder, Holders, Key, Record};
+use crate::edge::directory::{ChildNo, Holder, Holders, Key, Record};
 use alloc::vec::Vec;
 use core::ops::Bound;
-use thorp_model::PageId;
 
 /// Which children have gone and still have entries.
+///
+/// Invariant: `children` and `by_no` say the same.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
     children: Vec<ChildNo>,
@@ -24,7 +25,21 @@ impl Gone {
         gone.copied().unwrap_or_default()
     }
 
-    fn add(&mut self, child: ChildNo) {
+    pub(super) fn is_empty(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    /// Where the sweep goes on.
+    pub(super) fn from(&self) -> Bound<Key> {
+        self.swept.map_or(Bound::Unbounded, Bound::Excluded)
+    }
+
+    /// The sweep was at this page last, or at the end of all.
+    pub(super) fn swept(&mut self, last: Option<Key>) {
+        self.swept = last;
+    }
+
+    pub(super) fn add(&mut self, child: ChildNo) {
         let index = usize::from(child.0);
         if self.by_no.len() <= index {
             self.by_no.resize(index + 1, false);
@@ -35,7 +50,8 @@ impl Gone {
         }
     }
 
-    fn retain(&mut self, mut has_entries: impl FnMut(ChildNo) -> bool) {
+    /// Forgets the children that have no entry left.
+    pub(super) fn retain(&mut self, mut has_entries: impl FnMut(ChildNo) -> bool) {
         let by_no = &mut self.by_no;
         self.children.retain(|child| {
             let stays = has_entries(*child);
@@ -48,62 +64,17 @@ impl Gone {
     }
 }
 
-impl Directory {
-    /// A child has gone: it is struck from all pages, by [`sweep`](Self::sweep).
-    pub fn child_went(&mut self, child: ChildNo) {
-        if self.held(child) > 0 {
-            self.gone.add(child);
-        }
-    }
-
-    /// Whether a number still belongs to a child that has gone.
-    pub fn is_going(&self, child: ChildNo) -> bool {
-        self.gone.has(child)
-    }
-
-    /// Looks at so many pages for children that have gone; tells the pages that
-    /// nobody holds any more.
-    pub fn sweep(&mut self, pages: usize) -> Vec<PageId> {
-        if self.gone.children.is_empty() {
-            return Vec::new();
-        }
-        let from = self.gone.swept.map_or(Bound::Unbounded, Bound::Excluded);
-        let (mut unheld, mut seen, mut last) = (Vec::new(), 0, None);
-        let records = self.pages.range_mut((from, Bound::Unbounded));
-        let mut lists = Lists {
-            lists: &mut self.lists,
-            free: &mut self.free,
-            held: &mut self.held,
-            gone: &self.gone,
-        };
-        for (key, record) in records.take(pages) {
-            seen += 1;
-            last = Some(*key);
-            if lists.strike_gone(record) {
-                unheld.push(PageId::new(key.0, key.1));
-            }
-        }
-        self.gone.swept = last.filter(|_| seen == pages);
-        for page in &unheld {
-            self.forget_if_empty(*page);
-        }
-        let held = &self.held;
-        self.gone.retain(|child| held[usize::from(child.0)] > 0);
-        unheld
-    }
-}
-
 /// What a directory has beside its records.
-struct Lists<'a> {
-    lists: &'a mut [Vec<Holder>],
-    free: &'a mut Vec<u32>,
-    held: &'a mut [usize],
-    gone: &'a Gone,
+pub(super) struct Lists<'a> {
+    pub(super) lists: &'a mut [Vec<Holder>],
+    pub(super) free: &'a mut Vec<u32>,
+    pub(super) held: &'a mut [usize],
+    pub(super) gone: &'a Gone,
 }
 
 impl Lists<'_> {
     /// Strikes those who have gone from a page. True if one had, and nobody holds it now.
-    fn strike_gone(&mut self, record: &mut Record) -> bool {
+    pub(super) fn strike_gone(&mut self, record: &mut Record) -> bool {
         match record.holders {
             Holders::One(one) if self.is_struck(one.child) => record.holders = Holders::None,
             Holders::None | Holders::One(_) => return false,

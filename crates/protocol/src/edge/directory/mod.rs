@@ -8,9 +8,10 @@ mod gone;
 #[cfg(test)]
 mod tests;
 
-use crate::edge::directory::gone::Gone;
+use crate::edge::directory::gone::{Gone, Lists};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::ops::Bound;
 use thorp_model::{EntryNo, PageId, SegmentId};
 
 /// A child's number in a directory, given anew when the child has gone and
@@ -43,6 +44,9 @@ pub enum Notice {
 }
 
 /// The directory of one home's pages at one parent.
+///
+/// Invariant: `held` counts each child's entries, also of those that have gone. A page without holders and without an
+/// entry above has no record.
 #[derive(Debug, Default)]
 pub struct Directory {
     pages: BTreeMap<Key, Record>,
@@ -247,6 +251,48 @@ impl Directory {
     /// Whether no page is in the directory.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
+    }
+
+    /// A child has gone: it is struck from all pages, by [`sweep`](Self::sweep).
+    pub fn child_went(&mut self, child: ChildNo) {
+        if self.held(child) > 0 {
+            self.gone.add(child);
+        }
+    }
+
+    /// Whether a number still belongs to a child that has gone.
+    pub fn is_going(&self, child: ChildNo) -> bool {
+        self.gone.has(child)
+    }
+
+    /// Looks at so many pages for children that have gone. Returns the pages that
+    /// nobody holds any more.
+    pub fn sweep(&mut self, pages: usize) -> Vec<PageId> {
+        if self.gone.is_empty() {
+            return Vec::new();
+        }
+        let (mut unheld, mut seen, mut last) = (Vec::new(), 0, None);
+        let records = self.pages.range_mut((self.gone.from(), Bound::Unbounded));
+        let mut lists = Lists {
+            lists: &mut self.lists,
+            free: &mut self.free,
+            held: &mut self.held,
+            gone: &self.gone,
+        };
+        for (key, record) in records.take(pages) {
+            seen += 1;
+            last = Some(*key);
+            if lists.strike_gone(record) {
+                unheld.push(PageId::new(key.0, key.1));
+            }
+        }
+        self.gone.swept(last.filter(|_| seen == pages));
+        for page in &unheld {
+            self.forget_if_empty(*page);
+        }
+        let held = &self.held;
+        self.gone.retain(|child| held[usize::from(child.0)] > 0);
+        unheld
     }
 
     fn forget_if_empty(&mut self, page: PageId) {

@@ -1,15 +1,12 @@
-//! How a position is told to each child: what concerns it, as one step (rules 1
+//! How a parent sends a position to each child: what concerns it, as one step (rules 1
 //! and 8).
 
-use crate::edge::directory::Holder;
-use crate::edge::downstream::Children;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, Note, Outbox, PageChange, PageId, Position, Stamp, Step, message,
-    planted,
+    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageId, Position, Stamp, Step, planted,
 };
 
 /// What a position brings.
@@ -23,181 +20,87 @@ pub(crate) struct News {
     pub watermark: Stamp,
     /// What happened, with the values that are known here.
     pub changes: Vec<PageChange>,
-    /// Who is told these.
+    /// Which children get these.
     pub values: Values,
     /// The commit and the child that it came from, if it came from one.
     pub origin: Option<(EdgeId, CommitId)>,
 }
 
-/// Who is told values.
+/// Which children get values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Values {
-    /// Everybody who holds the page: a redirector's neighbours.
+    /// All that hold the page: a redirector's neighbours.
     ToHolders,
-    /// Whoever asked for them with the page: a home's children.
+    /// Those that asked for them with the page: a home's children.
     ToWhoAsked,
 }
 
-/// What one child is told, and bytes of values in it that it asked for.
+/// What one child gets, and the bytes of values in it that it asked for.
 #[derive(Debug, Default)]
 struct ChildNews {
     changes: Vec<PageChange>,
     updates: usize,
 }
 
-impl Children {
-    /// Tells a position: to every child what concerns it, as ONE step (rule 1).
-    /// The child that the commit came from is told without values: it kept them.
-    pub(crate) fn deliver<A>(&mut self, news: News, outbox: &mut Outbox<A>) {
-        let mut steps: BTreeMap<EdgeId, ChildNews> = BTreeMap::new();
-        let origin = news
-            .origin
-            .filter(|(edge, _)| self.by_edge.contains_key(edge));
-        if let Some((edge, _)) = origin {
-            steps.insert(edge, ChildNews::default());
-        }
-        for change in &news.changes {
-            let origin = origin.map(|(edge, _)| edge);
-            self.sort_change(change, news.values, origin, &mut steps, outbox);
-        }
-        for (edge, ChildNews { changes, .. }) in steps {
-            if let Some(child) = self.by_edge.get_mut(&edge) {
-                child.told = child.told.max(news.position);
-            }
+/// What each child gets of a position.
+///
+/// Invariant: a child's changes are in the order of the position's. Of the values that it asked for, its step has at most
+/// [`UPDATE_BYTES_MAX`] bytes.
+#[derive(Debug)]
+pub(super) struct Steps(BTreeMap<EdgeId, ChildNews>);
+
+impl Steps {
+    /// Only the child that the commit came from gets a step yet.
+    pub(super) fn new(origin: Option<EdgeId>) -> Self {
+        let origin = origin.into_iter();
+        Steps(origin.map(|edge| (edge, ChildNews::default())).collect())
+    }
+
+    /// How many children get a step.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether a child's step has space for the values of a change that it asked for.
+    pub(super) fn has_space(&self, edge: EdgeId, change: &PageChange) -> bool {
+        let updates = self.0.get(&edge).map_or(0, |news| news.updates);
+        updates + change.bytes() <= UPDATE_BYTES_MAX
+    }
+
+    /// A child gets a change, as it is.
+    pub(super) fn add(&mut self, edge: EdgeId, change: &PageChange) {
+        let news = self.0.entry(edge).or_default();
+        news.changes.push(change.clone());
+    }
+
+    /// A child gets a change with the values that it asked for.
+    pub(super) fn add_update(&mut self, edge: EdgeId, change: &PageChange) {
+        self.add(edge, change);
+        let news = self.0.entry(edge).or_default();
+        news.updates += change.bytes();
+    }
+
+    /// The step of each child, in the order of their edges.
+    pub(super) fn of(self, home: HomeId, news: &News) -> impl Iterator<Item = (EdgeId, Step)> {
+        let origin = news.origin;
+        let (position, stamp, watermark) = (news.position, news.stamp, news.watermark);
+        self.0.into_iter().map(move |(edge, own)| {
             let commit = origin.filter(|(e, _)| *e == edge).map(|(_, id)| id);
             let step = Step {
-                home: self.home,
-                position: news.position,
-                stamp: news.stamp,
-                watermark: news.watermark,
-                commit,
-                changes,
-            };
-            send_step(edge, step, outbox);
-        }
-    }
-
-    fn sort_change<A>(
-        &mut self,
-        change: &PageChange,
-        values: Values,
-        origin: Option<EdgeId>,
-        steps: &mut BTreeMap<EdgeId, ChildNews>,
-        outbox: &mut Outbox<A>,
-    ) {
-        let page = change.page;
-        let silent = change.without_values();
-        for edge in self.concerned(page) {
-            if planted::is(Bug::InvalidationLost) && news_is_lost(page, steps.len()) {
-                continue;
-            }
-            let told = steps.entry(edge).or_default();
-            let is_told_values = match values {
-                _ if Some(edge) == origin => false,
-                Values::ToHolders => self.holds(edge, page),
-                Values::ToWhoAsked => {
-                    let fits = told.updates + change.bytes() <= UPDATE_BYTES_MAX;
-                    silent.makes_holes() && fits && self.takes_update(edge, page)
-                }
-            };
-            if is_told_values && values == Values::ToWhoAsked {
-                outbox.note(Note::UpdateTold);
-                told.updates += change.bytes();
-            }
-            told.changes.push(match is_told_values {
-                true => change.clone(),
-                false => silent.clone(),
-            });
-        }
-        if change.slots == thorp_model::PageSlots::Whole {
-            outbox.note(Note::WholePageInvalidated);
-            self.strike_holders(page);
-        } else if change.makes_holes() || (values == Values::ToWhoAsked && silent.makes_holes()) {
-            let origin = origin.and_then(|edge| self.by_edge.get(&edge));
-            self.directory.set_incomplete(page, origin.map(|c| c.no));
-        }
-    }
-
-    /// Whether a child is to be told the values of one change more of a page; then there is one less.
-    fn takes_update(&mut self, edge: EdgeId, page: PageId) -> bool {
-        let Some(no) = self.by_edge.get(&edge).map(|child| child.no) else {
-            return false;
-        };
-        let holder = self.directory.holder(page, no);
-        let Some(left) = holder.and_then(|holder| holder.updates.checked_sub(1)) else {
-            return false;
-        };
-        self.directory.set_updates(page, no, left);
-        true
-    }
-
-    fn concerned(&self, page: PageId) -> BTreeSet<EdgeId> {
-        let holders = self.directory.holders(page);
-        let mut edges: BTreeSet<EdgeId> = holders
-            .filter_map(|holder| self.by_no.get(&holder.child.0).copied())
-            .collect();
-        if !planted::is(Bug::WatchNotTold) {
-            edges.extend(self.watchers.get(&page.segment).into_iter().flatten());
-        }
-        edges
-    }
-
-    fn strike_holders(&mut self, page: PageId) {
-        let holders: Vec<Holder> = self.directory.holders(page).collect();
-        for holder in holders {
-            self.directory.remove(page, holder.child);
-        }
-    }
-
-    /// Tells every child that nothing more concerns it up to a position.
-    pub(crate) fn heartbeat<A>(
-        &mut self,
-        position: Position,
-        watermark: Stamp,
-        outbox: &mut Outbox<A>,
-    ) {
-        for (edge, child) in &mut self.by_edge {
-            child.told = child.told.max(position);
-            outbox.down(
-                *edge,
-                Down::Heartbeat(message::Heartbeat {
-                    home: self.home,
-                    position,
-                    watermark,
-                }),
-            );
-        }
-    }
-
-    /// An image that comes beside the stream is as of no later than here. A child that nothing concerned for a
-    /// while would have to wait for a heartbeat before it may show that (rule 9).
-    pub(crate) fn tell_position<A>(
-        &mut self,
-        edge: EdgeId,
-        position: Position,
-        watermark: Stamp,
-        outbox: &mut Outbox<A>,
-    ) {
-        let child = self.by_edge.get_mut(&edge);
-        let Some(child) = child.filter(|child| child.told < position) else {
-            return;
-        };
-        child.told = position;
-        outbox.down(
-            edge,
-            Down::Step(Step {
-                home: self.home,
+                home,
                 position,
-                stamp: Stamp::default(),
+                stamp,
                 watermark,
-                commit: None,
-                changes: Vec::new(),
-            }),
-        );
+                commit,
+                changes: own.changes,
+            };
+            (edge, step)
+        })
     }
 }
 
-fn send_step<A>(edge: EdgeId, step: Step, outbox: &mut Outbox<A>) {
+/// Sends a child its step.
+pub(super) fn send_step<A>(edge: EdgeId, step: Step, outbox: &mut Outbox<A>) {
     if planted::is(Bug::StepSplit) && step.changes.len() > 1 {
         for change in step.changes.clone() {
             let changes = alloc::vec![change];
@@ -216,6 +119,63 @@ fn send_step<A>(edge: EdgeId, step: Step, outbox: &mut Outbox<A>) {
 }
 
 /// Which invalidations the planted bug loses.
-fn news_is_lost(page: PageId, told: usize) -> bool {
+pub(super) fn news_is_lost(page: PageId, told: usize) -> bool {
     (page.page.0 as usize + told) % 5 == 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use thorp_model::{Blob, Generation, MemberId, PageSlots, Slot, SlotChange};
+
+    const A: EdgeId = EdgeId(1);
+    const B: EdgeId = EdgeId(2);
+
+    fn change(bytes: usize) -> PageChange {
+        let value = SlotChange::Value {
+            generation: Generation(1),
+            bytes: Blob::from(vec![0; bytes]),
+        };
+        PageChange {
+            page: PageId::new(1, 1),
+            slots: PageSlots::Some(vec![(Slot(0), value)]),
+        }
+    }
+
+    #[test]
+    fn each_child_gets_one_step_and_only_the_origin_its_commit() {
+        let id = CommitId {
+            member: MemberId(1),
+            sequence: 1,
+        };
+        let news = News {
+            position: Position(7),
+            stamp: Stamp::default(),
+            watermark: Stamp::default(),
+            changes: Vec::new(),
+            values: Values::ToHolders,
+            origin: Some((A, id)),
+        };
+        let mut steps = Steps::new(Some(A));
+        steps.add(B, &change(1));
+        steps.add(B, &change(2));
+        let steps: Vec<_> = steps.of(HomeId(1), &news).collect();
+        let seen = steps.iter();
+        let seen = seen.map(|(edge, step)| (*edge, step.commit, step.changes.len()));
+        assert!(seen.eq([(A, Some(id), 0), (B, None, 2)]));
+    }
+
+    #[test]
+    fn a_step_has_so_many_bytes_of_values_that_its_child_asked_for() {
+        let mut steps = Steps::new(None);
+        let half = change(UPDATE_BYTES_MAX / 2);
+        assert!(steps.has_space(A, &half));
+        steps.add_update(A, &half);
+        assert!(!steps.has_space(A, &change(UPDATE_BYTES_MAX / 2 + 1)));
+        assert!(steps.has_space(B, &half), "another child has its own step");
+        // Values for all holders have no such limit.
+        steps.add(B, &change(UPDATE_BYTES_MAX));
+        assert!(steps.has_space(B, &half));
+    }
 }

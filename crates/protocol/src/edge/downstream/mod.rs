@@ -2,51 +2,29 @@
 //! may hold, and how a position is told to each (rules 1, 2, 7, 8).
 
 mod delivery;
+mod limits;
 mod watch;
 
 pub(crate) use crate::edge::downstream::delivery::{News, Values};
+pub use crate::edge::downstream::limits::ChildLimits;
 
 use crate::edge::directory::{ChildNo, Directory, Holder, Notice};
+use crate::edge::downstream::delivery::{Steps, news_is_lost, send_step};
+use crate::edge::downstream::watch::Watches;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::{
-    CHILDREN_MAX, ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX, SWEPT_PAGES_MAX,
-};
+use thorp_model::limits::CHILDREN_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, Note, Outbox, PageId, Peer, Position,
-    Reported, SegmentId, Stamp, message, planted,
+    Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, Note, Outbox, PageChange, PageId,
+    PageSlots, Peer, Position, Reported, SegmentId, Stamp, Step, message, planted,
 };
 
 /// Closes the edge of a child that breaks the protocol.
 pub(crate) fn cut_off<A>(edge: EdgeId, why: &'static str, outbox: &mut Outbox<A>) {
     outbox.note(Note::ChildCutOff);
     outbox.close(edge, why);
-}
-
-/// How much a parent keeps for each child, and does with one input when it has gone.
-#[derive(Clone, Copy, Debug)]
-pub struct ChildLimits {
-    /// Pages for which a member is entered.
-    pub entries_per_member_max: usize,
-    /// Pages for which a site is entered.
-    pub entries_per_site_max: usize,
-    /// Enterings of one epoch.
-    pub enterings_max: EntryNo,
-    /// Pages looked at with one input for children that have gone.
-    pub swept_pages_max: usize,
-}
-
-impl Default for ChildLimits {
-    fn default() -> Self {
-        ChildLimits {
-            entries_per_member_max: ENTRIES_PER_MEMBER_MAX,
-            entries_per_site_max: ENTRIES_PER_SITE_MAX,
-            enterings_max: EntryNo(ENTERINGS_MAX),
-            swept_pages_max: SWEPT_PAGES_MAX,
-        }
-    }
 }
 
 /// One child's stream of one home.
@@ -64,7 +42,6 @@ pub(crate) struct Child {
     told: Position,
     no: ChildNo,
     entries: EntryNo,
-    watches: BTreeSet<SegmentId>,
 }
 
 /// All children of a parent, for one home.
@@ -77,8 +54,7 @@ pub(crate) struct Children {
     limits: ChildLimits,
     /// Children that have no entry numbers left.
     worn_out: BTreeSet<EdgeId>,
-    /// Who watches a segment.
-    watchers: BTreeMap<SegmentId, BTreeSet<EdgeId>>,
+    watches: Watches,
     /// Which child may hold which page.
     pub directory: Directory,
 }
@@ -93,7 +69,7 @@ impl Children {
             next_epoch: epoch,
             limits,
             worn_out: BTreeSet::new(),
-            watchers: BTreeMap::new(),
+            watches: Watches::default(),
             directory: Directory::default(),
         }
     }
@@ -126,7 +102,6 @@ impl Children {
                 told: at.0,
                 no,
                 entries: EntryNo(0),
-                watches: BTreeSet::new(),
             },
         );
         outbox.note(Note::StreamBegan);
@@ -151,9 +126,7 @@ impl Children {
         };
         self.by_no.remove(&child.no.0);
         self.worn_out.remove(&edge);
-        for segment in child.watches {
-            self.watches_no_more(edge, segment);
-        }
+        self.watches.child_went(edge);
         self.directory.child_went(child.no);
     }
 
@@ -170,17 +143,13 @@ impl Children {
         self.directory.sweep(self.limits.swept_pages_max)
     }
 
-    /// Ends all streams, and tells whose they were.
-    pub(crate) fn end_all(&mut self) -> Vec<(EdgeId, MemberId)> {
-        let ended = core::mem::take(&mut self.by_edge);
+    /// Ends all streams.
+    pub(crate) fn end_all(&mut self) {
+        self.by_edge.clear();
         self.by_no.clear();
         self.worn_out.clear();
-        self.watchers.clear();
+        self.watches = Watches::default();
         self.directory = Directory::default();
-        ended
-            .into_iter()
-            .map(|(edge, child)| (edge, child.node))
-            .collect()
     }
 
     /// A child's stream.
@@ -390,6 +359,182 @@ impl Children {
         self.by_edge.values().map(|child| child.acked).min()
     }
 
+    // --- Watches ---
+
+    /// Begins or ends a child's watching of a segment. False at the limit.
+    pub(crate) fn watch(&mut self, edge: EdgeId, segment: SegmentId, on: bool) -> bool {
+        if !self.by_edge.contains_key(&edge) {
+            return true;
+        }
+        if on {
+            return self.watches.begin(edge, segment);
+        }
+        self.watches.end(edge, segment);
+        true
+    }
+
+    /// Ends every child's watching of a segment: each of them learns it.
+    pub(crate) fn unwatch<A>(&mut self, segment: SegmentId, outbox: &mut Outbox<A>) {
+        let home = self.home;
+        for edge in self.watches.end_segment(segment) {
+            outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
+        }
+    }
+
+    /// How many watches there are, of all children.
+    pub(crate) fn watches(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// The segments that any child watches.
+    pub(crate) fn watched(&self) -> BTreeSet<SegmentId> {
+        self.watches.watched()
+    }
+
+    // --- Delivery ---
+
+    /// Sends a position: to every child what concerns it, as ONE step (rule 1).
+    /// The child that the commit came from gets no values: it kept them.
+    pub(crate) fn deliver<A>(&mut self, mut news: News, outbox: &mut Outbox<A>) {
+        news.origin = news
+            .origin
+            .filter(|(edge, _)| self.by_edge.contains_key(edge));
+        let steps = self.sort(&news, outbox);
+        for (edge, step) in steps.of(self.home, &news) {
+            if let Some(child) = self.by_edge.get_mut(&edge) {
+                child.told = child.told.max(news.position);
+            }
+            send_step(edge, step, outbox);
+        }
+    }
+
+    /// Decides what each child gets of a position. The directory follows.
+    fn sort<A>(&mut self, news: &News, outbox: &mut Outbox<A>) -> Steps {
+        let origin = news.origin.map(|(edge, _)| edge);
+        let mut steps = Steps::new(origin);
+        for change in &news.changes {
+            let (page, silent) = (change.page, change.without_values());
+            for edge in self.concerned(page) {
+                if planted::is(Bug::InvalidationLost) && news_is_lost(page, steps.len()) {
+                    continue;
+                }
+                match news.values {
+                    _ if Some(edge) == origin => steps.add(edge, &silent),
+                    Values::ToHolders if self.holds(edge, page) => steps.add(edge, change),
+                    Values::ToWhoAsked
+                        if silent.makes_holes()
+                            && steps.has_space(edge, change)
+                            && self.takes_update(edge, page) =>
+                    {
+                        outbox.note(Note::UpdateTold);
+                        steps.add_update(edge, change);
+                    }
+                    _ => steps.add(edge, &silent),
+                }
+            }
+            self.follow(change, &silent, news, outbox);
+        }
+        steps
+    }
+
+    /// The directory follows a change: who had the page has new holes in it, or holds it no more.
+    fn follow<A>(
+        &mut self,
+        change: &PageChange,
+        silent: &PageChange,
+        news: &News,
+        outbox: &mut Outbox<A>,
+    ) {
+        let are_lost = news.values == Values::ToWhoAsked && silent.makes_holes();
+        if change.slots == PageSlots::Whole {
+            outbox.note(Note::WholePageInvalidated);
+            self.strike_holders(change.page);
+        } else if change.makes_holes() || are_lost {
+            let origin = news.origin.and_then(|(edge, _)| self.by_edge.get(&edge));
+            self.directory
+                .set_incomplete(change.page, origin.map(|child| child.no));
+        }
+    }
+
+    /// Whether a child asked for the values of one change more of a page; then there is one less.
+    fn takes_update(&mut self, edge: EdgeId, page: PageId) -> bool {
+        let Some(no) = self.by_edge.get(&edge).map(|child| child.no) else {
+            return false;
+        };
+        let holder = self.directory.holder(page, no);
+        let Some(left) = holder.and_then(|holder| holder.updates.checked_sub(1)) else {
+            return false;
+        };
+        self.directory.set_updates(page, no, left);
+        true
+    }
+
+    /// The children that hold a page or watch its segment.
+    fn concerned(&self, page: PageId) -> BTreeSet<EdgeId> {
+        let holders = self.directory.holders(page);
+        let mut edges: BTreeSet<EdgeId> = holders
+            .filter_map(|holder| self.by_no.get(&holder.child.0).copied())
+            .collect();
+        if !planted::is(Bug::WatchNotTold) {
+            edges.extend(self.watches.watchers(page.segment));
+        }
+        edges
+    }
+
+    fn strike_holders(&mut self, page: PageId) {
+        let holders: Vec<Holder> = self.directory.holders(page).collect();
+        for holder in holders {
+            self.directory.remove(page, holder.child);
+        }
+    }
+
+    /// Sends every child that nothing more concerns it up to a position.
+    pub(crate) fn heartbeat<A>(
+        &mut self,
+        position: Position,
+        watermark: Stamp,
+        outbox: &mut Outbox<A>,
+    ) {
+        for (edge, child) in &mut self.by_edge {
+            child.told = child.told.max(position);
+            outbox.down(
+                *edge,
+                Down::Heartbeat(message::Heartbeat {
+                    home: self.home,
+                    position,
+                    watermark,
+                }),
+            );
+        }
+    }
+
+    /// An image that comes beside the stream is as of no later than here. A child that nothing concerned for a
+    /// while would have to wait for a heartbeat before it may show that (rule 9).
+    pub(crate) fn tell_position<A>(
+        &mut self,
+        edge: EdgeId,
+        position: Position,
+        watermark: Stamp,
+        outbox: &mut Outbox<A>,
+    ) {
+        let child = self.by_edge.get_mut(&edge);
+        let Some(child) = child.filter(|child| child.told < position) else {
+            return;
+        };
+        child.told = position;
+        outbox.down(
+            edge,
+            Down::Step(Step {
+                home: self.home,
+                position,
+                stamp: Stamp::default(),
+                watermark,
+                commit: None,
+                changes: Vec::new(),
+            }),
+        );
+    }
+
     /// None only if far more children go than entries are swept.
     fn free_no(&self) -> Option<ChildNo> {
         let mut numbers = (0..u16::MAX).map(ChildNo);
@@ -400,6 +545,7 @@ impl Children {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thorp_model::limits::ENTERINGS_MAX;
 
     const EDGE: EdgeId = EdgeId(1);
     const PAGE: PageId = PageId::new(1, 7);
@@ -441,11 +587,11 @@ mod tests {
         children.limits.entries_per_member_max = 2;
         let page = |number| PageId::new(1, number);
         assert!(children.enter(EDGE, page(1), true).is_some());
-        let held = children.enter(EDGE, page(2), true).expect("room");
+        let held = children.enter(EDGE, page(2), true).expect("space");
         assert_eq!(children.enter(EDGE, page(3), true), None);
         assert!(!children.has_space(EDGE, page(3)));
         // What it holds it may have again.
-        let again = children.enter(EDGE, page(2), true).expect("room");
+        let again = children.enter(EDGE, page(2), true).expect("space");
         assert!(held < again);
         assert!(children.evict(EDGE, page(2), again, &mut Outbox::<()>::new()));
         assert!(children.enter(EDGE, page(3), true).is_some());

@@ -1,57 +1,128 @@
 //! Who watches which segment, by child and by segment.
 
-use crate::edge::downstream::Children;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use thorp_model::limits::WATCHES_PER_CHILD_MAX;
-use thorp_model::{Down, EdgeId, Outbox, SegmentId, message};
+use thorp_model::{EdgeId, SegmentId};
 
-impl Children {
-    /// Begins or ends a child's watching of a segment. False at the limit.
-    pub(crate) fn watch(&mut self, edge: EdgeId, segment: SegmentId, on: bool) -> bool {
-        let Some(child) = self.by_edge.get_mut(&edge) else {
-            return true;
-        };
-        if !on {
-            child.watches.remove(&segment);
-            self.watches_no_more(edge, segment);
-            return true;
+/// The watches of all children.
+///
+/// Invariant: both tables say the same, and neither has an empty set. No child has more than
+/// [`WATCHES_PER_CHILD_MAX`].
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    by_child: BTreeMap<EdgeId, BTreeSet<SegmentId>>,
+    by_segment: BTreeMap<SegmentId, BTreeSet<EdgeId>>,
+}
+
+impl Watches {
+    /// Begins a child's watching of a segment. False at the limit.
+    pub(super) fn begin(&mut self, edge: EdgeId, segment: SegmentId) -> bool {
+        let own = self.by_child.get(&edge);
+        let is_full =
+            own.is_some_and(|own| own.len() >= WATCHES_PER_CHILD_MAX && !own.contains(&segment));
+        if !is_full {
+            self.by_child.entry(edge).or_default().insert(segment);
+            self.by_segment.entry(segment).or_default().insert(edge);
         }
-        if child.watches.len() >= WATCHES_PER_CHILD_MAX && !child.watches.contains(&segment) {
-            return false;
-        }
-        child.watches.insert(segment);
-        self.watchers.entry(segment).or_default().insert(edge);
-        true
+        !is_full
     }
 
-    /// Ends every child's watching of a segment, and tells them so.
-    pub(crate) fn unwatch<A>(&mut self, segment: SegmentId, outbox: &mut Outbox<A>) {
-        let home = self.home;
-        for edge in self.watchers.remove(&segment).unwrap_or_default() {
-            if let Some(child) = self.by_edge.get_mut(&edge) {
-                child.watches.remove(&segment);
-                outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
-            }
+    /// Ends a child's watching of a segment.
+    pub(super) fn end(&mut self, edge: EdgeId, segment: SegmentId) {
+        remove(&mut self.by_child, edge, segment);
+        remove(&mut self.by_segment, segment, edge);
+    }
+
+    /// Ends every child's watching of a segment. Returns whose that was.
+    pub(super) fn end_segment(&mut self, segment: SegmentId) -> BTreeSet<EdgeId> {
+        let watchers = self.by_segment.remove(&segment).unwrap_or_default();
+        for edge in &watchers {
+            remove(&mut self.by_child, *edge, segment);
         }
+        watchers
+    }
+
+    /// A child has gone.
+    pub(super) fn child_went(&mut self, edge: EdgeId) {
+        for segment in self.by_child.remove(&edge).unwrap_or_default() {
+            remove(&mut self.by_segment, segment, edge);
+        }
+    }
+
+    /// The children that watch a segment.
+    pub(super) fn watchers(&self, segment: SegmentId) -> impl Iterator<Item = EdgeId> + '_ {
+        let watchers = self.by_segment.get(&segment);
+        watchers.into_iter().flatten().copied()
     }
 
     /// How many watches there are, of all children.
-    pub(crate) fn watches(&self) -> usize {
-        let children = self.by_edge.values();
-        children.map(|child| child.watches.len()).sum()
+    pub(super) fn len(&self) -> usize {
+        self.by_child.values().map(BTreeSet::len).sum()
     }
 
     /// The segments that any child watches.
-    pub(crate) fn watched(&self) -> BTreeSet<SegmentId> {
-        self.watchers.keys().copied().collect()
+    pub(super) fn watched(&self) -> BTreeSet<SegmentId> {
+        self.by_segment.keys().copied().collect()
+    }
+}
+
+/// Removes one of a set; an empty set goes.
+fn remove<K: Ord, V: Ord>(sets: &mut BTreeMap<K, BTreeSet<V>>, key: K, value: V) {
+    if let Some(set) = sets.get_mut(&key) {
+        set.remove(&value);
+        if set.is_empty() {
+            sets.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    const A: EdgeId = EdgeId(1);
+    const B: EdgeId = EdgeId(2);
+
+    fn watchers(watches: &Watches, segment: u32) -> Vec<EdgeId> {
+        watches.watchers(SegmentId(segment)).collect()
     }
 
-    pub(super) fn watches_no_more(&mut self, edge: EdgeId, segment: SegmentId) {
-        if let Some(watchers) = self.watchers.get_mut(&segment) {
-            watchers.remove(&edge);
-            if watchers.is_empty() {
-                self.watchers.remove(&segment);
-            }
+    #[test]
+    fn a_segment_is_watched_until_its_last_child_ends_that() {
+        let mut watches = Watches::default();
+        for (edge, segment) in [(A, 1), (B, 1), (B, 2), (B, 2)] {
+            assert!(watches.begin(edge, SegmentId(segment)));
         }
+        assert_eq!(
+            (watches.len(), watchers(&watches, 1)),
+            (3, Vec::from([A, B]))
+        );
+        watches.end(A, SegmentId(1));
+        watches.end(A, SegmentId(2));
+        assert_eq!(watchers(&watches, 1), [B]);
+        watches.child_went(B);
+        assert_eq!((watches.len(), watches.watched()), (0, BTreeSet::new()));
+    }
+
+    #[test]
+    fn the_end_of_a_segment_ends_the_watches_of_all_children() {
+        let mut watches = Watches::default();
+        for (edge, segment) in [(A, 1), (B, 1), (B, 2)] {
+            assert!(watches.begin(edge, SegmentId(segment)));
+        }
+        assert_eq!(watches.end_segment(SegmentId(1)), BTreeSet::from([A, B]));
+        assert_eq!((watches.len(), watchers(&watches, 2)), (1, Vec::from([B])));
+        assert!(watches.end_segment(SegmentId(1)).is_empty());
+    }
+
+    #[test]
+    fn a_child_watches_so_many_segments() {
+        let mut watches = Watches::default();
+        let all = WATCHES_PER_CHILD_MAX as u32;
+        assert!((0..all).all(|segment| watches.begin(A, SegmentId(segment))));
+        assert!(!watches.begin(A, SegmentId(all)));
+        // What it watches it may watch again; another child has its own limit.
+        assert!(watches.begin(A, SegmentId(0)) && watches.begin(B, SegmentId(all)));
     }
 }
