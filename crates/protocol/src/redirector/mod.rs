@@ -1,102 +1,52 @@
 //! The redirector: a site's directory, proxy to the homes and, where it has the
 //! memory, a standby cache. To those below it is a parent, to the one above a
 //! child; nothing in it assumes how deep the tree is.
+//!
+//! [`Redirector`] is wiring, and so is a proxy for each home. The parts, and the views of them:
+//!
+//! | part | what it keeps or does |
+//! |---|---|
+//! | `requests` | commits and calls on their way up, and the edges that they came by |
+//! | `proxy` | what the redirector knows of one home |
+//! | `peer_fetch`, `redirects` | pages for children: from memory, from a neighbour, or from above (rule 9) |
+//! | `standby`, `subtree` | the node's own memory, and what nobody in the subtree needs any more |
+//! | `prefetch` | what will be wanted: refetches, successors, hints |
+//! | `resync` | reports of children and of the node's own memory (rule 13) |
+//! | `watch` | the segments that are watched below and above |
 
-mod edges;
+mod config;
 mod peer_fetch;
 mod prefetch;
+mod proxy;
+mod redirects;
 mod requests;
 mod resync;
 mod standby;
-mod stream;
+mod subtree;
 #[cfg(test)]
 mod tests;
+mod waiter;
 mod watch;
 
-use crate::edge::admission::UnderWay;
-use crate::edge::downstream::{ChildLimits, Children, cut_off};
-use crate::edge::liveness::{AliveLimits, Neighbours};
+pub use config::RedirectorConfig;
+
+use crate::edge::downstream::cut_off;
+use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
-use crate::edge::reports::Reports;
-use crate::edge::upstream::Upstream;
-use crate::redirector::peer_fetch::{Redirecting, Waiter};
-use crate::redirector::prefetch::history::History;
-use crate::redirector::prefetch::successors::Successors;
-use crate::redirector::requests::PassedRequests;
-use crate::redirector::resync::Whose;
-use crate::redirector::standby::Images;
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::edge::reply_routes::ReplyRoutes;
+use crate::redirector::prefetch::hints;
+use crate::redirector::proxy::Proxy;
+use crate::redirector::requests::{Forwarder, PassedRequests};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use thorp_model::limits::{
-    HEARTBEAT_MS, HISTORY_PAGES_MAX, KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX,
-    REPORT_PAGES_MAX, REPORTED_MAX, SEND_WINDOW_BYTES_MAX, SITE_CACHE_BYTES, SUCCESSOR_PAGES_MAX,
-};
+use thorp_model::limits::{CHILDREN_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CommitId, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Image,
-    MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Refusal,
-    SegmentId, StateMachine, Up, message, planted,
+    Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message, Millis, NodeKind,
+    Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up, message, planted,
 };
-
-/// What a commit is charged beside its reads and writes.
-const COMMIT_CHARGE: usize = 64;
-
-/// What a redirector is told when it starts.
-#[derive(Clone, Debug)]
-pub struct RedirectorConfig {
-    /// This process start.
-    pub node: MemberId,
-    /// Its name, for people.
-    pub name: String,
-    /// Bytes of page images that it keeps itself, shared evenly by its homes; zero keeps none.
-    pub cache_bytes: usize,
-    /// Bytes of commits kept until they are delivered (rule 8).
-    pub kept_bytes_max: usize,
-    /// Pages of one home of which it knows whether they are asked for again when they were
-    /// invalidated (rule 8); with zero it refetches none.
-    pub history_pages_max: usize,
-    /// Pages of one home of which it knows what its children waited for next (rule 9); with zero it
-    /// gives no hints, and asks for nothing because of them.
-    pub successor_pages_max: usize,
-    /// Messages kept for a page that is on its way (rule 9).
-    pub kept_changes_max: usize,
-    /// Whether a home may answer beside its stream (rule 9): where its images travel by sockets of their own.
-    pub images_beside: bool,
-    /// Bytes of commits that it has on their way up one edge, and of values
-    /// that are being staged.
-    pub upward_bytes_max: usize,
-    /// Pages in one piece of a report to a new parent (rule 13).
-    pub report_pages_max: usize,
-    /// Pages of one home that it asks its parent about for all that report to it.
-    pub reported_max: usize,
-    /// When a neighbour is silent; none waits for ever.
-    pub alive: Option<AliveLimits>,
-    /// How much is kept for each child.
-    pub per_child: ChildLimits,
-}
-
-impl RedirectorConfig {
-    /// A redirector with the limits of `thorp_model::limits`.
-    pub fn new(node: MemberId, name: String) -> Self {
-        RedirectorConfig {
-            node,
-            name,
-            cache_bytes: SITE_CACHE_BYTES,
-            kept_bytes_max: PENDING_WRITES_COMMIT_BYTES_MAX,
-            history_pages_max: HISTORY_PAGES_MAX,
-            successor_pages_max: SUCCESSOR_PAGES_MAX,
-            kept_changes_max: KEPT_CHANGES_MAX,
-            images_beside: false,
-            upward_bytes_max: SEND_WINDOW_BYTES_MAX,
-            report_pages_max: REPORT_PAGES_MAX,
-            reported_max: REPORTED_MAX,
-            alive: Some(AliveLimits::default()),
-            per_child: ChildLimits::default(),
-        }
-    }
-}
 
 /// What a redirector fills.
 type Outbox = thorp_model::Outbox<Infallible>;
@@ -112,21 +62,6 @@ pub struct Redirector {
     passed: PassedRequests,
     pending_writes: PendingWrites,
     next_beat: Millis,
-}
-
-/// What a redirector knows of one home.
-#[derive(Debug)]
-struct Proxy {
-    up: Upstream<Waiter>,
-    children: Children,
-    images: Images,
-    history: History,
-    successors: Successors,
-    /// What helpers were asked for, by who wants it: one try for each page.
-    redirecting: BTreeMap<(MemberId, PageId), Redirecting>,
-    watched: BTreeSet<SegmentId>,
-    reports: Reports<Whose>,
-    reported_max: usize,
 }
 
 impl StateMachine for Redirector {
@@ -172,9 +107,7 @@ impl StateMachine for Redirector {
             self.end_edge(now, edge, "its entries are counted out: begin anew", outbox);
         }
         for proxy in self.homes.values_mut() {
-            for page in proxy.children.sweep() {
-                proxy.give_up_if_unused(page, outbox);
-            }
+            proxy.sweep(outbox);
         }
     }
 
@@ -235,7 +168,7 @@ impl Redirector {
     /// Whether something that was reported, here or below, is not answered (rule 13).
     pub fn is_resynchronising(&self, home: HomeId) -> bool {
         let proxy = self.homes.get(&home);
-        proxy.is_some_and(|proxy| !proxy.reports.is_empty())
+        proxy.is_some_and(|proxy| !proxy.is_resynchronised())
     }
 
     /// The pages in its own memory.
@@ -252,40 +185,22 @@ impl Redirector {
 
     /// The sizes of all tables, by name.
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
-        let homes = self.homes.values();
+        let sum = |size: fn(&Proxy) -> usize| self.homes.values().map(size).sum();
         alloc::vec![
             ("children", self.below.len()),
-            (
-                "directory",
-                homes.clone().map(|p| p.children.directory.len()).sum()
-            ),
-            ("image_bytes", homes.clone().map(|p| p.images.bytes()).sum()),
-            ("fetches", homes.clone().map(|p| p.up.fetches()).sum()),
-            ("overtaken", homes.clone().map(|p| p.up.overtaken()).sum()),
-            (
-                "waiting",
-                homes.clone().map(|p| p.up.waiting().count()).sum()
-            ),
-            ("history", homes.clone().map(|p| p.history.len()).sum()),
-            (
-                "refetches",
-                homes.clone().map(|p| p.history.under_way()).sum()
-            ),
-            ("sequels", homes.clone().map(|p| p.successors.len()).sum()),
-            (
-                "unasked",
-                homes.clone().map(|p| p.successors.unasked()).sum()
-            ),
-            (
-                "ahead",
-                homes.clone().map(|p| p.successors.under_way()).sum()
-            ),
-            (
-                "redirecting",
-                homes.clone().map(|p| p.redirecting.len()).sum()
-            ),
-            ("reported", homes.clone().map(|p| p.reported()).sum()),
-            ("watches", homes.map(|p| p.watched.len()).sum()),
+            ("directory", sum(|p| p.children.directory.len())),
+            ("image_bytes", sum(|p| p.images.bytes())),
+            ("fetches", sum(|p| p.up.fetches())),
+            ("overtaken", sum(|p| p.up.overtaken())),
+            ("waiting", sum(|p| p.up.waiting().count())),
+            ("history", sum(|p| p.prefetch.history.len())),
+            ("refetches", sum(|p| p.prefetch.history.under_way())),
+            ("sequels", sum(|p| p.prefetch.successors.len())),
+            ("unasked", sum(|p| p.prefetch.successors.unasked())),
+            ("ahead", sum(|p| p.prefetch.successors.under_way())),
+            ("redirecting", sum(|p| p.redirects.len())),
+            ("reported", sum(Proxy::reported)),
+            ("watches", sum(|p| p.watched.len())),
             ("commits", self.passed.commits()),
             ("calls", self.passed.calls()),
             ("upward_bytes", self.passed.bytes()),
@@ -313,19 +228,21 @@ impl Redirector {
         }
         let proxy = self.homes.get_mut(&home);
         match (message, proxy) {
-            (Up::Commit(request), _) => self.commit(edge, request, outbox),
-            (Up::Decide(decide), _) => self.decide(edge, decide, outbox),
+            (Up::Commit(request), _) => self.forwarder().commit(edge, request, outbox),
+            (Up::Decide(decide), _) => self.forwarder().decide(edge, decide, outbox),
             (Up::Settled(settled), _) => {
-                self.pass_up(home, Up::Settled(settled), outbox);
+                self.forwarder().pass_up(home, Up::Settled(settled), outbox);
             }
-            (Up::Call(call), _) => self.call(edge, call, outbox),
+            (Up::Call(call), _) => self.forwarder().call(edge, call, outbox),
             (Up::Fetch(fetch), Some(proxy)) => proxy.asked(now, edge, &fetch, outbox),
             (Up::Evict(evict), Some(proxy)) => proxy.evicted(edge, &evict, outbox),
             (Up::Ack(ack), Some(proxy)) => proxy.children.ack(edge, ack.position),
-            (Up::Watch(watch), Some(proxy)) => proxy.watch(edge, &watch, outbox),
-            (Up::Peer(peer), Some(proxy)) => proxy.helper_answered(now, edge, peer, outbox),
+            (Up::Watch(watch), Some(proxy)) => proxy.watching().watch(edge, &watch, outbox),
+            (Up::Peer(peer), Some(proxy)) => {
+                proxy.serve().helper_answered(now, edge, peer, outbox);
+            }
             (Up::Report(report), Some(proxy)) => {
-                if let Err(why) = proxy.report(edge, &report, outbox) {
+                if let Err(why) = proxy.resync().report(edge, &report, outbox) {
                     cut_off(edge, why, outbox);
                 }
             }
@@ -339,89 +256,220 @@ impl Redirector {
         proxy.is_some_and(|proxy| proxy.children.in_epoch(edge, epoch, outbox).is_some())
     }
 
-    /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
-    /// the member's own: nobody on the way rewrites it (rule 4).
-    fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, outbox: &mut Outbox) {
-        let id = request.id;
-        let home = request.home();
-        let of_member = self.commits_of_member(edge, home);
-        if of_member.is_some_and(UnderWay::has_all_commits) {
-            outbox.note(Note::ChildLimited);
-            return refuse_busy(edge, home, id, outbox);
+    // --- Children and parents that come and go ---
+
+    fn child_came(&mut self, now: Millis, edge: EdgeId, peer: Peer, outbox: &mut Outbox) {
+        if peer.kind == NodeKind::Home {
+            return outbox.close(edge, "a home is no child of a site");
         }
-        let Some(proxy) = self.homes.get(&home) else {
-            return refuse_busy(edge, home, id, outbox);
-        };
-        // Without the home the commit is lost, as if it had been lost on the
-        // way: the member asks for its outcome when the stream begins again.
-        let Some(up) = proxy.up.edge else {
+        self.end_old_edge(now, peer.node, outbox);
+        if self.below.len() >= CHILDREN_MAX {
+            outbox.note(Note::ChildLimited);
+            return outbox.close(edge, "too many children");
+        }
+        self.neighbours.came(edge);
+        let homes = self.homes.values_mut();
+        for proxy in homes.filter(|proxy| proxy.up.edge.is_some()) {
+            proxy.begin_child(now, edge, &peer, outbox);
+        }
+        self.below.insert(edge, peer);
+    }
+
+    /// A child that comes again has lost its old edge: nobody reads there,
+    /// nobody acknowledges, and no helper is to be found.
+    fn end_old_edge(&mut self, now: Millis, node: MemberId, outbox: &mut Outbox) {
+        let mut below = self.below.iter();
+        let Some((old, _)) = below.find(|(_, peer)| peer.node == node) else {
             return;
         };
-        let bytes = request.bytes() + COMMIT_CHARGE;
-        let is_on = |of| self.stream_edge(of) == Some(up);
-        if !self.passed.has_space_for_commit(bytes, is_on) {
-            outbox.note(Note::ChildLimited);
-            return refuse_busy(edge, home, id, outbox);
-        }
-        if planted::is(Bug::EvidenceRewritten) {
-            request.part.evidence = proxy.up.position;
-        }
-        self.pending_writes
-            .put(home, id, &request.part.writes, outbox);
-        self.passed.commit_sent(home, id, edge, bytes);
-        outbox.up(up, Up::Commit(request));
+        let old = *old;
+        outbox.note(Note::CameAgain);
+        self.end_edge(now, old, "the same node has come again", outbox);
     }
 
-    /// The delivery of what is decided is this child's reply, also where the vote went another
-    /// way. What is lost here has none: the homes find out by themselves (rule 10).
-    fn decide(&mut self, edge: EdgeId, decide: message::Decide, outbox: &mut Outbox) {
-        let (home, commit) = (decide.home, decide.commit);
-        let of_member = self.commits_of_member(edge, home);
-        let has_all = of_member.is_some_and(UnderWay::has_all_answers);
-        if has_all && !self.passed.has_commit(home, commit) {
-            return outbox.note(Note::ChildLimited);
+    /// Ends a child's edge now: what still comes of it changes nothing.
+    fn end_edge(&mut self, now: Millis, edge: EdgeId, why: &'static str, outbox: &mut Outbox) {
+        self.below.remove(&edge);
+        self.neighbours.went(edge);
+        self.child_went(now, edge, outbox);
+        outbox.close(edge, why);
+    }
+
+    /// A neighbour says nothing. A child is struck: what it was asked for goes to another, and
+    /// what it has committed is delivered to its neighbours as ever. A parent is left.
+    fn give_up(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
+        const WHY: &str = "it says nothing";
+        self.neighbours.went(edge);
+        if !self.below.contains_key(&edge) {
+            outbox.note(Note::ParentSilent);
+            self.disconnected(now, edge, outbox);
+            return outbox.close(edge, WHY);
         }
-        if self.pass_up(home, Up::Decide(decide), outbox) {
-            self.passed.decision_sent(home, commit, edge);
+        outbox.note(Note::ChildSilent);
+        if planted::is(Bug::StruckChildBelieved) {
+            let homes = self.homes.values_mut();
+            return homes.for_each(|proxy| proxy.children.strike_pages(edge));
+        }
+        self.end_edge(now, edge, WHY, outbox);
+    }
+
+    fn worn_out(&self) -> Option<EdgeId> {
+        let mut homes = self.homes.values();
+        homes.find_map(|proxy| proxy.children.worn_out())
+    }
+
+    fn disconnected(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
+        self.neighbours.went(edge);
+        if self.below.remove(&edge).is_some() {
+            return self.child_went(now, edge, outbox);
+        }
+        self.above.remove(&edge);
+        let homes = self.homes.iter_mut();
+        let lost = homes.filter_map(|(home, proxy)| proxy.up.lost(edge).then_some(*home));
+        for home in lost.collect::<Vec<HomeId>>() {
+            self.end(home, outbox);
         }
     }
 
-    /// What a member has under way to one home. A site is not limited: it has limited each
-    /// member below it.
-    fn commits_of_member(&self, edge: EdgeId, home: HomeId) -> Option<UnderWay> {
-        let peer = self.below.get(&edge)?;
-        let is_member = peer.kind == NodeKind::Member;
-        is_member.then(|| self.passed.commits_of(peer.node, edge, home))
+    fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
+        // What it wrote stays kept: its neighbours get that if it commits (rule 13).
+        self.passed.child_went(edge);
+        for proxy in self.homes.values_mut() {
+            proxy.child_went(now, edge, outbox);
+        }
     }
 
-    /// Without the home the message is lost, which is told; the member sends
-    /// it again when the stream begins.
-    fn pass_up(&self, home: HomeId, message: Up, outbox: &mut Outbox) -> bool {
-        let up = self.homes.get(&home).and_then(|proxy| proxy.up.edge);
-        if let Some(up) = up {
-            outbox.up(up, message);
+    // --- Down ---
+
+    fn received_down(&mut self, now: Millis, edge: EdgeId, message: Down, outbox: &mut Outbox) {
+        if self.below.contains_key(&edge) {
+            return cut_off(edge, "a child sent down", outbox);
         }
-        up.is_some()
+        if !self.above.contains_key(&edge) {
+            return outbox.note(Note::OtherEpochDropped);
+        }
+        let home = message.home();
+        let is_heard = match self.homes.get_mut(&home) {
+            Some(proxy) => proxy.up.hears(edge, &message, outbox),
+            None => matches!(message, Down::Begin(_)),
+        };
+        if !is_heard {
+            return;
+        }
+        let proxy = self.homes.get_mut(&home);
+        match (message, proxy) {
+            (Down::Begin(begin), _) => self.begin(now, edge, begin, outbox),
+            (Down::End(_), _) => self.end(home, outbox),
+            (Down::Step(step), _) => self.step(now, step, outbox),
+            (Down::Voted(voted), _) => self.forwarder().voted(&voted, outbox),
+            (Down::Refused(refused), _) => {
+                let outcome = Outcome::Refused(refused.refusal);
+                self.forwarder()
+                    .outcome(home, refused.commit, &outcome, outbox);
+            }
+            (Down::Committed(committed), _) => self.committed(now, &committed, outbox),
+            (Down::CallResult(result), _) => self.forwarder().call_result(&result, outbox),
+            (Down::Image(response), Some(proxy)) => proxy.image(now, response, outbox),
+            (Down::Peer(peer), Some(proxy)) => proxy.peer_image(now, peer, outbox),
+            (Down::Redirect(redirect), Some(proxy)) => proxy.help(edge, redirect, outbox),
+            (Down::Hint(hint), Some(proxy)) => proxy.hints().pass_hint(hint, outbox),
+            (Down::Joined(joined), Some(proxy)) => {
+                hints::joined_above(&proxy.up, joined.page, outbox);
+            }
+            (Down::Heartbeat(heartbeat), Some(proxy)) => proxy.heartbeat(now, &heartbeat, outbox),
+            (Down::Unwatched(unwatched), Some(proxy)) => {
+                proxy.watching().unwatched(unwatched.segment, outbox);
+            }
+            (Down::Resynchronised(answer), Some(proxy)) => {
+                proxy.resynchronised(now, answer, outbox);
+            }
+            (_, None) => {}
+        }
     }
 
-    fn call(&mut self, edge: EdgeId, message: message::Call, outbox: &mut Outbox) {
-        let (call, home) = (message.call, message.home);
-        let bytes = message.request.staged_bytes();
-        let up = self.stream_edge(home);
-        let is_on = |of| self.stream_edge(of) == up;
-        let has_space = self.passed.has_space_for_call(bytes, is_on);
-        if !has_space || self.passed.calls_of(edge).has_all_calls() {
-            outbox.note(Note::ChildLimited);
-            let result = Err(CallError::Busy);
-            return outbox.down(
-                edge,
-                Down::CallResult(message::CallResult { home, call, result }),
-            );
+    /// A stream begins: what is cached here is reported (rule 13), and the streams
+    /// below begin anew (rule 1), so that those below report in their turn.
+    fn begin(&mut self, now: Millis, edge: EdgeId, begin: message::Begin, outbox: &mut Outbox) {
+        let home = begin.home;
+        outbox.note(Note::StreamBegan);
+        self.passed.stream_began(home);
+        if !self.homes.contains_key(&home) {
+            self.homes.insert(home, Proxy::new(home, &self.config));
+            self.share_memory(outbox);
         }
-        // Without the home the call is lost; it is made again when the stream begins.
-        if let Some(up) = up {
-            self.passed.call_sent(call, home, edge, bytes);
-            outbox.up(up, Up::Call(message));
+        let Some(proxy) = self.homes.get_mut(&home) else {
+            return;
+        };
+        let helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
+        if proxy.begin(now, edge, begin, helpers, outbox) {
+            for (child, peer) in &self.below {
+                proxy.begin_child(now, *child, peer, outbox);
+            }
+        }
+    }
+
+    /// Every home has an equal share of the memory for images.
+    fn share_memory(&mut self, outbox: &mut Outbox) {
+        let share = self.config.cache_bytes / self.homes.len().max(1);
+        for proxy in self.homes.values_mut() {
+            proxy.limit_memory(share, outbox);
+        }
+    }
+
+    /// The home is out of reach: no answer comes for what went up.
+    fn end(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let proxy = self.homes.get_mut(&home);
+        if proxy.is_some_and(|proxy| proxy.end(outbox)) {
+            self.passed.stream_ended(home);
+            self.pending_writes.forget_home(home);
+        }
+    }
+
+    /// One position. The values that were kept of the commit are put in here and nowhere else (rule 8).
+    fn step(&mut self, now: Millis, mut step: Step, outbox: &mut Outbox) {
+        let (home, commit) = (step.home, step.commit);
+        let from = commit.map(|id| self.passed.commit_ended(home, id));
+        let last = from.as_ref().and_then(ReplyRoutes::last);
+        let origin = last.zip(commit);
+        if let Some(commit) = commit {
+            self.pending_writes.fill(home, commit, &mut step.changes);
+        }
+        let Some(proxy) = self.homes.get_mut(&home) else {
+            return;
+        };
+        let outcome = Outcome::Committed {
+            position: step.position,
+            stamp: step.stamp,
+        };
+        let invalidated = proxy.step(now, step, origin, outbox);
+        if let Some((commit, mut from)) = commit.zip(from) {
+            for edge in from.take_others() {
+                outbox.down(edge, Down::outcome(home, commit, outcome.clone()));
+            }
+        }
+        proxy.after_step(now, &invalidated, outbox);
+    }
+
+    fn committed(&mut self, now: Millis, committed: &message::Committed, outbox: &mut Outbox) {
+        let (home, position) = (committed.home, committed.position);
+        if let Some(proxy) = self.homes.get_mut(&home) {
+            proxy.up.advance(position);
+            proxy.caught_up(now, outbox);
+        }
+        let outcome = Outcome::Committed {
+            position,
+            stamp: committed.stamp,
+        };
+        self.forwarder()
+            .outcome(home, committed.commit, &outcome, outbox);
+    }
+
+    fn forwarder(&mut self) -> Forwarder<'_> {
+        Forwarder {
+            below: &self.below,
+            homes: &self.homes,
+            passed: &mut self.passed,
+            pending_writes: &mut self.pending_writes,
         }
     }
 
@@ -434,15 +482,9 @@ impl Redirector {
         if now >= self.next_beat {
             self.next_beat = now.plus(HEARTBEAT_MS);
             for proxy in self.homes.values_mut() {
-                proxy.expire_redirects(now);
+                proxy.serve().expire_redirects(now);
                 proxy.acknowledge(outbox);
             }
         }
     }
-}
-
-fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, outbox: &mut Outbox) {
-    outbox.note(Note::RefusedBusy);
-    let refused = Outcome::Refused(Refusal::busy());
-    outbox.down(edge, Down::outcome(home, commit, refused));
 }

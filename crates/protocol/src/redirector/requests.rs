@@ -1,12 +1,21 @@
 //! What came from below, went up, and is not answered: commits and calls.
 
 use crate::edge::admission::UnderWay;
+use crate::edge::pending_writes::PendingWrites;
 use crate::edge::reply_routes::ReplyRoutes;
 use crate::edge::send_window::SendWindow;
+use crate::redirector::Outbox;
+use crate::redirector::proxy::Proxy;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
-use thorp_model::{CallId, CommitId, EdgeId, HomeId, MemberId, planted};
+use thorp_model::{
+    CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, NodeKind, Note,
+    Outcome, Peer, Refusal, Up, message, planted,
+};
+
+/// What a commit is charged beside its reads and writes.
+const COMMIT_CHARGE: usize = 64;
 
 /// Commits and calls of children whose answers are to come. Each has at least one live edge that
 /// it came up. The send window also counts the ones whose children went: they are on their way
@@ -145,6 +154,144 @@ impl PassedRequests {
         self.calls.retain(|_, of| *of != home);
         self.window.forget_home(home);
     }
+}
+
+/// Passes commits, decisions and calls of children up, and their answers down.
+///
+/// What a home cannot be sent is lost, as if it had been lost on the way: the member asks again when the stream begins.
+#[derive(Debug)]
+pub(super) struct Forwarder<'a> {
+    pub(super) below: &'a BTreeMap<EdgeId, Peer>,
+    pub(super) homes: &'a BTreeMap<HomeId, Proxy>,
+    pub(super) passed: &'a mut PassedRequests,
+    pub(super) pending_writes: &'a mut PendingWrites,
+}
+
+impl Forwarder<'_> {
+    /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
+    /// the member's own: nobody on the way rewrites it (rule 4).
+    pub(super) fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, outbox: &mut Outbox) {
+        let id = request.id;
+        let home = request.home();
+        let of_member = self.commits_of_member(edge, home);
+        if of_member.is_some_and(UnderWay::has_all_commits) {
+            outbox.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, outbox);
+        }
+        let Some(proxy) = self.homes.get(&home) else {
+            return refuse_busy(edge, home, id, outbox);
+        };
+        // Without the home the commit is lost, as if it had been lost on the
+        // way: the member asks for its outcome when the stream begins again.
+        let Some(up) = proxy.up.edge else {
+            return;
+        };
+        let bytes = request.bytes() + COMMIT_CHARGE;
+        let is_on = |of| self.stream_edge(of) == Some(up);
+        if !self.passed.has_space_for_commit(bytes, is_on) {
+            outbox.note(Note::ChildLimited);
+            return refuse_busy(edge, home, id, outbox);
+        }
+        if planted::is(Bug::EvidenceRewritten) {
+            request.part.evidence = proxy.up.position;
+        }
+        self.pending_writes
+            .put(home, id, &request.part.writes, outbox);
+        self.passed.commit_sent(home, id, edge, bytes);
+        outbox.up(up, Up::Commit(request));
+    }
+
+    /// The delivery of what is decided is this child's reply, also where the vote went another
+    /// way. What is lost here has none: the homes find out by themselves (rule 10).
+    pub(super) fn decide(&mut self, edge: EdgeId, decide: message::Decide, outbox: &mut Outbox) {
+        let (home, commit) = (decide.home, decide.commit);
+        let of_member = self.commits_of_member(edge, home);
+        let has_all = of_member.is_some_and(UnderWay::has_all_answers);
+        if has_all && !self.passed.has_commit(home, commit) {
+            return outbox.note(Note::ChildLimited);
+        }
+        if self.pass_up(home, Up::Decide(decide), outbox) {
+            self.passed.decision_sent(home, commit, edge);
+        }
+    }
+
+    /// What a member has under way to one home. A site is not limited: it has limited each
+    /// member below it.
+    fn commits_of_member(&self, edge: EdgeId, home: HomeId) -> Option<UnderWay> {
+        let peer = self.below.get(&edge)?;
+        let is_member = peer.kind == NodeKind::Member;
+        is_member.then(|| self.passed.commits_of(peer.node, edge, home))
+    }
+
+    /// Without the home the message is lost; the member sends
+    /// it again when the stream begins. False then.
+    pub(super) fn pass_up(&self, home: HomeId, message: Up, outbox: &mut Outbox) -> bool {
+        let up = self.stream_edge(home);
+        if let Some(up) = up {
+            outbox.up(up, message);
+        }
+        up.is_some()
+    }
+
+    /// Passes a call on.
+    pub(super) fn call(&mut self, edge: EdgeId, message: message::Call, outbox: &mut Outbox) {
+        let (call, home) = (message.call, message.home);
+        let bytes = message.request.staged_bytes();
+        let up = self.stream_edge(home);
+        let is_on = |of| self.stream_edge(of) == up;
+        let has_space = self.passed.has_space_for_call(bytes, is_on);
+        if !has_space || self.passed.calls_of(edge).has_all_calls() {
+            outbox.note(Note::ChildLimited);
+            let result = Err(CallError::Busy);
+            return outbox.down(
+                edge,
+                Down::CallResult(message::CallResult { home, call, result }),
+            );
+        }
+        // Without the home the call is lost; it is made again when the stream begins.
+        if let Some(up) = up {
+            self.passed.call_sent(call, home, edge, bytes);
+            outbox.up(up, Up::Call(message));
+        }
+    }
+
+    fn stream_edge(&self, home: HomeId) -> Option<EdgeId> {
+        self.homes.get(&home)?.up.edge
+    }
+
+    /// A vote answers what was sent up; it goes to every child that the commit came from (rule 10).
+    pub(super) fn voted(&mut self, voted: &message::Voted, outbox: &mut Outbox) {
+        for edge in self.passed.voted(voted.home, voted.commit) {
+            outbox.down(edge, Down::Voted(voted.clone()));
+        }
+    }
+
+    /// An outcome that has no delivery: forwarded, never applied (rule 11).
+    pub(super) fn outcome(
+        &mut self,
+        home: HomeId,
+        commit: CommitId,
+        outcome: &Outcome,
+        outbox: &mut Outbox,
+    ) {
+        self.pending_writes.drop_commit(home, commit);
+        for edge in self.passed.commit_ended(home, commit).iter() {
+            outbox.down(edge, Down::outcome(home, commit, outcome.clone()));
+        }
+    }
+
+    /// The result of a call goes to every edge that the call came up.
+    pub(super) fn call_result(&mut self, result: &message::CallResult, outbox: &mut Outbox) {
+        for edge in self.passed.call_answered(result.call) {
+            outbox.down(edge, Down::CallResult(result.clone()));
+        }
+    }
+}
+
+fn refuse_busy(edge: EdgeId, home: HomeId, commit: CommitId, outbox: &mut Outbox) {
+    outbox.note(Note::RefusedBusy);
+    let refused = Outcome::Refused(Refusal::busy());
+    outbox.down(edge, Down::outcome(home, commit, refused));
 }
 
 #[cfg(test)]

@@ -2,14 +2,18 @@
 //! child itself: what it has in its own memory is reported like anything else
 //! (rule 13).
 
-use crate::edge::reports::Owned;
-use crate::redirector::{Outbox, Proxy};
+use crate::edge::downstream::Children;
+use crate::edge::reports::{Owned, Reports};
+use crate::edge::upstream::Upstream;
+use crate::redirector::Outbox;
+use crate::redirector::standby::Images;
+use crate::redirector::waiter::Waiter;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Millis, Note, PageId, Position, ReportNo, Reported, message, planted,
+    Down, EdgeId, EntryNo, Note, PageId, Position, ReportNo, Reported, message, planted,
 };
 
 /// Whose pages a piece of a report has.
@@ -38,7 +42,20 @@ pub(super) struct Piece {
     entry: EntryNo,
 }
 
-impl Proxy {
+/// Answers the reports of children, and reports this node's own memory.
+///
+/// A child is entered for the pages that it reports before anything is looked at (rule 2). All children together have no
+/// more pages reported above than `reported_max`.
+#[derive(Debug)]
+pub(super) struct Resync<'a> {
+    pub(super) up: &'a mut Upstream<Waiter>,
+    pub(super) children: &'a mut Children,
+    pub(super) images: &'a mut Images,
+    pub(super) reports: &'a mut Reports<Whose>,
+    pub(super) reported_max: usize,
+}
+
+impl Resync<'_> {
     /// A child reports pages. It is entered for all of them; then those that lie in this node's
     /// memory are compared with that, and the others are asked of the parent, each as of where
     /// that child's copy is right: another child's copy says nothing of it. What is known is
@@ -66,7 +83,7 @@ impl Proxy {
                 _ if changed.contains(&reported.page) => {}
                 Some(true) => self.found_unchanged(edge, reported),
                 Some(false) => changed.push(reported.page),
-                // What there is no room for is given up in vain, which does no harm.
+                // What there is no space for is given up in vain, which does no harm.
                 None if space == 0 => {
                     limited = true;
                     changed.push(reported.page);
@@ -108,10 +125,10 @@ impl Proxy {
     }
 
     /// For how many more pages of a child the parent may be asked: a child has no more than it
-    /// leaves free, so there is always room for one that reports little.
+    /// leaves free, so there is always space for one that reports little.
     fn report_space(&self, edge: EdgeId) -> usize {
         let of_child: usize = self.pieces_of(edge).map(<[Reported]>::len).sum();
-        let free = self.reported_max.saturating_sub(self.reported());
+        let free = self.reported_max.saturating_sub(reported(self.reports));
         (free.saturating_sub(of_child)).div_ceil(2)
     }
 
@@ -186,20 +203,8 @@ impl Proxy {
         }
     }
 
-    /// The parent has answered for a piece: this node's own, or a child's, which is told.
-    pub(super) fn resynchronised(
-        &mut self,
-        now: Millis,
-        answer: message::Resynchronised,
-        outbox: &mut Outbox,
-    ) {
-        self.up.advance(answer.position);
-        self.settle_report(answer, outbox);
-        self.caught_up(now, outbox);
-        self.settle_strays(outbox);
-    }
-
-    fn settle_report(&mut self, answer: message::Resynchronised, outbox: &mut Outbox) {
+    /// The parent has answered for a piece: this node's own, or a child's, which gets the answer.
+    pub(super) fn settle_report(&mut self, answer: message::Resynchronised, outbox: &mut Outbox) {
         let message::Resynchronised { changed, open, .. } = answer;
         let Some(piece) = self.reports.answered(answer.report, &open) else {
             return outbox.note(Note::OtherEpochDropped);
@@ -245,10 +250,10 @@ impl Proxy {
             self.images.trust(reported.page);
         }
     }
+}
 
-    /// Pages that were reported and not answered.
-    pub(super) fn reported(&self) -> usize {
-        let pieces = self.reports.pieces();
-        pieces.map(|piece| piece.pages.len()).sum()
-    }
+/// Pages that were reported and not answered.
+pub(super) fn reported(reports: &Reports<Whose>) -> usize {
+    let pieces = reports.pieces();
+    pieces.map(|piece| piece.pages.len()).sum()
 }

@@ -1,45 +1,114 @@
 //! Watches: above, a redirector watches what those below it watch, and no more
 //! than any child may (rule 15).
 
-use crate::redirector::{Outbox, Proxy};
+use crate::edge::downstream::Children;
+use crate::edge::upstream::Upstream;
+use crate::redirector::Outbox;
+use crate::redirector::waiter::Waiter;
+use alloc::collections::BTreeSet;
 use thorp_model::limits::WATCHES_PER_CHILD_MAX;
 use thorp_model::{Down, EdgeId, Note, SegmentId, message};
 
-impl Proxy {
+/// The segments that this node watches above.
+///
+/// Invariant: while the stream is live, they are the segments that any child watches. They are at most
+/// [`WATCHES_PER_CHILD_MAX`].
+#[derive(Debug, Default)]
+pub(super) struct Watched(BTreeSet<SegmentId>);
+
+impl Watched {
+    /// How many segments.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A stream begins: nothing is watched on it.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether one segment more may be watched above, if it is not.
+    fn has_space(&self, segment: SegmentId) -> bool {
+        self.0.contains(&segment) || self.len() < WATCHES_PER_CHILD_MAX
+    }
+
+    /// These segments are wanted from now on. Returns what changes: what is no longer watched goes first, so that there is
+    /// never one too many above.
+    fn follow(&mut self, wanted: BTreeSet<SegmentId>) -> impl Iterator<Item = (SegmentId, bool)> {
+        let before = core::mem::replace(&mut self.0, wanted.clone());
+        let begun: BTreeSet<SegmentId> = wanted.difference(&before).copied().collect();
+        let ended = before.into_iter().filter(move |of| !wanted.contains(of));
+        let ended = ended.map(|segment| (segment, false));
+        ended.chain(begun.into_iter().map(|segment| (segment, true)))
+    }
+}
+
+/// Takes the watches of children, and watches above.
+#[derive(Debug)]
+pub(super) struct Watching<'a> {
+    pub(super) up: &'a mut Upstream<Waiter>,
+    pub(super) children: &'a mut Children,
+    pub(super) watched: &'a mut Watched,
+}
+
+impl Watching<'_> {
     /// A child begins or ends to watch a segment. What cannot be watched above
     /// is refused at once: the child's program has to know.
     pub(super) fn watch(&mut self, edge: EdgeId, watch: &message::Watch, outbox: &mut Outbox) {
         let (segment, on) = (watch.segment, watch.on);
-        let is_new = on && !self.watched.contains(&segment);
-        let full = is_new && self.watched.len() >= WATCHES_PER_CHILD_MAX;
+        let full = on && !self.watched.has_space(segment);
         if full || !self.children.watch(edge, segment, on) {
             let home = self.up.home;
             outbox.note(Note::ChildLimited);
             return outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
         }
-        self.follow_watches(outbox);
+        self.follow(outbox);
     }
 
-    /// The parent does not tell the changes of a segment: nobody below hears
-    /// of them.
+    /// The parent does not send the changes of a segment: nobody below gets
+    /// them.
     pub(super) fn unwatched(&mut self, segment: SegmentId, outbox: &mut Outbox) {
         self.children.unwatch(segment, outbox);
         // Asked for anew meanwhile, it may be watched above: that is ended too.
-        self.follow_watches(outbox);
+        self.follow(outbox);
     }
 
     /// Watches above what is watched below.
-    pub(super) fn follow_watches(&mut self, outbox: &mut Outbox) {
-        let wanted = self.children.watched();
+    pub(super) fn follow(&mut self, outbox: &mut Outbox) {
         if self.up.edge.is_none() {
             return;
         }
-        // What is no longer watched goes first: there is never one too many above.
-        let ended = self.watched.difference(&wanted).copied();
-        let begun = wanted.difference(&self.watched).copied();
-        for segment in ended.chain(begun) {
-            self.up.watch(segment, wanted.contains(&segment), outbox);
+        for (segment, on) in self.watched.follow(self.children.watched()) {
+            self.up.watch(segment, on, outbox);
         }
-        self.watched = wanted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn follow(watched: &mut Watched, wanted: &[u32]) -> Vec<(u32, bool)> {
+        let wanted = wanted.iter().map(|segment| SegmentId(*segment));
+        let changes = watched.follow(wanted.collect());
+        changes.map(|(segment, on)| (segment.0, on)).collect()
+    }
+
+    #[test]
+    fn what_is_no_longer_watched_goes_first() {
+        let mut watched = Watched::default();
+        assert_eq!(follow(&mut watched, &[3, 2]), [(2, true), (3, true)]);
+        assert_eq!(follow(&mut watched, &[1, 2]), [(3, false), (1, true)]);
+        assert_eq!(follow(&mut watched, &[1, 2]), []);
+    }
+
+    #[test]
+    fn no_more_is_watched_above_than_any_child_may_watch() {
+        let mut watched = Watched::default();
+        let all: Vec<u32> = (0..WATCHES_PER_CHILD_MAX as u32).collect();
+        follow(&mut watched, &all);
+        assert!(watched.has_space(SegmentId(0)));
+        assert!(!watched.has_space(SegmentId(WATCHES_PER_CHILD_MAX as u32)));
     }
 }

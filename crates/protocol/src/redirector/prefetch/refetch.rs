@@ -1,7 +1,8 @@
 //! Pages that are invalidated, and asked for above again once for all who hold them (rule 8).
 
-use crate::redirector::prefetch::history::Fate;
-use crate::redirector::{Outbox, Proxy};
+use crate::redirector::Outbox;
+use crate::redirector::prefetch::note;
+use crate::redirector::subtree::Subtree;
 use alloc::vec::Vec;
 use thorp_model::limits::FETCHES_MAX;
 use thorp_model::{Millis, Note, PageChange, PageId, PageSlots};
@@ -12,62 +13,36 @@ pub(in crate::redirector) fn invalidated(changes: &[PageChange]) -> Vec<PageId> 
     changes.iter().filter(holes).map(|c| c.page).collect()
 }
 
-impl Proxy {
-    /// Those below have been told of the holes. What they asked for again after earlier ones is asked
-    /// for now, before they do; it comes into this node's memory, or to whoever asks meanwhile.
-    pub(in crate::redirector) fn refetch(
-        &mut self,
-        now: Millis,
-        invalidated: &[PageId],
-        outbox: &mut Outbox,
-    ) {
-        for page in invalidated {
-            // What is on its way is answered behind this step, or brought up to it when it comes.
-            if self.up.is_fetching(*page) {
-                continue;
-            }
-            if !self.children.directory.is_held(*page) {
-                self.forget_history(*page, outbox);
-                continue;
-            }
-            let fate = self.history.invalidated(*page);
-            note(fate, outbox);
-            if self.history.wants(*page) && self.has_space_to_refetch() {
-                self.history.refetched(*page);
-                outbox.note(Note::Refetched);
-                let updates = self.history.updates(*page);
-                self.up.ask_ahead(*page, updates, now, outbox);
-            }
+/// Those below have got the holes. What they asked for again after earlier ones is asked
+/// for now, before they do; it comes into this node's memory, or to whoever asks meanwhile.
+pub(in crate::redirector) fn refetch(
+    subtree: &mut Subtree<'_>,
+    now: Millis,
+    invalidated: &[PageId],
+    outbox: &mut Outbox,
+) {
+    for page in invalidated {
+        // What is on its way is answered behind this step, or brought up to it when it comes.
+        if subtree.up.is_fetching(*page) {
+            continue;
         }
-    }
-
-    /// What is asked for by nobody leaves room for what is, and needs a place to come to.
-    fn has_space_to_refetch(&self) -> bool {
-        self.images.takes_pages() && self.up.fetches() < FETCHES_MAX / 2
-    }
-
-    /// Somebody below asks for a page.
-    pub(in crate::redirector) fn asked_below(&mut self, page: PageId, outbox: &mut Outbox) {
-        note(self.history.asked(page), outbox);
-    }
-
-    /// A page went out of this node's memory.
-    pub(in crate::redirector) fn dropped_own(&mut self, page: PageId, outbox: &mut Outbox) {
-        note(self.history.dropped(page), outbox);
-        self.dropped_ahead(page, outbox);
-    }
-
-    /// Nobody below holds a page.
-    pub(in crate::redirector) fn forget_history(&mut self, page: PageId, outbox: &mut Outbox) {
-        note(self.history.forget(page), outbox);
-        self.forget_ahead(page, outbox);
+        if !subtree.children.directory.is_held(*page) {
+            subtree.prefetch.forget(*page, outbox);
+            continue;
+        }
+        let has_space = has_space(subtree);
+        let history = &mut subtree.prefetch.history;
+        note(history.invalidated(*page), outbox);
+        if history.wants(*page) && has_space {
+            history.refetched(*page);
+            outbox.note(Note::Refetched);
+            let updates = history.updates(*page);
+            subtree.up.ask_ahead(*page, updates, now, outbox);
+        }
     }
 }
 
-fn note(fate: Option<Fate>, outbox: &mut Outbox) {
-    match fate {
-        Some(Fate::Used) => outbox.note(Note::RefetchUsed),
-        Some(Fate::Wasted) => outbox.note(Note::RefetchWasted),
-        None => {}
-    }
+/// What is asked for by nobody leaves space for what is, and needs a place to come to.
+fn has_space(subtree: &Subtree<'_>) -> bool {
+    subtree.images.takes_pages() && subtree.up.fetches() < FETCHES_MAX / 2
 }

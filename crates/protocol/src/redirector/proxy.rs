@@ -1,0 +1,373 @@
+//! What a redirector knows of one home: that home's stream is applied here, then
+//! goes to those below in the same order (rules 1, 7 and 8).
+
+use crate::edge::downstream::{Children, News, Values};
+use crate::edge::reports::Reports;
+use crate::edge::upstream::Upstream;
+use crate::redirector::peer_fetch::Serve;
+use crate::redirector::prefetch::Prefetch;
+use crate::redirector::prefetch::hints::Hints;
+use crate::redirector::prefetch::refetch;
+use crate::redirector::redirects::Redirects;
+use crate::redirector::resync::{Resync, Whose, reported};
+use crate::redirector::standby::Images;
+use crate::redirector::subtree::Subtree;
+use crate::redirector::waiter::Waiter;
+use crate::redirector::watch::{Watched, Watching};
+use crate::redirector::{Outbox, RedirectorConfig};
+use alloc::vec::Vec;
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CommitId, Down, EdgeId, Epoch, HomeId, Millis, Note, PageChange, PageId, PageSlots, Peer,
+    PeerImage, SlotChange, Step, message, planted,
+};
+
+/// What a redirector knows of one home.
+///
+/// It wires the parts: those above (`up`), those below (`children`), the node's own memory, and what is on its way
+/// between them.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    pub(super) up: Upstream<Waiter>,
+    pub(super) children: Children,
+    pub(super) images: Images,
+    pub(super) prefetch: Prefetch,
+    pub(super) redirects: Redirects,
+    pub(super) watched: Watched,
+    reports: Reports<Whose>,
+    reported_max: usize,
+}
+
+impl Proxy {
+    pub(super) fn new(home: HomeId, config: &RedirectorConfig) -> Self {
+        let mut up = Upstream::new(home);
+        up.limit_kept_changes(config.kept_changes_max);
+        up.images_beside = config.images_beside;
+        let mut reports = Reports::new();
+        reports.limit(config.report_pages_max);
+        Proxy {
+            up,
+            children: Children::new(home, Epoch(0), config.per_child),
+            images: Images::new(config.cache_bytes),
+            prefetch: Prefetch::new(config.history_pages_max, config.successor_pages_max),
+            redirects: Redirects::default(),
+            watched: Watched::default(),
+            reports,
+            reported_max: config.reported_max,
+        }
+    }
+
+    /// Whether everything that was reported, here or below, is answered (rule 13).
+    pub(super) fn is_resynchronised(&self) -> bool {
+        self.reports.is_empty()
+    }
+
+    /// Pages that were reported and not answered.
+    pub(super) fn reported(&self) -> usize {
+        reported(&self.reports)
+    }
+
+    // --- Beginnings and ends ---
+
+    /// A stream begins: what is cached here is reported (rule 13). True if the streams
+    /// below have to begin anew (rule 1).
+    pub(super) fn begin(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        begin: message::Begin,
+        helpers: bool,
+        outbox: &mut Outbox,
+    ) -> bool {
+        self.up.helpers = helpers;
+        let as_of = self.up.position;
+        if planted::is(Bug::OldDirectoryKept) && self.up.epoch != Epoch(0) {
+            self.up.begin(edge, begin, false, now, outbox);
+            return false;
+        }
+        self.children.end_all();
+        self.prefetch.stream_ended();
+        self.redirects.clear();
+        self.watched.clear();
+        self.up.retain_waiting(|_| false);
+        self.up.begin(edge, begin, false, now, outbox);
+        self.resync().report_own(as_of, outbox);
+        true
+    }
+
+    /// The home is out of reach: those below learn it, and keep what they have
+    /// as of where the stream ended. False if the stream had ended before.
+    pub(super) fn end(&mut self, outbox: &mut Outbox) -> bool {
+        if self.up.edge.is_none() {
+            return false;
+        }
+        outbox.note(Note::StreamEnded);
+        self.up.end(outbox);
+        if planted::is(Bug::OldDirectoryKept) {
+            return false;
+        }
+        let home = self.up.home;
+        for edge in self.children.edges() {
+            outbox.down(edge, Down::End(message::End { home }));
+        }
+        self.children.end_all();
+        self.prefetch.stream_ended();
+        self.redirects.clear();
+        self.reports.clear();
+        true
+    }
+
+    /// Begins a child's stream, where this node stands.
+    pub(super) fn begin_child(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        peer: &Peer,
+        outbox: &mut Outbox,
+    ) {
+        let up = &self.up;
+        let at = (up.position, up.watermark);
+        let silent_ms = if planted::is(Bug::SilenceNotTold) {
+            0
+        } else {
+            now.since(up.heard)
+        };
+        // The number of children was checked when the child came.
+        self.children
+            .begin(edge, peer, at, &up.name, silent_ms, outbox);
+    }
+
+    /// A child went: what it was to help with goes to another.
+    pub(super) fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
+        self.children.end(edge);
+        self.prefetch.child_went(edge);
+        self.reports.child_went(edge);
+        self.up.retain_waiting(|waiter| waiter.edge != edge);
+        self.serve().helper_went(now, edge, outbox);
+        self.watching().follow(outbox);
+    }
+
+    /// Gives up above what only children that have gone held.
+    pub(super) fn sweep(&mut self, outbox: &mut Outbox) {
+        for page in self.children.sweep() {
+            self.subtree().give_up_if_unused(page, outbox);
+        }
+    }
+
+    /// Every home has a share of the memory for images.
+    pub(super) fn limit_memory(&mut self, bytes: usize, outbox: &mut Outbox) {
+        self.images.limit(bytes);
+        self.subtree().shrink(outbox);
+    }
+
+    // --- Up ---
+
+    /// A child asks for a page.
+    pub(super) fn asked(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        fetch: &message::Fetch,
+        outbox: &mut Outbox,
+    ) {
+        let (page, ahead) = (fetch.page, fetch.ahead);
+        self.prefetch.asked_by(page, edge, ahead, outbox);
+        let waiter = Waiter::of(edge, fetch);
+        self.serve().fetch(now, page, waiter, outbox);
+        // What is waited for goes first.
+        if !ahead {
+            self.hints().hint(now, page, edge, outbox);
+        }
+    }
+
+    /// A child gives up a page.
+    pub(super) fn evicted(&mut self, edge: EdgeId, evict: &message::Evict, outbox: &mut Outbox) {
+        if self.children.evict(edge, evict.page, evict.entry, outbox) {
+            self.subtree().give_up_if_unused(evict.page, outbox);
+        }
+    }
+
+    /// The group acknowledgement: what every child has acknowledged, and this
+    /// node has applied (rule 7).
+    pub(super) fn acknowledge(&mut self, outbox: &mut Outbox) {
+        let below = self.children.acknowledged();
+        let position = below.map_or(self.up.position, |below| below.min(self.up.position));
+        self.up.acknowledge(position, outbox);
+    }
+
+    // --- The stream ---
+
+    /// One position: applied here, then sent below as one step. Returns the pages that have new holes.
+    pub(super) fn step(
+        &mut self,
+        now: Millis,
+        step: Step,
+        origin: Option<(EdgeId, CommitId)>,
+        outbox: &mut Outbox,
+    ) -> Vec<PageId> {
+        let at = (step.position, step.stamp);
+        let mut changes = step.changes;
+        note_delivery(&changes, outbox);
+        let invalidated = refetch::invalidated(&changes);
+        self.up.advance_promised(step.position, step.watermark);
+        self.up.keep(at, &changes, now, outbox);
+        for change in &changes {
+            self.subtree().apply_own(change, at);
+            if change.slots == PageSlots::Whole {
+                self.children.directory.clear_above(change.page);
+                self.prefetch.forget(change.page, outbox);
+            }
+        }
+        if planted::is(Bug::RefetchedNotTold) {
+            changes.retain(|change| !change.makes_holes() || !self.prefetch.wants(change.page));
+        }
+        if planted::is(Bug::DroppedNotInvalidated) {
+            changes.iter_mut().for_each(drop_invalid);
+        }
+        let news = News {
+            position: step.position,
+            stamp: step.stamp,
+            watermark: self.up.promised(),
+            changes,
+            values: Values::ToHolders,
+            origin,
+        };
+        self.children.deliver(news, outbox);
+        invalidated
+    }
+
+    /// A position has gone to those below: what they will want again is asked for.
+    pub(super) fn after_step(&mut self, now: Millis, invalidated: &[PageId], outbox: &mut Outbox) {
+        let mut subtree = self.subtree();
+        refetch::refetch(&mut subtree, now, invalidated, outbox);
+        // New values may be longer than the old ones (rule 15).
+        subtree.shrink(outbox);
+        self.caught_up(now, outbox);
+    }
+
+    /// An image came in the stream: the stream is complete up to there.
+    pub(super) fn image(
+        &mut self,
+        now: Millis,
+        response: message::FetchResponse,
+        outbox: &mut Outbox,
+    ) {
+        if let Some(fetched) = self.up.take_in_stream(response, outbox) {
+            self.serve().arrived(fetched, outbox);
+        }
+        self.caught_up(now, outbox);
+        self.subtree().settle_strays(outbox);
+    }
+
+    /// An image came beside the stream (rule 9).
+    pub(super) fn peer_image(&mut self, now: Millis, peer: PeerImage, outbox: &mut Outbox) {
+        if let Some(fetched) = self.up.take_peer(peer, now, outbox) {
+            self.serve().arrived(fetched, outbox);
+        }
+        self.subtree().settle_strays(outbox);
+    }
+
+    pub(super) fn heartbeat(
+        &mut self,
+        now: Millis,
+        heartbeat: &message::Heartbeat,
+        outbox: &mut Outbox,
+    ) {
+        self.up.beaten(heartbeat, now);
+        self.children
+            .heartbeat(self.up.position, self.up.watermark, outbox);
+        self.caught_up(now, outbox);
+    }
+
+    pub(super) fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) {
+        for fetched in self.up.caught_up(now, outbox) {
+            self.serve().arrived(fetched, outbox);
+        }
+    }
+
+    /// This node as a helper of its parent: only its own memory is looked at.
+    pub(super) fn help(&self, edge: EdgeId, redirect: message::Redirect, outbox: &mut Outbox) {
+        let own = self.images.peek(redirect.page);
+        let image = own.filter(|image| image.is_complete()).cloned();
+        self.up.help(edge, redirect, image, outbox);
+    }
+
+    /// The parent has answered for a piece of a report.
+    pub(super) fn resynchronised(
+        &mut self,
+        now: Millis,
+        answer: message::Resynchronised,
+        outbox: &mut Outbox,
+    ) {
+        self.up.advance(answer.position);
+        self.resync().settle_report(answer, outbox);
+        self.caught_up(now, outbox);
+        self.subtree().settle_strays(outbox);
+    }
+
+    // --- Views of the parts ---
+
+    pub(super) fn subtree(&mut self) -> Subtree<'_> {
+        self.serve().subtree
+    }
+
+    pub(super) fn serve(&mut self) -> Serve<'_> {
+        Serve {
+            subtree: Subtree {
+                up: &mut self.up,
+                children: &mut self.children,
+                images: &mut self.images,
+                prefetch: &mut self.prefetch,
+            },
+            redirects: &mut self.redirects,
+        }
+    }
+
+    pub(super) fn hints(&mut self) -> Hints<'_> {
+        Hints {
+            subtree: self.subtree(),
+        }
+    }
+
+    pub(super) fn watching(&mut self) -> Watching<'_> {
+        Watching {
+            up: &mut self.up,
+            children: &mut self.children,
+            watched: &mut self.watched,
+        }
+    }
+
+    pub(super) fn resync(&mut self) -> Resync<'_> {
+        Resync {
+            up: &mut self.up,
+            children: &mut self.children,
+            images: &mut self.images,
+            reports: &mut self.reports,
+            reported_max: self.reported_max,
+        }
+    }
+}
+
+fn note_delivery(changes: &[PageChange], outbox: &mut Outbox) {
+    for change in changes {
+        let PageSlots::Some(slots) = &change.slots else {
+            continue;
+        };
+        for (_, slot_change) in slots {
+            match slot_change {
+                SlotChange::Invalid => outbox.note(Note::InvalidationDelivered),
+                SlotChange::Value { .. } | SlotChange::Patch { .. } => {
+                    outbox.note(Note::UpdateDelivered);
+                }
+                SlotChange::Overflow { .. } | SlotChange::Deleted { .. } => {}
+            }
+        }
+    }
+}
+
+/// A planted bug: what was not kept is not told.
+fn drop_invalid(change: &mut PageChange) {
+    if let PageSlots::Some(slots) = &mut change.slots {
+        slots.retain(|(_, slot_change)| *slot_change != SlotChange::Invalid);
+    }
+}
