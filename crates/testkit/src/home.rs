@@ -134,7 +134,7 @@ impl HomeNode {
         village: Village,
         options: HomeOptions,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let identity = village.identity();
+        let identity = village.identity_of(&options.name);
         let node = MemberId(u128::from(options.id.0));
         let mut net = net_config(NodeKind::Home);
         net.delay = LinkDelay::new(options.one_way);
@@ -208,6 +208,11 @@ impl HomeNode {
         &self.address
     }
 
+    /// How a site below it dials it: a node with another certificate is not taken for it.
+    pub fn as_parent(&self) -> ParentConfig {
+        ParentConfig::new(vec![self.address.clone()]).named(&*self.options.name)
+    }
+
     /// The way into its loop, for its counts and for what this type does not offer.
     pub fn handle(&self) -> &Handle<Home> {
         &self.handle
@@ -220,8 +225,8 @@ impl HomeNode {
 
     /// A site below it and other homes of its village.
     pub fn site_below(&self, others: &[&HomeNode], cache_bytes: usize) -> SiteNode {
-        let others = others.iter().map(|other| other.address.clone());
-        let parents = std::iter::once(self.address.clone()).chain(others);
+        let others = others.iter().map(|other| other.as_parent());
+        let parents = std::iter::once(self.as_parent()).chain(others);
         let address = self.village.socket("site");
         SiteNode::start(&self.village, &address, parents.collect(), cache_bytes)
     }

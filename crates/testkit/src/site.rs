@@ -2,13 +2,16 @@
 
 use std::future::pending;
 
-use thorp_model::{MemberId, NodeKind, Outbox};
+use thorp_model::{NodeKind, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Listener};
 use thorp_protocol::{Redirector, RedirectorConfig};
 
 use crate::running::Thread;
 use crate::village::{Village, peer};
+
+/// The name of every site.
+const NAME: &str = "valley";
 
 /// A redirector that runs in the test's process, until it is dropped.
 pub struct SiteNode {
@@ -20,12 +23,12 @@ pub struct SiteNode {
 }
 
 impl SiteNode {
-    /// Starts the site `valley` on a thread of its own. It is at an address, below some homes or sites, and has so much
-    /// memory.
+    /// Starts a site called `valley` on a thread of its own. It is at an address, below some homes or sites, and has so
+    /// much memory. As a real site it has an id and an identity of its own.
     pub fn start(
         village: &Village,
         address: &Address,
-        parents: Vec<Address>,
+        parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> Self {
         let (village, address) = (village.clone(), address.clone());
@@ -39,7 +42,7 @@ impl SiteNode {
     pub async fn start_here(
         village: &Village,
         address: &Address,
-        parents: Vec<Address>,
+        parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> Self {
         let opened = Self::open(village.clone(), address.clone(), parents, cache_bytes);
@@ -51,20 +54,19 @@ impl SiteNode {
     async fn open(
         village: Village,
         address: Address,
-        parents: Vec<Address>,
+        parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let (kind, node, name) = (NodeKind::Redirector, MemberId(2), "valley");
-        let identity = village.identity();
+        let (kind, node) = (NodeKind::Redirector, village.fresh_node());
+        let identity = village.identity_of(NAME);
         let listener = Listener::bind(&address, &identity, net_config(kind)).await;
         let listener = listener.unwrap();
         let address = listener.address().clone();
-        let mut config = DriverConfig::new(identity, peer(kind, node, name));
+        let mut config = DriverConfig::new(identity, peer(kind, node, NAME));
         config.listeners.push(listener);
-        let parents = parents.into_iter().map(|parent| vec![parent]);
-        config.parents = parents.map(ParentConfig::new).collect();
+        config.parents = parents;
         let (mut driver, handle) = Driver::new(config);
-        let mut config = RedirectorConfig::new(node, name.to_owned());
+        let mut config = RedirectorConfig::new(node, NAME.to_owned());
         config.cache_bytes = cache_bytes;
         let mut site = Redirector::new(config);
         let work = async move {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
 use thorp_model::{MemberId, NodeKind, Peer};
@@ -16,6 +17,8 @@ struct Authority {
     dir: TempDir,
     home: Identity,
     member: Identity,
+    /// How many nodes have drawn an id.
+    nodes: AtomicU64,
 }
 
 impl Default for Village {
@@ -31,7 +34,13 @@ impl Village {
         let at = |name: &str| dir.path().join(name);
         let home = Identity::open_or_create(at("identity"), "alps").unwrap();
         let member = issue(at("identity"), at("member"), "anna").unwrap();
-        Self(Arc::new(Authority { dir, home, member }))
+        let nodes = AtomicU64::default();
+        Self(Arc::new(Authority {
+            dir,
+            home,
+            member,
+            nodes,
+        }))
     }
 
     /// The authority's own identity, that of the home `alps`. It is in the directory `identity`.
@@ -42,6 +51,23 @@ impl Village {
     /// An identity that the authority has given to a member.
     pub fn member_identity(&self) -> Identity {
         self.0.member.clone()
+    }
+
+    /// The identity of a node with this name: the authority's own if it has the name, or else one that the authority
+    /// issues.
+    pub(crate) fn identity_of(&self, name: &str) -> Identity {
+        let own = self.identity();
+        if own.name() == name {
+            return own;
+        }
+        let dir = self.path(&format!("node-{name}"));
+        issue(self.path("identity"), dir, name).unwrap()
+    }
+
+    /// An id that no other node of the village has. A test that picks ids itself picks small numbers.
+    pub(crate) fn fresh_node(&self) -> MemberId {
+        let drawn = self.0.nodes.fetch_add(1, Ordering::Relaxed);
+        MemberId((1 << 64) + u128::from(drawn))
     }
 
     /// A path in the village's directory.

@@ -105,7 +105,7 @@ struct Prepared {
 
 async fn prepared(village: &Village, cache_bytes: usize) -> Prepared {
     let home = HomeNode::start(village, home_options());
-    let parents = vec![home.address().clone()];
+    let parents = vec![home.as_parent()];
     let site = SiteNode::start(village, &loopback(), parents, cache_bytes);
     let [anna, bert] = [10, 11].map(|id| {
         let identity = village.member_identity();

@@ -18,7 +18,7 @@ pub(crate) async fn home(village: &Village) -> HomeNode {
 }
 
 pub(crate) async fn site(village: &Village, home: &HomeNode, cache_bytes: usize) -> SiteNode {
-    let parents = vec![home.address().clone()];
+    let parents = vec![home.as_parent()];
     SiteNode::start_here(village, &loopback(), parents, cache_bytes).await
 }
 

@@ -66,6 +66,26 @@ async fn at_a_site_pages_come_from_its_memory_and_updates_fill_the_neighbours() 
 }
 
 #[tokio::test]
+async fn two_sites_below_one_home_leave_each_other_alone() {
+    let village = Village::new();
+    let home = home(&village).await;
+    let first = site(&village, &home, 1 << 20).await;
+    let anna = member(&village, first.address(), 10).await;
+    let second = site(&village, &home, 1 << 20).await;
+    let bert = member(&village, second.address(), 11).await;
+    let segment = anna.open_or_create("letters").await;
+    let page = anna.fresh_page(segment).await;
+    anna.fetch(page).await;
+    commit(&anna, page, create("dear bert")).await;
+    assert!(holds(&bert.fetch(page).await, Slot(0), "dear bert"));
+    commit(&bert, page, write("dear anna")).await;
+    anna.page(page, |image| !image.is_complete()).await;
+    assert!(holds(&anna.fetch(page).await, Slot(0), "dear anna"));
+    assert_eq!(home.handle().notes().get(Note::CameAgain), 0);
+    assert_eq!((anna.streams(), bert.streams()), (1, 1));
+}
+
+#[tokio::test]
 async fn a_site_without_memory_redirects_to_the_neighbour() {
     let village = Village::new();
     let home = home(&village).await;

@@ -33,7 +33,7 @@ impl Village {
         let mut sites = self.sites.lock().expect("nobody panicked here");
         let village = self.home.village();
         let address = village.socket(&format!("site-{}", sites.len()));
-        let parents = vec![self.home.address().clone()];
+        let parents = vec![self.home.as_parent()];
         let site = SiteNode::start(village, &address, parents, SITE_CACHE_BYTES);
         sites.push(site);
         address
