@@ -495,8 +495,8 @@ fn homes_that_all_tell_where_it_stands_need_not_vote() {
 #[test]
 fn homes_whose_clocks_are_too_far_apart_vote_on_what_was_read() {
     let scene = scene();
-    scene.alps.put_clock_ahead(Duration::from_secs(600));
     scene.alps.stop();
+    scene.alps.put_clock_ahead(Duration::from_secs(600));
     scene.alps.restart();
     let (anna, bert) = (&scene.anna, scene.neighbour(Session::new()));
     anna.transact(|tx| tx.put(&scene.here, &70)).unwrap();

@@ -70,7 +70,7 @@ pub struct HomeNode {
     address: Address,
     handle: Handle<Home>,
     disk: Arc<Disk>,
-    lives: Arc<AtomicU32>,
+    lives: Arc<Lives>,
     /// A message for each life but the first; closed at the end.
     start: Option<mpsc::UnboundedSender<()>>,
     thread: Option<Thread>,
@@ -153,7 +153,7 @@ impl HomeNode {
             Some(dir) => Disk::in_directory(dir),
             None => Disk::in_memory(),
         };
-        let (disk, lives) = (Arc::new(disk), Arc::<AtomicU32>::default());
+        let (disk, lives) = (Arc::new(disk), Arc::<Lives>::default());
         let (start, starts) = mpsc::unbounded_channel();
         let mut config = HomeConfig::new(options.id, options.name.clone(), node);
         config.registrations_max = options.registrations_max;
@@ -231,23 +231,19 @@ impl HomeNode {
         SiteNode::start(&self.village, &address, parents.collect(), cache_bytes)
     }
 
-    /// The home is gone, with all connections, until [`HomeNode::restart`].
+    /// The home is gone, with all connections, until [`HomeNode::restart`]. It has written all that it
+    /// appended, unless its disk is lost.
     pub fn stop(&self) {
-        let edges = self.handle.edges().len();
         self.handle.halt();
-        eventually("the home stops", || {
-            edges == 0 || self.handle.edges().is_empty()
-        });
+        eventually("the home stops", || self.lives.are_over());
     }
 
     /// A home that has stopped comes back with what was durable.
     pub fn restart(&self) {
-        let lives = self.lives.load(Ordering::SeqCst);
+        let begun = self.lives.begun();
         let start = self.start.as_ref().expect("it is open until the drop");
         start.send(()).unwrap();
-        eventually("the home starts", || {
-            self.lives.load(Ordering::SeqCst) > lives
-        });
+        eventually("the home starts", || self.lives.begun() > begun);
     }
 
     /// The home's loop stands still for so long.
@@ -256,7 +252,12 @@ impl HomeNode {
     }
 
     /// In its next life the home's clock is this far ahead: it starts at what it has reserved.
+    ///
+    /// # Panics
+    ///
+    /// The home has not stopped. A running home could reserve less again.
     pub fn put_clock_ahead(&self, time: Duration) {
+        assert!(self.lives.are_over(), "stop the home first");
         let wall = Millis(now().wall.0 + u64::try_from(time.as_millis()).unwrap());
         let mut ceiling = Stamp::clock_of(wall);
         // As the home writes numbers: seven bits a byte.
@@ -332,13 +333,41 @@ impl Drop for HomeNode {
     }
 }
 
+/// How many lives of a home have begun, and how many are over. At most one goes on.
+#[derive(Default)]
+struct Lives {
+    begun: AtomicU32,
+    over: AtomicU32,
+}
+
+impl Lives {
+    fn begun(&self) -> u32 {
+        self.begun.load(Ordering::SeqCst)
+    }
+
+    /// Whether the home has lived and does so no more.
+    fn are_over(&self) -> bool {
+        // A life counts as over before the next one begins.
+        let over = self.over.load(Ordering::SeqCst);
+        over > 0 && over == self.begun()
+    }
+
+    fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn end(&self) {
+        self.over.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 /// Runs the home's lives, one after the other.
 struct Keeper {
     driver: Driver<Home>,
     handle: Handle<Home>,
     config: HomeConfig,
     disk: Arc<Disk>,
-    lives: Arc<AtomicU32>,
+    lives: Arc<Lives>,
     starts: mpsc::UnboundedReceiver<()>,
 }
 
@@ -349,12 +378,13 @@ impl Keeper {
             let opened = Home::open(self.config.clone(), self.disk.engine(), now(), &mut first);
             let mut home = opened.unwrap();
             let mut world = HomeWorld::new(Arc::clone(&self.disk), self.handle.clone());
-            self.lives.fetch_add(1, Ordering::SeqCst);
+            self.lives.begin();
             let life = self.driver.run(&mut home, &mut world, first, pending());
             life.await;
             // What it wrote gets to the disk before the next life reads it.
             drop(world);
             self.disk.forget();
+            self.lives.end();
             if self.starts.recv().await.is_none() {
                 return;
             }

@@ -43,7 +43,7 @@ mod village;
 
 pub use home::{HomeNode, HomeOptions};
 pub use member::{MemberNode, Seen, create, holds};
-pub use patience::{PATIENCE, eventually};
+pub use patience::{PATIENCE, SOON, eventually};
 pub use process::{Process, Said, finish, signal};
 pub use relay::Relay;
 pub use site::SiteNode;

@@ -15,7 +15,7 @@ use thorp_protocol::{Member, MemberAction, MemberCommand, MemberConfig, Request,
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use crate::patience::PATIENCE;
+use crate::patience::SOON;
 use crate::running::Thread;
 use crate::village::peer;
 
@@ -120,7 +120,7 @@ impl MemberNode {
         };
         let request = MemberCommand::Request { id, request };
         self.handle.command(request).unwrap();
-        let response = timeout(PATIENCE, response).await;
+        let response = timeout(SOON, response).await;
         response.expect("a response in time").unwrap()
     }
 
@@ -137,7 +137,7 @@ impl MemberNode {
                 changed.await;
             }
         };
-        timeout(PATIENCE, waiting).await.expect("it is so in time");
+        timeout(SOON, waiting).await.expect("it is so in time");
     }
 
     /// Calls the home.
@@ -287,8 +287,15 @@ impl World<MemberAction> for MemberWorld {
                 }
             }
             MemberAction::Publish(publish) => state.seen.publish(publish),
-            // It prefetches nothing, and its notes tell of streams.
-            _ => {}
+            // It prefetches nothing and shows nothing early. A note counts its streams.
+            MemberAction::Hint(_)
+            | MemberAction::Joined(_)
+            | MemberAction::Named(..)
+            | MemberAction::Showing(_)
+            | MemberAction::Arrived(..)
+            | MemberAction::Evicted
+            | MemberAction::StreamBegan { .. }
+            | MemberAction::StreamEnded(_) => {}
         }
         drop(state);
         self.0.changed.notify_waiters();

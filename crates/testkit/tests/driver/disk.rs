@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use thorp_model::{Outcome, Slot, Table};
-use thorp_testing::{HomeNode, HomeOptions, Village, create, holds};
-use tokio::time::sleep;
+use thorp_testing::{HomeNode, HomeOptions, SOON, Village, create, holds};
+use tokio::time::{sleep, timeout};
 
 use crate::nodes::{commit, home_options, member};
 
@@ -22,9 +22,12 @@ fn homes() -> [HomeNode; 2] {
 }
 
 async fn something_waits(home: &HomeNode) {
-    while !home.has_waiting() {
-        sleep(Duration::from_millis(2)).await;
-    }
+    let waiting = async {
+        while !home.has_waiting() {
+            sleep(Duration::from_millis(2)).await;
+        }
+    };
+    timeout(SOON, waiting).await.expect("the home appends soon");
 }
 
 #[tokio::test]
