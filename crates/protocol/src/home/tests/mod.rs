@@ -2,5 +2,6 @@
 
 mod admission;
 mod decisions;
+mod purposes;
 mod votes;
 mod world;
