@@ -158,3 +158,65 @@ pub enum MemberAction {
     /// A home is out of reach: its stream has ended.
     StreamEnded(HomeId),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use thorp_model::{PageId, Registration};
+
+    const HOME: HomeId = HomeId(1);
+    const SEGMENT: SegmentId = SegmentId(1);
+
+    fn is_bounded(request: Request) -> bool {
+        let id = RequestId(1);
+        MemberCommand::Request { id, request }.is_bounded()
+    }
+
+    fn call(request: CallRequest) -> Request {
+        Request::Call {
+            home: HOME,
+            request,
+        }
+    }
+
+    fn watch(on: bool) -> Request {
+        let (home, segment) = (HOME, SEGMENT);
+        Request::Watch { home, segment, on }
+    }
+
+    #[test]
+    fn what_a_program_asks_for_is_bounded() {
+        let place = Place {
+            home: HOME,
+            page: PageId::new(1, 1),
+        };
+        let commit = Request::Commit {
+            parts: vec![],
+            depends_on: vec![],
+            after: Stamp::default(),
+            early: false,
+        };
+        for request in [
+            Request::Fetch(place),
+            Request::Prefetch(place),
+            commit,
+            call(CallRequest::Register),
+            watch(true),
+        ] {
+            assert!(is_bounded(request.clone()), "{request:?}");
+        }
+    }
+
+    #[test]
+    fn what_gives_something_up_is_always_taken() {
+        let unstage = CallRequest::Unstage {
+            registration: Registration(1),
+            token: 1,
+        };
+        for request in [Request::Forget(RequestId(1)), call(unstage), watch(false)] {
+            assert!(!is_bounded(request.clone()), "{request:?}");
+        }
+        assert!(!MemberCommand::Evict(vec![]).is_bounded());
+    }
+}
