@@ -1,5 +1,6 @@
 //! Every rule, foundation, record, trap, story, path and link that code or pages cite exists.
 
+mod declared;
 mod links;
 mod names;
 mod numbers;
