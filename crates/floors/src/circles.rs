@@ -29,11 +29,10 @@ pub(crate) fn check(targets: &[(String, Modules)], knots: &Knots) -> Verdict {
         }
     }
     complaints.extend(knots.not_needed(Kind::Circle));
-    let knots = knots.count(Kind::Circle);
     Verdict {
-        seen: format!(
-            "circles: {files} files, {references} references between them, {knots} files in today's circles"
-        ),
+        check: "circles",
+        seen: vec![("files", files), ("references between them", references)],
+        knots: Some(("files in today's circles", knots.count(Kind::Circle))),
         complaints,
     }
 }

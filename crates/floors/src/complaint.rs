@@ -42,9 +42,27 @@ impl fmt::Display for Complaint {
 
 /// The result of one check.
 pub(crate) struct Verdict {
-    /// What the check looked at, with counts.
-    pub(crate) seen: String,
+    /// What the check is called.
+    pub(crate) check: &'static str,
+    /// What it looked at, and how much of it there is. A check that finds nothing to look at is broken.
+    pub(crate) seen: Vec<(&'static str, usize)>,
+    /// What is in today's knots, for a check that excuses some. The house is to have none.
+    pub(crate) knots: Option<(&'static str, usize)>,
     pub(crate) complaints: Vec<Complaint>,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.seen.iter().chain(&self.knots);
+        let counts: Vec<String> = counts.map(|(of, count)| format!("{count} {of}")).collect();
+        let complaints = self.complaints.len();
+        write!(
+            f,
+            "{}: {}: {complaints} complaints",
+            self.check,
+            counts.join(", ")
+        )
+    }
 }
 
 #[cfg(test)]
@@ -55,5 +73,17 @@ mod tests {
     fn a_complaint_names_place_fault_and_remedy() {
         let complaint = Complaint::new(("a.rs", 7), "it leaks", "close it");
         assert_eq!(complaint.to_string(), "a.rs:7: it leaks -> close it");
+    }
+
+    #[test]
+    fn a_verdict_is_one_line_with_counts() {
+        let verdict = Verdict {
+            check: "pipes",
+            seen: vec![("pipes", 7), ("valves", 2)],
+            knots: Some(("bent today", 1)),
+            complaints: vec![],
+        };
+        let line = "pipes: 7 pipes, 2 valves, 1 bent today: 0 complaints";
+        assert_eq!(verdict.to_string(), line);
     }
 }

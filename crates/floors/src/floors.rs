@@ -57,6 +57,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// The one crate that the planner may import: what is planned is what runs.
 const PLANNER_SHARES: &str = "thorp-policy";
 
+/// Crates that build another crate's library once more. What these files promise is checked in that crate.
+const SHARED: &[(&str, &str)] = &[("thorp-cache-loom", "../src/lib.rs")];
+
 /// Checks the manifests of all crates.
 pub(crate) fn check(tree: &Tree, packages: &[Package]) -> Verdict {
     let imports = packages.iter().map(Package::imports);
@@ -64,11 +67,12 @@ pub(crate) fn check(tree: &Tree, packages: &[Package]) -> Verdict {
         .flatten()
         .filter(|import| place_of(&import.name).is_some());
     Verdict {
-        seen: format!(
-            "floors: {} crates, {} imports between them",
-            packages.len(),
-            ours.count()
-        ),
+        check: "floors",
+        seen: vec![
+            ("crates", packages.len()),
+            ("imports between them", ours.count()),
+        ],
+        knots: None,
         complaints: packages
             .iter()
             .flat_map(|package| check_crate(tree, package))
@@ -93,7 +97,22 @@ fn check_crate(tree: &Tree, package: &Package) -> Vec<Complaint> {
             remedy,
         ))
     });
-    faults.collect()
+    let library = judge_library(tree, package);
+    let library = library.map(|(wrong, remedy)| {
+        let line = text.lines().position(|line| line.trim() == "[lib]");
+        Complaint::new((&path, line.map_or(1, |index| index + 1)), wrong, remedy)
+    });
+    faults.chain(library).collect()
+}
+
+/// What is wrong with the place of a library, and what to do. No check would read a library that is not found.
+fn judge_library(tree: &Tree, package: &Package) -> Option<(String, &'static str)> {
+    let path = package.library_path()?;
+    if SHARED.contains(&(&package.name, path)) || package.library(tree).is_some() {
+        return None;
+    }
+    let wrong = format!("no file of {} is its library `{path}`", package.name);
+    Some((wrong, "put the library into the folder of its crate"))
 }
 
 /// What is wrong with an import, and what to do.
@@ -222,6 +241,22 @@ mod tests {
         ] {
             assert_eq!(complaints(name, rest).len(), 1, "{name}: {rest}");
         }
+    }
+
+    #[test]
+    fn a_library_stands_in_the_folder_of_its_crate() {
+        let outside = "[lib]\npath = '../src/lib.rs'";
+        assert_eq!(
+            complaints("thorp-net", outside),
+            [
+                "crates/x/Cargo.toml:3: no file of thorp-net is its library `../src/lib.rs` \
+                 -> put the library into the folder of its crate"
+            ]
+        );
+        let absent = "[lib]\npath = 'src/head.rs'";
+        assert_eq!(complaints("thorp-net", absent).len(), 1);
+        let shared = complaints("thorp-cache-loom", outside);
+        assert_eq!(shared, Vec::<String>::new());
     }
 
     #[test]

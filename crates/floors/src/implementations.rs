@@ -23,11 +23,10 @@ pub(crate) fn check(targets: &[(String, Modules)], knots: &Knots) -> Verdict {
     }
     let mut complaints: Vec<Complaint> = complaints.into_iter().collect();
     complaints.extend(knots.not_needed(Kind::Type));
-    let knots = knots.count(Kind::Type);
     Verdict {
-        seen: format!(
-            "implementations: {blocks} blocks of methods, {knots} types in today's knots"
-        ),
+        check: "implementations",
+        seen: vec![("blocks of methods", blocks)],
+        knots: Some(("types in today's knots", knots.count(Kind::Type))),
         complaints,
     }
 }

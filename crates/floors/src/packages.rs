@@ -24,12 +24,18 @@ pub(crate) struct Import {
 ///
 /// # Errors
 ///
-/// A manifest is no TOML.
+/// A manifest is no TOML, or there is no crate: then the tree is none of ours, and nothing in it would be checked.
 pub(crate) fn packages(tree: &Tree) -> Result<Vec<Package>, String> {
     let manifests = tree.texts();
     let manifests = manifests.filter(|(path, _)| path.rsplit('/').next() == Some("Cargo.toml"));
     let packages = manifests.map(|(path, text)| Package::parse(path, text));
-    packages.filter_map(Result::transpose).collect()
+    let packages: Vec<Package> = packages
+        .filter_map(Result::transpose)
+        .collect::<Result<_, _>>()?;
+    match packages.is_empty() {
+        true => Err("there is no crate".to_owned()),
+        false => Ok(packages),
+    }
 }
 
 impl Package {
@@ -56,9 +62,13 @@ impl Package {
 
     /// The file that its library begins with.
     pub(crate) fn library(&self, tree: &Tree) -> Option<String> {
-        let own = self.manifest.get("lib").and_then(|lib| lib.get("path"));
-        let path = own.and_then(|path| path.as_str()).unwrap_or("src/lib.rs");
+        let path = self.library_path().unwrap_or("src/lib.rs");
         Some(format!("{}{path}", self.folder)).filter(|path| tree.has(path))
+    }
+
+    /// Where the manifest has the library, seen from the crate's folder; none if it leaves that to Cargo.
+    pub(crate) fn library_path(&self) -> Option<&str> {
+        self.manifest.get("lib")?.get("path")?.as_str()
     }
 
     /// The files that its library and its programs begin with.
@@ -149,5 +159,12 @@ mod tests {
     #[test]
     fn a_damaged_manifest_is_an_error() {
         assert!(packages(&Tree::of(&[("Cargo.toml", "[")])).is_err());
+    }
+
+    #[test]
+    fn a_tree_without_a_crate_is_an_error() {
+        assert!(packages(&Tree::of(&[])).is_err());
+        let workspace = [("Cargo.toml", "[workspace]\nmembers = ['a']")];
+        assert!(packages(&Tree::of(&workspace)).is_err());
     }
 }

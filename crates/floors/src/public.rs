@@ -24,12 +24,10 @@ pub(crate) fn check(
         }
     }
     complaints.extend(knots.not_needed(Kind::Public));
-    let knots = knots.count(Kind::Public);
     Verdict {
-        seen: format!(
-            "public: {} libraries, {knots} public modules today",
-            heads.len()
-        ),
+        check: "public",
+        seen: vec![("libraries", heads.len())],
+        knots: Some(("public modules today", knots.count(Kind::Public))),
         complaints,
     }
 }

@@ -39,12 +39,10 @@ pub(crate) fn check(tree: &Tree) -> Verdict {
         all.seen.extend(found.seen);
         all.complaints.extend(found.complaints);
     }
-    let seen = all
-        .seen
-        .iter()
-        .map(|(what, count)| format!("{count} {what}"));
     Verdict {
-        seen: format!("citations: {}", seen.collect::<Vec<_>>().join(", ")),
+        check: "citations",
+        seen: all.seen,
+        knots: None,
         complaints: all.complaints,
     }
 }
