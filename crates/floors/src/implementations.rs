@@ -26,7 +26,10 @@ pub(crate) fn check(targets: &[(String, Modules)], knots: &Knots) -> Verdict {
     Verdict {
         check: "implementations",
         seen: vec![("blocks of methods", blocks)],
-        knots: Some(("types in today's knots", knots.count(Kind::Type))),
+        knots: Some((
+            "files with others' methods in today's knots",
+            knots.count(Kind::Type),
+        )),
         complaints,
     }
 }
@@ -39,7 +42,11 @@ fn judge(
     knots: &Knots,
 ) -> Option<Complaint> {
     let name = block.path.last()?;
-    if file.source.types.contains(name) || knots.excuse(Kind::Type, krate, name) {
+    if file.source.types.contains(name) {
+        return None;
+    }
+    // One more file with methods of a type in today's knots is a new knot.
+    if knots.excuse(Kind::Type, krate, &format!("{name} in {}", file.path)) {
         return None;
     }
     let declaring = modules.resolve(&block.module, &block.path);
@@ -94,11 +101,13 @@ mod tests {
 
     #[test]
     fn todays_knots_are_excused_and_have_to_be_needed() {
-        let knot = "type | core | A | large";
+        let knot = "type | core | A in src/b.rs | large";
         assert_eq!(
             complaints("use crate::a::A; impl A {}", knot),
             Vec::<String>::new()
         );
         assert_eq!(complaints("", knot).len(), 1);
+        let elsewhere = "type | core | A in src/c.rs | large";
+        assert_eq!(complaints("use crate::a::A; impl A {}", elsewhere).len(), 2);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const FILE: &str = "crates/floors/knots.txt";
 /// What kind of promise a knot breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A type is implemented outside the file that declares it.
+    /// A file implements a type that another one declares: `Type in FILE`.
     Type,
     /// A file is part of an import circle.
     Circle,
