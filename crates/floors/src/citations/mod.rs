@@ -17,6 +17,9 @@ const NOT_READ: &str = "crates/floors/";
 /// The folder of the pages.
 const PAGES: &str = "docs/";
 
+/// The folder of the records of decisions.
+const RECORDS: &str = "docs/decisions/";
+
 /// What one part of this check has found.
 #[derive(Default)]
 struct Found {
@@ -49,7 +52,7 @@ pub(crate) fn check(tree: &Tree) -> Verdict {
 
 /// Whether a page tells of the past: what it cites may be gone.
 fn is_past(page: &str) -> bool {
-    page.starts_with("docs/decisions/") || page == "CHANGELOG.md"
+    page.starts_with(RECORDS) || page == "CHANGELOG.md"
 }
 
 /// The texts that may cite, by path. Of a story only its comments are read: the rest is what the simulator printed.

@@ -1,14 +1,13 @@
 //! What is cited by number: rules, foundations, decision records and traps.
 
 use super::words::{Word, words};
-use super::{Found, citing};
+use super::{Found, RECORDS, citing};
 use crate::complaint::Complaint;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 
 const FOUNDATIONS: &str = "docs/foundations.md";
 const TRAPS: &str = "docs/traps.md";
-const RECORDS: &str = "docs/decisions/";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -93,7 +92,7 @@ impl Known {
                 "docs/protocol.md or docs/protocol",
             ),
             Kind::Foundation => (self.foundations.contains(id), "foundation", FOUNDATIONS),
-            Kind::Record => (self.records.contains(id), "record", "docs/decisions"),
+            Kind::Record => (self.records.contains(id), "record", RECORDS),
             Kind::Trap => (self.traps.contains(id), "trap", TRAPS),
             Kind::Decision => {
                 let wrong = format!("`decision {id}` names no list");
