@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
+#[path = "../../crates/client/tests/joins/mod.rs"]
 mod joins;
 
-use joins::member_at;
+use joins::Joins;
 use std::thread;
 use std::time::Duration;
 use thorp_client::Session;
@@ -17,7 +18,7 @@ fn two_members_increment_one_counter() {
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let (member, segment) = member_at(&village, "counter");
+                let (member, segment) = village.member_at("counter");
                 let counter = counter::open(&member, &segment).unwrap();
                 for _ in 0..20 {
                     counter::increment(&member, &counter).unwrap();
@@ -25,7 +26,7 @@ fn two_members_increment_one_counter() {
             });
         }
     });
-    let (member, segment) = member_at(&village, "counter");
+    let (member, segment) = village.member_at("counter");
     let counter = counter::open(&member, &segment).unwrap();
     let strict = Session::new().strict(true);
     assert_eq!(
@@ -37,8 +38,8 @@ fn two_members_increment_one_counter() {
 #[test]
 fn notes_are_seen_by_who_follows_them() {
     let village = HomeNode::new();
-    let (anna, notes) = member_at(&village, "notes");
-    let (bert, notes_of_bert) = member_at(&village, "notes");
+    let (anna, notes) = village.member_at("notes");
+    let (bert, notes_of_bert) = village.member_at("notes");
     let writer = thread::spawn(move || {
         for text in ["buy cheese", "milk the goats", "mend the roof"] {
             notes::write(&bert, &notes_of_bert, text).unwrap();
@@ -57,7 +58,7 @@ fn notes_are_seen_by_who_follows_them() {
 #[test]
 fn a_family_grows_and_lies_together() {
     let village = HomeNode::new();
-    let (member, segment) = member_at(&village, "family");
+    let (member, segment) = village.member_at("family");
     let eve = graph::found(&member, &segment, "Eve").unwrap();
     let abel = graph::born(&member, &eve, "Abel").unwrap();
     graph::born(&member, &eve, "Seth").unwrap();

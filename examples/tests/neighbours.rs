@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
+#[path = "../../crates/client/tests/joins/mod.rs"]
 mod joins;
 
-use joins::member_at;
+use joins::Joins;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use thorp_client::Session;
@@ -83,7 +84,7 @@ fn the_site_outlives_whoever_carries_it() {
     let mut anna = Neighbour::start(&village, "anna", &names);
     anna.until_at("site-of-anna (this one)");
     let last = carl.until_at("site-of-anna");
-    let (member, segment) = member_at(&village, "count");
+    let (member, segment) = village.member_at("count");
     let counter = counter::open(&member, &segment).unwrap();
     let strict = Session::new().strict(true);
     let count = member.transact_with(strict, |tx| tx.get(&counter)).unwrap();

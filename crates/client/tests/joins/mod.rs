@@ -1,4 +1,4 @@
-//! Members of the client library at a home of `thorp-testing`.
+//! Members of the client library at a home of `thorp-testing`, for tests of the library and of the examples.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(
