@@ -114,6 +114,38 @@ async fn a_site_serves_from_memory_and_its_status_tells_so() {
 }
 
 #[tokio::test]
+async fn two_sites_below_one_home_both_serve() {
+    let village = Village::new();
+    let home = village.home().await;
+    let valley = village.site(&home.address).await;
+    let config = village.site_config_of("ridge", &home.address);
+    let ridge = village.site_with(&config).await;
+    let anna = village.member(&valley.address, home.home, 1).await;
+    let bert = village.member(&ridge.address, home.home, 2).await;
+    let segment = anna.open_or_create("letters").await;
+    let page = anna.fresh_page(segment).await;
+    anna.fetch(page).await;
+    bert.fetch(page).await;
+    anna.commit(page, Slot(0), create(b"dear bert")).await;
+    bert.page(page, |image| !image.is_complete()).await;
+    assert!(holds(&bert.fetch(page).await, Slot(0), "dear bert"));
+    bert.commit(page, Slot(1), create(b"dear anna")).await;
+    anna.page(page, |image| !image.is_complete()).await;
+    assert!(holds(&anna.fetch(page).await, Slot(1), "dear anna"));
+
+    // To the home they are two children, and neither has come again.
+    let status = home.control.status().await;
+    assert_eq!(status.notes.get("CameAgain").copied().unwrap_or(0), 0);
+    let mut children: Vec<_> = status.children.iter().map(|child| &*child.name).collect();
+    children.sort_unstable();
+    assert_eq!(children, ["ridge", "valley"]);
+    assert_eq!((anna.streams(), bert.streams()), (1, 1));
+    valley.stop().await;
+    ridge.stop().await;
+    home.stop().await;
+}
+
+#[tokio::test]
 async fn metrics_are_what_prometheus_reads() {
     let village = Village::new();
     let mut config = village.home_config();

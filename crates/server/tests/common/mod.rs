@@ -60,12 +60,17 @@ impl Village {
     }
 
     pub fn site_config(&self, parent: &Address) -> SiteConfigFile {
+        self.site_config_of("valley", parent)
+    }
+
+    /// Each site has its name, data and socket for itself.
+    pub fn site_config_of(&self, name: &str, parent: &Address) -> SiteConfigFile {
         let parent = format!("[[parent]]\nname = \"alps\"\naddresses = [\"{parent}\"]");
         let mut config = SiteConfigFile::parse(&parent).unwrap();
-        config.name = Some("valley".to_owned());
-        config.data_dir = Some(self.dir.path().join("site"));
+        config.name = Some(name.to_owned());
+        config.data_dir = Some(self.dir.path().join(name));
         config.authority_dir = Some(self.authority());
-        config.listen = vec![Address::Unix(self.dir.path().join("site.sock"))];
+        config.listen = vec![Address::Unix(self.dir.path().join(format!("{name}.sock")))];
         config.http = Some("127.0.0.1:0".parse().unwrap());
         config
     }
@@ -98,7 +103,11 @@ impl Village {
     }
 
     pub async fn site(&self, parent: &Address) -> Running<()> {
-        let server = SiteServer::start(&self.site_config(parent)).await.unwrap();
+        self.site_with(&self.site_config(parent)).await
+    }
+
+    pub async fn site_with(&self, config: &SiteConfigFile) -> Running<()> {
+        let server = SiteServer::start(config).await.unwrap();
         let http = server.http_address();
         let address = server.addresses()[0].clone();
         let (stop, stopped) = oneshot::channel::<()>();
