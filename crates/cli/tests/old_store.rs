@@ -14,6 +14,7 @@ use common::thorp;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use thorp_testing::HomeProcess;
 
 const STORE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -30,11 +31,11 @@ fn a_home_goes_on_from_the_store_of_an_earlier_build() {
     replace_store(&data);
     let checked = thorp().run(&["check", "--json", data.to_str().unwrap()]);
     assert_eq!(checked.code, 0, "{}", checked.err);
+    assert!(log_records(&checked.out) > 0, "{}", checked.out);
 
     let home = thorp().home(dir.path());
-    let get = |root| home.out(&["get", "thorp://alps/notes", "--root", root]);
-    assert_eq!(get("greeting1"), "hello 1 again\n");
-    assert_eq!(get("greeting4"), "hello 4\n");
+    assert_eq!(get(&home, "greeting1"), "hello 1 again\n");
+    assert_eq!(get(&home, "greeting4"), "hello 4\n");
     let large = home.out(&["get", "thorp://alps/shop/large", "--root", "big"]);
     assert_eq!(large, "x".repeat(30_000));
     home.out(&[
@@ -45,7 +46,25 @@ fn a_home_goes_on_from_the_store_of_an_earlier_build() {
         "--root",
         "greeting5",
     ]);
-    assert_eq!(get("greeting5"), "hello 5");
+    assert_eq!(get(&home, "greeting5"), "hello 5");
+    assert_eq!(home.process.terminate(), 0, "a clean end");
+
+    // What this build added to the earlier one's store is durable there.
+    let home = thorp().home(dir.path());
+    assert_eq!(get(&home, "greeting1"), "hello 1 again\n");
+    assert_eq!(get(&home, "greeting5"), "hello 5");
+}
+
+fn get(home: &HomeProcess, root: &str) -> String {
+    home.out(&["get", "thorp://alps/notes", "--root", root])
+}
+
+/// How many records the log has, by what `thorp check` prints.
+fn log_records(checked: &str) -> u64 {
+    let checked: serde_json::Value = serde_json::from_str(checked).expect("JSON");
+    let tables = checked["tables"].as_array().expect("tables");
+    let log = tables.iter().find(|table| table["table"] == "log");
+    log.expect("a log")["records"].as_u64().expect("a count")
 }
 
 fn replace_store(data: &Path) {
