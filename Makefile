@@ -37,7 +37,7 @@ demo: build ## A village at work on this machine, checked: make demo [MODEL=file
 	exec $(CARGO) run -q --release -p thorp-cli -- demo --python "$$python" $(if $(MODEL),--model "$(MODEL)") $(DEMO)
 
 test: lint floors unit tla ## Everything that CI runs
-	@if [ -s $(SKIPPED) ]; then echo "These tests skipped. CONTRIBUTING.md says why, under A fork."; cat $(SKIPPED); fi
+	@if [ -s "$(SKIPPED)" ]; then echo "These tests skipped. CONTRIBUTING.md says why, under A fork."; cat "$(SKIPPED)"; fi
 
 lint: ## Format, and lints as errors
 	$(CARGO) fmt --all --check
@@ -58,7 +58,7 @@ tla-deep: ## The models for larger villages (many minutes)
 
 unit: export THORP_SKIPPED = $(SKIPPED)
 unit: ## Unit, story, simulation and process tests
-	@rm -f $(SKIPPED)
+	@rm -f "$(SKIPPED)"
 	scripts/setup_tests.sh
 	$(CARGO) test --workspace
 	cd lab && $(CARGO) test -q -p thorp-lab
