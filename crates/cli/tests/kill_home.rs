@@ -1,5 +1,7 @@
-//! A home is killed again and again while members commit: whatever was acknowledged is there, nothing is half there, and what
-//! was not answered turned out as asking for it tells.
+//! A home is killed again and again while members commit.
+//!
+//! Every acknowledged commit is there, and no commit is there in part. A commit without an answer ended as the home answers
+//! when its member asks.
 //!
 //! `THORP_KILL_ROUNDS` says how often (`make kill`: 50); `THORP_KILL_SEED` repeats the moments of a run.
 

@@ -6,11 +6,11 @@
 //! - a *receipt* is a read of bytes from a socket, a *reply* a write to one;
 //! - *clear* are those with one receipt and one reply: that must be the commit and its answer. Heartbeats and
 //!   acknowledgements, twice a second, make others unclear, and these are counted;
-//! - in each clear one there must come, in this order: the receipt; a write to the store's journal; a sync of that journal which
-//!   has returned 0; and only then the reply is begun.
+//! - in each clear one there must come, in this order: the receipt; a write to the store's journal; a sync of that journal
+//!   that has returned 0. Only then the reply may begin.
 //!
-//! The order is that of the trace's lines: the tracer stops every thread at the beginning and the end of each call, so what
-//! waits for the end of a sync begins in a later line. Without `strace` the test skips (see [`skip`]).
+//! The order is that of the trace's lines. The tracer stops every thread at the beginning and the end of each call. So a
+//! call that waits for the end of a sync begins in a later line. Without `strace` the test skips (see [`skip`]).
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,8 @@
 //! No files of a crate import each other in a circle.
 //!
-//! A module file and its own descendants may refer to each other: that is usual in Rust. Where they do, the references of the
-//! module file to its descendants count no more, and what is left must hold no circle. So the descendants form none either.
+//! A module file and its own descendants may refer to each other: that is usual in Rust. Where they do, the references of
+//! the module file to its descendants count no more, and what is left must hold no circle. So the descendants form none
+//! either.
 
 use crate::complaint::{Complaint, Verdict};
 use crate::knots::{Kind, Knots};

@@ -1,5 +1,5 @@
-//! Each crate imports only from floors below it, never sideways and never up. What is not in a manifest cannot be imported,
-//! so the check reads manifests. Development dependencies count, too: tests keep to the floors.
+//! Each crate imports only from floors below it, never sideways and never up. What is not in a manifest cannot be
+//! imported, so the check reads manifests. Development dependencies count, too: tests keep to the floors.
 
 use crate::complaint::{Complaint, Verdict};
 use crate::packages::{Import, Package};
@@ -20,7 +20,7 @@ enum Place {
 
 use Place::{Floor, Planner, Roof, Wing};
 
-/// Each crate and its place, as `docs/architecture.md` draws them. A crate that is still to come may stand here already.
+/// Each crate and its place, as `docs/architecture.md` draws them. A crate that is still to come may stand here.
 const HOUSE: &[(&str, Place)] = &[
     ("thorp-model", Floor(0)),
     ("thorp-policy", Floor(0)),

@@ -1,5 +1,5 @@
-//! The lists of today's knots: places that break a promise, each with a reason. The lists can only shrink: a knot that is
-//! no longer needed is a complaint.
+//! The lists of today's knots: places that break a promise, each with a reason. The lists can only shrink: a knot that
+//! is no longer needed is a complaint.
 
 use crate::complaint::Complaint;
 use std::cell::Cell;

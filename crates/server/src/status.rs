@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use thorp_model::StateMachine;
 
 use serde::Serialize;
 use thorp_model::codec::PROTOCOL_VERSION;
-use thorp_model::{Direction, EdgeId, HomeId, MemberId, NodeKind, Note, Position};
+use thorp_model::{Direction, EdgeId, HomeId, MemberId, NodeKind, Note, Position, StateMachine};
 use thorp_net::Traffic;
 use thorp_net::driver::{EdgeStatus, Handle, ParentState, ParentStatus, now};
 use thorp_protocol::Doubts;

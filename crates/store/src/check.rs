@@ -9,8 +9,7 @@ use crate::usage::{TableUsage, Usage};
 use crate::{manifest, marker, note, record};
 use std::path::Path;
 use std::{fmt, fs, io};
-use thorp_model::records;
-use thorp_model::records::QuarantineRecord;
+use thorp_model::records::{self, QuarantineRecord};
 use thorp_model::{StorageError, Table};
 
 /// What a check found.
@@ -104,9 +103,9 @@ impl fmt::Display for Damage {
 }
 
 /// Reads everything in the store in `dir` and reports what is damaged. The
-/// store is not changed: the engine, which changes files when it opens them,
-/// gets a copy of the journals and links to the tables in the system's
-/// directory for temporary files.
+/// store is not changed. The engine changes files when it opens them, so it
+/// opens others, in the system's directory for temporary files: a copy of the
+/// journals, and links to the tables.
 ///
 /// An error means that there is nothing to report on: no store, one in use,
 /// or no room for the copy. A store that the engine cannot open is reported.

@@ -9,8 +9,7 @@ use common::{batch, delete, open, put};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thorp_model::records;
-use thorp_model::records::{Modified, QuarantineRecord};
+use thorp_model::records::{self, Modified, QuarantineRecord};
 use thorp_model::{
     Engine as _, Op, PageChange, PageId, PageSlots, Position, Reader as _, Scan, Stamp,
     StorageError, Table,

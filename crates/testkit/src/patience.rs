@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// No process takes longer to start, to answer or to end, however busy the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What comes true by itself does so within this time. Timers of half a minute (`thorp_model::limits::UNSETTLED_MS`, and
-/// the time after which a socket gives up) mend lost messages. What only they mend fails its test.
+/// What comes true by itself does so within this time. Timers of half a minute mend lost messages:
+/// `thorp_model::limits::UNSETTLED_MS`, and the time after which a socket gives up. What only they mend fails its test.
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until something is so.

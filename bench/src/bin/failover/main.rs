@@ -1,5 +1,7 @@
-//! What failing costs, or not keeping up, with a home 40 ms away, two sites and ten members, all of them processes: `make failover`, or
-//! `cargo run --release -p thorp-bench --bin failover -- [site_killed | site_stopped | member_killed | member_slow | home_killed] [ROUNDS]`.
+//! What failing costs, or not keeping up, with a home 40 ms away, two sites and ten members, all of them processes.
+//!
+//! `make failover`, or `cargo run --release -p thorp-bench --bin failover -- [FIGURE] [ROUNDS]`. FIGURE is `site_killed`,
+//! `site_stopped`, `member_killed`, `member_slow` or `home_killed`.
 //!
 //! One line of JSON for each figure, then a table. What runs here ends with this program, however that ends.
 

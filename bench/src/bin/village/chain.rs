@@ -1,7 +1,8 @@
-//! How many transactions a second a program makes that build on each other, over a link with a round trip of 40 ms: each waits for its answer, as in
-//! the paper; or none does (rule 14), and all are answered in the end.
+//! How many transactions a second a program makes that build on each other, over a link with a round trip of 40 ms.
 //!
-//! The home is another process; both ends delay what they send by 20 ms. Both kinds go in turn, a few of the first and many of the second.
+//! Of one kind each waits for its answer, as in the paper. Of the other none does (rule 14), and all are answered in
+//! the end. The home is another process, and both ends delay what they send by 20 ms. Both kinds go in turn: a few of
+//! the first and many of the second.
 
 use std::time::{Duration, Instant};
 use thorp_bench::Result;

@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use thorp_model::message;
 
-use thorp_model::{Action, Direction, EdgeId, Event, Message, NodeKind, Note, Up, codec};
+use thorp_model::{Action, Direction, EdgeId, Event, Message, NodeKind, Note, Up, codec, message};
 use thorp_net::driver::{Handle, ParentState, net_config};
 use thorp_net::{BACKOFF_MIN, Config, LinkDelay, dial};
 

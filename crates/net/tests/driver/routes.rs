@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use thorp_model::message;
 
-use thorp_model::{Down, EdgeId, Event, Message, Millis, NodeKind, Outbox};
+use thorp_model::{Down, EdgeId, Event, Message, Millis, NodeKind, Outbox, message};
 use thorp_net::driver::{Driver, DriverConfig, ParentState, now};
 use thorp_net::{Address, FRAME_SIGN_BYTES_MIN};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

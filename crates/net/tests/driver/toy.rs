@@ -4,11 +4,10 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
-use thorp_model::message;
 
 use thorp_model::{
     Command, Down, Epoch, Event, HomeId, MemberId, Message, Millis, NodeKind, Now, Outbox, Peer,
-    Position, Stamp, StateMachine, Up,
+    Position, Stamp, StateMachine, Up, message,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Listener};

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use thorp_model::Purpose;
 
-use thorp_model::{Batch, Engine, Mark, Reader, Scan, StorageError, Table};
+use thorp_model::{Batch, Engine, Mark, Purpose, Reader, Scan, StorageError, Table};
 use thorp_protocol::HomeCommand;
 use thorp_store::{Options, Store};
 use tracing::{info, warn};

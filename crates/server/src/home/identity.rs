@@ -1,7 +1,6 @@
 //! Whose store it is.
 
-use thorp_model::records;
-use thorp_model::records::{FORMAT_VERSION, HOME_KEY, HomeRecord};
+use thorp_model::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
 use thorp_model::{HomeId, Reader, Table};
 use thorp_store::Store;
 
@@ -9,8 +8,8 @@ use crate::config::HomeConfigFile;
 use crate::error::ServerError;
 use crate::node::random;
 
-/// Only the first home of a village makes certificates, and only at its first start, and where nobody said that there are some: another
-/// one that did would be a village of its own.
+/// A home makes certificates only at its first start, and only if its configuration names no directory with some. Any
+/// other home that made them would found a village of its own.
 pub(super) fn check(config: &HomeConfigFile, is_new: bool) -> Result<(), ServerError> {
     let dir = config.identity_dir()?;
     if dir.exists() || is_new && config.identity_dir.is_none() {

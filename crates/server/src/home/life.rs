@@ -1,11 +1,10 @@
 //! One core over one open store.
 
 use std::sync::Arc;
-use thorp_protocol::{HomeAction, HomeCommand};
 
 use thorp_model::{Event, HomeId, Mark, MemberId, Outbox, StateMachine, StorageError};
 use thorp_net::driver::{Handle, now};
-use thorp_protocol::{Home, HomeConfig};
+use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig};
 
 use super::disk::Disk;
 use super::view::Shared;

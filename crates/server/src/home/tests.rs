@@ -1,9 +1,8 @@
 use std::future::pending;
 use std::sync::mpsc;
-use thorp_model::Purpose;
 
 use thorp_model::records::{FORMAT_VERSION, HOME_KEY, HomeRecord};
-use thorp_model::{Batch, Engine, Mark, Op, Reader, Table, records};
+use thorp_model::{Batch, Engine, Mark, Op, Purpose, Reader, Table, records};
 
 use super::*;
 use crate::config::Bytes;

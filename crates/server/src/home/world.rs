@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use thorp_model::records::{decode_page, page_key};
 use thorp_model::{Batch, Mark, Note, PageId, Reader, StorageError, Table};
 use thorp_net::driver::{Handle, World};
 use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult};
-
-use thorp_model::records::{decode_page, page_key};
 use thorp_store::{Committer, CommitterLimits, Why};
 use tracing::{error, warn};
 
@@ -186,8 +185,8 @@ impl Done {
     fn tell(&self, result: Result<Mark, StorageError>) {
         match result {
             Ok(mark) => {
-                // Before a commit is caught halfway, and before anybody hears that this one is done: whoever does finds the
-                // home with what it left, not with what there is a moment later.
+                // The home learns what space is left before a commit meets a full store, and before it learns that this
+                // batch is durable. Who sees the acknowledgement finds the home as this batch left it.
                 tell(&self.handle, self.disk.left(mark));
                 self.disk
                     .look(|space| tell(&self.handle, HomeCommand::HasSpace(space)));

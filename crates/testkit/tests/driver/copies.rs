@@ -4,7 +4,6 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use thorp_model::{Blob, Generation, NewValue, Note, PageId, SegmentId, WriteOp};
-
 use thorp_testing::{MemberNode, Village};
 
 use crate::nodes::{commit, home, member, site};
