@@ -165,20 +165,20 @@ async fn records_of_version_1_are_taken_over_and_those_of_a_later_one_are_not() 
 const SOON: Duration = Duration::from_millis(500);
 
 fn log_batch(mark: u64, value_bytes: usize) -> Batch {
-    put_batch(Table::Log, mark, value_bytes)
+    put_batch((Table::Log, Purpose::NewData), mark, value_bytes)
 }
 
-fn put_batch(table: Table, mark: u64, value_bytes: usize) -> Batch {
+fn page_batch(mark: u64, value_bytes: usize) -> Batch {
+    put_batch((Table::Pages, Purpose::Housekeeping), mark, value_bytes)
+}
+
+fn put_batch((table, purpose): (Table, Purpose), mark: u64, value_bytes: usize) -> Batch {
     let op = Op::Put {
         table,
         key: mark.to_be_bytes().to_vec(),
         value: vec![7; value_bytes],
     };
     let (mark, ops) = (Mark(mark), vec![op]);
-    let purpose = match table {
-        Table::Log => Purpose::NewData,
-        _ => Purpose::Housekeeping,
-    };
     Batch { mark, purpose, ops }
 }
 
@@ -207,7 +207,7 @@ fn without_room_only_housekeeping_waits() {
     let caught = committing(&disk, vec![log_batch(2, 64 << 10)]);
     assert!(is_full(caught.recv_timeout(20 * SOON)));
     // As a part of a group it is tried alone first.
-    let home_page = put_batch(Table::Pages, 3, 64 << 10);
+    let home_page = page_batch(3, 64 << 10);
     let caught = committing(&disk, vec![home_page.clone(), log_batch(4, 1)]);
     assert!(is_full(caught.recv_timeout(20 * SOON)));
     let waits = committing(&disk, vec![home_page]);
