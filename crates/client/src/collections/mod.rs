@@ -7,4 +7,5 @@ mod tests;
 mod tree_map;
 
 pub use access::Access;
-pub use tree_map::{KEY_BYTES_MAX, NODE_BYTES_MAX, TreeMap, VALUE_BYTES_MAX};
+pub use node::NODE_BYTES_MAX;
+pub use tree_map::{KEY_BYTES_MAX, TreeMap, VALUE_BYTES_MAX};

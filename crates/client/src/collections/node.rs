@@ -1,11 +1,15 @@
 //! A node of a tree map: one object.
 
-use super::{Access, NODE_BYTES_MAX};
+use super::Access;
 use crate::transaction::{decode, encode};
 use crate::{Error, Reference, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ops::{Bound, Range, RangeBounds};
+
+/// Bytes of a node: when there are more it is split. A fetch brings a page, which holds several; a commit that inserts sends
+/// one.
+pub const NODE_BYTES_MAX: usize = 1024;
 
 /// What a node holds.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
@@ -35,7 +39,15 @@ where
     K: Ord + Clone + Serialize + DeserializeOwned,
     V: Serialize + DeserializeOwned,
 {
-    pub(super) async fn read<A: Access>(objects: &mut A, at: &Reference) -> Result<Self> {
+    /// Reads a node that is so many levels below the root of its tree.
+    pub(super) async fn read<A: Access>(
+        objects: &mut A,
+        at: &Reference,
+        depth: usize,
+    ) -> Result<Self> {
+        if depth >= DEPTH_MAX {
+            return Err(damaged(at));
+        }
         let node: Self = decode(at, objects.read(at).await?)?;
         match &node {
             Node::Inner(inner) if inner.below.len() != inner.keys.len() + 1 => Err(damaged(at)),
@@ -147,7 +159,7 @@ impl<K: Ord> Inner<K> {
 }
 
 /// A tree is never so high: there is a circle in it.
-pub(super) const DEPTH_MAX: usize = 64;
+const DEPTH_MAX: usize = 64;
 
 pub(super) fn damaged(at: &Reference) -> Error {
     Error::damaged(format!("object {:?} is no node of a tree map", at.object))

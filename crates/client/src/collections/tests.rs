@@ -96,7 +96,7 @@ where
     let mut waiting = vec![(map.reference(), 0, (Bound::Unbounded, Bound::Unbounded))];
     while let Some((at, depth, within)) = waiting.pop() {
         nodes += 1;
-        let node: Node<u64, V> = block_on(Node::read(memory, &at)).unwrap();
+        let node: Node<u64, V> = block_on(Node::read(memory, &at, 0)).unwrap();
         match node {
             Node::Leaf(entries) => {
                 depths.insert(depth);

@@ -1,21 +1,20 @@
 //! An ordered map: a B-tree, each of whose nodes is one object.
 
-mod change;
+mod changes;
+mod leaf_path;
 mod traits;
 mod walk;
 
 use super::Access;
-use super::node::{DEPTH_MAX, Inner, Node, damaged};
+use super::node::Node;
 use crate::link::block_on;
 use crate::{Error, ErrorKind, Ref, Reference, Result, Segment, Transaction};
+use leaf_path::LeafPath;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::{ControlFlow, RangeBounds};
-use walk::{AHEAD, Direction};
+use walk::{AHEAD, Direction, walk};
 
-/// Bytes of a node: when there are more it is split. A fetch brings a page, which holds several; a commit that inserts sends
-/// one.
-pub const NODE_BYTES_MAX: usize = 1024;
 /// Bytes of an encoded key, at most.
 pub const KEY_BYTES_MAX: usize = 1024;
 /// Bytes of an encoded value, at most. What is larger is better an object of its own, with a [`Ref`] to it as the value.
@@ -56,20 +55,6 @@ pub const VALUE_BYTES_MAX: usize = 4096;
 /// [`DataDamaged`](ErrorKind::DataDamaged) if the objects are not nodes of such a map.
 pub struct TreeMap<K, V> {
     root: Ref<Node<K, V>>,
-}
-
-/// A node on the way down, and which one below it was taken.
-struct Step<K> {
-    at: Reference,
-    inner: Inner<K>,
-    taken: usize,
-}
-
-/// A leaf, and the nodes above it, the root first.
-struct Way<K, V> {
-    steps: Vec<Step<K>>,
-    at: Reference,
-    entries: Vec<(K, V)>,
 }
 
 impl<K, V> TreeMap<K, V> {
@@ -114,7 +99,8 @@ where
 
     /// As [`TreeMap::get`].
     pub async fn get_async<A: Access>(self, tx: &mut A, key: &K) -> Result<Option<V>> {
-        let mut entries = self.way_to(tx, key).await?.entries;
+        let path = LeafPath::read(tx, self.reference(), key).await?;
+        let mut entries = path.entries;
         let found = entries.binary_search_by(|(own, _)| own.cmp(key));
         Ok(found.ok().map(|place| entries.swap_remove(place).1))
     }
@@ -138,16 +124,16 @@ where
     pub async fn insert_async<A: Access>(self, tx: &mut A, key: K, value: V) -> Result<Option<V>> {
         check_size("key", &key, KEY_BYTES_MAX)?;
         check_size("value", &value, VALUE_BYTES_MAX)?;
-        let mut way = self.way_to(tx, &key).await?;
-        let old = match way.entries.binary_search_by(|(own, _)| own.cmp(&key)) {
-            Ok(place) => Some(std::mem::replace(&mut way.entries[place].1, value)),
+        let mut path = LeafPath::read(tx, self.reference(), &key).await?;
+        let old = match path.entries.binary_search_by(|(own, _)| own.cmp(&key)) {
+            Ok(place) => Some(std::mem::replace(&mut path.entries[place].1, value)),
             Err(place) => {
-                way.entries.insert(place, (key, value));
-                let is_last = place + 1 == way.entries.len();
-                return self.grown(tx, way, is_last).await.map(|()| None);
+                path.entries.insert(place, (key, value));
+                let is_last = place + 1 == path.entries.len();
+                return path.write_grown(tx, is_last).await.map(|()| None);
             }
         };
-        self.grown(tx, way, false).await?;
+        path.write_grown(tx, false).await?;
         Ok(old)
     }
 
@@ -158,14 +144,14 @@ where
 
     /// As [`TreeMap::remove`].
     pub async fn remove_async<A: Access>(self, tx: &mut A, key: &K) -> Result<Option<V>> {
-        let mut way = self.way_to(tx, key).await?;
-        let Ok(place) = way.entries.binary_search_by(|(own, _)| own.cmp(key)) else {
+        let mut path = LeafPath::read(tx, self.reference(), key).await?;
+        let Ok(place) = path.entries.binary_search_by(|(own, _)| own.cmp(key)) else {
             return Ok(None);
         };
         // A leaf is its entries and a byte.
-        let before = 1 + crate::transaction::encode(&way.entries)?.len();
-        let (_, value) = way.entries.remove(place);
-        self.shrunk(tx, way, before).await?;
+        let before = 1 + crate::transaction::encode(&path.entries)?.len();
+        let (_, value) = path.entries.remove(place);
+        path.write_shrunk(tx, before).await?;
         Ok(Some(value))
     }
 
@@ -176,7 +162,7 @@ where
 
     /// As [`TreeMap::first`].
     pub async fn first_async<A: Access>(self, tx: &mut A) -> Result<Option<(K, V)>> {
-        self.end(tx, Direction::Ascending).await
+        walk::end(tx, self.reference(), Direction::Ascending).await
     }
 
     /// The entry with the greatest key.
@@ -186,7 +172,7 @@ where
 
     /// As [`TreeMap::last`].
     pub async fn last_async<A: Access>(self, tx: &mut A) -> Result<Option<(K, V)>> {
-        self.end(tx, Direction::Descending).await
+        walk::end(tx, self.reference(), Direction::Descending).await
     }
 
     /// All entries in a range of keys, in their order.
@@ -227,8 +213,15 @@ where
         range: impl RangeBounds<K>,
         visit: impl FnMut(K, V) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        self.walk(tx, range, Direction::Ascending, AHEAD, visit)
-            .await
+        walk(
+            tx,
+            self.reference(),
+            range,
+            Direction::Ascending,
+            AHEAD,
+            visit,
+        )
+        .await
     }
 
     /// As [`TreeMap::scan`], from the greatest key down.
@@ -248,8 +241,15 @@ where
         range: impl RangeBounds<K>,
         visit: impl FnMut(K, V) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        self.walk(tx, range, Direction::Descending, AHEAD, visit)
-            .await
+        walk(
+            tx,
+            self.reference(),
+            range,
+            Direction::Descending,
+            AHEAD,
+            visit,
+        )
+        .await
     }
 
     /// How many entries there are; they are counted, so this reads every leaf.
@@ -288,7 +288,7 @@ where
         let root = self.reference();
         let mut waiting = vec![(root, 0)];
         while let Some((at, depth)) = waiting.pop() {
-            if let Node::Inner(inner) = self.node(tx, &at, depth).await? {
+            if let Node::<K, V>::Inner(inner) = Node::read(tx, &at, depth).await? {
                 waiting.extend(inner.below.into_iter().map(|below| (below, depth + 1)));
             }
             if at != root {
@@ -296,31 +296,6 @@ where
             }
         }
         tx.write(&root, Self::empty()?)
-    }
-
-    // --- Nodes ---
-
-    async fn node<A: Access>(self, tx: &mut A, at: &Reference, depth: usize) -> Result<Node<K, V>> {
-        match depth < DEPTH_MAX {
-            true => Node::read(tx, at).await,
-            false => Err(damaged(at)),
-        }
-    }
-
-    async fn way_to<A: Access>(self, tx: &mut A, key: &K) -> Result<Way<K, V>> {
-        let mut steps = Vec::new();
-        let mut at = self.reference();
-        loop {
-            match self.node(tx, &at, steps.len()).await? {
-                Node::Leaf(entries) => return Ok(Way { steps, at, entries }),
-                Node::Inner(inner) => {
-                    let taken = inner.place_of(key);
-                    let below = inner.below[taken];
-                    steps.push(Step { at, inner, taken });
-                    at = below;
-                }
-            }
-        }
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::super::Access;
 use super::super::node::Node;
-use super::TreeMap;
-use crate::Result;
+use crate::{Reference, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::{ControlFlow, RangeBounds};
@@ -17,69 +16,73 @@ pub(super) enum Direction {
     Descending,
 }
 
-impl<K, V> TreeMap<K, V>
+/// The first entry in this direction.
+pub(super) async fn end<K, V, A>(
+    tx: &mut A,
+    root: Reference,
+    direction: Direction,
+) -> Result<Option<(K, V)>>
 where
     K: Ord + Clone + Serialize + DeserializeOwned,
     V: Serialize + DeserializeOwned,
+    A: Access,
 {
-    /// The first entry in this direction.
-    pub(super) async fn end<A: Access>(
-        self,
-        tx: &mut A,
-        direction: Direction,
-    ) -> Result<Option<(K, V)>> {
-        let mut found = None;
-        let take = |key, value| {
-            found = Some((key, value));
-            Ok(ControlFlow::Break(()))
-        };
-        self.walk(tx, .., direction, 0, take).await?;
-        Ok(found)
-    }
+    let mut found = None;
+    let take = |key, value| {
+        found = Some((key, value));
+        Ok(ControlFlow::Break(()))
+    };
+    walk(tx, root, .., direction, 0, take).await?;
+    Ok(found)
+}
 
-    /// Shows what is in a range, until `visit` breaks; `ahead` nodes are fetched before they are needed.
-    pub(super) async fn walk<A: Access>(
-        self,
-        tx: &mut A,
-        range: impl RangeBounds<K>,
-        direction: Direction,
-        ahead: usize,
-        mut visit: impl FnMut(K, V) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        // The next one last.
-        let mut waiting = vec![(self.reference(), 0)];
-        while let Some((at, depth)) = waiting.pop() {
-            match self.node(tx, &at, depth).await? {
-                Node::Inner(inner) => {
-                    let below = inner.below.get(inner.places_in(&range));
-                    let mut below = below.map(<[_]>::to_vec).unwrap_or_default();
-                    if direction == Direction::Ascending {
-                        below.reverse();
-                    }
-                    let next = below.len().saturating_sub(ahead);
-                    if below.len() > 1 && ahead > 0 {
-                        tx.prefetch(&below[next..]);
-                    }
-                    waiting.extend(below.into_iter().map(|below| (below, depth + 1)));
+/// Shows what is in a range, until `visit` breaks; `ahead` nodes are fetched before they are needed.
+pub(super) async fn walk<K, V, A>(
+    tx: &mut A,
+    root: Reference,
+    range: impl RangeBounds<K>,
+    direction: Direction,
+    ahead: usize,
+    mut visit: impl FnMut(K, V) -> Result<ControlFlow<()>>,
+) -> Result<()>
+where
+    K: Ord + Clone + Serialize + DeserializeOwned,
+    V: Serialize + DeserializeOwned,
+    A: Access,
+{
+    // The next one last.
+    let mut waiting = vec![(root, 0)];
+    while let Some((at, depth)) = waiting.pop() {
+        match Node::read(tx, &at, depth).await? {
+            Node::Inner(inner) => {
+                let below = inner.below.get(inner.places_in(&range));
+                let mut below = below.map(<[_]>::to_vec).unwrap_or_default();
+                if direction == Direction::Ascending {
+                    below.reverse();
                 }
-                Node::Leaf(mut entries) => {
-                    if let Some(place) = waiting.len().checked_sub(ahead)
-                        && let Some((next, _)) = waiting.get(place)
-                    {
-                        tx.prefetch(&[*next]);
-                    }
-                    if direction == Direction::Descending {
-                        entries.reverse();
-                    }
-                    let within = entries.into_iter().filter(|(key, _)| range.contains(key));
-                    for (key, value) in within {
-                        if visit(key, value)?.is_break() {
-                            return Ok(());
-                        }
+                let next = below.len().saturating_sub(ahead);
+                if below.len() > 1 && ahead > 0 {
+                    tx.prefetch(&below[next..]);
+                }
+                waiting.extend(below.into_iter().map(|below| (below, depth + 1)));
+            }
+            Node::Leaf(mut entries) => {
+                if let Some(place) = waiting.len().checked_sub(ahead)
+                    && let Some((next, _)) = waiting.get(place)
+                {
+                    tx.prefetch(&[*next]);
+                }
+                if direction == Direction::Descending {
+                    entries.reverse();
+                }
+                let within = entries.into_iter().filter(|(key, _)| range.contains(key));
+                for (key, value) in within {
+                    if visit(key, value)?.is_break() {
+                        return Ok(());
                     }
                 }
             }
         }
-        Ok(())
     }
+    Ok(())
 }

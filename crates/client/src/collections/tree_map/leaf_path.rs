@@ -1,29 +1,59 @@
-//! What an insertion or a removal changes.
+//! The path from a tree map's root down to a leaf, and how a change of that leaf goes back up.
 
-use super::super::node::{Inner, Node, damaged, is_one};
-use super::super::{Access, NODE_BYTES_MAX};
-use super::{Step, TreeMap, Way};
+use super::super::Access;
+use super::super::node::{Inner, NODE_BYTES_MAX, Node, damaged, is_one};
+use super::changes::Changes;
 use crate::{Reference, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-impl<K, V> TreeMap<K, V>
+/// A leaf, and the nodes above it, the root first. Each step leads to the next one, and the last to the leaf.
+pub(super) struct LeafPath<K, V> {
+    steps: Vec<Step<K>>,
+    at: Reference,
+    pub(super) entries: Vec<(K, V)>,
+}
+
+/// A node on the path, and which of the nodes below it the path takes.
+struct Step<K> {
+    at: Reference,
+    inner: Inner<K>,
+    taken: usize,
+}
+
+impl<K, V> LeafPath<K, V>
 where
     K: Ord + Clone + Serialize + DeserializeOwned,
     V: Serialize + DeserializeOwned,
 {
-    /// Writes a leaf that has more than before, and what follows from that above.
-    pub(super) async fn grown<A: Access>(
+    /// Reads the path to the leaf that may hold a key.
+    pub(super) async fn read<A: Access>(tx: &mut A, root: Reference, key: &K) -> Result<Self> {
+        let mut steps = Vec::new();
+        let mut at = root;
+        loop {
+            match Node::read(tx, &at, steps.len()).await? {
+                Node::Leaf(entries) => return Ok(LeafPath { steps, at, entries }),
+                Node::Inner(inner) => {
+                    let taken = inner.place_of(key);
+                    let below = inner.below[taken];
+                    steps.push(Step { at, inner, taken });
+                    at = below;
+                }
+            }
+        }
+    }
+
+    /// Writes the leaf after an insertion, and what follows from that in the nodes above.
+    pub(super) async fn write_grown<A: Access>(
         self,
         tx: &mut A,
-        way: Way<K, V>,
         mut added_last: bool,
     ) -> Result<()> {
-        let Way {
+        let LeafPath {
             mut steps,
             mut at,
             entries,
-        } = way;
+        } = self;
         let mut node = Node::Leaf(entries);
         let mut changes = Changes::default();
         loop {
@@ -57,18 +87,13 @@ where
         }
     }
 
-    /// Writes a leaf that has less than before, and what follows from that above.
-    pub(super) async fn shrunk<A: Access>(
-        self,
-        tx: &mut A,
-        way: Way<K, V>,
-        mut before: usize,
-    ) -> Result<()> {
-        let Way {
+    /// Writes the leaf after a removal, and what follows from that in the nodes above. `before` is how many bytes the leaf had.
+    pub(super) async fn write_shrunk<A: Access>(self, tx: &mut A, mut before: usize) -> Result<()> {
+        let LeafPath {
             mut steps,
             mut at,
             entries,
-        } = way;
+        } = self;
         let mut node = Node::Leaf(entries);
         let mut changes = Changes::default();
         while let Some(mut step) = steps.pop() {
@@ -94,7 +119,7 @@ where
             let from = step.inner.keys[place].clone();
             let is_left = step.taken == 0;
             let other_at = if is_left { right_at } else { left_at };
-            let other = self.node(tx, &other_at, steps.len() + 1).await?;
+            let other = Node::read(tx, &other_at, steps.len() + 1).await?;
             let (left, right) = match is_left {
                 true => (node, other),
                 false => (other, node),
@@ -117,51 +142,17 @@ where
         {
             node = match changes.written(&only) {
                 Some(bytes) => crate::transaction::decode(&only, bytes)?,
-                None => self.node(tx, &only, depth).await?,
+                None => Node::read(tx, &only, depth).await?,
             };
             changes.delete(only);
             depth += 1;
         }
         let bytes = match node.is_empty() {
-            true => Self::empty()?,
+            true => Node::<K, V>::Leaf(Vec::new()).bytes()?,
             false => node.bytes()?,
         };
-        changes.write(self.reference(), bytes);
+        // No node is above it: it is the root.
+        changes.write(at, bytes);
         changes.make(tx)
-    }
-}
-
-/// What follows from one insertion or removal: made at the end and at once, so that whoever gives up on the way, because a
-/// page does not come, has a whole tree.
-#[derive(Default)]
-struct Changes(Vec<(Reference, Option<Vec<u8>>)>);
-
-impl Changes {
-    fn write(&mut self, at: Reference, bytes: Vec<u8>) {
-        self.set(at, Some(bytes));
-    }
-
-    fn delete(&mut self, at: Reference) {
-        self.set(at, None);
-    }
-
-    fn set(&mut self, at: Reference, bytes: Option<Vec<u8>>) {
-        self.0.retain(|(other, _)| *other != at);
-        self.0.push((at, bytes));
-    }
-
-    fn written(&self, at: &Reference) -> Option<&[u8]> {
-        let change = self.0.iter().find(|(other, _)| other == at);
-        change.and_then(|(_, bytes)| bytes.as_deref())
-    }
-
-    fn make<A: Access>(self, tx: &mut A) -> Result<()> {
-        for (at, bytes) in self.0 {
-            match bytes {
-                Some(bytes) => tx.write(&at, bytes)?,
-                None => tx.delete(&at)?,
-            }
-        }
-        Ok(())
     }
 }
