@@ -2,7 +2,7 @@
 //! Creators never compete for a slot, and references are final before the commit.
 
 use crate::limits::WATCHED_MAX;
-use crate::link::{Link, Wait, called, lock};
+use crate::runtime::{RequestFuture, Shared, called, lock};
 use crate::{Error, ErrorKind, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ pub(crate) struct Allocator {
     path: OnceLock<String>,
     pages: Mutex<SlotAllocator>,
     /// The next extents, asked for ahead. Whoever needs one holds this lock, the others queue for it.
-    next: tokio::sync::Mutex<VecDeque<Wait>>,
+    next: tokio::sync::Mutex<VecDeque<RequestFuture>>,
     pub(crate) watches: Mutex<Watches>,
 }
 
@@ -125,7 +125,7 @@ impl Allocator {
     /// grant pages first.
     pub(crate) fn take(
         self: &Arc<Self>,
-        link: &Arc<Link>,
+        shared: &Arc<Shared>,
         near: Option<PageNo>,
         bytes: usize,
         due: Instant,
@@ -135,18 +135,18 @@ impl Allocator {
             (pages.take(near, bytes), pages.short())
         };
         if short > 0 {
-            self.ask_ahead(link, short, due);
+            self.ask_ahead(shared, short, due);
         }
         let taken = taken?;
         if taken.begins_page {
             // A copy of a page that is being filled is kept up to date, so what was made there is read without asking.
-            link.prefetch(self.place(taken.page));
+            shared.prefetch(self.place(taken.page));
         }
         Some(taken)
     }
 
     /// Waits until the home has granted pages.
-    pub(crate) async fn refill(self: &Arc<Self>, link: &Arc<Link>, due: Instant) -> Result<()> {
+    pub(crate) async fn refill(self: &Arc<Self>, shared: &Arc<Shared>, due: Instant) -> Result<()> {
         let mut next = self.next.lock().await;
         if lock(&self.pages).has_fresh() {
             return Ok(());
@@ -156,7 +156,7 @@ impl Allocator {
         loop {
             let ahead = !next.is_empty();
             if !ahead {
-                next.push_back(self.ask(link, due)?);
+                next.push_back(self.ask(shared, due)?);
             }
             let Some(wait) = next.front_mut() else {
                 continue;
@@ -169,7 +169,7 @@ impl Allocator {
                     return Ok(());
                 }
                 Ok(Some(_)) => return Err(Error::invalid("the home granted something else")),
-                Ok(None) => link.pause(crate::link::PAUSE, due).await?,
+                Ok(None) => shared.pause(crate::runtime::PAUSE, due).await?,
                 // It was asked for ahead, with less patience than this caller has.
                 Err(error) if ahead && error.kind() == ErrorKind::HomeUnreachable => {}
                 Err(error) => return Err(error),
@@ -182,17 +182,17 @@ impl Allocator {
         lock(&self.pages).give_back(taken);
     }
 
-    fn ask(&self, link: &Arc<Link>, due: Instant) -> Result<Wait> {
+    fn ask(&self, shared: &Arc<Shared>, due: Instant) -> Result<RequestFuture> {
         let segment = self.segment;
-        link.ask_call(self.home, CallRequest::Reserve { segment }, due)
+        shared.ask_call(self.home, CallRequest::Reserve { segment }, due)
     }
 
-    fn ask_ahead(&self, link: &Arc<Link>, extents: usize, due: Instant) {
+    fn ask_ahead(&self, shared: &Arc<Shared>, extents: usize, due: Instant) {
         let Ok(mut next) = self.next.try_lock() else {
             return;
         };
         while next.len() < extents {
-            match self.ask(link, due) {
+            match self.ask(shared, due) {
                 Ok(wait) => next.push_back(wait),
                 // If it cannot be asked now, whoever needs it asks.
                 Err(_) => return,

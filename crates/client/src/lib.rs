@@ -31,22 +31,22 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod allocator;
-mod among;
 #[expect(
     clippy::missing_errors_doc,
     reason = "each type says once how its methods fail"
 )]
 pub mod collections;
 mod config;
+mod embedded_site;
 mod error;
 mod limits;
-mod link;
 mod member;
 mod name;
 mod outcome;
 mod pending;
 mod reach;
 mod referred;
+mod runtime;
 mod segment;
 mod stats;
 mod trace;
@@ -55,11 +55,11 @@ mod transaction;
 mod typed;
 mod watch;
 
-pub use among::{HEAL_EVERY, SiteOfMembers};
 pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_AHEAD_PAGES, FETCH_TIMEOUT, JOIN_TIMEOUT,
     JoinConfig, LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
+pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
 pub use member::{HomeStatus, Member, SiteStatus};

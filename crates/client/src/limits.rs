@@ -40,7 +40,7 @@ pub(crate) const WATCHED_MAX: usize = thorp_model::limits::WATCHES_PER_CHILD_MAX
 pub(crate) const NEIGHBOURS_MAX: usize = thorp_net::ADDRESSES_MAX;
 
 /// Bytes of pages that a carried redirector keeps itself: none, for its members have them, the one in this process too.
-pub(crate) const CARRIER_CACHE_BYTES: usize = 0;
+pub(crate) const EMBEDDED_SITE_CACHE_BYTES: usize = 0;
 
 /// A carried redirector with nobody below lets its homes go after so long: neighbours come and go.
-pub(crate) const CARRIER_REST_MS: u64 = 10_000;
+pub(crate) const EMBEDDED_SITE_REST_MS: u64 = 10_000;

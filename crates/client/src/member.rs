@@ -1,7 +1,7 @@
 //! The member: a program's way in.
 
-use crate::link::{Late, Link, Running, block_on};
 use crate::name::{SegmentName, Spot};
+use crate::runtime::{LateOutcome, MemberRuntime, Shared, block_on};
 use crate::trace::Recorder;
 use crate::{
     CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, OutOfReach, Outcome, Reference,
@@ -29,7 +29,7 @@ use thorp_net::driver::now;
 /// ```
 #[derive(Clone)]
 pub struct Member {
-    running: Arc<Running>,
+    runtime: Arc<MemberRuntime>,
     session: Session,
 }
 
@@ -83,16 +83,16 @@ impl Member {
     ///
     /// As [`Member::join`].
     pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
-        let running = Running::start(&config).await?;
-        running.joined(config.join_timeout).await?;
+        let runtime = MemberRuntime::start(&config).await?;
+        runtime.joined(config.join_timeout).await?;
         Ok(Member {
-            running: Arc::new(running),
+            runtime: Arc::new(runtime),
             session: config.session,
         })
     }
 
-    pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.running.link
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.runtime.shared
     }
 
     // --- Segments ---
@@ -223,7 +223,7 @@ impl Member {
             Err(error) => return Err(error),
         };
         let answer = self.call(home, CallRequest::Remove { segment }).await?;
-        self.link().allocators.forget_path(home, name.path);
+        self.shared().allocators.forget_path(home, name.path);
         match answer {
             CallResponse::Removed => Ok(()),
             _ => Err(other_answer()),
@@ -261,26 +261,26 @@ impl Member {
     /// As [`Member::outcome`].
     pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
         let due = Instant::now() + self.session.commit_timeout;
-        let mut outcomes = self.link().waits.outcomes();
+        let mut outcomes = self.shared().waits.outcomes();
         loop {
             outcomes.mark_unchanged();
-            match self.link().waits.late(id) {
-                Some(Late::Ended(outcome, by)) => {
+            match self.shared().waits.late(id) {
+                Some(LateOutcome::Ended(outcome, by)) => {
                     if let thorp_model::Outcome::Committed { stamp, .. } = outcome {
-                        self.link().raise_floor(stamp);
+                        self.shared().raise_floor(stamp);
                     }
                     return Ok(told(id, outcome, by));
                 }
-                Some(Late::Pending) => {}
+                Some(LateOutcome::Pending) => {}
                 None => {
                     let words = format!("commit {id} is none that this member waits for");
                     return Err(Error::new(ErrorKind::NotFound, words));
                 }
             }
-            if self.link().is_closed() {
+            if self.shared().is_closed() {
                 return Err(Error::closed());
             }
-            if !self.link().changed(&mut outcomes, due).await? {
+            if !self.shared().changed(&mut outcomes, due).await? {
                 let words = format!("the outcome of commit {id} is not known yet: ask again later");
                 return Err(Error::new(ErrorKind::OutcomeUnknown(id), words));
             }
@@ -305,7 +305,7 @@ impl Member {
             };
             // References that are neighbours are often of one page.
             if last != Some(place) {
-                self.link().prefetch_named(place);
+                self.shared().prefetch_named(place);
                 last = Some(place);
             }
         }
@@ -313,21 +313,21 @@ impl Member {
 
     /// What was counted so far.
     pub fn stats(&self) -> Stats {
-        let link = self.link();
-        let (totals, mut stats) = (link.cache.totals(), Stats::default());
-        link.counters.fill(&mut stats);
+        let shared = self.shared();
+        let (totals, mut stats) = (shared.cache.totals(), Stats::default());
+        shared.counters.fill(&mut stats);
         stats.cached_reads = totals.reads;
         stats.misses = totals.misses;
         (stats.old_images, stats.behind) = (totals.old_images, totals.behind);
         stats.doomed = totals.doomed;
-        stats.not_recorded = link.recorder.as_ref().map_or(0, Recorder::lost);
-        stats.cached_pages = link.cache.pages() as u64;
-        stats.cached_bytes = link.cache.bytes() as u64;
-        let ahead = link.ahead.fate();
+        stats.not_recorded = shared.recorder.as_ref().map_or(0, Recorder::lost);
+        stats.cached_pages = shared.cache.pages() as u64;
+        stats.cached_bytes = shared.cache.bytes() as u64;
+        let ahead = shared.ahead.counts();
         (stats.ahead, stats.ahead_used, stats.ahead_wasted) =
-            (ahead.asked, ahead.used, ahead.wasted);
+            (ahead.requested, ahead.used, ahead.wasted);
         stats.ahead_hinted = ahead.hinted;
-        if let Some(handle) = link.handle() {
+        if let Some(handle) = shared.handle() {
             stats.traffic = handle.totals().up;
             stats.fetches = handle.notes().get(Note::FetchSent);
         }
@@ -336,14 +336,14 @@ impl Member {
 
     /// Where this member has joined, and what it carries for its neighbours ([`SiteOfMembers`](crate::SiteOfMembers)).
     pub fn site(&self) -> SiteStatus {
-        self.running.site()
+        self.runtime.site()
     }
 
     /// The homes this member has heard of.
     pub fn homes(&self) -> Vec<HomeStatus> {
-        let cache = &self.link().cache;
-        let homes = self.link().homes.all().into_iter();
-        let status = |home: crate::link::KnownHome| HomeStatus {
+        let cache = &self.shared().cache;
+        let homes = self.shared().homes.all().into_iter();
+        let status = |home: crate::runtime::KnownHome| HomeStatus {
             id: home.id,
             reachable: home.edge.is_some(),
             position: cache.position(home.id),
@@ -372,7 +372,7 @@ impl Member {
     /// As [`Member::format`].
     pub async fn format_async(&self, reference: &Reference) -> Result<String> {
         let id = reference.object.page.segment;
-        let home = self.link().homes.name(reference.home).ok_or_else(|| {
+        let home = self.shared().homes.name(reference.home).ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
                 format!("home {} was never heard of", reference.home),
@@ -399,7 +399,7 @@ impl Member {
     pub async fn parse_async(&self, text: &str) -> Result<Reference> {
         let (name, spot) = Spot::parse(text)?;
         let home = self.home(name.home).await?;
-        let allocator = match self.link().allocators.by_path(home, name.path) {
+        let allocator = match self.shared().allocators.by_path(home, name.path) {
             Some(allocator) => allocator,
             None => Arc::clone(self.open_at(home, name.path, false).await?.allocator()),
         };
@@ -411,32 +411,32 @@ impl Member {
     /// last clone. Where a transaction over several homes has just ended it takes the round trip more until all of them know,
     /// and three seconds at most; a process that ends without either leaves that to the homes, which ask each other.
     pub fn close(&self) {
-        self.running.stop();
+        self.runtime.stop();
     }
 
     // --- How ---
 
     async fn call(&self, home: HomeId, request: CallRequest) -> Result<CallResponse> {
         let due = Instant::now() + self.session.fetch_timeout;
-        self.link().call(home, request, due).await
+        self.shared().call(home, request, due).await
     }
 
     /// A home by its name. It is waited for: perhaps its stream has not begun.
     async fn home(&self, name: &str) -> Result<HomeId> {
-        let link = self.link();
-        let mut changes = link.homes.changes();
+        let shared = self.shared();
+        let mut changes = shared.homes.changes();
         let begun = Instant::now();
         loop {
             changes.mark_unchanged();
-            if let Some(home) = link.homes.by_name(name) {
+            if let Some(home) = shared.homes.by_name(name) {
                 return Ok(home);
             }
-            let is_any_live = link.homes.is_any_live();
+            let is_any_live = shared.homes.is_any_live();
             let patience = match is_any_live {
                 true => UNKNOWN_HOME_PATIENCE.min(self.session.fetch_timeout),
                 false => self.session.fetch_timeout,
             };
-            if !link.changed(&mut changes, begun + patience).await? {
+            if !shared.changed(&mut changes, begun + patience).await? {
                 return Err(match is_any_live {
                     true => self.no_such_home(name),
                     false => Error::unreachable(format!("home {name} cannot be reached")),
@@ -447,9 +447,9 @@ impl Member {
 
     /// A site tells of the homes that it reaches, not of those that it should.
     fn no_such_home(&self, name: &str) -> Error {
-        let known = self.link().homes.all().into_iter().map(|home| home.name);
+        let known = self.shared().homes.all().into_iter().map(|home| home.name);
         let known = known.collect::<Vec<_>>().join(", ");
-        match self.running.is_below_a_site() {
+        match self.runtime.is_below_a_site() {
             true => Error::unreachable(format!(
                 "no home called {name} is reached by way of this site, only {known}: it is down, or its name is another one"
             )),
@@ -465,7 +465,7 @@ impl Member {
         let answer = self.call(home, CallRequest::Open { path, create }).await;
         match answer {
             Ok(CallResponse::Segment(info)) => {
-                let allocator = self.link().allocators.named(home, info.id, &info.path);
+                let allocator = self.shared().allocators.named(home, info.id, &info.path);
                 Ok(Segment::new(self.clone(), allocator))
             }
             Ok(_) => Err(other_answer()),
@@ -475,13 +475,13 @@ impl Member {
 
     /// The path of a segment that only a reference told of.
     async fn path(&self, home: HomeId, id: SegmentId) -> Result<String> {
-        if let Some(path) = self.link().allocators.get(home, id).path() {
+        if let Some(path) = self.shared().allocators.get(home, id).path() {
             return Ok(path.to_owned());
         }
         for info in self.infos(home, "").await? {
-            self.link().allocators.named(home, info.id, &info.path);
+            self.shared().allocators.named(home, info.id, &info.path);
         }
-        let allocator = self.link().allocators.get(home, id);
+        let allocator = self.shared().allocators.get(home, id);
         let path = allocator.path().map(str::to_owned);
         path.ok_or_else(|| {
             Error::new(

@@ -1,6 +1,6 @@
 //! Commits that are not answered yet.
 
-use crate::link::{Wait, block_on};
+use crate::runtime::{RequestFuture, block_on};
 use crate::transaction::ended;
 use crate::{CommitId, Committed, Member, Result};
 use std::fmt;
@@ -15,7 +15,7 @@ enum State {
         /// Keeps it running: what nobody has been answered may not have been sent.
         member: Member,
         id: CommitId,
-        wait: Wait,
+        wait: RequestFuture,
     },
 }
 
@@ -24,7 +24,7 @@ impl Pending {
         Pending(State::Ended(committed))
     }
 
-    pub(crate) fn ahead(member: Member, id: CommitId, wait: Wait) -> Self {
+    pub(crate) fn ahead(member: Member, id: CommitId, wait: RequestFuture) -> Self {
         Pending(State::Ahead { member, id, wait })
     }
 
@@ -59,7 +59,7 @@ impl Pending {
     pub async fn wait_async(self) -> Result<Committed> {
         match self.0 {
             State::Ended(committed) => Ok(committed),
-            State::Ahead { member, wait, .. } => ended(member.link(), wait.await),
+            State::Ahead { member, wait, .. } => ended(member.shared(), wait.await),
         }
     }
 }

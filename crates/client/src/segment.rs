@@ -1,9 +1,9 @@
 //! Segments: where objects live.
 
 use crate::allocator::Allocator;
-use crate::link::block_on;
 use crate::member::Member;
 use crate::name::SegmentName;
+use crate::runtime::block_on;
 use crate::{Reference, Result, Watch};
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Segment {
 
     /// Its name: `thorp://HOME/path`.
     pub fn name(&self) -> String {
-        let home = self.member.link().homes.name(self.allocator.home);
+        let home = self.member.shared().homes.name(self.allocator.home);
         let path = self.allocator.path().unwrap_or_default();
         SegmentName::format(&home.unwrap_or_default(), path)
     }

@@ -1,6 +1,6 @@
 //! Transactions that are run again until they are committed.
 
-use crate::link::block_on;
+use crate::runtime::block_on;
 use crate::{Error, ErrorKind, Member, Pending, Result, Session, Transaction};
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
@@ -171,7 +171,7 @@ impl Member {
             _ => Duration::ZERO,
         };
         let pause = pauses.next(asked, random());
-        self.link().sleep_until(Instant::now() + pause).await
+        self.shared().sleep_until(Instant::now() + pause).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hearing of changes.
 
 use crate::limits::WATCHED_MAX;
-use crate::link::{Link, PAUSE, Wait, block_on, called, lock};
+use crate::runtime::{PAUSE, RequestFuture, Shared, block_on, called, lock};
 use crate::segment::{EXTENT_SLOT, HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, ErrorKind, Result, Segment};
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct Watch {
 struct Fence {
     /// Where the cache stood when it was asked for. A life of the stream that began later may not have been told yet.
     asked: Cursor,
-    wait: Wait,
+    wait: RequestFuture,
 }
 
 /// Some commits' changes.
@@ -69,21 +69,21 @@ impl Change {
 
 impl Watch {
     pub(crate) async fn begin(segment: Segment) -> Result<Self> {
-        let link = Arc::clone(segment.member().link());
-        begin_watching(&link, &segment)?;
+        let shared = Arc::clone(segment.member().shared());
+        begin_watching(&shared, &segment)?;
         let session = segment.member().session();
         let mut watch = Watch {
             session,
             cursor: Cursor::default(),
-            changes: link.changes.subscribe(),
+            changes: shared.changes.subscribe(),
             segment,
             lost: false,
             fence: None,
         };
         let due = Instant::now() + session.fetch_timeout;
         loop {
-            watch.cursor = link.cache.now(watch.segment.home());
-            if watch.pass_fence(&link, due).await? {
+            watch.cursor = shared.cache.now(watch.segment.home());
+            if watch.pass_fence(&shared, due).await? {
                 return Ok(watch);
             }
         }
@@ -120,17 +120,17 @@ impl Watch {
     }
 
     async fn next_until(&mut self, due: Instant) -> Result<Option<Changed>> {
-        let link = Arc::clone(self.segment.member().link());
+        let shared = Arc::clone(self.segment.member().shared());
         loop {
             self.changes.mark_unchanged();
             self.check()?;
-            let changes = self.take(&link);
+            let changes = self.take(&shared);
             if self.lost {
                 // The parent was told anew to tell changes, but what was committed before it heard that is not told: only
                 // then is it certain that nothing is missing after what the program looks at next.
                 let passed = tokio::select! {
-                    passed = self.is_passed(&link) => passed?,
-                    slept = link.sleep_until(due) => return slept.map(|()| None),
+                    passed = self.is_passed(&shared) => passed?,
+                    slept = shared.sleep_until(due) => return slept.map(|()| None),
                 };
                 if passed {
                     self.lost = false;
@@ -143,10 +143,10 @@ impl Watch {
                 let lost = false;
                 return Ok(Some(Changed { changes, lost }));
             }
-            if link.is_closed() {
+            if shared.is_closed() {
                 return Err(Error::closed());
             }
-            if !link.changed(&mut self.changes, due).await? {
+            if !shared.changed(&mut self.changes, due).await? {
                 return Ok(None);
             }
         }
@@ -164,8 +164,8 @@ impl Watch {
     }
 
     /// The changes that are there.
-    fn take(&mut self, link: &Link) -> Vec<Change> {
-        let told = link.cache.changes_since(self.segment.home(), self.cursor);
+    fn take(&mut self, shared: &Shared) -> Vec<Change> {
+        let told = shared.cache.changes_since(self.segment.home(), self.cursor);
         self.cursor = told.cursor;
         self.lost |= told.lost;
         let mut changes = Vec::new();
@@ -186,74 +186,74 @@ impl Watch {
         changes
     }
 
-    async fn is_passed(&mut self, link: &Arc<Link>) -> Result<bool> {
+    async fn is_passed(&mut self, shared: &Arc<Shared>) -> Result<bool> {
         let due = Instant::now() + self.session.fetch_timeout;
-        self.pass_fence(link, due).await
+        self.pass_fence(shared, due).await
     }
 
     /// Waits until the parent has heard what is watched. What is committed from then on is told; unless another life of the
     /// stream has begun meanwhile: then it is false, and the fence stands there.
-    async fn pass_fence(&mut self, link: &Arc<Link>, due: Instant) -> Result<bool> {
+    async fn pass_fence(&mut self, shared: &Arc<Shared>, due: Instant) -> Result<bool> {
         let home = self.segment.home();
         loop {
             let was_asked = self.fence.is_some();
             let fence = match &mut self.fence {
                 Some(fence) => fence,
-                none => none.insert(ask_fence(link, &self.segment, due)?),
+                none => none.insert(ask_fence(shared, &self.segment, due)?),
             };
             let told = (&mut fence.wait).await;
             let asked = fence.asked;
             self.fence = None;
             match called(told) {
-                Ok(None) => link.pause(PAUSE, due).await?,
+                Ok(None) => shared.pause(PAUSE, due).await?,
                 // It was asked for before, with a patience that ended before this caller came.
                 Err(error) if was_asked && error.kind() == ErrorKind::HomeUnreachable => {}
                 // That the segment is gone is told by reading.
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {
                     self.check()?;
-                    return Ok(asked.is_same_stream(link.cache.now(home)));
+                    return Ok(asked.is_same_stream(shared.cache.now(home)));
                 }
             }
         }
     }
 }
 
-fn ask_fence(link: &Arc<Link>, segment: &Segment, due: Instant) -> Result<Fence> {
+fn ask_fence(shared: &Arc<Shared>, segment: &Segment, due: Instant) -> Result<Fence> {
     // First where the cache stands: when this thread runs after the answer, another life may have begun.
-    let asked = link.cache.now(segment.home());
+    let asked = shared.cache.now(segment.home());
     let request = CallRequest::Open {
         path: segment.allocator().path().unwrap_or_default().to_owned(),
         create: false,
     };
-    let wait = link.ask_call(segment.home(), request, due)?;
+    let wait = shared.ask_call(segment.home(), request, due)?;
     Ok(Fence { asked, wait })
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let link = self.segment.member().link();
+        let shared = self.segment.member().shared();
         let mut watches = lock(&self.segment.allocator().watches);
         watches.count = watches.count.saturating_sub(1);
         if watches.count == 0 {
             watches.refused = false;
-            link.allocators.end_watching();
-            link.tell(watching(&self.segment, false));
+            shared.allocators.end_watching();
+            shared.tell(watching(&self.segment, false));
         }
     }
 }
 
-fn begin_watching(link: &Link, segment: &Segment) -> Result<()> {
+fn begin_watching(shared: &Shared, segment: &Segment) -> Result<()> {
     let mut watches = lock(&segment.allocator().watches);
     if watches.count == 0 {
-        if !link.allocators.begin_watching() {
+        if !shared.allocators.begin_watching() {
             return Err(too_many(format!(
                 "a member watches at most {WATCHED_MAX} segments"
             )));
         }
-        // Told under the lock, so that beginnings and ends are told in their order.
-        if let Err(error) = link.order(watching(segment, true)) {
-            link.allocators.end_watching();
+        // Completion under the lock, so that beginnings and ends are told in their order.
+        if let Err(error) = shared.order(watching(segment, true)) {
+            shared.allocators.end_watching();
             return Err(error);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::*;
-use crate::link::block_on;
+use crate::runtime::block_on;
 use crate::{ErrorKind, HomeId, ObjectId, PageId, Reference, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};

@@ -2,7 +2,7 @@
 
 use super::Transaction;
 use super::large::Staged;
-use crate::link::{Ending, Told, block_on};
+use crate::runtime::{Completion, Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
 use thorp_model::limits::WATERMARK_WAIT_MS;
@@ -83,7 +83,7 @@ impl Transaction {
         let due = since + self.session.commit_timeout;
         let result = self.drive(commit, step, due, &mut homes_work).await;
         if homes_work || result.is_ok() {
-            self.link.counters.waited_for_commit(since);
+            self.shared.counters.waited_for_commit(since);
         }
         result
     }
@@ -113,9 +113,9 @@ impl Transaction {
     /// What has to be done next for a commit.
     pub(super) fn step(&mut self, commit: &mut Commit) -> Result<Step> {
         let world = World {
-            cache: &self.link.cache,
+            cache: &self.shared.cache,
             now: now().mono,
-            own: &*self.link,
+            own: &*self.shared,
         };
         let step = commit.step(&mut self.core, &world);
         let step = step.map_err(|stop| self.stopped(stop))?;
@@ -124,7 +124,7 @@ impl Transaction {
             step,
             Step::Committed(thorp_session::Committed::Locally { .. })
         );
-        if is_local && !self.core.homes().is_empty() && self.link.is_closed() {
+        if is_local && !self.core.homes().is_empty() && self.shared.is_closed() {
             return Err(Error::closed());
         }
         Ok(step)
@@ -147,7 +147,7 @@ impl Transaction {
             Nothing | Validated => nothing(),
             Locally { position, stamp } => {
                 if let Some(stamp) = stamp.filter(|stamp| *stamp > self.core.floor()) {
-                    self.link.raise_floor(stamp);
+                    self.shared.raise_floor(stamp);
                 }
                 Committed {
                     position,
@@ -168,16 +168,16 @@ impl Transaction {
 
     /// Waits until one of this program's commits is answered.
     async fn await_own(&mut self, due: Instant) -> Result<()> {
-        let mut outcomes = self.link.waits.outcomes();
+        let mut outcomes = self.shared.waits.outcomes();
         outcomes.mark_unchanged();
         // It may have been answered before this looked.
-        if !self.core.rests_on_open(&*self.link) {
+        if !self.core.rests_on_open(&*self.shared) {
             return Ok(());
         }
-        if self.link.is_closed() {
+        if self.shared.is_closed() {
             return Err(Error::closed());
         }
-        match self.link.changed(&mut outcomes, due).await? {
+        match self.shared.changed(&mut outcomes, due).await? {
             true => Ok(()),
             false => Err(Error::unreachable(
                 "what it has read of this member's own was not answered in time",
@@ -191,7 +191,7 @@ impl Transaction {
         let at_least = lagging.stamp;
         let asked = lagging.homes.into_iter().map(|home| {
             let request = CallRequest::Watermark { at_least };
-            self.link.ask_call(home, request, due)
+            self.shared.ask_call(home, request, due)
         });
         // Homes that cannot be asked validate it.
         let Ok(asked) = asked.collect::<Result<Vec<_>>>() else {
@@ -199,7 +199,7 @@ impl Transaction {
         };
         for wait in asked {
             // What it promised came before the answer, like every promise.
-            if let Told::Closed = wait.await {
+            if let Completion::Closed = wait.await {
                 return Err(Error::closed());
             }
         }
@@ -209,7 +209,7 @@ impl Transaction {
     /// Waits until homes are there. While nothing was sent, it is certain that nothing happened: better than an unknown outcome.
     async fn reach(&self, homes: &[HomeId], due: Instant) -> Result<()> {
         for home in homes {
-            self.link.reach(*home, due).await?;
+            self.shared.reach(*home, due).await?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::Transaction;
 use super::commit::ending_of;
 use super::send::{answered, busy};
-use crate::link::{Early, Ending, Wait, block_on};
+use crate::runtime::{EarlyCommit, Ending, RequestFuture, block_on};
 use crate::{CommitId, Committed, Error, Pending, Result};
 use std::time::Instant;
 use thorp_model::HomeId;
@@ -121,11 +121,11 @@ impl Transaction {
         call: CommitCall,
         due: Instant,
     ) -> Result<Shown> {
-        let place = self.link.place(home, due).await?;
-        let (early, shown) = Early::new(place);
+        let place = self.shared.place(home, due).await?;
+        let (early, shown) = EarlyCommit::new(place);
         // Whoever drops the future does not stop the commit.
         self.in_doubt = true;
-        let came = match self.link.ask_commit_early(call, early, due) {
+        let came = match self.shared.ask_commit_early(call, early, due) {
             Ok(wait) => self.shown(wait, shown).await,
             Err(error) => Err(error),
         };
@@ -136,12 +136,16 @@ impl Transaction {
         })
     }
 
-    async fn shown(&self, mut wait: Wait, mut shown: oneshot::Receiver<CommitId>) -> Result<Shown> {
+    async fn shown(
+        &self,
+        mut wait: RequestFuture,
+        mut shown: oneshot::Receiver<CommitId>,
+    ) -> Result<Shown> {
         tokio::select! {
             biased;
             // First: what was refused after it was shown is told by who waits for it.
             Ok(id) = &mut shown => Ok(Shown::Ahead(Pending::ahead(self.member.clone(), id, wait))),
-            told = &mut wait => Ok(match answered(&self.link, told)? {
+            told = &mut wait => Ok(match answered(&self.shared, told)? {
                 Ended::Committed { id, position, stamp } => Shown::Ahead(Pending::ended(Committed {
                     id: Some(id),
                     position,

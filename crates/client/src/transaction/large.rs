@@ -6,7 +6,7 @@
 
 use super::{ObjectAt, Transaction, torn};
 use crate::limits::{LARGE_WINDOW, STAGE_WINDOW};
-use crate::link::{Link, Tokens, Told, Wait, called, fetched};
+use crate::runtime::{Completion, RequestFuture, Shared, StagedTokens, called, fetched};
 use crate::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -68,7 +68,7 @@ impl Transaction {
     ) -> Result<()> {
         let (ObjectAt { home, object }, due) = (at, self.fetch_due());
         let place = |index: u32| place_in(home, object.page.segment, overflow, index);
-        let mut window: VecDeque<Option<Wait>> = VecDeque::new();
+        let mut window: VecDeque<Option<RequestFuture>> = VecDeque::new();
         let mut asked = pages.start;
         for index in pages.clone() {
             while asked < pages.end && window.len() < LARGE_WINDOW {
@@ -85,28 +85,28 @@ impl Transaction {
     }
 
     /// Asks for a page, if it is not there. None: there is nothing to wait for, or it is asked for later.
-    fn ask_for(&self, place: Place, due: Instant) -> Result<Option<Wait>> {
-        if self.link.cache.image(place).is_some() {
+    fn ask_for(&self, place: Place, due: Instant) -> Result<Option<RequestFuture>> {
+        if self.shared.cache.image(place).is_some() {
             return Ok(None);
         }
-        match self.link.ask_page(place, due) {
+        match self.shared.ask_page(place, due) {
             Ok(wait) => Ok(Some(wait)),
             Err(error) if error.is_retryable() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    async fn arrived(&mut self, wait: Wait, place: Place, due: Instant) -> Result<Image> {
+    async fn arrived(&mut self, wait: RequestFuture, place: Place, due: Instant) -> Result<Image> {
         let since = Instant::now();
         if let Some(source) = fetched(wait.await, place.page)? {
-            self.link.counters.waited_for_page(since, source);
+            self.shared.counters.waited_for_page(since, source);
         }
         self.cached_or_fetched(place, due).await
     }
 
     async fn cached_or_fetched(&mut self, place: Place, due: Instant) -> Result<Image> {
         loop {
-            if let Some(image) = self.link.cache.image(place)
+            if let Some(image) = self.shared.cache.image(place)
                 && image.is_complete()
             {
                 return Ok(image);
@@ -152,21 +152,21 @@ fn chunk_of(image: &Image, object: ObjectId, overflow: Overflow, index: u32) -> 
 
 /// Large values on their way ahead of a commit.
 pub(super) struct Staged {
-    link: Arc<Link>,
+    shared: Arc<Shared>,
     home: HomeId,
     registration: Registration,
-    pub(super) tokens: Arc<Tokens>,
+    pub(super) tokens: Arc<StagedTokens>,
     pub(super) values: HashMap<ObjectId, Overflow>,
 }
 
 impl Staged {
     /// Nothing to stage.
-    pub(super) fn none(link: &Arc<Link>, home: HomeId) -> Self {
+    pub(super) fn none(shared: &Arc<Shared>, home: HomeId) -> Self {
         Staged {
-            link: Arc::clone(link),
+            shared: Arc::clone(shared),
             home,
             registration: Registration::default(),
-            tokens: Arc::new(Tokens::new(Arc::downgrade(link), home)),
+            tokens: Arc::new(StagedTokens::new(Arc::downgrade(shared), home)),
             values: HashMap::new(),
         }
     }
@@ -174,7 +174,7 @@ impl Staged {
     /// Asks the home under which registration it knows this member.
     pub(super) async fn register(&mut self, due: Instant) -> Result<()> {
         match self
-            .link
+            .shared
             .call(self.home, CallRequest::Register, due)
             .await?
         {
@@ -191,16 +191,16 @@ impl Staged {
         bytes: &[u8],
         due: Instant,
     ) -> Result<()> {
-        let token = self.link.waits.ticket().0;
+        let token = self.shared.waits.ticket().0;
         self.tokens.add(token);
         let piece_bytes = OVERFLOW_CHUNK_BYTES * STAGE_PAGES_MAX;
         let pieces = bytes.len().div_ceil(piece_bytes);
-        let mut window: VecDeque<Wait> = VecDeque::new();
+        let mut window: VecDeque<RequestFuture> = VecDeque::new();
         let (mut asked, mut done, mut value) = (0, 0, None);
         while done < pieces {
             while asked < pieces && window.len() < STAGE_WINDOW {
                 let request = self.piece(object.page.segment, token, bytes, asked);
-                window.push_back(self.link.ask_call(self.home, request, due)?);
+                window.push_back(self.shared.ask_call(self.home, request, due)?);
                 asked += 1;
             }
             let Some(wait) = window.pop_front() else {
@@ -222,7 +222,7 @@ impl Staged {
                         let _ = wait.await;
                     }
                     asked = done;
-                    self.link.pause(crate::link::PAUSE, due).await?;
+                    self.shared.pause(crate::runtime::PAUSE, due).await?;
                 }
             }
         }
@@ -246,10 +246,10 @@ impl Staged {
 }
 
 /// Whether the home keeps as many values of this member as it does: other transactions' go with their commits.
-fn is_crowded(told: &Told) -> bool {
+fn is_crowded(told: &Completion) -> bool {
     matches!(
         told,
-        Told::Response(Response::Called(Err(CallError::TooMany)))
+        Completion::Response(Response::Called(Err(CallError::TooMany)))
     )
 }
 

@@ -14,8 +14,8 @@ pub(crate) use send::ended;
 pub(crate) use typed::{decode, encode};
 
 use crate::allocator::Allocator;
-use crate::link::{Ending, Link};
 use crate::member::Member;
+use crate::runtime::{Ending, Shared};
 use crate::trace::{Recorder, Use};
 use crate::{Error, ErrorKind, Reference, Result, Session};
 use std::collections::{BTreeSet, HashMap};
@@ -63,7 +63,7 @@ use thorp_session::{ObjectAt, OwnCommits, Reservation, Stop, Terms};
 /// - [`TooLarge`](ErrorKind::TooLarge): it takes in more than [`PARTICIPANTS_MAX`] homes.
 /// - [`Closed`](ErrorKind::Closed): the member was closed.
 pub struct Transaction {
-    link: Arc<Link>,
+    shared: Arc<Shared>,
     // Keeps it running, too.
     pub(crate) member: Member,
     session: Session,
@@ -77,11 +77,11 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn begin(member: Member, session: Session) -> Self {
-        let link = Arc::clone(member.link());
-        let (reads, floor) = link.begin();
+        let shared = Arc::clone(member.shared());
+        let (reads, floor) = shared.begin();
         Transaction {
             core: thorp_session::Transaction::begin(terms(session), reads, floor),
-            link,
+            shared,
             member,
             session,
             large: HashMap::new(),
@@ -101,7 +101,7 @@ impl Transaction {
     pub(crate) fn restart(&mut self) {
         self.end(Ending::Conflict);
         self.ending = None;
-        self.core.restart(self.link.floor());
+        self.core.restart(self.shared.floor());
     }
 
     /// It writes from now on; too late if it has read on behind a change.
@@ -112,7 +112,7 @@ impl Transaction {
 
     /// Whether what was read is no longer so. What a program concluded from it need not be true either.
     pub(crate) fn is_doomed(&mut self) -> bool {
-        self.core.is_doomed(&self.link.cache)
+        self.core.is_doomed(&self.shared.cache)
     }
 
     /// Ends the transaction, once.
@@ -121,7 +121,7 @@ impl Transaction {
             return;
         }
         self.ending = Some(ending);
-        if let Some(recorder) = &self.link.recorder {
+        if let Some(recorder) = &self.shared.recorder {
             self.record(recorder);
         }
         match ending {
@@ -137,8 +137,8 @@ impl Transaction {
         }
         self.large.clear();
         self.tell_what_was_read();
-        self.core.end(&self.link.cache);
-        self.link.counters.ended(ending);
+        self.core.end(&self.shared.cache);
+        self.shared.counters.ended(ending);
     }
 
     /// Writes down the pages that it used: those of each home in the order in which it first read them, then what it wrote.
@@ -165,11 +165,11 @@ impl Transaction {
         };
         let read = reads.homes().flat_map(pages);
         let is_read = |place| reads.image(place).is_some();
-        self.link.ahead.ended(read, is_read);
+        self.shared.ahead.ended(read, is_read);
     }
 
     fn doomed(&self, doomed: Doomed) -> Error {
-        if self.link.is_closed() {
+        if self.shared.is_closed() {
             return Error::closed();
         }
         doomed.into()
@@ -185,13 +185,13 @@ impl Transaction {
                 ErrorKind::TooLarge,
                 format!("a transaction takes in at most {PARTICIPANTS_MAX} homes"),
             ),
-            _ if self.link.is_closed() => Error::closed(),
+            _ if self.shared.is_closed() => Error::closed(),
             Stop::ReadsTooOld { silent_ms, .. } => Error::new(
                 ErrorKind::Conflict,
                 format!("what was read {silent_ms} ms ago is no longer followed: run it again"),
             ),
             Stop::HomeSilent { home, silent_ms } => {
-                let name = self.link.homes.name(home).unwrap_or_default();
+                let name = self.shared.homes.name(home).unwrap_or_default();
                 Error::unreachable(format!(
                     "home {name} was not heard of for {silent_ms} ms: what was read may be older than the session allows"
                 ))
@@ -212,7 +212,7 @@ impl Drop for Transaction {
             true => Ending::Unknown,
             false => Ending::Aborted,
         });
-        self.link.end(self.core.take_reads());
+        self.shared.end(self.core.take_reads());
     }
 }
 
@@ -236,7 +236,7 @@ fn terms(session: Session) -> Terms {
     }
 }
 
-impl OwnCommits for Link {
+impl OwnCommits for Shared {
     fn is_open(&self, id: CommitId) -> bool {
         self.waits.is_open(id)
     }

@@ -1,10 +1,11 @@
 //! Reading objects.
 
 use super::{ObjectAt, Transaction, gone};
-use crate::link::{Source, block_on};
+use crate::runtime::block_on;
 use crate::{Error, ErrorKind, Reference, Result};
 use std::time::Instant;
 use thorp_model::{Overflow, Place};
+use thorp_protocol::Source;
 use thorp_session::{Found as In, Stop};
 
 /// Where an object's bytes are.
@@ -141,7 +142,7 @@ impl Transaction {
 
     /// Looks for an object, and records that it was read. The hot path: no lock, no message.
     pub(super) fn find(&mut self, reference: &Reference) -> Result<Found> {
-        match self.core.find(&self.link.cache, reference) {
+        match self.core.find(&self.shared.cache, reference) {
             Ok(In::Large(overflow)) => {
                 let at = ObjectAt::from(reference);
                 Ok(match self.large.contains_key(&at) {
@@ -201,22 +202,23 @@ impl Transaction {
     pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
         let since = Instant::now();
         // What is waited for goes first.
-        let wait = self.link.ask_page(place, due);
-        self.link.fetch_ahead(place, self.core.reads());
-        let source = match self.link.fetched(wait, place, due).await {
+        let wait = self.shared.ask_page(place, due);
+        self.shared.fetch_ahead(place, self.core.reads());
+        let source = match self.shared.fetched(wait, place, due).await {
             Ok(source) => source,
             Err(error) => return Err(self.not_fetched(place, error)),
         };
-        if matches!(source, Source::Home | Source::Site) {
-            self.link.ahead.came(place, since.elapsed());
+        if matches!(source, Some(Source::Home | Source::Site)) {
+            self.shared.ahead.came(place, since.elapsed());
         }
-        self.link.counters.waited_for_page(since, source);
+        self.shared.counters.waited_for_page(since, source);
         Ok(())
     }
 
     /// A reference may lead to a home that neither this member nor its site was told to join.
     fn not_fetched(&self, place: Place, error: Error) -> Error {
-        if error.kind() == ErrorKind::HomeUnreachable && self.link.homes.name(place.home).is_none()
+        if error.kind() == ErrorKind::HomeUnreachable
+            && self.shared.homes.name(place.home).is_none()
         {
             return Error::unreachable(format!(
                 "home {} was never heard of, and the reference leads there: join it, or have the site join it",

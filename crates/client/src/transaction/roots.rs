@@ -2,7 +2,7 @@
 
 use super::Transaction;
 use crate::limits::ROOT_NAME_BYTES_MAX;
-use crate::link::block_on;
+use crate::runtime::block_on;
 use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, Reference, Result, Segment};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use super::{ObjectAt, Transaction};
 use crate::allocator::Allocator;
 use crate::limits::SCAN_AHEAD;
-use crate::link::block_on;
+use crate::runtime::block_on;
 use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::{Error, Reference, Result, Segment};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Transaction {
         for page in 1..extent.max(end).0 {
             let ahead = PageNo(page.saturating_add(SCAN_AHEAD)).min(extent);
             while asked < ahead {
-                self.link.prefetch(allocator.place(asked));
+                self.shared.prefetch(allocator.place(asked));
                 asked = asked.next();
             }
             let page = PageNo(page);
@@ -109,7 +109,7 @@ impl Transaction {
         }
         let mut due = None;
         loop {
-            match self.core.read_slot(&self.link.cache, place, slot) {
+            match self.core.read_slot(&self.shared.cache, place, slot) {
                 Ok(read) => return Ok((read.content != Content::Free).then_some(read.generation)),
                 Err(Stop::Miss(place)) => {
                     let due = *due.get_or_insert_with(|| self.fetch_due());

@@ -3,7 +3,7 @@
 use super::read::Found;
 use super::{Transaction, gone};
 use crate::allocator::Allocator;
-use crate::link::block_on;
+use crate::runtime::block_on;
 use crate::segment::HEAD_PAGE;
 use crate::{Error, ErrorKind, Reference, Result, Segment};
 use std::ops::Range;
@@ -175,7 +175,10 @@ impl Transaction {
 
     fn allocator_of(&self, near: &Reference) -> (Arc<Allocator>, PageNo) {
         let page = near.object.page;
-        (self.link.allocators.get(near.home, page.segment), page.page)
+        (
+            self.shared.allocators.get(near.home, page.segment),
+            page.page,
+        )
     }
 
     /// Makes an object if there is room; else gives the bytes back.
@@ -193,7 +196,7 @@ impl Transaction {
             _ => OVERFLOW_HEAD_BYTES,
         };
         let due = self.fetch_due();
-        match allocator.take(&self.link, near, in_page, due) {
+        match allocator.take(&self.shared, near, in_page, due) {
             Some(taken) => Ok(Ok(self.create_in(allocator, taken, bytes))),
             None => Ok(Err(bytes)),
         }
@@ -207,11 +210,11 @@ impl Transaction {
     ) -> Result<Reference> {
         let (since, due) = (Instant::now(), self.fetch_due());
         loop {
-            allocator.refill(&self.link, due).await?;
+            allocator.refill(&self.shared, due).await?;
             // Another thread may have been quicker.
             match self.create_now(allocator, near, bytes)? {
                 Ok(reference) => {
-                    self.link.counters.waited_for_room(since);
+                    self.shared.counters.waited_for_room(since);
                     return Ok(reference);
                 }
                 Err(back) => bytes = back,

@@ -7,7 +7,7 @@ mod walk;
 
 use super::Access;
 use super::node::Node;
-use crate::link::block_on;
+use crate::runtime::block_on;
 use crate::{Error, ErrorKind, Ref, Reference, Result, Segment, Transaction};
 use leaf_path::LeafPath;
 use serde::Serialize;

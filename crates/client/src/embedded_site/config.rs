@@ -2,7 +2,7 @@
 
 use crate::JoinError;
 use crate::limits::NEIGHBOURS_MAX;
-use crate::link::check_addresses;
+use crate::runtime::check_addresses;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use thorp_net::Address;

@@ -2,7 +2,7 @@
 //!
 //! Timers live here and not at the caller, so that neither the blocking nor the async face needs a runtime there.
 
-use super::{Early, Tokens, lock};
+use super::{EarlyCommit, StagedTokens, lock};
 use crate::limits::OUTCOMES_KEPT_MAX;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -11,33 +11,9 @@ use thorp_model::{CommitId, HomeId, Outcome, RequestId};
 use thorp_protocol::Response;
 use tokio::sync::{Notify, oneshot, watch};
 
-/// Where a page came from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Source {
-    /// The home that this member is joined to.
-    Home,
-    /// The site: its memory, or the home behind it. The protocol does not tell which.
-    Site,
-    /// A neighbour.
-    Peer,
-    /// It was there already.
-    Cache,
-}
-
-impl From<Option<thorp_protocol::Source>> for Source {
-    fn from(source: Option<thorp_protocol::Source>) -> Self {
-        match source {
-            Some(thorp_protocol::Source::Home) => Source::Home,
-            Some(thorp_protocol::Source::Site) => Source::Site,
-            Some(thorp_protocol::Source::Peer) => Source::Peer,
-            None => Source::Cache,
-        }
-    }
-}
-
 /// How a wait ended.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum Completion {
     /// The member answered.
     Response(Response),
     /// It did not in time. A commit goes on: its id.
@@ -48,7 +24,7 @@ pub(crate) enum Told {
 
 /// What is waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     /// Only for the time.
     Time,
     /// A page or a call: given up when nobody waits any more.
@@ -59,14 +35,14 @@ pub(crate) enum Kind {
 
 /// What became of a commit whose answer nobody waited for.
 #[derive(Clone, Debug)]
-pub(crate) enum Late {
+pub(crate) enum LateOutcome {
     /// Not answered yet.
     Pending,
     /// Answered: by that home, if it was one.
     Ended(Outcome, Option<HomeId>),
 }
 
-pub(crate) struct Waits {
+pub(crate) struct PendingRequests {
     table: Mutex<Table>,
     /// An earlier time is waited for than the alarm is set to.
     earlier: Notify,
@@ -90,18 +66,18 @@ struct Table {
 
 struct Entry {
     /// None: nobody waits any more, and the commit goes on.
-    tell: Option<oneshot::Sender<Told>>,
+    tell: Option<oneshot::Sender<Completion>>,
     due: Instant,
-    kind: Kind,
+    kind: RequestKind,
     /// What a commit names, at each of its homes.
-    staged: Vec<Arc<Tokens>>,
+    staged: Vec<Arc<StagedTokens>>,
     /// Its program goes on without its answer.
-    early: Option<Early>,
+    early: Option<EarlyCommit>,
 }
 
-impl Waits {
+impl PendingRequests {
     pub(crate) fn new() -> Self {
-        Waits {
+        PendingRequests {
             table: Mutex::default(),
             earlier: Notify::new(),
             outcomes: watch::Sender::new(0),
@@ -114,13 +90,17 @@ impl Waits {
     }
 
     /// A ticket and what tells how it ended. Closed: told at once.
-    pub(crate) fn begin(&self, kind: Kind, due: Instant) -> (RequestId, oneshot::Receiver<Told>) {
+    pub(crate) fn begin(
+        &self,
+        kind: RequestKind,
+        due: Instant,
+    ) -> (RequestId, oneshot::Receiver<Completion>) {
         let (tell, told) = oneshot::channel();
         let mut table = lock(&self.table);
         let ticket = table.ticket();
         if table.closed {
             // Nobody hears it but the receiver below.
-            let _ = tell.send(Told::Closed);
+            let _ = tell.send(Completion::Closed);
             return (ticket, told);
         }
         table.alarms.insert((due, ticket));
@@ -140,14 +120,14 @@ impl Waits {
     }
 
     /// What a commit names is kept until it is answered.
-    pub(crate) fn hold(&self, ticket: RequestId, staged: Vec<Arc<Tokens>>) {
+    pub(crate) fn hold(&self, ticket: RequestId, staged: Vec<Arc<StagedTokens>>) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.staged = staged;
         }
     }
 
     /// What is kept of a commit whose program is to go on.
-    pub(crate) fn hold_early(&self, ticket: RequestId, early: Early) {
+    pub(crate) fn hold_early(&self, ticket: RequestId, early: EarlyCommit) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
             entry.early = Some(early);
         }
@@ -180,7 +160,7 @@ impl Waits {
     /// The member has given a commit its id.
     pub(crate) fn named(&self, ticket: RequestId, id: CommitId) {
         if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
-            entry.kind = Kind::Commit(Some(id));
+            entry.kind = RequestKind::Commit(Some(id));
         }
     }
 
@@ -197,7 +177,7 @@ impl Waits {
             entry.staged.iter().for_each(|staged| staged.ended(outcome));
         }
         self.close_open(&answer);
-        let told = Told::Response(answer);
+        let told = Completion::Response(answer);
         let unheard = match entry.tell {
             Some(tell) => tell.send(told).err(),
             None => Some(told),
@@ -206,8 +186,8 @@ impl Waits {
     }
 
     /// An outcome that nobody took is kept, for who asks.
-    pub(crate) fn keep(&self, told: Told) {
-        if let Told::Response(Response::Outcome(id, outcome, by)) = told {
+    pub(crate) fn keep(&self, told: Completion) {
+        if let Completion::Response(Response::Outcome(id, outcome, by)) = told {
             lock(&self.table).end_late(id, (outcome, by));
             self.outcomes.send_modify(|count| *count += 1);
         }
@@ -235,7 +215,7 @@ impl Waits {
             return false;
         };
         match entry.kind {
-            Kind::Commit(id) => {
+            RequestKind::Commit(id) => {
                 entry.tell = None;
                 let due = entry.due;
                 table.alarms.remove(&(due, ticket));
@@ -244,17 +224,19 @@ impl Waits {
                 }
                 false
             }
-            Kind::Time | Kind::Response => {
+            RequestKind::Time | RequestKind::Response => {
                 let kind = table.take(ticket).map(|entry| entry.kind);
-                kind == Some(Kind::Response)
+                kind == Some(RequestKind::Response)
             }
         }
     }
 
     /// What became of a late commit; `None` if it is not known here.
-    pub(crate) fn late(&self, id: CommitId) -> Option<Late> {
+    pub(crate) fn late(&self, id: CommitId) -> Option<LateOutcome> {
         let late = lock(&self.table).late.get(&id).cloned()?;
-        Some(late.map_or(Late::Pending, |(outcome, by)| Late::Ended(outcome, by)))
+        Some(late.map_or(LateOutcome::Pending, |(outcome, by)| {
+            LateOutcome::Ended(outcome, by)
+        }))
     }
 
     /// Tells when another late outcome is known.
@@ -272,7 +254,7 @@ impl Waits {
         };
         for entry in entries.into_values() {
             if let Some(tell) = entry.tell {
-                let _ = tell.send(Told::Closed);
+                let _ = tell.send(Completion::Closed);
             }
         }
         self.outcomes.send_modify(|count| *count += 1);
@@ -344,18 +326,18 @@ impl Table {
         };
         match entry.kind {
             // Without its id nobody could ask for the outcome: the member is about to give it.
-            Kind::Commit(None) => {
+            RequestKind::Commit(None) => {
                 entry.due = now + ID_PATIENCE;
                 self.alarms.insert((entry.due, ticket));
             }
-            Kind::Commit(Some(id)) => {
+            RequestKind::Commit(Some(id)) => {
                 self.late.insert(id, None);
-                tell(entry.tell.take(), Told::TimedOut(Some(id)));
+                tell(entry.tell.take(), Completion::TimedOut(Some(id)));
             }
             kind => {
                 let entry = self.entries.remove(&ticket);
-                tell(entry.and_then(|e| e.tell), Told::TimedOut(None));
-                if kind == Kind::Response {
+                tell(entry.and_then(|e| e.tell), Completion::TimedOut(None));
+                if kind == RequestKind::Response {
                     forgotten.push(ticket);
                 }
             }
@@ -363,7 +345,7 @@ impl Table {
     }
 }
 
-fn tell(to: Option<oneshot::Sender<Told>>, told: Told) {
+fn tell(to: Option<oneshot::Sender<Completion>>, told: Completion) {
     if let Some(to) = to {
         // Whoever went away does not want to know.
         let _ = to.send(told);
@@ -390,14 +372,14 @@ mod tests {
 
     #[tokio::test]
     async fn patience_ends_and_the_core_is_told() {
-        let waits = Waits::new();
+        let waits = PendingRequests::new();
         let soon = Instant::now() + Duration::from_millis(5);
-        let (ticket, told) = waits.begin(Kind::Response, soon);
-        let (late, _later) = waits.begin(Kind::Response, soon + Duration::from_secs(60));
+        let (ticket, told) = waits.begin(RequestKind::Response, soon);
+        let (late, _later) = waits.begin(RequestKind::Response, soon + Duration::from_secs(60));
         let mut forgotten = Vec::new();
         tokio::select! {
             () = waits.watch_the_clock(|ticket| forgotten.push(ticket)) => {}
-            told = told => assert!(matches!(told, Ok(Told::TimedOut(None)))),
+            told = told => assert!(matches!(told, Ok(Completion::TimedOut(None)))),
         }
         assert_eq!(forgotten, [ticket]);
         waits.answer(ticket, Response::Fetched(None));
@@ -406,24 +388,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_that_timed_out_can_be_asked_for() {
-        let waits = Waits::new();
-        let (ticket, told) = waits.begin(Kind::Commit(None), Instant::now());
+        let waits = PendingRequests::new();
+        let (ticket, told) = waits.begin(RequestKind::Commit(None), Instant::now());
         waits.named(ticket, id(1));
         tokio::select! {
             () = waits.watch_the_clock(|_| ()) => {}
-            told = told => assert!(matches!(told, Ok(Told::TimedOut(Some(late))) if late == id(1))),
+            told = told => assert!(matches!(told, Ok(Completion::TimedOut(Some(late))) if late == id(1))),
         }
-        assert!(matches!(waits.late(id(1)), Some(Late::Pending)));
+        assert!(matches!(waits.late(id(1)), Some(LateOutcome::Pending)));
         waits.answer(ticket, outcome(id(1)));
-        assert!(matches!(waits.late(id(1)), Some(Late::Ended(..))));
+        assert!(matches!(waits.late(id(1)), Some(LateOutcome::Ended(..))));
         assert!(waits.late(id(2)).is_none());
     }
 
     #[test]
     fn late_outcomes_are_bounded() {
-        let waits = Waits::new();
+        let waits = PendingRequests::new();
         for sequence in 0..2 * OUTCOMES_KEPT_MAX as u64 {
-            let (ticket, _) = waits.begin(Kind::Commit(Some(id(sequence))), Instant::now());
+            let (ticket, _) = waits.begin(RequestKind::Commit(Some(id(sequence))), Instant::now());
             waits.answer(ticket, outcome(id(sequence)));
         }
         assert_eq!(lock(&waits.table).late.len(), OUTCOMES_KEPT_MAX);
@@ -431,11 +413,11 @@ mod tests {
 
     #[test]
     fn closing_ends_every_wait_now_and_later() {
-        let waits = Waits::new();
-        let (_, mut before) = waits.begin(Kind::Response, Instant::now());
+        let waits = PendingRequests::new();
+        let (_, mut before) = waits.begin(RequestKind::Response, Instant::now());
         waits.close();
-        let (_, mut after) = waits.begin(Kind::Time, Instant::now());
-        assert!(matches!(before.try_recv(), Ok(Told::Closed)));
-        assert!(matches!(after.try_recv(), Ok(Told::Closed)));
+        let (_, mut after) = waits.begin(RequestKind::Time, Instant::now());
+        assert!(matches!(before.try_recv(), Ok(Completion::Closed)));
+        assert!(matches!(after.try_recv(), Ok(Completion::Closed)));
     }
 }

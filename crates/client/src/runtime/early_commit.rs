@@ -1,6 +1,6 @@
 //! What is kept of a commit whose program goes on, until it is answered (rule 14).
 
-use super::{Link, late, lock};
+use super::{Shared, late, lock};
 use crate::Result;
 use crate::limits::EARLY_PER_HOME_MAX;
 use std::collections::HashMap;
@@ -10,17 +10,17 @@ use thorp_model::{CommitId, HomeId, Outcome, Refusal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// One such commit: with its place among those of its home.
-pub(crate) struct Early {
+pub(crate) struct EarlyCommit {
     _place: OwnedSemaphorePermit,
     /// None: its program goes on.
     tell: Option<oneshot::Sender<CommitId>>,
 }
 
-impl Early {
+impl EarlyCommit {
     /// And what tells that it is shown.
     pub(crate) fn new(place: OwnedSemaphorePermit) -> (Self, oneshot::Receiver<CommitId>) {
         let (tell, shown) = oneshot::channel();
-        let early = Early {
+        let early = EarlyCommit {
             _place: place,
             tell: Some(tell),
         };
@@ -49,7 +49,7 @@ impl Places {
     }
 }
 
-impl Link {
+impl Shared {
     /// A place for one more, when there is one.
     pub(crate) async fn place(
         self: &Arc<Self>,

@@ -1,12 +1,12 @@
 //! The redirector that a member carries: a core that asks for the homes while somebody is below.
 
-use crate::limits::CARRIER_REST_MS;
+use crate::limits::EMBEDDED_SITE_REST_MS;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use thorp_model::{Direction, EdgeId, Event, Millis, Now, Outbox, StateMachine};
 use thorp_protocol::{Redirector, RedirectorConfig};
 
-pub(crate) struct Carried {
+pub(crate) struct EmbeddedRedirector {
     redirector: Redirector,
     config: RedirectorConfig,
     /// How many homes there are to reach.
@@ -19,13 +19,13 @@ pub(crate) struct Carried {
     want_homes: Box<dyn Fn() + Send>,
 }
 
-impl Carried {
+impl EmbeddedRedirector {
     pub(super) fn new(
         config: RedirectorConfig,
         homes: usize,
         want_homes: impl Fn() + Send + 'static,
     ) -> Self {
-        Carried {
+        EmbeddedRedirector {
             redirector: Redirector::new(config.clone()),
             config,
             homes,
@@ -68,7 +68,7 @@ impl Carried {
             return;
         }
         let since = *self.idle.get_or_insert(now);
-        if now.since(since) >= CARRIER_REST_MS {
+        if now.since(since) >= EMBEDDED_SITE_REST_MS {
             for edge in &self.above {
                 outbox.close(*edge, "nobody is below");
             }
@@ -80,7 +80,7 @@ impl Carried {
     }
 }
 
-impl StateMachine for Carried {
+impl StateMachine for EmbeddedRedirector {
     type Command = Infallible;
     type Action = Infallible;
 
@@ -118,7 +118,7 @@ mod tests {
     const CHILD: EdgeId = EdgeId(2);
 
     struct Scene {
-        carried: Carried,
+        carried: EmbeddedRedirector,
         wanted: Arc<AtomicUsize>,
         now: Millis,
     }
@@ -131,7 +131,7 @@ mod tests {
             count.fetch_add(1, Ordering::SeqCst);
         };
         Scene {
-            carried: Carried::new(config, 1, want),
+            carried: EmbeddedRedirector::new(config, 1, want),
             wanted,
             now: Now::MONO_FIRST,
         }
@@ -193,12 +193,12 @@ mod tests {
         scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
         scene.hear(comes(HOME, Direction::Up, NodeKind::Home));
         scene.hear(Event::Disconnected { edge: CHILD });
-        scene.now = scene.now.plus(CARRIER_REST_MS - 1);
+        scene.now = scene.now.plus(EMBEDDED_SITE_REST_MS - 1);
         assert_eq!(scene.hear(Event::Tick), []);
         // One that comes back in time finds everything as it was.
         scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
         scene.hear(Event::Disconnected { edge: CHILD });
-        scene.now = scene.now.plus(CARRIER_REST_MS - 1);
+        scene.now = scene.now.plus(EMBEDDED_SITE_REST_MS - 1);
         assert_eq!(scene.hear(Event::Tick), []);
         scene.now = scene.now.plus(1);
         assert_eq!(scene.hear(Event::Tick), [HOME]);

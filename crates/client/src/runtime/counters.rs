@@ -1,9 +1,9 @@
 //! What a member counts itself: plain sums that order nothing, hence relaxed.
 
-use super::Source;
 use crate::{Stats, Waits};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use thorp_protocol::Source;
 
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -56,18 +56,17 @@ impl Counters {
             Source::Home => count(&self.from_home),
             Source::Site => count(&self.through_site),
             Source::Peer => count(&self.from_peers),
-            Source::Cache => {}
         }
     }
 
-    /// A transaction waited for a page.
-    pub(crate) fn waited_for_page(&self, since: Instant, source: Source) {
+    /// A transaction waited for a page. Without a source the page was cached when it was requested.
+    pub(crate) fn waited_for_page(&self, since: Instant, source: Option<Source>) {
         add(
             match source {
-                Source::Home => &self.home_nanos,
-                // What was there when it was asked for came a moment ago, from wherever.
-                Source::Site | Source::Cache => &self.site_nanos,
-                Source::Peer => &self.peer_nanos,
+                Some(Source::Home) => &self.home_nanos,
+                // A page that was cached when it was requested came a moment ago, from anywhere.
+                Some(Source::Site) | None => &self.site_nanos,
+                Some(Source::Peer) => &self.peer_nanos,
             },
             since,
         );

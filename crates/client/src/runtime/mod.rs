@@ -1,34 +1,35 @@
 //! Between the program's threads and the member's loop: what both share, and the asking.
 
-mod ahead;
 mod block_on;
 mod counters;
-mod early;
+mod early_commit;
+mod event_loop;
 mod homes;
-mod life;
-mod loops;
-mod plan;
-mod running;
-mod tokens;
-mod waits;
+mod join_settings;
+mod member_runtime;
+mod pending_requests;
+mod prefetch;
+mod staged_tokens;
+mod worker;
 
 pub(crate) use block_on::block_on;
 pub(crate) use counters::{Counters, Ending};
-pub(crate) use early::Early;
+pub(crate) use early_commit::EarlyCommit;
 pub(crate) use homes::Known as KnownHome;
-pub(crate) use life::Life;
-pub(crate) use plan::check_addresses;
-pub(crate) use running::{Running, random_id};
-pub(crate) use tokens::Tokens;
-pub(crate) use waits::{Kind, Late, Source, Told};
+pub(crate) use join_settings::check_addresses;
+pub(crate) use member_runtime::{MemberRuntime, random_id};
+pub(crate) use pending_requests::{Completion, LateOutcome, RequestKind};
+pub(crate) use staged_tokens::StagedTokens;
+pub(crate) use worker::Worker;
 
 use crate::allocator::Allocators;
 use crate::limits::IDLE_READ_SETS_MAX;
 use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::trace::Recorder;
 use crate::{Error, Result};
-use ahead::Ahead;
 use homes::Homes;
+use pending_requests::PendingRequests;
+use prefetch::PrefetchPolicy;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
@@ -42,22 +43,21 @@ use thorp_model::{
     PageNo, Part, Place, Reference, RequestId, Stamp,
 };
 use thorp_net::driver::{Handle, NotTaken};
-use thorp_protocol::{Member, MemberCommand, Request, Response};
+use thorp_protocol::{Member, MemberCommand, Request, Response, Source};
 use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
-use waits::Waits;
 
-/// What the program's threads and the member's loop share.
-pub(crate) struct Link {
+/// What the threads of the program and the loop of the member share.
+pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) homes: Homes,
-    pub(crate) waits: Waits,
+    pub(crate) waits: PendingRequests,
     pub(crate) counters: Counters,
     pub(crate) allocators: Allocators,
-    pub(crate) ahead: Ahead,
+    pub(crate) ahead: PrefetchPolicy,
     pub(crate) recorder: Option<Recorder>,
     /// Of commits that are shown before they are answered.
-    places: early::Places,
+    places: early_commit::Places,
     /// Counts publications that changed something.
     pub(crate) changes: watch::Sender<u64>,
     /// Pages were chosen to go and have not gone: what is over the limit is not counted again.
@@ -75,10 +75,10 @@ struct Begins {
 }
 
 /// An ask under way. Dropped, it is given up; a commit goes on.
-pub(crate) struct Wait {
-    link: Arc<Link>,
+pub(crate) struct RequestFuture {
+    shared: Arc<Shared>,
     ticket: RequestId,
-    told: oneshot::Receiver<Told>,
+    told: oneshot::Receiver<Completion>,
     ended: bool,
 }
 
@@ -87,18 +87,18 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Link {
+impl Shared {
     fn new(cache_bytes: usize, ahead_pages_max: usize) -> Self {
-        Link {
+        Shared {
             cache: Cache::new(cache_bytes),
             homes: Homes::new(),
-            waits: Waits::new(),
+            waits: PendingRequests::new(),
             counters: Counters::default(),
             allocators: Allocators::default(),
             // What is fetched ahead must not push out what is read.
-            ahead: Ahead::new(ahead_pages_max.min(cache_bytes / PAGE_BYTES / 8)),
+            ahead: PrefetchPolicy::new(ahead_pages_max.min(cache_bytes / PAGE_BYTES / 8)),
             recorder: None,
-            places: early::Places::default(),
+            places: early_commit::Places::default(),
             changes: watch::Sender::new(0),
             is_evicting: AtomicBool::new(false),
             handle: OnceLock::new(),
@@ -113,11 +113,16 @@ impl Link {
     // --- Asking ---
 
     /// Asks the member. The answer is waited for until `due`.
-    pub(crate) fn ask(self: &Arc<Self>, kind: Kind, due: Instant, ask: Request) -> Result<Wait> {
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        kind: RequestKind,
+        due: Instant,
+        ask: Request,
+    ) -> Result<RequestFuture> {
         self.put(self.wait(kind, due), ask)
     }
 
-    fn put(&self, mut wait: Wait, ask: Request) -> Result<Wait> {
+    fn put(&self, mut wait: RequestFuture, ask: Request) -> Result<RequestFuture> {
         self.input(wait.ticket, ask).map_err(|not_taken| {
             // The core never heard of it: there is nothing to give up there.
             wait.ended = true;
@@ -127,10 +132,10 @@ impl Link {
         Ok(wait)
     }
 
-    fn wait(self: &Arc<Self>, kind: Kind, due: Instant) -> Wait {
+    fn wait(self: &Arc<Self>, kind: RequestKind, due: Instant) -> RequestFuture {
         let (ticket, told) = self.waits.begin(kind, due);
-        Wait {
-            link: Arc::clone(self),
+        RequestFuture {
+            shared: Arc::clone(self),
             ticket,
             told,
             ended: false,
@@ -241,17 +246,17 @@ impl Link {
     }
 
     /// Asks for a page.
-    pub(crate) fn ask_page(self: &Arc<Self>, place: Place, due: Instant) -> Result<Wait> {
-        self.ask(Kind::Response, due, Request::Fetch(place))
+    pub(crate) fn ask_page(self: &Arc<Self>, place: Place, due: Instant) -> Result<RequestFuture> {
+        self.ask(RequestKind::Response, due, Request::Fetch(place))
     }
 
     /// Has a page that was asked for in the cache, without holes; asks again for what is busy.
     pub(crate) async fn fetched(
         self: &Arc<Self>,
-        mut asked: Result<Wait>,
+        mut asked: Result<RequestFuture>,
         place: Place,
         due: Instant,
-    ) -> Result<Source> {
+    ) -> Result<Option<Source>> {
         loop {
             let wait = match asked {
                 Ok(wait) => wait,
@@ -292,25 +297,25 @@ impl Link {
         home: HomeId,
         request: CallRequest,
         due: Instant,
-    ) -> Result<Wait> {
-        self.ask(Kind::Response, due, Request::Call { home, request })
+    ) -> Result<RequestFuture> {
+        self.ask(RequestKind::Response, due, Request::Call { home, request })
     }
 
     /// Sends a commit. What it names is kept for as long as it may happen, whoever waits.
     pub(crate) fn ask_commit(
         self: &Arc<Self>,
         parts: Vec<Part>,
-        staged: Vec<Arc<Tokens>>,
+        staged: Vec<Arc<StagedTokens>>,
         (depends_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
-    ) -> Result<Wait> {
+    ) -> Result<RequestFuture> {
         let ask = Request::Commit {
             parts,
             depends_on,
             after,
             early: false,
         };
-        let wait = self.wait(Kind::Commit(None), due);
+        let wait = self.wait(RequestKind::Commit(None), due);
         self.waits.hold(wait.ticket, staged);
         self.put(wait, ask)
     }
@@ -319,23 +324,23 @@ impl Link {
     pub(crate) fn ask_commit_early(
         self: &Arc<Self>,
         call: CommitCall,
-        early: Early,
+        early: EarlyCommit,
         due: Instant,
-    ) -> Result<Wait> {
+    ) -> Result<RequestFuture> {
         let ask = Request::Commit {
             parts: call.parts,
             depends_on: call.depends_on,
             after: call.after,
             early: true,
         };
-        let wait = self.wait(Kind::Commit(None), due);
+        let wait = self.wait(RequestKind::Commit(None), due);
         self.waits.hold_early(wait.ticket, early);
         self.put(wait, ask)
     }
 
     // --- Waiting ---
 
-    /// Waits for a time. Fails if it would end after `due`, or the member is closed.
+    /// PendingRequests for a time. Fails if it would end after `due`, or the member is closed.
     pub(crate) async fn pause(self: &Arc<Self>, pause: Duration, due: Instant) -> Result<()> {
         let until = Instant::now() + pause;
         if until > due {
@@ -344,28 +349,28 @@ impl Link {
         self.sleep_until(until).await
     }
 
-    /// Waits until a time.
+    /// PendingRequests until a time.
     pub(crate) async fn sleep_until(self: &Arc<Self>, until: Instant) -> Result<()> {
-        match self.wait(Kind::Time, until).await {
-            Told::Closed => Err(Error::closed()),
+        match self.wait(RequestKind::Time, until).await {
+            Completion::Closed => Err(Error::closed()),
             _ => Ok(()),
         }
     }
 
-    /// Waits until something changes. False: it was `due` before.
+    /// PendingRequests until something changes. False: it was `due` before.
     pub(crate) async fn changed(
         self: &Arc<Self>,
         changes: &mut watch::Receiver<u64>,
         due: Instant,
     ) -> Result<bool> {
         tokio::select! {
-            // The sending end is in this link: it is there.
+            // The sending end is in this shared: it is there.
             _ = changes.changed() => Ok(true),
             slept = self.sleep_until(due) => slept.map(|()| false),
         }
     }
 
-    /// Waits until a home's stream is live.
+    /// PendingRequests until a home's stream is live.
     pub(crate) async fn reach(self: &Arc<Self>, home: HomeId, due: Instant) -> Result<()> {
         let mut changes = self.homes.changes();
         loop {
@@ -414,39 +419,39 @@ impl Link {
 }
 
 /// How a fetch ended; none: ask again a little later.
-pub(crate) fn fetched(told: Told, page: PageId) -> Result<Option<Source>> {
+pub(crate) fn fetched(told: Completion, page: PageId) -> Result<Option<Option<Source>>> {
     match told {
-        Told::Response(Response::Fetched(source)) => Ok(Some(source.into())),
-        Told::Response(Response::NotFetched(FetchRefusal::Busy) | Response::Busy) => Ok(None),
-        Told::Response(Response::NotFetched(refusal)) => Err(refusal.into()),
-        Told::Response(..) => Err(Error::invalid("the member answered something else")),
-        Told::TimedOut(_) => Err(Error::unreachable(format!(
+        Completion::Response(Response::Fetched(source)) => Ok(Some(source)),
+        Completion::Response(Response::NotFetched(FetchRefusal::Busy) | Response::Busy) => Ok(None),
+        Completion::Response(Response::NotFetched(refusal)) => Err(refusal.into()),
+        Completion::Response(..) => Err(Error::invalid("the member answered something else")),
+        Completion::TimedOut(_) => Err(Error::unreachable(format!(
             "page {page} did not come in time"
         ))),
-        Told::Closed => Err(Error::closed()),
+        Completion::Closed => Err(Error::closed()),
     }
 }
 
 /// How a call ended; none: ask again a little later.
-pub(crate) fn called(told: Told) -> Result<Option<CallResponse>> {
+pub(crate) fn called(told: Completion) -> Result<Option<CallResponse>> {
     match told {
-        Told::Response(Response::Called(Ok(response))) => Ok(Some(response)),
-        Told::Response(Response::Called(Err(CallError::Busy)) | Response::Busy) => Ok(None),
-        Told::Response(Response::Called(Err(error))) => Err(error.into()),
-        Told::Response(..) => Err(Error::invalid("the member answered something else")),
-        Told::TimedOut(_) => Err(late()),
-        Told::Closed => Err(Error::closed()),
+        Completion::Response(Response::Called(Ok(response))) => Ok(Some(response)),
+        Completion::Response(Response::Called(Err(CallError::Busy)) | Response::Busy) => Ok(None),
+        Completion::Response(Response::Called(Err(error))) => Err(error.into()),
+        Completion::Response(..) => Err(Error::invalid("the member answered something else")),
+        Completion::TimedOut(_) => Err(late()),
+        Completion::Closed => Err(Error::closed()),
     }
 }
 
 /// How a commit ended, and whose word that is.
-pub(crate) fn committed(told: Told) -> Result<(CommitId, Outcome, Option<HomeId>)> {
+pub(crate) fn committed(told: Completion) -> Result<(CommitId, Outcome, Option<HomeId>)> {
     match told {
-        Told::Response(Response::Outcome(id, outcome, by)) => Ok((id, outcome, by)),
-        Told::Response(..) => Err(Error::busy(PAUSE)),
-        Told::TimedOut(Some(id)) => Err(unknown(id)),
+        Completion::Response(Response::Outcome(id, outcome, by)) => Ok((id, outcome, by)),
+        Completion::Response(..) => Err(Error::busy(PAUSE)),
+        Completion::TimedOut(Some(id)) => Err(unknown(id)),
         // A commit times out only after it was given its id.
-        Told::TimedOut(None) | Told::Closed => Err(Error::closed()),
+        Completion::TimedOut(None) | Completion::Closed => Err(Error::closed()),
     }
 }
 
@@ -468,18 +473,18 @@ fn unknown(id: CommitId) -> Error {
     )
 }
 
-impl Future for Wait {
-    type Output = Told;
+impl Future for RequestFuture {
+    type Output = Completion;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Told> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Completion> {
         let told = std::task::ready!(Pin::new(&mut self.told).poll(context));
         self.ended = true;
         // A sender is dropped unused only with the table it is in.
-        Poll::Ready(told.unwrap_or(Told::Closed))
+        Poll::Ready(told.unwrap_or(Completion::Closed))
     }
 }
 
-impl Drop for Wait {
+impl Drop for RequestFuture {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -487,10 +492,10 @@ impl Drop for Wait {
         // The answer may be here, and nobody has looked; after this it is kept by who brings it.
         self.told.close();
         if let Ok(told) = self.told.try_recv() {
-            return self.link.waits.keep(told);
+            return self.shared.waits.keep(told);
         }
-        if self.link.waits.forget(self.ticket) {
-            self.link.tell(Request::Forget(self.ticket));
+        if self.shared.waits.forget(self.ticket) {
+            self.shared.tell(Request::Forget(self.ticket));
         }
     }
 }
@@ -505,7 +510,7 @@ mod tests {
     #[test]
     fn what_was_never_asked_is_waited_for_by_nobody() {
         // Its loop takes nothing.
-        let link = Arc::new(Link::new(1 << 20, 0));
+        let shared = Arc::new(Shared::new(1 << 20, 0));
         let (parts, depends_on) = (Vec::new(), Vec::new());
         let after = thorp_model::Stamp::default();
         let ask = Request::Commit {
@@ -514,9 +519,9 @@ mod tests {
             after,
             early: false,
         };
-        for kind in [Kind::Commit(None), Kind::Response] {
-            assert!(link.ask(kind, Instant::now(), ask.clone()).is_err());
-            assert_eq!(link.waits.waiting(), 0);
+        for kind in [RequestKind::Commit(None), RequestKind::Response] {
+            assert!(shared.ask(kind, Instant::now(), ask.clone()).is_err());
+            assert_eq!(shared.waits.waiting(), 0);
         }
     }
 }

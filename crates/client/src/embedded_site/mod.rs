@@ -4,9 +4,9 @@
 //! neighbour comes. Which of them is the site is nobody's decision: all members have one list, and each joins the first of it
 //! that answers. So there is nothing to elect, and members that see different things are two sites for a while.
 
-mod carried;
-mod carrier;
 mod config;
+mod redirector;
+mod site;
 
-pub(crate) use carrier::{Carrier, Edges};
 pub use config::{HEAL_EVERY, SiteOfMembers};
+pub(crate) use site::{Edges, EmbeddedSite};

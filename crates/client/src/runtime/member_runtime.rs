@@ -1,9 +1,9 @@
 //! A running member: the loop that drives its state machine.
 
-use super::life::Stopped;
-use super::plan::{edges, identity, parents, recorder};
-use super::{Life, Link, PAUSE};
-use crate::among::Carrier;
+use super::join_settings::{edges, identity, parents, recorder};
+use super::worker::Stopped;
+use super::{PAUSE, Shared, Worker};
+use crate::embedded_site::EmbeddedSite;
 use crate::limits::LEAVING_LOOK;
 use crate::{Error, JoinConfig, JoinError, OutOfReach, Result, SiteStatus};
 use std::hash::{BuildHasher, RandomState};
@@ -16,22 +16,22 @@ use thorp_protocol::{Member, MemberAction, MemberCommand, MemberConfig, Request,
 use tokio::task::JoinSet;
 
 /// A member that runs; dropped, it leaves.
-pub(crate) struct Running {
-    pub(crate) link: Arc<Link>,
-    life: Life,
+pub(crate) struct MemberRuntime {
+    pub(crate) shared: Arc<Shared>,
+    life: Worker,
     /// Ends after the member, which is its child.
-    carrier: Option<Carrier>,
+    carrier: Option<EmbeddedSite>,
 }
 
-impl Running {
+impl MemberRuntime {
     /// Starts a member, and what it is told to carry.
-    pub(crate) async fn start(config: &JoinConfig) -> Result<Running, JoinError> {
+    pub(crate) async fn start(config: &JoinConfig) -> Result<MemberRuntime, JoinError> {
         let identity = identity(config)?;
         let edges = edges(config)?;
         let carrier = match &config.among {
             Some(site) => {
                 let who = (identity.clone(), &config.name[..]);
-                Some(Carrier::start(site, who, edges.clone()).await?)
+                Some(EmbeddedSite::start(site, who, edges.clone()).await?)
             }
             None => None,
         };
@@ -45,24 +45,24 @@ impl Running {
         driver_config.parents = parents(config, carrier.as_ref())?;
         driver_config.net_limits = edges.limits;
         let (driver, handle) = Driver::new(driver_config);
-        let link = Arc::new(Link {
+        let shared = Arc::new(Shared {
             recorder: recorder(config)?,
-            ..Link::new(config.cache_bytes, config.fetch_ahead)
+            ..Shared::new(config.cache_bytes, config.fetch_ahead)
         });
         // Set once, here.
-        let _ = link.handle.set(handle);
+        let _ = shared.handle.set(handle);
         let mut member = MemberConfig::new(node, config.name.clone());
         member.alive = Some(edges.alive);
         member.images_beside = true;
         let member = Member::new(member);
-        let (of_member, patience) = (Arc::clone(&link), config.leave_timeout);
-        let life = Life::start(|stopped| {
+        let (of_member, patience) = (Arc::clone(&shared), config.leave_timeout);
+        let life = Worker::start(|stopped| {
             let leaving = leave(stopped, Arc::clone(&of_member), patience);
             live(driver, member, of_member, leaving)
         });
         let life = life.map_err(JoinError::System)?;
-        Ok(Running {
-            link,
+        Ok(MemberRuntime {
+            shared,
             life,
             carrier,
         })
@@ -89,18 +89,18 @@ impl Running {
         parent.is_some_and(|parent| parent.peer.kind == NodeKind::Redirector)
     }
 
-    /// Waits until the parents have answered.
+    /// PendingRequests until the parents have answered.
     pub(crate) async fn joined(&self, timeout: Duration) -> Result<(), JoinError> {
         let due = Instant::now() + timeout;
         let mut connected = None;
-        let mut changes = self.link.homes.changes();
+        let mut changes = self.shared.homes.changes();
         loop {
             let parents = self.parents();
             let answered =
                 |parent: &&ParentStatus| matches!(parent.state, ParentState::Connected(_));
             let answers = parents.iter().filter(answered).count();
             let have_all = answers > 0 && answers == parents.len();
-            if have_all && self.link.homes.is_any_live() {
+            if have_all && self.shared.homes.is_any_live() {
                 return Ok(());
             }
             // Its own redirector is nobody else: where that reaches no home, nobody has answered.
@@ -119,19 +119,19 @@ impl Running {
                 };
             }
             let next = due.min(Instant::now() + PAUSE);
-            let told = self.link.changed(&mut changes, next).await;
+            let told = self.shared.changed(&mut changes, next).await;
             told.map_err(|error: Error| JoinError::Unreachable(error.to_string()))?;
         }
     }
 
     /// None while the loop has not begun.
     fn parents(&self) -> Vec<ParentStatus> {
-        let handle = self.link.handle();
+        let handle = self.shared.handle();
         handle.map(|handle| handle.parents()).unwrap_or_default()
     }
 
     fn first_edge(&self) -> Option<EdgeStatus> {
-        self.link.handle()?.edges().into_iter().next()
+        self.shared.handle()?.edges().into_iter().next()
     }
 
     /// Whether it has joined at the redirector that it carries itself.
@@ -144,7 +144,7 @@ impl Running {
     /// Why nobody answers.
     fn why(&self) -> String {
         let mut missed = OutOfReach::of(self.parents());
-        missed.extend(self.carrier.iter().flat_map(Carrier::out_of_reach));
+        missed.extend(self.carrier.iter().flat_map(EmbeddedSite::out_of_reach));
         let words: Vec<String> = missed.iter().map(ToString::to_string).collect();
         match words.is_empty() {
             true => "nothing was dialed yet".to_owned(),
@@ -158,67 +158,67 @@ impl Running {
         if let Some(carrier) = &self.carrier {
             carrier.stop();
         }
-        // Tasks that are ending may hold the link a little longer, and with it what is not written yet.
-        if let Some(recorder) = &self.link.recorder {
+        // Tasks that are ending may hold the shared state a little longer, and with it what is not written yet.
+        if let Some(recorder) = &self.shared.recorder {
             recorder.flush();
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for MemberRuntime {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
 /// What the member's state machine has beside its edges: the page cache and the program.
-struct Inside {
-    link: Arc<Link>,
+struct MemberHost {
+    shared: Arc<Shared>,
     /// Nothing could be evicted a moment ago: it is not looked for at every turn.
     quiet_until: Option<Instant>,
 }
 
-impl World<MemberAction> for Inside {
+impl World<MemberAction> for MemberHost {
     fn act(&mut self, action: MemberAction) {
         match action {
             MemberAction::Publish(publish) => {
-                self.link.cache.publish(&publish);
+                self.shared.cache.publish(&publish);
                 if publish.missed.is_some() || !publish.touched.is_empty() {
-                    self.link.changes.send_modify(|count| *count += 1);
+                    self.shared.changes.send_modify(|count| *count += 1);
                 }
             }
             // A watch waits for changes, not for an answer.
             MemberAction::Respond(_, Response::Unwatched { home, segment }) => {
-                self.link.allocators.unwatched(home, segment);
-                self.link.changes.send_modify(|count| *count += 1);
+                self.shared.allocators.unwatched(home, segment);
+                self.shared.changes.send_modify(|count| *count += 1);
             }
             MemberAction::Respond(ticket, answer) => {
                 if let Response::Outcome(id, outcome, _) = &answer {
-                    self.link.hear_outcome(*id, outcome);
+                    self.shared.hear_outcome(*id, outcome);
                 }
-                self.link.waits.answer(ticket, answer);
+                self.shared.waits.answer(ticket, answer);
             }
-            MemberAction::Hint(likely) => self.link.hinted(&likely),
-            MemberAction::Joined(place) => self.link.joined(place),
-            MemberAction::Named(ticket, id) => self.link.waits.named(ticket, id),
+            MemberAction::Hint(likely) => self.shared.hinted(&likely),
+            MemberAction::Joined(place) => self.shared.joined(place),
+            MemberAction::Named(ticket, id) => self.shared.waits.named(ticket, id),
             // Before the page cache shows it.
-            MemberAction::Showing(id) => self.link.waits.open(id),
+            MemberAction::Showing(id) => self.shared.waits.open(id),
             MemberAction::Arrived(place, source) => {
-                self.link.counters.fetched(Some(source).into());
-                self.link.arrived(place);
+                self.shared.counters.fetched(source);
+                self.shared.arrived(place);
             }
-            MemberAction::Evicted => self.link.is_evicting.store(false, Ordering::Relaxed),
+            MemberAction::Evicted => self.shared.is_evicting.store(false, Ordering::Relaxed),
             MemberAction::StreamBegan { home, name, edge } => {
-                self.link.homes.began(home, name, edge);
+                self.shared.homes.began(home, name, edge);
             }
-            MemberAction::StreamEnded(home) => self.link.homes.ended(home),
+            MemberAction::StreamEnded(home) => self.shared.homes.ended(home),
         }
     }
 
     /// All actions are done: what is over the limit goes.
     fn flush(&mut self) {
         let victims = self.victims();
-        if let Some(handle) = self.link.handle()
+        if let Some(handle) = self.shared.handle()
             && !victims.is_empty()
         {
             // A loop that is gone holds no pages.
@@ -227,13 +227,13 @@ impl World<MemberAction> for Inside {
     }
 }
 
-impl Inside {
+impl MemberHost {
     /// What has to go now, once: in a burst this is asked many times before the first of it has gone.
     fn victims(&mut self) -> Vec<Place> {
-        let cache = &self.link.cache;
+        let cache = &self.shared.cache;
         let excess = cache.excess();
         if excess == 0
-            || self.link.is_evicting.load(Ordering::Relaxed)
+            || self.shared.is_evicting.load(Ordering::Relaxed)
             || self.quiet_until.is_some_and(|until| Instant::now() < until)
         {
             return Vec::new();
@@ -248,13 +248,13 @@ impl Inside {
         }
         self.quiet_until = victims.is_empty().then(|| Instant::now() + PAUSE);
         let are_some = !victims.is_empty();
-        self.link.is_evicting.store(are_some, Ordering::Relaxed);
+        self.shared.is_evicting.store(are_some, Ordering::Relaxed);
         victims
     }
 }
 
 /// However it ends, nobody waits for it in vain.
-struct Closing(Arc<Link>);
+struct Closing(Arc<Shared>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
@@ -267,33 +267,33 @@ impl Drop for Closing {
 async fn live(
     mut driver: Driver<Member>,
     mut member: Member,
-    link: Arc<Link>,
+    shared: Arc<Shared>,
     leaving: impl Future<Output = ()>,
 ) {
-    let _closing = Closing(Arc::clone(&link));
-    let mut inside = Inside {
-        link: Arc::clone(&link),
+    let _closing = Closing(Arc::clone(&shared));
+    let mut host = MemberHost {
+        shared: Arc::clone(&shared),
         quiet_until: None,
     };
     // Ends with the member, however that ends.
     let mut clock = JoinSet::new();
     clock.spawn(async move {
-        let forget = |ticket| link.tell(Request::Forget(ticket));
-        link.waits.watch_the_clock(forget).await;
+        let forget = |ticket| shared.tell(Request::Forget(ticket));
+        shared.waits.watch_the_clock(forget).await;
     });
     driver
-        .run(&mut member, &mut inside, Outbox::new(), leaving)
+        .run(&mut member, &mut host, Outbox::new(), leaving)
         .await;
 }
 
 /// Ready when the member is to end: nobody is left, and what it decided is known to its homes (rule 10), and what its program
 /// went on without is answered (rule 14); or that has been waited for long enough.
-async fn leave(stopped: Stopped, link: Arc<Link>, patience: Duration) {
+async fn leave(stopped: Stopped, shared: Arc<Shared>, patience: Duration) {
     stopped.await;
     let until = Instant::now() + patience;
-    while let Some(handle) = link.handle() {
+    while let Some(handle) = shared.handle() {
         let untold = handle.inspect(Member::untold).await.unwrap_or_default();
-        let open = link.waits.open_commits();
+        let open = shared.waits.open_commits();
         if untold + open == 0 || Instant::now() >= until {
             return;
         }
@@ -352,22 +352,22 @@ mod tests {
 
     #[test]
     fn readers_leave_room_for_others() {
-        let link = Arc::new(Link::new(10_000, 0));
-        let mut inside = Inside {
-            link: Arc::clone(&link),
+        let shared = Arc::new(Shared::new(10_000, 0));
+        let mut host = MemberHost {
+            shared: Arc::clone(&shared),
             quiet_until: None,
         };
         let charge = {
             let one = vec![(PageId::new(3, 0), Some(Image::empty()))];
-            inside.act(MemberAction::Publish(publish(one)));
-            link.cache.bytes()
+            host.act(MemberAction::Publish(publish(one)));
+            shared.cache.bytes()
         };
         let fits = (10_000 / charge) as u32;
         // Twice what is held at rest: the state machine's part is played here.
         let images: Vec<Image> = (0..=fits).map(|_| fresh()).collect();
         let pages = images.iter().zip(1..);
         let pages = pages.map(|(image, n)| (PageId::new(3, n), Some(image.clone())));
-        inside.act(MemberAction::Publish(publish(pages.collect())));
+        host.act(MemberAction::Publish(publish(pages.collect())));
         let read = |part: u32| -> Vec<Image> {
             let images = images.iter().take((fits / part) as usize);
             images.cloned().collect()
@@ -375,16 +375,16 @@ mod tests {
         // Some are read: the others go.
         let few = read(4);
         let is_read = |place: &Place, part: u32| (1..=fits / part).contains(&place.page.page.0);
-        let victims = inside.victims();
+        let victims = host.victims();
         assert!(!victims.is_empty() && !victims.iter().any(|place| is_read(place, 4)));
         drop(few);
-        link.is_evicting.store(false, Ordering::Relaxed);
+        shared.is_evicting.store(false, Ordering::Relaxed);
         // Nearly all are: they are treated as the others are.
         let _most = read(1);
         let chosen: Vec<Place> = (0..fits)
             .flat_map(|_| {
-                link.is_evicting.store(false, Ordering::Relaxed);
-                inside.victims()
+                shared.is_evicting.store(false, Ordering::Relaxed);
+                host.victims()
             })
             .collect();
         assert!(chosen.iter().any(|place| is_read(place, 1)));
@@ -396,18 +396,18 @@ mod tests {
 
     #[test]
     fn what_is_over_the_limit_goes_once() {
-        let link = Arc::new(Link::new(1000, 0));
-        let mut inside = Inside {
-            link: Arc::clone(&link),
+        let shared = Arc::new(Shared::new(1000, 0));
+        let mut host = MemberHost {
+            shared: Arc::clone(&shared),
             quiet_until: None,
         };
         let pages = (1..=40).map(|n| (PageId::new(3, n), Some(Image::empty())));
-        inside.act(MemberAction::Publish(publish(pages.collect())));
-        let over = link.cache.excess();
-        let victims = inside.victims();
+        host.act(MemberAction::Publish(publish(pages.collect())));
+        let over = shared.cache.excess();
+        let victims = host.victims();
         assert!(over > 0 && !victims.is_empty() && victims.len() < 40);
         // The loop has much to do before it comes to that.
-        assert_eq!(inside.victims(), []);
+        assert_eq!(host.victims(), []);
         let config = MemberConfig::new(MemberId(1), "anna".to_owned());
         let mut outbox = Outbox::new();
         let evict = Event::Command(MemberCommand::Evict(victims.clone()));
@@ -415,12 +415,12 @@ mod tests {
         // This member knows no home: its publications are played here.
         let is_evicted = |action: &_| matches!(action, Action::Role(MemberAction::Evicted));
         assert!(outbox.actions.iter().any(is_evicted));
-        inside.act(MemberAction::Evicted);
+        host.act(MemberAction::Evicted);
         let gone = victims.into_iter().map(|place| (place.page, None));
-        inside.act(MemberAction::Publish(publish(gone.collect())));
-        assert_eq!((link.cache.excess(), inside.victims()), (0, Vec::new()));
+        host.act(MemberAction::Publish(publish(gone.collect())));
+        assert_eq!((shared.cache.excess(), host.victims()), (0, Vec::new()));
         let more = (41..=50).map(|n| (PageId::new(3, n), Some(Image::empty())));
-        inside.act(MemberAction::Publish(publish(more.collect())));
-        assert!(!inside.victims().is_empty());
+        host.act(MemberAction::Publish(publish(more.collect())));
+        assert!(!host.victims().is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What a member is told when it joins, understood.
 
-use crate::among::{Carrier, Edges};
+use crate::embedded_site::{Edges, EmbeddedSite};
 use crate::trace::Recorder;
 use crate::{JoinConfig, JoinError};
 use std::path::Path;
@@ -73,7 +73,7 @@ pub(super) fn edges(config: &JoinConfig) -> Result<Edges, JoinError> {
 
 pub(super) fn parents(
     config: &JoinConfig,
-    carrier: Option<&Carrier>,
+    carrier: Option<&EmbeddedSite>,
 ) -> Result<Vec<ParentConfig>, JoinError> {
     check_lists(&config.parents).map_err(JoinError::Address)?;
     let parents = config.parents.iter().map(|addresses| {

@@ -1,10 +1,10 @@
 //! A redirector beside a member, in the member's process.
 
 use super::SiteOfMembers;
-use super::carried::Carried;
 use super::config::Plan;
-use crate::limits::CARRIER_CACHE_BYTES;
-use crate::link::{Life, random_id};
+use super::redirector::EmbeddedRedirector;
+use crate::limits::EMBEDDED_SITE_CACHE_BYTES;
+use crate::runtime::{Worker, random_id};
 use crate::{JoinError, OutOfReach, SiteStatus};
 use std::time::Duration;
 use thorp_model::{Direction, NodeKind, Note, Outbox, Peer};
@@ -22,16 +22,16 @@ pub(crate) struct Edges {
 }
 
 /// It runs until it is stopped or dropped; then its children turn to the next in rank.
-pub(crate) struct Carrier {
-    handle: Handle<Carried>,
+pub(crate) struct EmbeddedSite {
+    handle: Handle<EmbeddedRedirector>,
     before: Vec<Address>,
     /// A way in for its own member that no network can cut.
     door: Address,
     heal_every: Duration,
-    life: Life,
+    life: Worker,
 }
 
-impl Carrier {
+impl EmbeddedSite {
     /// Listens, and rests until somebody comes.
     pub(crate) async fn start(
         site: &SiteOfMembers,
@@ -42,7 +42,7 @@ impl Carrier {
         let before = plan.before.clone();
         let (tell, told) = oneshot::channel();
         let name = format!("site-of-{name}");
-        let life = Life::start(move |stopped| async move {
+        let life = Worker::start(move |stopped| async move {
             // Sockets belong to the runtime of this thread.
             let opened = open(plan, identity, name, edges).await;
             let (mut driver, mut core, handle, door) = match opened {
@@ -61,7 +61,7 @@ impl Carrier {
         let life = life.map_err(JoinError::System)?;
         let ended = |_| JoinError::System(std::io::Error::other("its thread has ended"));
         let (handle, door) = told.await.map_err(ended)??;
-        Ok(Carrier {
+        Ok(EmbeddedSite {
             handle,
             before,
             door,
@@ -111,7 +111,15 @@ async fn open(
     identity: Identity,
     name: String,
     edges: Edges,
-) -> Result<(Driver<Carried>, Carried, Handle<Carried>, Address), JoinError> {
+) -> Result<
+    (
+        Driver<EmbeddedRedirector>,
+        EmbeddedRedirector,
+        Handle<EmbeddedRedirector>,
+        Address,
+    ),
+    JoinError,
+> {
     let node = random_id();
     let hello = Peer {
         kind: NodeKind::Redirector,
@@ -136,11 +144,11 @@ async fn open(
     let homes = config.parents.len();
     let (driver, handle) = Driver::new(config);
     let mut config = RedirectorConfig::new(node, name);
-    config.cache_bytes = CARRIER_CACHE_BYTES;
+    config.cache_bytes = EMBEDDED_SITE_CACHE_BYTES;
     config.alive = Some(edges.alive);
     config.images_beside = true;
     let wanting = handle.clone();
-    let core = Carried::new(config, homes, move || wanting.want_parents());
+    let core = EmbeddedRedirector::new(config, homes, move || wanting.want_parents());
     Ok((driver, core, handle, address))
 }
 

@@ -1,6 +1,6 @@
 //! What fetching ahead for one reason has been worth, and so how much more of it there may be.
 
-use super::Fate;
+use super::counts::PrefetchCounts;
 
 /// Why a page is fetched before anybody waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Account {
     /// In sixteenths of a page.
     credit: usize,
     /// What became of its pages, with less weight for what is long ago.
-    recent: Fate,
+    recent: PrefetchCounts,
 }
 
 /// How often its pages are read.
@@ -53,7 +53,7 @@ impl Account {
     }
 
     fn standing(&self) -> Standing {
-        let Fate { used, wasted, .. } = self.recent;
+        let PrefetchCounts { used, wasted, .. } = self.recent;
         let known = used + wasted;
         match used * 100 / known.max(1) {
             _ if known < KNOWN_MIN => Standing::Beginner,

@@ -8,14 +8,11 @@
 //! link carries without holding up what is waited for. What a site has, or a neighbour gets, too, costs little: neighbours that go
 //! through the same pages share what they fetch from afar. What the program itself names is not guessed, and only counted.
 
-mod account;
-mod flow;
-mod open;
-
-use super::lock;
-use account::{Account, Reason};
-use flow::Flow;
-use open::Open;
+use super::account::{Account, Reason};
+use super::counts::PrefetchCounts;
+use super::flow::Flow;
+use super::open_pages::OpenPages;
+use crate::runtime::lock;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -24,25 +21,12 @@ use thorp_model::{HomeId, PageId, PageNo, Place, SegmentId};
 
 /// Which pages to fetch ahead.
 #[derive(Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct PrefetchPolicy {
     /// At one time; zero fetches none ahead.
     pages_max: usize,
     /// Pages of which it is not known whether they are read.
-    open: Open,
+    open: OpenPages,
     state: Mutex<State>,
-}
-
-/// What became of pages that were fetched ahead.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Fate {
-    /// Asked for.
-    pub(crate) asked: u64,
-    /// Of these, as the site said that they are likely.
-    pub(crate) hinted: u64,
-    /// Read afterwards.
-    pub(crate) used: u64,
-    /// Not read while that many others were fetched ahead, and given up on.
-    pub(crate) wasted: u64,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +45,7 @@ struct State {
     spot: Option<Spot>,
     waits: u64,
     accounts: Accounts,
-    fate: Fate,
+    counts: PrefetchCounts,
     link: Flow,
 }
 
@@ -99,11 +83,11 @@ struct Run {
     highest: PageNo,
 }
 
-impl Ahead {
+impl PrefetchPolicy {
     pub(crate) fn new(pages_max: usize) -> Self {
-        Ahead {
+        PrefetchPolicy {
             pages_max,
-            open: Open::new(),
+            open: OpenPages::new(),
             state: Mutex::default(),
         }
     }
@@ -296,8 +280,8 @@ impl Ahead {
         self.pages_max > 0
     }
 
-    pub(crate) fn fate(&self) -> Fate {
-        lock(&self.state).fate
+    pub(crate) fn counts(&self) -> PrefetchCounts {
+        lock(&self.state).counts
     }
 }
 
@@ -321,12 +305,13 @@ impl State {
 
     /// Those that are not open any more were read.
     fn found(&mut self) {
-        let (is_waiting, accounts, fate) = (&self.is_waiting, &mut self.accounts, &mut self.fate);
+        let (is_waiting, accounts, counts) =
+            (&self.is_waiting, &mut self.accounts, &mut self.counts);
         self.waiting.retain(|(place, reason)| {
             let is_open = is_waiting.contains(place);
             if !is_open {
                 accounts.of(*reason).used(1);
-                fate.used += 1;
+                counts.used += 1;
             }
             is_open
         });
@@ -356,9 +341,9 @@ impl State {
     }
 
     fn asked(&mut self, chosen: &[Place], reason: Reason) {
-        self.fate.asked += chosen.len() as u64;
+        self.counts.requested += chosen.len() as u64;
         if reason == Reason::Hinted {
-            self.fate.hinted += chosen.len() as u64;
+            self.counts.hinted += chosen.len() as u64;
         }
         self.accounts.of(reason).asked(chosen.len());
         self.waiting
@@ -383,7 +368,7 @@ impl State {
 
     fn wasted(&mut self, reason: Reason) {
         self.accounts.of(reason).wasted(1);
-        self.fate.wasted += 1;
+        self.counts.wasted += 1;
     }
 
     /// The likeliest pages, as the site says, that are not here.
@@ -472,7 +457,7 @@ const HINTS_KEPT_MAX: usize = 64;
 const WAITING_MAX: usize = 512;
 /// Pages around one that are looked at for those that are not here.
 const LOOKED_MAX: usize = 128;
-/// Waits between two looks at it: they are many, and each look takes a few microseconds.
+/// PendingRequests between two looks at it: they are many, and each look takes a few microseconds.
 const SETTLED_EVERY: u64 = 4;
 /// Segments in which it is known where the program was.
 const RUNS_MAX: usize = 1024;

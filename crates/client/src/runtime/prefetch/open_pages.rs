@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use thorp_model::Place;
 
 /// A set that may say of a few too many that they are in it; while it is written anew, of a few too few.
-pub(super) struct Open {
+pub(super) struct OpenPages {
     is_empty: AtomicBool,
     bits: [AtomicU64; WORDS],
 }
 
-impl Open {
+impl OpenPages {
     pub(super) fn new() -> Self {
-        Open {
+        OpenPages {
             is_empty: AtomicBool::new(true),
             bits: [const { AtomicU64::new(0) }; WORDS],
         }
@@ -43,9 +43,9 @@ impl Open {
     }
 }
 
-impl std::fmt::Debug for Open {
+impl std::fmt::Debug for OpenPages {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Open")
+        f.write_str("OpenPages")
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
             home: HomeId(1),
             page: PageId::new(1, page),
         };
-        let open = Open::new();
+        let open = OpenPages::new();
         open.set((0..512).map(place));
         assert!((0..512).all(|page| open.may_have(place(page))));
         let wrong = (512..10_512).filter(|page| open.may_have(place(*page)));

@@ -1,6 +1,6 @@
 //! Values that a home keeps for a commit that has not happened.
 
-use super::{Link, lock};
+use super::{Shared, lock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Weak};
 use thorp_model::{CallRequest, HomeId, Outcome, Refusal, Registration};
@@ -10,17 +10,17 @@ use thorp_protocol::Request;
 /// commit that names them, whether anybody still waits for that or not. When nobody holds it any more the home is told to
 /// forget the values, unless they have become objects.
 #[derive(Debug)]
-pub(crate) struct Tokens {
-    link: Weak<Link>,
+pub(crate) struct StagedTokens {
+    shared: Weak<Shared>,
     home: HomeId,
     tokens: Mutex<Vec<u64>>,
     are_used: AtomicBool,
 }
 
-impl Tokens {
-    pub(crate) fn new(link: Weak<Link>, home: HomeId) -> Self {
-        Tokens {
-            link,
+impl StagedTokens {
+    pub(crate) fn new(shared: Weak<Shared>, home: HomeId) -> Self {
+        StagedTokens {
+            shared,
             home,
             tokens: Mutex::default(),
             are_used: AtomicBool::new(false),
@@ -44,9 +44,9 @@ impl Tokens {
     }
 }
 
-impl Drop for Tokens {
+impl Drop for StagedTokens {
     fn drop(&mut self) {
-        let Some(link) = self.link.upgrade() else {
+        let Some(shared) = self.shared.upgrade() else {
             return;
         };
         if self.are_used.load(Ordering::Relaxed) {
@@ -60,7 +60,7 @@ impl Drop for Tokens {
                 token,
             };
             let home = self.home;
-            link.tell(Request::Call { home, request });
+            shared.tell(Request::Call { home, request });
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// A thread with a runtime. It ends when nobody holds it any more.
-pub(super) struct Loop {
+pub(super) struct EventLoop {
     handle: Handle,
     thread: ThreadId,
     /// Dropped unsent, it ends the thread.
@@ -22,15 +22,15 @@ pub(super) struct Loop {
 }
 
 /// The loops that run.
-static LOOPS: Mutex<Vec<Weak<Loop>>> = Mutex::new(Vec::new());
+static LOOPS: Mutex<Vec<Weak<EventLoop>>> = Mutex::new(Vec::new());
 
-impl Loop {
+impl EventLoop {
     /// The loop with the fewest members, or one more while there are processors for it.
     ///
     /// # Errors
     ///
     /// The system refuses a thread, or what a runtime needs.
-    pub(super) fn of_this_process() -> io::Result<Arc<Loop>> {
+    pub(super) fn of_this_process() -> io::Result<Arc<EventLoop>> {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let mut loops = lock(&LOOPS);
         loops.retain(|one| one.strong_count() > 0);
@@ -40,12 +40,12 @@ impl Loop {
                 return Ok(least);
             }
         }
-        let new = Arc::new(Loop::start()?);
+        let new = Arc::new(EventLoop::start()?);
         loops.push(Arc::downgrade(&new));
         Ok(new)
     }
 
-    fn start() -> io::Result<Loop> {
+    fn start() -> io::Result<EventLoop> {
         let runtime = runtime()?;
         let handle = runtime.handle().clone();
         let (running, ended) = oneshot::channel::<()>();
@@ -55,7 +55,7 @@ impl Loop {
         };
         let thread = thread::Builder::new().name("thorp-member".to_owned());
         let thread = thread.spawn(run)?.thread().id();
-        Ok(Loop {
+        Ok(EventLoop {
             handle,
             thread,
             _running: running,
@@ -87,7 +87,7 @@ mod tests {
     fn members_share_as_many_threads_as_there_are_processors() {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let loops: Vec<_> = (0..4 * processors)
-            .map(|_| Loop::of_this_process().unwrap())
+            .map(|_| EventLoop::of_this_process().unwrap())
             .collect();
         let (tell, told) = mpsc::channel();
         for one in &loops {
@@ -107,7 +107,7 @@ mod tests {
     fn a_loop_stays_while_a_member_runs() {
         let (go, waits) = oneshot::channel::<()>();
         let (tell, told) = mpsc::channel();
-        let held = Loop::of_this_process().unwrap();
+        let held = EventLoop::of_this_process().unwrap();
         held.run(async move {
             waits.await.unwrap();
             tell.send(()).unwrap();

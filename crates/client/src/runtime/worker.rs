@@ -1,7 +1,7 @@
 //! Something that runs on a loop of this process until it is stopped.
 
+use super::event_loop::EventLoop;
 use super::lock;
-use super::loops::Loop;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -9,27 +9,27 @@ use std::sync::{Arc, Mutex, mpsc};
 use tokio::sync::oneshot;
 
 /// Dropped, it is stopped, and waited for.
-pub(crate) struct Life {
+pub(crate) struct Worker {
     stop: Mutex<Option<oneshot::Sender<()>>>,
     /// Closed when it has ended.
     ended: Mutex<mpsc::Receiver<()>>,
-    runs_on: Arc<Loop>,
+    runs_on: Arc<EventLoop>,
 }
 
 /// Ready when it is to end.
 pub(crate) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl Life {
+impl Worker {
     /// Begins; what is made of `work` runs in the loop's runtime.
     ///
     /// # Errors
     ///
     /// The system refuses a thread, or what a runtime needs.
-    pub(crate) fn start<F>(work: impl FnOnce(Stopped) -> F) -> io::Result<Life>
+    pub(crate) fn start<F>(work: impl FnOnce(Stopped) -> F) -> io::Result<Worker>
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let runs_on = Loop::of_this_process()?;
+        let runs_on = EventLoop::of_this_process()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let (running, ended) = mpsc::channel();
         let work = work(Box::pin(async move {
@@ -40,7 +40,7 @@ impl Life {
             let _running: mpsc::Sender<()> = running;
             work.await;
         });
-        Ok(Life {
+        Ok(Worker {
             stop: Mutex::new(Some(stop)),
             ended: Mutex::new(ended),
             runs_on,
@@ -61,7 +61,7 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for Worker {
     fn drop(&mut self) {
         self.stop();
     }
