@@ -2,7 +2,8 @@
 //! Creators never compete for a slot, and references are final before the commit.
 
 use crate::limits::WATCHED_MAX;
-use crate::runtime::{RequestFuture, Shared, called, lock};
+use crate::lock::lock;
+use crate::runtime::{RequestFuture, Shared, called};
 use crate::{Error, ErrorKind, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+mod addresses;
 mod allocator;
 #[expect(
     clippy::missing_errors_doc,
@@ -39,21 +40,21 @@ pub mod collections;
 mod config;
 mod embedded_site;
 mod error;
+mod head_page;
 mod limits;
+mod lock;
 mod member;
 mod name;
 mod outcome;
-mod pending;
 mod reach;
 mod referred;
 mod runtime;
 mod segment;
 mod stats;
+mod status;
 mod trace;
-mod transact;
 mod transaction;
 mod typed;
-mod watch;
 
 pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_AHEAD_PAGES, FETCH_TIMEOUT, JOIN_TIMEOUT,
@@ -62,16 +63,15 @@ pub use config::{
 pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
-pub use member::{HomeStatus, Member, SiteStatus};
+pub use member::Member;
 pub use outcome::{Committed, Outcome};
-pub use pending::Pending;
 pub use reach::OutOfReach;
-pub use segment::{Segment, SegmentEntry};
+pub use segment::{Change, Changed, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
+pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{
     CommitId, HomeId, ObjectId, PageId, PageNo, Position, Reference, SegmentId, Slot, Stamp,
 };
 pub use thorp_net::{Congestion, Identity, Traffic};
-pub use transaction::Transaction;
+pub use transaction::{Pending, Transaction};
 pub use typed::Ref;
-pub use watch::{Change, Changed, Watch};

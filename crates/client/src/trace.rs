@@ -1,6 +1,6 @@
 //! A trace of the pages that this member's transactions use, for planning: `thorp plan replay` reads it.
 
-use crate::runtime::lock;
+use crate::lock::lock;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

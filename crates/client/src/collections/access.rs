@@ -47,6 +47,6 @@ impl Access for Transaction {
     }
 
     fn prefetch(&mut self, references: &[Reference]) {
-        self.member.prefetch(references);
+        self.shared.prefetch_named(references);
     }
 }

@@ -1,8 +1,8 @@
 //! What a member of a site without a server is told.
 
 use crate::JoinError;
+use crate::addresses::check_addresses;
 use crate::limits::NEIGHBOURS_MAX;
-use crate::runtime::check_addresses;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use thorp_net::Address;

@@ -1,8 +1,9 @@
 //! What is kept of a commit whose program goes on, until it is answered (rule 14).
 
-use super::{Shared, late, lock};
+use super::{Shared, late};
 use crate::Result;
 use crate::limits::EARLY_PER_HOME_MAX;
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;

@@ -3,7 +3,7 @@
 //! What arrives for several members is then handled in one turn, with one change of threads. The program's own code never
 //! runs here, so nothing here waits.
 
-use super::lock;
+use crate::lock::lock;
 use std::future::Future;
 use std::io;
 use std::num::NonZero;

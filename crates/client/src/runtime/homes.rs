@@ -1,6 +1,6 @@
 //! The homes that a member has heard of, and whether they can be reached.
 
-use super::lock;
+use crate::lock::lock;
 use std::sync::Mutex;
 use thorp_model::{EdgeId, HomeId};
 use tokio::sync::watch;

@@ -1,12 +1,13 @@
 //! What a member is told when it joins, understood.
 
+use crate::addresses::check_addresses;
 use crate::embedded_site::{Edges, EmbeddedSite};
 use crate::trace::Recorder;
 use crate::{JoinConfig, JoinError};
 use std::path::Path;
 use std::time::Duration;
 use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
-use thorp_net::{ADDRESSES_MAX, Address, Identity, Limits, LinkDelay};
+use thorp_net::{Address, Identity, Limits, LinkDelay};
 use thorp_protocol::{AliveLimits, Wrong};
 
 /// Who writes down what is used, if anybody asked for it.
@@ -115,19 +116,10 @@ fn check_lists(parents: &[Vec<String>]) -> Result<(), String> {
         .try_for_each(|addresses| check_addresses(addresses))
 }
 
-/// Of one site or home.
-pub(crate) fn check_addresses(addresses: &[String]) -> Result<(), String> {
-    match (addresses.first(), addresses.len()) {
-        (Some(first), count) if count > ADDRESSES_MAX => Err(format!(
-            "{count} addresses of one site or home ({first} and others) are too many: {ADDRESSES_MAX} are the most"
-        )),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thorp_net::ADDRESSES_MAX;
 
     #[test]
     fn all_of_a_list_are_called_before_joining_is_given_up() {

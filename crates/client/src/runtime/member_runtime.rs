@@ -1,16 +1,17 @@
 //! A running member: the loop that drives its state machine.
 
 use super::join_settings::{edges, identity, parents, recorder};
+use super::node_id::random_id;
 use super::worker::Stopped;
 use super::{PAUSE, Shared, Worker};
 use crate::embedded_site::EmbeddedSite;
 use crate::limits::LEAVING_LOOK;
-use crate::{Error, JoinConfig, JoinError, OutOfReach, Result, SiteStatus};
-use std::hash::{BuildHasher, RandomState};
+use crate::status::SiteStatus;
+use crate::{Error, JoinConfig, JoinError, OutOfReach, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use thorp_model::{MemberId, NodeKind, Outbox, Peer, Place};
+use thorp_model::{NodeKind, Outbox, Peer, Place};
 use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, ParentState, ParentStatus, World};
 use thorp_protocol::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response};
 use tokio::task::JoinSet;
@@ -301,14 +302,6 @@ async fn leave(stopped: Stopped, shared: Arc<Shared>, patience: Duration) {
     }
 }
 
-/// 128 bits from the system's randomness, by which std seeds its hashers.
-pub(crate) fn random_id() -> MemberId {
-    let (high, low) = (RandomState::new(), RandomState::new());
-    let process = std::process::id();
-    let high = u128::from(high.hash_one(("thorp", process)));
-    MemberId((high << 64) | u128::from(low.hash_one(("member", process))))
-}
-
 /// How long a parent that has no home to tell of is waited for.
 const SILENT_PARENT_MAX: Duration = Duration::from_secs(2);
 /// The part of the cache's limit by which pages in use may exceed it.
@@ -320,7 +313,8 @@ const SPARED_PART: usize = 2;
 mod tests {
     use super::*;
     use thorp_model::{
-        Action, Event, HomeId, Image, Millis, PageId, Position, Publish, Stamp, StateMachine,
+        Action, Event, HomeId, Image, MemberId, Millis, PageId, Position, Publish, Stamp,
+        StateMachine,
     };
 
     const HOME: HomeId = HomeId(7);

@@ -7,6 +7,7 @@ mod event_loop;
 mod homes;
 mod join_settings;
 mod member_runtime;
+mod node_id;
 mod pending_requests;
 mod prefetch;
 mod staged_tokens;
@@ -16,15 +17,16 @@ pub(crate) use block_on::block_on;
 pub(crate) use counters::{Counters, Ending};
 pub(crate) use early_commit::EarlyCommit;
 pub(crate) use homes::Known as KnownHome;
-pub(crate) use join_settings::check_addresses;
-pub(crate) use member_runtime::{MemberRuntime, random_id};
+pub(crate) use member_runtime::MemberRuntime;
+pub(crate) use node_id::random_id;
 pub(crate) use pending_requests::{Completion, LateOutcome, RequestKind};
 pub(crate) use staged_tokens::StagedTokens;
 pub(crate) use worker::Worker;
 
 use crate::allocator::Allocators;
+use crate::head_page::{EXTENT_SLOT, HEAD_PAGE};
 use crate::limits::IDLE_READ_SETS_MAX;
-use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
+use crate::lock::lock;
 use crate::trace::Recorder;
 use crate::{Error, Result};
 use homes::Homes;
@@ -33,7 +35,7 @@ use prefetch::PrefetchPolicy;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use thorp_cache::{Cache, ReadSet};
@@ -80,11 +82,6 @@ pub(crate) struct RequestFuture {
     ticket: RequestId,
     told: oneshot::Receiver<Completion>,
     ended: bool,
-}
-
-/// Locks what no panic leaves half-changed.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
@@ -169,8 +166,24 @@ impl Shared {
         }
     }
 
-    /// The same, for a page that the program says it will read: it is counted what came of that.
-    pub(crate) fn prefetch_named(&self, place: Place) {
+    /// Requests the pages of objects that the program will read.
+    pub(crate) fn prefetch_named(&self, references: &[Reference]) {
+        let mut last = None;
+        for reference in references {
+            let place = Place {
+                home: reference.home,
+                page: reference.object.page,
+            };
+            // References that are neighbours are often of one page.
+            if last != Some(place) {
+                self.prefetch_named_page(place);
+                last = Some(place);
+            }
+        }
+    }
+
+    /// As [`prefetch`](Self::prefetch), and counts what becomes of the page.
+    fn prefetch_named_page(&self, place: Place) {
         if self.ahead.is_on() && !self.is_here(place) && self.homes.name(place.home).is_some() {
             self.ahead.named(place);
             self.tell(Request::Prefetch(place));

@@ -2,8 +2,10 @@
 //!
 //! Timers live here and not at the caller, so that neither the blocking nor the async face needs a runtime there.
 
-use super::{EarlyCommit, StagedTokens, lock};
+use super::early_commit::EarlyCommit;
+use super::staged_tokens::StagedTokens;
 use crate::limits::OUTCOMES_KEPT_MAX;
+use crate::lock::lock;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,6 +1,7 @@
 //! Values that a home keeps for a commit that has not happened.
 
-use super::{Shared, lock};
+use super::Shared;
+use crate::lock::lock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Weak};
 use thorp_model::{CallRequest, HomeId, Outcome, Refusal, Registration};

@@ -1,7 +1,7 @@
 //! Something that runs on a loop of this process until it is stopped.
 
 use super::event_loop::EventLoop;
-use super::lock;
+use crate::lock::lock;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;

@@ -2,9 +2,11 @@
 
 use super::Transaction;
 use super::commit::ending_of;
+use super::pending::Pending;
 use super::send::{answered, busy};
 use crate::runtime::{EarlyCommit, Ending, RequestFuture, block_on};
-use crate::{CommitId, Committed, Error, Pending, Result};
+use crate::{CommitId, Committed, Error, Result};
+use std::sync::Arc;
 use std::time::Instant;
 use thorp_model::HomeId;
 use thorp_session::{Commit, CommitCall, Ended, Step};
@@ -144,7 +146,7 @@ impl Transaction {
         tokio::select! {
             biased;
             // First: what was refused after it was shown is told by who waits for it.
-            Ok(id) = &mut shown => Ok(Shown::Ahead(Pending::ahead(self.member.clone(), id, wait))),
+            Ok(id) = &mut shown => Ok(Shown::Ahead(Pending::ahead(Arc::clone(&self.runtime), id, wait))),
             told = &mut wait => Ok(match answered(&self.shared, told)? {
                 Ended::Committed { id, position, stamp } => Shown::Ahead(Pending::ended(Committed {
                     id: Some(id),

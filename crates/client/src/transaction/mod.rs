@@ -3,6 +3,7 @@
 mod commit;
 mod early;
 mod large;
+mod pending;
 mod read;
 mod roots;
 mod scan;
@@ -10,12 +11,11 @@ mod send;
 mod typed;
 mod write;
 
-pub(crate) use send::ended;
+pub use pending::Pending;
 pub(crate) use typed::{decode, encode};
 
 use crate::allocator::Allocator;
-use crate::member::Member;
-use crate::runtime::{Ending, Shared};
+use crate::runtime::{Ending, MemberRuntime, Shared};
 use crate::trace::{Recorder, Use};
 use crate::{Error, ErrorKind, Reference, Result, Session};
 use std::collections::{BTreeSet, HashMap};
@@ -63,9 +63,9 @@ use thorp_session::{ObjectAt, OwnCommits, Reservation, Stop, Terms};
 /// - [`TooLarge`](ErrorKind::TooLarge): it takes in more than [`PARTICIPANTS_MAX`] homes.
 /// - [`Closed`](ErrorKind::Closed): the member was closed.
 pub struct Transaction {
-    shared: Arc<Shared>,
-    // Keeps it running, too.
-    pub(crate) member: Member,
+    pub(crate) shared: Arc<Shared>,
+    // Keeps the member running.
+    runtime: Arc<MemberRuntime>,
     session: Session,
     core: thorp_session::Transaction<Reserved>,
     /// Large objects that were read, put together.
@@ -76,13 +76,13 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn begin(member: Member, session: Session) -> Self {
-        let shared = Arc::clone(member.shared());
+    pub(crate) fn begin(runtime: Arc<MemberRuntime>, session: Session) -> Self {
+        let shared = Arc::clone(&runtime.shared);
         let (reads, floor) = shared.begin();
         Transaction {
             core: thorp_session::Transaction::begin(terms(session), reads, floor),
             shared,
-            member,
+            runtime,
             session,
             large: HashMap::new(),
             in_doubt: false,

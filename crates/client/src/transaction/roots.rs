@@ -1,9 +1,9 @@
 //! Named roots: where programs that come later begin. They are one object of the segment, made when the first is set.
 
 use super::Transaction;
+use crate::head_page::{HEAD_PAGE, ROOTS_SLOT};
 use crate::limits::ROOT_NAME_BYTES_MAX;
 use crate::runtime::block_on;
-use crate::segment::{HEAD_PAGE, ROOTS_SLOT};
 use crate::{Error, Reference, Result, Segment};
 use std::collections::BTreeMap;
 use thorp_model::{Generation, ObjectId};

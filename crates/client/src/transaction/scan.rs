@@ -2,9 +2,9 @@
 
 use super::{ObjectAt, Transaction};
 use crate::allocator::Allocator;
+use crate::head_page::{EXTENT_SLOT, HEAD_PAGE};
 use crate::limits::SCAN_AHEAD;
 use crate::runtime::block_on;
-use crate::segment::{EXTENT_SLOT, HEAD_PAGE};
 use crate::{Error, Reference, Result, Segment};
 use std::sync::Arc;
 use thorp_model::limits::SLOTS_MAX;

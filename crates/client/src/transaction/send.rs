@@ -108,7 +108,7 @@ impl Transaction {
 }
 
 /// How a commit ended that was not to be asked for again.
-pub(crate) fn ended(shared: &Shared, told: Completion) -> Result<Committed> {
+pub(super) fn ended(shared: &Shared, told: Completion) -> Result<Committed> {
     match answered(shared, told)? {
         Ended::Committed {
             id,

@@ -3,8 +3,8 @@
 use super::read::Found;
 use super::{Transaction, gone};
 use crate::allocator::Allocator;
+use crate::head_page::HEAD_PAGE;
 use crate::runtime::block_on;
-use crate::segment::HEAD_PAGE;
 use crate::{Error, ErrorKind, Reference, Result, Segment};
 use std::ops::Range;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use super::account::{Account, Reason};
 use super::counts::PrefetchCounts;
 use super::flow::Flow;
 use super::open_pages::OpenPages;
-use crate::runtime::lock;
+use crate::lock::lock;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

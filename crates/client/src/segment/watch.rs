@@ -1,9 +1,11 @@
 //! Hearing of changes.
 
+use super::Segment;
+use crate::head_page::{EXTENT_SLOT, HEAD_PAGE, ROOTS_SLOT};
 use crate::limits::WATCHED_MAX;
-use crate::runtime::{PAUSE, RequestFuture, Shared, block_on, called, lock};
-use crate::segment::{EXTENT_SLOT, HEAD_PAGE, ROOTS_SLOT};
-use crate::{Error, ErrorKind, Result, Segment};
+use crate::lock::lock;
+use crate::runtime::{PAUSE, RequestFuture, Shared, block_on, called};
+use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,20 +1,17 @@
 //! Segments: where objects live.
 
+mod watch;
+
+pub use watch::{Change, Changed, Watch};
+
 use crate::allocator::Allocator;
 use crate::member::Member;
 use crate::name::SegmentName;
 use crate::runtime::block_on;
-use crate::{Reference, Result, Watch};
+use crate::{Reference, Result};
 use std::fmt;
 use std::sync::Arc;
-use thorp_model::{HomeId, PageNo, SegmentId, Slot};
-
-/// The page that a segment keeps what it knows of itself in.
-pub(crate) const HEAD_PAGE: PageNo = PageNo(0);
-/// How many pages it has: kept by the home.
-pub(crate) const EXTENT_SLOT: Slot = Slot(0);
-/// Its named roots: kept by the programs.
-pub(crate) const ROOTS_SLOT: Slot = Slot(1);
+use thorp_model::{HomeId, SegmentId};
 
 /// A named, growable set of pages of one home. Cheap to clone.
 #[derive(Clone)]

@@ -1,12 +1,20 @@
 //! Transactions that are run again until they are committed.
 
+use super::Member;
 use crate::runtime::block_on;
-use crate::{Error, ErrorKind, Member, Pending, Result, Session, Transaction};
+use crate::{Error, ErrorKind, Pending, Result, Session, Transaction};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_session::Pauses;
 
 impl Member {
+    /// Begins a transaction in a session of its own. [`Session::default`] is not what the member was joined with:
+    /// [`Member::session`] is.
+    pub fn begin(&self, session: Session) -> Transaction {
+        Transaction::begin(Arc::clone(&self.runtime), session)
+    }
+
     /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it may do
     /// several times. An error that `work` returns ends the transaction without effect.
     ///

@@ -1,19 +1,20 @@
 //! Commits that are not answered yet.
 
-use crate::runtime::{RequestFuture, block_on};
-use crate::transaction::ended;
-use crate::{CommitId, Committed, Member, Result};
+use super::send::ended;
+use crate::runtime::{MemberRuntime, RequestFuture, block_on};
+use crate::{CommitId, Committed, Result};
 use std::fmt;
+use std::sync::Arc;
 
 /// A commit whose program went on: see [`Transaction::commit_early`](crate::Transaction::commit_early). Dropped, it goes on, and
-/// [`Member::outcome`] tells how it ended.
+/// [`Member::outcome`](crate::Member::outcome) tells how it ended.
 pub struct Pending(State);
 
 enum State {
     Ended(Committed),
     Ahead {
         /// Keeps it running: what nobody has been answered may not have been sent.
-        member: Member,
+        runtime: Arc<MemberRuntime>,
         id: CommitId,
         wait: RequestFuture,
     },
@@ -24,8 +25,8 @@ impl Pending {
         Pending(State::Ended(committed))
     }
 
-    pub(crate) fn ahead(member: Member, id: CommitId, wait: RequestFuture) -> Self {
-        Pending(State::Ahead { member, id, wait })
+    pub(crate) fn ahead(runtime: Arc<MemberRuntime>, id: CommitId, wait: RequestFuture) -> Self {
+        Pending(State::Ahead { runtime, id, wait })
     }
 
     pub(crate) fn is_ahead(&self) -> bool {
@@ -42,7 +43,7 @@ impl Pending {
 
     /// Waits until it is known how it ended. A refusal is a [`Conflict`](crate::ErrorKind::Conflict) where the transaction is
     /// to be run again, with all that built on it; [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if its home does not answer
-    /// within the session's [`commit_timeout`](crate::Session::commit_timeout): [`Member::outcome`] tells later.
+    /// within the session's [`commit_timeout`](crate::Session::commit_timeout): [`Member::outcome`](crate::Member::outcome) tells later.
     ///
     /// # Errors
     ///
@@ -59,7 +60,7 @@ impl Pending {
     pub async fn wait_async(self) -> Result<Committed> {
         match self.0 {
             State::Ended(committed) => Ok(committed),
-            State::Ahead { member, wait, .. } => ended(member.shared(), wait.await),
+            State::Ahead { runtime, wait, .. } => ended(&runtime.shared, wait.await),
         }
     }
 }

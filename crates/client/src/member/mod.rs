@@ -1,0 +1,199 @@
+//! The member: a program's way in.
+
+mod segments;
+mod transact;
+
+use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
+use crate::status::{HomeStatus, SiteStatus};
+use crate::trace::Recorder;
+use crate::{
+    CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, Outcome, Reference, Result,
+    Session, Stats,
+};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thorp_model::{HomeId, Note, Refusal};
+use thorp_net::driver::now;
+
+/// A program that has joined. Cheap to clone, usable from any thread; when the last clone (and the last segment,
+/// transaction and watch) is dropped, it leaves.
+///
+/// ```no_run
+/// use thorp_client::{JoinConfig, Member};
+///
+/// let member = Member::join(JoinConfig::new("tcp://localhost:7070").identity("me"))?;
+/// let notes = member.open_or_create("thorp://alps/notes")?;
+/// let note = member.transact(|tx| tx.create(&notes, "buy cheese"))?;
+/// println!("{}", member.format(&note)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Member {
+    runtime: Arc<MemberRuntime>,
+    session: Session,
+}
+
+impl Member {
+    /// Joins, and waits until the site or home has answered.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError`] says which part of the configuration is wrong, or that nobody answered within its
+    /// [`join_timeout`](JoinConfig::join_timeout).
+    pub fn join(config: JoinConfig) -> Result<Member, JoinError> {
+        block_on(Self::join_async(config))
+    }
+
+    /// As [`Member::join`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::join`].
+    pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
+        let runtime = MemberRuntime::start(&config).await?;
+        runtime.joined(config.join_timeout).await?;
+        Ok(Member {
+            runtime: Arc::new(runtime),
+            session: config.session,
+        })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.runtime.shared
+    }
+
+    /// How transactions of [`Member::transact`] behave: as the member was told when it joined.
+    pub fn session(&self) -> Session {
+        self.session
+    }
+
+    /// What became of a commit that ended with [`OutcomeUnknown`](ErrorKind::OutcomeUnknown). Waits for it as long as a commit
+    /// would; then the outcome is unknown still. Outcomes are remembered for a while (the last 256 of this kind).
+    ///
+    /// # Errors
+    ///
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) still, [`NotFound`](ErrorKind::NotFound) if this member does not
+    /// wait for that commit, and [`Closed`](ErrorKind::Closed).
+    pub fn outcome(&self, id: CommitId) -> Result<Outcome> {
+        block_on(self.outcome_async(id))
+    }
+
+    /// As [`Member::outcome`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::outcome`].
+    pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
+        let due = Instant::now() + self.session.commit_timeout;
+        let mut outcomes = self.shared().waits.outcomes();
+        loop {
+            outcomes.mark_unchanged();
+            match self.shared().waits.late(id) {
+                Some(LateOutcome::Ended(outcome, by)) => {
+                    if let thorp_model::Outcome::Committed { stamp, .. } = outcome {
+                        self.shared().raise_floor(stamp);
+                    }
+                    return Ok(told(id, outcome, by));
+                }
+                Some(LateOutcome::Pending) => {}
+                None => {
+                    let words = format!("commit {id} is none that this member waits for");
+                    return Err(Error::new(ErrorKind::NotFound, words));
+                }
+            }
+            if self.shared().is_closed() {
+                return Err(Error::closed());
+            }
+            if !self.shared().changed(&mut outcomes, due).await? {
+                let words = format!("the outcome of commit {id} is not known yet: ask again later");
+                return Err(Error::new(ErrorKind::OutcomeUnknown(id), words));
+            }
+        }
+    }
+
+    /// Asks for the pages of these objects, which will be read soon, and does not wait: for who knows the structure of its
+    /// objects, and reads what one refers to. They may be of several homes.
+    ///
+    /// It never fails, and promises nothing. What is in the cache, or on its way, is not asked for; what was never heard of (a home), or is no
+    /// more, is left out; and so is what there is no room for: at most half of the requests that a member may have under way
+    /// ([`FETCHES_MAX`](thorp_model::limits::FETCHES_MAX)) are ones that nobody waits for, and a busy parent refuses these first.
+    /// Whoever reads then waits as ever. Too much of it pushes out of the cache what is read; [`Stats::ahead_wasted`] tells.
+    pub fn prefetch(&self, references: &[Reference]) {
+        self.shared().prefetch_named(references);
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> Stats {
+        let shared = self.shared();
+        let (totals, mut stats) = (shared.cache.totals(), Stats::default());
+        shared.counters.fill(&mut stats);
+        stats.cached_reads = totals.reads;
+        stats.misses = totals.misses;
+        (stats.old_images, stats.behind) = (totals.old_images, totals.behind);
+        stats.doomed = totals.doomed;
+        stats.not_recorded = shared.recorder.as_ref().map_or(0, Recorder::lost);
+        stats.cached_pages = shared.cache.pages() as u64;
+        stats.cached_bytes = shared.cache.bytes() as u64;
+        let ahead = shared.ahead.counts();
+        (stats.ahead, stats.ahead_used, stats.ahead_wasted) =
+            (ahead.requested, ahead.used, ahead.wasted);
+        stats.ahead_hinted = ahead.hinted;
+        if let Some(handle) = shared.handle() {
+            stats.traffic = handle.totals().up;
+            stats.fetches = handle.notes().get(Note::FetchSent);
+        }
+        stats
+    }
+
+    /// Where this member has joined, and what it carries for its neighbours ([`SiteOfMembers`](crate::SiteOfMembers)).
+    pub fn site(&self) -> SiteStatus {
+        self.runtime.site()
+    }
+
+    /// The homes this member has heard of.
+    pub fn homes(&self) -> Vec<HomeStatus> {
+        let cache = &self.shared().cache;
+        let homes = self.shared().homes.all().into_iter();
+        let status = |home: KnownHome| HomeStatus {
+            id: home.id,
+            reachable: home.edge.is_some(),
+            position: cache.position(home.id),
+            silent: Duration::from_millis(
+                now().mono.since(cache.heard(home.id).unwrap_or_default()),
+            ),
+            name: home.name,
+        };
+        homes.map(status).collect()
+    }
+
+    /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](ErrorKind::Closed). What was sent and
+    /// not answered goes on at the home. It takes some milliseconds, in which the thread is blocked; so does dropping the
+    /// last clone. Where a transaction over several homes has just ended it takes the round trip more until all of them know,
+    /// and three seconds at most; a process that ends without either leaves that to the homes, which ask each other.
+    pub fn close(&self) {
+        self.runtime.stop();
+    }
+}
+
+fn told(id: CommitId, outcome: thorp_model::Outcome, by: Option<HomeId>) -> Outcome {
+    match outcome {
+        thorp_model::Outcome::Committed { position, stamp } => Outcome::Committed(Committed {
+            id: Some(id),
+            position: by.map(|_| position),
+            stamp: Some(stamp),
+        }),
+        thorp_model::Outcome::Refused(refusal @ Refusal::Busy { .. }) => {
+            Outcome::Refused(Error::new(ErrorKind::Conflict, refusal.to_string()))
+        }
+        thorp_model::Outcome::Refused(refusal) => Outcome::Refused(refusal.into()),
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member")
+            .field("homes", &self.homes())
+            .finish_non_exhaustive()
+    }
+}

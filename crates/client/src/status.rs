@@ -1,0 +1,38 @@
+//! What a member knows of its homes and its site.
+
+use crate::OutOfReach;
+use std::time::Duration;
+use thorp_model::{HomeId, Position};
+
+/// A home as this member sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HomeStatus {
+    /// Its id.
+    pub id: HomeId,
+    /// Its name, as in `thorp://NAME/..`.
+    pub name: String,
+    /// Whether its stream is live.
+    pub reachable: bool,
+    /// How far down the stream the cache is.
+    pub position: Position,
+    /// How long ago the stream was last heard of.
+    pub silent: Duration,
+}
+
+/// Where a member has joined, and what it carries for its neighbours.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SiteStatus {
+    /// The name of the site or home where it has joined (of several homes, of the first); none while none answers.
+    pub name: Option<String>,
+    /// Its address, as it was reached.
+    pub address: Option<String>,
+    /// Whether that is the redirector which this member carries itself.
+    pub is_own: bool,
+    /// Who has joined at the redirector that this member carries, itself included. Zero: another one is the site.
+    pub carried: usize,
+    /// Pages that the redirector which this member carries has asked of the homes.
+    pub asked_homes: u64,
+    /// Who is out of reach, and why: of the sites and homes that this member was told to join at, and, while it carries the
+    /// redirector, of the homes. What another member carries is told there.
+    pub out_of_reach: Vec<OutOfReach>,
+}
