@@ -1,9 +1,9 @@
 //! Pages to create objects in: extents that the home grants, shared by the threads of this program (foundation 2).
 //! Creators never compete for a slot, and references are final before the commit.
 
-use crate::limits::WATCHED_MAX;
+use crate::limits::{RETRY_PAUSE, WATCHED_MAX};
 use crate::lock::lock;
-use crate::runtime::{RequestFuture, Shared, called};
+use crate::runtime::{RequestFuture, Requests};
 use crate::{Error, ErrorKind, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -126,7 +126,7 @@ impl Allocator {
     /// grant pages first.
     pub(crate) fn take(
         self: &Arc<Self>,
-        shared: &Arc<Shared>,
+        requests: &Arc<Requests>,
         near: Option<PageNo>,
         bytes: usize,
         due: Instant,
@@ -136,18 +136,17 @@ impl Allocator {
             (pages.take(near, bytes), pages.short())
         };
         if short > 0 {
-            self.ask_ahead(shared, short, due);
+            self.ask_ahead(requests, short, due);
         }
-        let taken = taken?;
-        if taken.begins_page {
-            // A copy of a page that is being filled is kept up to date, so what was made there is read without asking.
-            shared.prefetch(self.place(taken.page));
-        }
-        Some(taken)
+        taken
     }
 
     /// Waits until the home has granted pages.
-    pub(crate) async fn refill(self: &Arc<Self>, shared: &Arc<Shared>, due: Instant) -> Result<()> {
+    pub(crate) async fn refill(
+        self: &Arc<Self>,
+        requests: &Arc<Requests>,
+        due: Instant,
+    ) -> Result<()> {
         let mut next = self.next.lock().await;
         if lock(&self.pages).has_fresh() {
             return Ok(());
@@ -157,20 +156,20 @@ impl Allocator {
         loop {
             let ahead = !next.is_empty();
             if !ahead {
-                next.push_back(self.ask(shared, due)?);
+                next.push_back(self.ask(requests, due)?);
             }
             let Some(wait) = next.front_mut() else {
                 continue;
             };
-            let told = called(wait.await);
+            let response = wait.await.called();
             next.pop_front();
-            match told {
+            match response {
                 Ok(Some(CallResponse::Extent { first, pages })) => {
                     lock(&self.pages).grant(first, pages);
                     return Ok(());
                 }
                 Ok(Some(_)) => return Err(Error::invalid("the home granted something else")),
-                Ok(None) => shared.pause(crate::runtime::PAUSE, due).await?,
+                Ok(None) => requests.pause(RETRY_PAUSE, due).await?,
                 // It was asked for ahead, with less patience than this caller has.
                 Err(error) if ahead && error.kind() == ErrorKind::HomeUnreachable => {}
                 Err(error) => return Err(error),
@@ -183,17 +182,17 @@ impl Allocator {
         lock(&self.pages).give_back(taken);
     }
 
-    fn ask(&self, shared: &Arc<Shared>, due: Instant) -> Result<RequestFuture> {
+    fn ask(&self, requests: &Arc<Requests>, due: Instant) -> Result<RequestFuture> {
         let segment = self.segment;
-        shared.ask_call(self.home, CallRequest::Reserve { segment }, due)
+        requests.begin_call(self.home, CallRequest::Reserve { segment }, due)
     }
 
-    fn ask_ahead(&self, shared: &Arc<Shared>, extents: usize, due: Instant) {
+    fn ask_ahead(&self, requests: &Arc<Requests>, extents: usize, due: Instant) {
         let Ok(mut next) = self.next.try_lock() else {
             return;
         };
         while next.len() < extents {
-            match self.ask(shared, due) {
+            match self.ask(requests, due) {
                 Ok(wait) => next.push_back(wait),
                 // If it cannot be asked now, whoever needs it asks.
                 Err(_) => return,

@@ -137,6 +137,10 @@ impl Error {
         Self::new(ErrorKind::HomeUnreachable, words)
     }
 
+    pub(crate) fn late() -> Self {
+        Self::unreachable("the home did not answer in time")
+    }
+
     pub(crate) fn damaged(words: impl Into<String>) -> Self {
         Self::new(ErrorKind::DataDamaged, words)
     }

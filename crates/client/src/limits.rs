@@ -8,6 +8,9 @@ pub(crate) const OUTCOMES_KEPT_MAX: usize = 256;
 /// While a member leaves: between looks at whether its homes know how its transactions over several of them have ended.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 
+/// Between two tries of what was busy.
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(20);
+
 /// Pages of one large object that are asked for at a time: a megabyte comes in one round trip. What is larger comes in
 /// several; much more at a time, and a few readers would take all that a site asks for at one time
 /// ([`thorp_model::limits::FETCHES_MAX`]).

@@ -47,6 +47,6 @@ impl Access for Transaction {
     }
 
     fn prefetch(&mut self, references: &[Reference]) {
-        self.shared.prefetch_named(references);
+        self.shared.prefetcher.named(references);
     }
 }

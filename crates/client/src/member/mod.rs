@@ -86,13 +86,13 @@ impl Member {
     /// As [`Member::outcome`].
     pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
         let due = Instant::now() + self.session.commit_timeout;
-        let mut outcomes = self.shared().waits.outcomes();
+        let mut outcomes = self.shared().requests.pending.outcomes();
         loop {
             outcomes.mark_unchanged();
-            match self.shared().waits.late(id) {
+            match self.shared().requests.pending.late(id) {
                 Some(LateOutcome::Ended(outcome, by)) => {
                     if let thorp_model::Outcome::Committed { stamp, .. } = outcome {
-                        self.shared().raise_floor(stamp);
+                        self.shared().session.raise_floor(stamp);
                     }
                     return Ok(told(id, outcome, by));
                 }
@@ -102,10 +102,10 @@ impl Member {
                     return Err(Error::new(ErrorKind::NotFound, words));
                 }
             }
-            if self.shared().is_closed() {
+            if self.shared().requests.is_closed() {
                 return Err(Error::closed());
             }
-            if !self.shared().changed(&mut outcomes, due).await? {
+            if !self.shared().requests.changed(&mut outcomes, due).await? {
                 let words = format!("the outcome of commit {id} is not known yet: ask again later");
                 return Err(Error::new(ErrorKind::OutcomeUnknown(id), words));
             }
@@ -120,7 +120,7 @@ impl Member {
     /// ([`FETCHES_MAX`](thorp_model::limits::FETCHES_MAX)) are ones that nobody waits for, and a busy parent refuses these first.
     /// Whoever reads then waits as ever. Too much of it pushes out of the cache what is read; [`Stats::ahead_wasted`] tells.
     pub fn prefetch(&self, references: &[Reference]) {
-        self.shared().prefetch_named(references);
+        self.shared().prefetcher.named(references);
     }
 
     /// What was counted so far.
@@ -135,11 +135,11 @@ impl Member {
         stats.not_recorded = shared.recorder.as_ref().map_or(0, Recorder::lost);
         stats.cached_pages = shared.cache.pages() as u64;
         stats.cached_bytes = shared.cache.bytes() as u64;
-        let ahead = shared.ahead.counts();
+        let ahead = shared.prefetcher.counts();
         (stats.ahead, stats.ahead_used, stats.ahead_wasted) =
             (ahead.requested, ahead.used, ahead.wasted);
         stats.ahead_hinted = ahead.hinted;
-        if let Some(handle) = shared.handle() {
+        if let Some(handle) = shared.requests.sender.handle() {
             stats.traffic = handle.totals().up;
             stats.fetches = handle.notes().get(Note::FetchSent);
         }

@@ -200,7 +200,7 @@ impl Member {
 
     async fn call(&self, home: HomeId, request: CallRequest) -> Result<CallResponse> {
         let due = Instant::now() + self.session.fetch_timeout;
-        self.shared().call(home, request, due).await
+        self.shared().requests.call(home, request, due).await
     }
 
     /// A home by its name. It is waited for: perhaps its stream has not begun.
@@ -218,7 +218,11 @@ impl Member {
                 true => UNKNOWN_HOME_PATIENCE.min(self.session.fetch_timeout),
                 false => self.session.fetch_timeout,
             };
-            if !shared.changed(&mut changes, begun + patience).await? {
+            if !shared
+                .requests
+                .changed(&mut changes, begun + patience)
+                .await?
+            {
                 return Err(match is_any_live {
                     true => self.no_such_home(name),
                     false => Error::unreachable(format!("home {name} cannot be reached")),

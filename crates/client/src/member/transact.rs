@@ -179,7 +179,10 @@ impl Member {
             _ => Duration::ZERO,
         };
         let pause = pauses.next(asked, random());
-        self.shared().sleep_until(Instant::now() + pause).await
+        self.shared()
+            .requests
+            .sleep_until(Instant::now() + pause)
+            .await
     }
 }
 

@@ -1,18 +1,21 @@
 //! The homes that a member has heard of, and whether they can be reached.
 
+use super::requests::Requests;
 use crate::lock::lock;
-use std::sync::Mutex;
+use crate::{Error, Result};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use thorp_model::{EdgeId, HomeId};
 use tokio::sync::watch;
 
 #[derive(Debug)]
 pub(crate) struct Homes {
-    known: Mutex<Vec<Known>>,
+    known: Mutex<Vec<KnownHome>>,
     changed: watch::Sender<u64>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownHome {
     pub(crate) id: HomeId,
     pub(crate) name: String,
     /// The edge that its stream comes down on, while it is live.
@@ -32,7 +35,7 @@ impl Homes {
         let mut known = lock(&self.known);
         known.retain(|home| home.id != id);
         let edge = Some(edge);
-        known.push(Known { id, name, edge });
+        known.push(KnownHome { id, name, edge });
         drop(known);
         self.changed.send_modify(|count| *count += 1);
     }
@@ -48,7 +51,7 @@ impl Homes {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    pub(crate) fn all(&self) -> Vec<Known> {
+    pub(crate) fn all(&self) -> Vec<KnownHome> {
         lock(&self.known).clone()
     }
 
@@ -67,6 +70,11 @@ impl Homes {
         Some(home.name.clone())
     }
 
+    /// Whether this member has heard of a home.
+    pub(crate) fn is_known(&self, id: HomeId) -> bool {
+        lock(&self.known).iter().any(|home| home.id == id)
+    }
+
     pub(crate) fn is_live(&self, id: HomeId) -> bool {
         let known = lock(&self.known);
         known.iter().any(|h| h.id == id && h.edge.is_some())
@@ -74,6 +82,26 @@ impl Homes {
 
     pub(crate) fn is_any_live(&self) -> bool {
         lock(&self.known).iter().any(|home| home.edge.is_some())
+    }
+
+    /// Waits until a home's stream is live.
+    pub(crate) async fn reach(
+        &self,
+        home: HomeId,
+        requests: &Arc<Requests>,
+        due: Instant,
+    ) -> Result<()> {
+        let mut changes = self.changes();
+        loop {
+            changes.mark_unchanged();
+            if self.is_live(home) {
+                return Ok(());
+            }
+            if !requests.changed(&mut changes, due).await? {
+                let name = self.name(home).unwrap_or_else(|| format!("#{home}"));
+                return Err(Error::unreachable(format!("home {name} cannot be reached")));
+            }
+        }
     }
 
     /// Tells when anything of this changes.

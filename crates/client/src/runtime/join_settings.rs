@@ -154,4 +154,15 @@ mod tests {
             assert!(error.contains("too many"), "{error}");
         }
     }
+
+    #[test]
+    fn limits_with_which_every_parent_would_be_silent_are_refused() {
+        let wrong = |every_ms, missed| {
+            let config = JoinConfig::new("a:1").alive(Duration::from_millis(every_ms), missed);
+            edges(&config).err().map(|error| error.to_string())
+        };
+        assert_eq!(wrong(10, 2), None);
+        assert!(wrong(0, 15).unwrap().contains("the period in milliseconds"));
+        assert!(wrong(1000, 0).unwrap().contains("the number of periods"));
+    }
 }

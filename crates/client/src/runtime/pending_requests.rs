@@ -1,7 +1,8 @@
-//! Who waits for what: asks of the program that the member has not answered, and when their patience ends.
+//! The requests that the member has not responded to, and the commits of this program whose outcome is open.
 //!
-//! Timers live here and not at the caller, so that neither the blocking nor the async face needs a runtime there.
+//! Timers are here and not at the caller: so neither the blocking nor the async calls need a runtime there.
 
+use super::completion::Completion;
 use super::early_commit::EarlyCommit;
 use super::staged_tokens::StagedTokens;
 use crate::limits::OUTCOMES_KEPT_MAX;
@@ -13,53 +14,42 @@ use thorp_model::{CommitId, HomeId, Outcome, RequestId};
 use thorp_protocol::Response;
 use tokio::sync::{Notify, oneshot, watch};
 
-/// How a wait ended.
-#[derive(Debug)]
-pub(crate) enum Completion {
-    /// The member answered.
-    Response(Response),
-    /// It did not in time. A commit goes on: its id.
-    TimedOut(Option<CommitId>),
-    /// The member is closed.
-    Closed,
-}
-
-/// What is waited for.
+/// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RequestKind {
-    /// Only for the time.
+    /// A time: nothing is sent.
     Time,
-    /// A page or a call: given up when nobody waits any more.
+    /// The response to a fetch or a call. The request is given up when no thread waits any more.
     Response,
-    /// A commit: goes on whoever waits.
+    /// The outcome of a commit, which goes on when no thread waits any more. Its id, as soon as the member has given it.
     Commit(Option<CommitId>),
 }
 
-/// What became of a commit whose answer nobody waited for.
+/// The outcome of a commit for which no thread pending.
 #[derive(Clone, Debug)]
 pub(crate) enum LateOutcome {
-    /// Not answered yet.
+    /// Not known yet.
     Pending,
-    /// Answered: by that home, if it was one.
+    /// Known, from this home if it was one.
     Ended(Outcome, Option<HomeId>),
 }
 
+/// The requests under way, and the commits of this program whose outcome is not known. Each request has one entry until it ends.
 pub(crate) struct PendingRequests {
     table: Mutex<Table>,
-    /// An earlier time is waited for than the alarm is set to.
+    /// A request is due before the alarm.
     earlier: Notify,
-    /// Counts late outcomes.
+    /// Counts outcomes that no thread took, and those of commits that were shown before.
     outcomes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct Table {
-    tickets: u64,
     entries: HashMap<RequestId, Entry>,
     alarms: BTreeSet<(Instant, RequestId)>,
     alarm: Option<Instant>,
     late: HashMap<CommitId, Option<(Outcome, Option<HomeId>)>>,
-    /// Commits that are shown and not answered (rule 14).
+    /// Commits that are shown and have no outcome yet (rule 14).
     open: HashSet<CommitId>,
     /// Ended late commits, the oldest first.
     ended: VecDeque<CommitId>,
@@ -67,13 +57,13 @@ struct Table {
 }
 
 struct Entry {
-    /// None: nobody waits any more, and the commit goes on.
-    tell: Option<oneshot::Sender<Completion>>,
+    /// None: no thread waits any more, and the commit goes on.
+    waiter: Option<oneshot::Sender<Completion>>,
     due: Instant,
     kind: RequestKind,
-    /// What a commit names, at each of its homes.
+    /// The values that a commit has staged at each of its homes.
     staged: Vec<Arc<StagedTokens>>,
-    /// Its program goes on without its answer.
+    /// Of a commit whose program goes on before the response.
     early: Option<EarlyCommit>,
 }
 
@@ -86,154 +76,148 @@ impl PendingRequests {
         }
     }
 
-    /// A ticket for which nobody waits.
-    pub(crate) fn ticket(&self) -> RequestId {
-        lock(&self.table).ticket()
-    }
-
-    /// A ticket and what tells how it ended. Closed: told at once.
+    /// A request begins. The receiver gets its completion, at once if the member is closed.
     pub(crate) fn begin(
         &self,
+        request: RequestId,
         kind: RequestKind,
         due: Instant,
-    ) -> (RequestId, oneshot::Receiver<Completion>) {
-        let (tell, told) = oneshot::channel();
+    ) -> oneshot::Receiver<Completion> {
+        let (waiter, completion) = oneshot::channel();
         let mut table = lock(&self.table);
-        let ticket = table.ticket();
         if table.closed {
-            // Nobody hears it but the receiver below.
-            let _ = tell.send(Completion::Closed);
-            return (ticket, told);
+            // The receiver is still here.
+            let _ = waiter.send(Completion::Closed);
+            return completion;
         }
-        table.alarms.insert((due, ticket));
-        let tell = Some(tell);
+        table.alarms.insert((due, request));
         let entry = Entry {
-            tell,
+            waiter: Some(waiter),
             due,
             kind,
             staged: Vec::new(),
             early: None,
         };
-        table.entries.insert(ticket, entry);
+        table.entries.insert(request, entry);
         if table.alarm.is_none_or(|alarm| due < alarm) {
             self.earlier.notify_one();
         }
-        (ticket, told)
+        completion
     }
 
-    /// What a commit names is kept until it is answered.
-    pub(crate) fn hold(&self, ticket: RequestId, staged: Vec<Arc<StagedTokens>>) {
-        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
+    /// Keeps the staged values of a commit until its outcome is known.
+    pub(crate) fn hold(&self, request: RequestId, staged: Vec<Arc<StagedTokens>>) {
+        if let Some(entry) = lock(&self.table).entries.get_mut(&request) {
             entry.staged = staged;
         }
     }
 
-    /// What is kept of a commit whose program is to go on.
-    pub(crate) fn hold_early(&self, ticket: RequestId, early: EarlyCommit) {
-        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
+    /// Keeps an early commit until its outcome is known.
+    pub(crate) fn hold_early(&self, request: RequestId, early: EarlyCommit) {
+        if let Some(entry) = lock(&self.table).entries.get_mut(&request) {
             entry.early = Some(early);
         }
     }
 
-    /// A commit is about to be shown: whoever reads what it wrote has to know that it is not answered.
-    pub(crate) fn open(&self, id: CommitId) {
+    /// The page cache is about to show a commit whose outcome is not known. A transaction that reads its values has to know that.
+    pub(crate) fn mark_open(&self, id: CommitId) {
         lock(&self.table).open.insert(id);
     }
 
-    /// Commits that are shown and not answered.
+    /// How many commits are shown and have no outcome yet.
     pub(crate) fn open_commits(&self) -> usize {
         lock(&self.table).open.len()
     }
 
-    /// Whether a commit is shown and not answered.
+    /// Whether a commit is shown and has no outcome yet.
     pub(crate) fn is_open(&self, id: CommitId) -> bool {
         lock(&self.table).open.contains(&id)
     }
 
     /// A commit is shown: its program goes on.
-    fn show(&self, ticket: RequestId, id: CommitId) {
+    fn show(&self, request: RequestId, id: CommitId) {
         let mut table = lock(&self.table);
-        let entry = table.entries.get_mut(&ticket);
+        let entry = table.entries.get_mut(&request);
         if let Some(early) = entry.and_then(|entry| entry.early.as_mut()) {
             early.show(id);
         }
     }
 
     /// The member has given a commit its id.
-    pub(crate) fn named(&self, ticket: RequestId, id: CommitId) {
-        if let Some(entry) = lock(&self.table).entries.get_mut(&ticket) {
+    pub(crate) fn named(&self, request: RequestId, id: CommitId) {
+        if let Some(entry) = lock(&self.table).entries.get_mut(&request) {
             entry.kind = RequestKind::Commit(Some(id));
         }
     }
 
-    /// The member answered.
-    pub(crate) fn answer(&self, ticket: RequestId, answer: Response) {
-        if let Response::Shown(id) = answer {
-            return self.show(ticket, id);
+    /// The member responded.
+    pub(crate) fn complete(&self, request: RequestId, response: Response) {
+        if let Response::Shown(id) = response {
+            return self.show(request, id);
         }
-        let Some(entry) = lock(&self.table).take(ticket) else {
+        let Some(entry) = lock(&self.table).take(request) else {
             return;
         };
-        // Nothing more under the lock: whoever is woken asks for a ticket next, and so does who lets go of staged values last.
-        if let Response::Outcome(_, outcome, _) = &answer {
+        // The lock is free again: the thread that wakes up begins the next request.
+        if let Response::Outcome(_, outcome, _) = &response {
             entry.staged.iter().for_each(|staged| staged.ended(outcome));
         }
-        self.close_open(&answer);
-        let told = Completion::Response(answer);
-        let unheard = match entry.tell {
-            Some(tell) => tell.send(told).err(),
-            None => Some(told),
+        self.close_open(&response);
+        let completion = Completion::Response(response);
+        let untaken = match entry.waiter {
+            Some(waiter) => waiter.send(completion).err(),
+            None => Some(completion),
         };
-        unheard.into_iter().for_each(|told| self.keep(told));
+        untaken.into_iter().for_each(|untaken| self.keep(untaken));
     }
 
-    /// An outcome that nobody took is kept, for who asks.
-    pub(crate) fn keep(&self, told: Completion) {
-        if let Completion::Response(Response::Outcome(id, outcome, by)) = told {
+    /// Keeps an outcome that no thread took, for a later [`late`](Self::late).
+    pub(crate) fn keep(&self, completion: Completion) {
+        if let Completion::Response(Response::Outcome(id, outcome, by)) = completion {
             lock(&self.table).end_late(id, (outcome, by));
             self.outcomes.send_modify(|count| *count += 1);
         }
     }
 
-    fn close_open(&self, answer: &Response) {
-        if let Response::Outcome(id, ..) = answer
+    fn close_open(&self, response: &Response) {
+        if let Response::Outcome(id, ..) = response
             && lock(&self.table).open.remove(id)
         {
             self.outcomes.send_modify(|count| *count += 1);
         }
     }
 
-    /// What was to be waited for was never asked.
-    pub(crate) fn cancel(&self, ticket: RequestId) {
-        let entry = lock(&self.table).take(ticket);
-        // Not under the lock: who lets go of staged values last asks for a ticket.
+    /// The request was not sent.
+    pub(crate) fn cancel(&self, request: RequestId) {
+        let entry = lock(&self.table).take(request);
+        // Not under the lock: the last owner of staged tokens sends requests when it drops them.
         drop(entry);
     }
 
-    /// Nobody waits any more. True if the member should be told.
-    pub(crate) fn forget(&self, ticket: RequestId) -> bool {
+    /// No thread waits any more. True if the member may forget the request, too.
+    pub(crate) fn forget(&self, request: RequestId) -> bool {
         let mut table = lock(&self.table);
-        let Some(entry) = table.entries.get_mut(&ticket) else {
+        let Some(entry) = table.entries.get_mut(&request) else {
             return false;
         };
         match entry.kind {
             RequestKind::Commit(id) => {
-                entry.tell = None;
+                entry.waiter = None;
                 let due = entry.due;
-                table.alarms.remove(&(due, ticket));
+                table.alarms.remove(&(due, request));
                 if let Some(id) = id {
                     table.late.insert(id, None);
                 }
                 false
             }
             RequestKind::Time | RequestKind::Response => {
-                let kind = table.take(ticket).map(|entry| entry.kind);
+                let kind = table.take(request).map(|entry| entry.kind);
                 kind == Some(RequestKind::Response)
             }
         }
     }
 
-    /// What became of a late commit; `None` if it is not known here.
+    /// The outcome of a commit for which no thread waits; `None` if this member has no such commit.
     pub(crate) fn late(&self, id: CommitId) -> Option<LateOutcome> {
         let late = lock(&self.table).late.get(&id).cloned()?;
         Some(late.map_or(LateOutcome::Pending, |(outcome, by)| {
@@ -241,12 +225,12 @@ impl PendingRequests {
         }))
     }
 
-    /// Tells when another late outcome is known.
+    /// Changes when another outcome is known.
     pub(crate) fn outcomes(&self) -> watch::Receiver<u64> {
         self.outcomes.subscribe()
     }
 
-    /// Everybody is told that it is over, now and later.
+    /// Ends every request as [`Completion::Closed`], now and later.
     pub(crate) fn close(&self) {
         let entries = {
             let mut table = lock(&self.table);
@@ -255,9 +239,7 @@ impl PendingRequests {
             std::mem::take(&mut table.entries)
         };
         for entry in entries.into_values() {
-            if let Some(tell) = entry.tell {
-                let _ = tell.send(Completion::Closed);
-            }
+            complete(entry.waiter, Completion::Closed);
         }
         self.outcomes.send_modify(|count| *count += 1);
     }
@@ -271,8 +253,8 @@ impl PendingRequests {
         lock(&self.table).closed
     }
 
-    /// Ends the waits whose time has come, for ever. `forget` tells the member of each.
-    pub(crate) async fn watch_the_clock(&self, mut forget: impl FnMut(RequestId)) {
+    /// Ends the requests whose time has come, for ever, and calls `forget` for each that the member may forget.
+    pub(crate) async fn end_in_time(&self, mut forget: impl FnMut(RequestId)) {
         loop {
             let (next, forgotten) = lock(&self.table).fire(Instant::now());
             forgotten.into_iter().for_each(&mut forget);
@@ -289,14 +271,9 @@ impl PendingRequests {
 }
 
 impl Table {
-    fn ticket(&mut self) -> RequestId {
-        self.tickets += 1;
-        RequestId(self.tickets)
-    }
-
-    fn take(&mut self, ticket: RequestId) -> Option<Entry> {
-        let entry = self.entries.remove(&ticket)?;
-        self.alarms.remove(&(entry.due, ticket));
+    fn take(&mut self, request: RequestId) -> Option<Entry> {
+        let entry = self.entries.remove(&request)?;
+        self.alarms.remove(&(entry.due, request));
         Some(entry)
     }
 
@@ -310,50 +287,51 @@ impl Table {
         }
     }
 
-    /// Ends what is due. The next alarm, and what the member may forget.
+    /// Ends the requests that are due. Gives the next alarm, and the requests that the member may forget.
     fn fire(&mut self, now: Instant) -> (Option<Instant>, Vec<RequestId>) {
         let mut forgotten = Vec::new();
-        while let Some((due, ticket)) = self.alarms.first().copied().filter(|(due, _)| *due <= now)
+        while let Some((due, request)) = self.alarms.first().copied().filter(|(due, _)| *due <= now)
         {
-            self.alarms.remove(&(due, ticket));
-            self.expire(now, ticket, &mut forgotten);
+            self.alarms.remove(&(due, request));
+            self.expire(now, request, &mut forgotten);
         }
         self.alarm = self.alarms.first().map(|(due, _)| *due);
         (self.alarm, forgotten)
     }
 
-    fn expire(&mut self, now: Instant, ticket: RequestId, forgotten: &mut Vec<RequestId>) {
-        let Some(entry) = self.entries.get_mut(&ticket) else {
+    fn expire(&mut self, now: Instant, request: RequestId, forgotten: &mut Vec<RequestId>) {
+        let Some(entry) = self.entries.get_mut(&request) else {
             return;
         };
         match entry.kind {
-            // Without its id nobody could ask for the outcome: the member is about to give it.
+            // Without the id, the program could not ask for the outcome later. The member gives the id soon.
             RequestKind::Commit(None) => {
                 entry.due = now + ID_PATIENCE;
-                self.alarms.insert((entry.due, ticket));
+                self.alarms.insert((entry.due, request));
             }
             RequestKind::Commit(Some(id)) => {
                 self.late.insert(id, None);
-                tell(entry.tell.take(), Completion::TimedOut(Some(id)));
+                complete(entry.waiter.take(), Completion::TimedOut(Some(id)));
             }
             kind => {
-                let entry = self.entries.remove(&ticket);
-                tell(entry.and_then(|e| e.tell), Completion::TimedOut(None));
+                let entry = self.entries.remove(&request);
+                complete(entry.and_then(|e| e.waiter), Completion::TimedOut(None));
                 if kind == RequestKind::Response {
-                    forgotten.push(ticket);
+                    forgotten.push(request);
                 }
             }
         }
     }
 }
 
-fn tell(to: Option<oneshot::Sender<Completion>>, told: Completion) {
-    if let Some(to) = to {
-        // Whoever went away does not want to know.
-        let _ = to.send(told);
+fn complete(waiter: Option<oneshot::Sender<Completion>>, completion: Completion) {
+    if let Some(waiter) = waiter {
+        // A thread that dropped its future needs no completion.
+        let _ = waiter.send(completion);
     }
 }
 
+/// How long a commit that is due waits for its id.
 const ID_PATIENCE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -373,52 +351,55 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn patience_ends_and_the_core_is_told() {
-        let waits = PendingRequests::new();
+    async fn a_request_ends_in_time_and_the_member_may_forget_it() {
+        let pending = PendingRequests::new();
+        let (request, late) = (RequestId(1), RequestId(2));
         let soon = Instant::now() + Duration::from_millis(5);
-        let (ticket, told) = waits.begin(RequestKind::Response, soon);
-        let (late, _later) = waits.begin(RequestKind::Response, soon + Duration::from_secs(60));
+        let completion = pending.begin(request, RequestKind::Response, soon);
+        let _later = pending.begin(late, RequestKind::Response, soon + Duration::from_secs(60));
         let mut forgotten = Vec::new();
         tokio::select! {
-            () = waits.watch_the_clock(|ticket| forgotten.push(ticket)) => {}
-            told = told => assert!(matches!(told, Ok(Completion::TimedOut(None)))),
+            () = pending.end_in_time(|request| forgotten.push(request)) => {}
+            ended = completion => assert!(matches!(ended, Ok(Completion::TimedOut(None)))),
         }
-        assert_eq!(forgotten, [ticket]);
-        waits.answer(ticket, Response::Fetched(None));
-        assert!(waits.forget(late) && !waits.forget(late));
+        assert_eq!(forgotten, [request]);
+        pending.complete(request, Response::Fetched(None));
+        assert!(pending.forget(late) && !pending.forget(late));
     }
 
     #[tokio::test]
     async fn a_commit_that_timed_out_can_be_asked_for() {
-        let waits = PendingRequests::new();
-        let (ticket, told) = waits.begin(RequestKind::Commit(None), Instant::now());
-        waits.named(ticket, id(1));
+        let pending = PendingRequests::new();
+        let request = RequestId(1);
+        let completion = pending.begin(request, RequestKind::Commit(None), Instant::now());
+        pending.named(request, id(1));
         tokio::select! {
-            () = waits.watch_the_clock(|_| ()) => {}
-            told = told => assert!(matches!(told, Ok(Completion::TimedOut(Some(late))) if late == id(1))),
+            () = pending.end_in_time(|_| ()) => {}
+            ended = completion => assert!(matches!(ended, Ok(Completion::TimedOut(Some(late))) if late == id(1))),
         }
-        assert!(matches!(waits.late(id(1)), Some(LateOutcome::Pending)));
-        waits.answer(ticket, outcome(id(1)));
-        assert!(matches!(waits.late(id(1)), Some(LateOutcome::Ended(..))));
-        assert!(waits.late(id(2)).is_none());
+        assert!(matches!(pending.late(id(1)), Some(LateOutcome::Pending)));
+        pending.complete(request, outcome(id(1)));
+        assert!(matches!(pending.late(id(1)), Some(LateOutcome::Ended(..))));
+        assert!(pending.late(id(2)).is_none());
     }
 
     #[test]
     fn late_outcomes_are_bounded() {
-        let waits = PendingRequests::new();
+        let pending = PendingRequests::new();
         for sequence in 0..2 * OUTCOMES_KEPT_MAX as u64 {
-            let (ticket, _) = waits.begin(RequestKind::Commit(Some(id(sequence))), Instant::now());
-            waits.answer(ticket, outcome(id(sequence)));
+            let (request, commit) = (RequestId(sequence), RequestKind::Commit(Some(id(sequence))));
+            drop(pending.begin(request, commit, Instant::now()));
+            pending.complete(request, outcome(id(sequence)));
         }
-        assert_eq!(lock(&waits.table).late.len(), OUTCOMES_KEPT_MAX);
+        assert_eq!(lock(&pending.table).late.len(), OUTCOMES_KEPT_MAX);
     }
 
     #[test]
     fn closing_ends_every_wait_now_and_later() {
-        let waits = PendingRequests::new();
-        let (_, mut before) = waits.begin(RequestKind::Response, Instant::now());
-        waits.close();
-        let (_, mut after) = waits.begin(RequestKind::Time, Instant::now());
+        let pending = PendingRequests::new();
+        let mut before = pending.begin(RequestId(1), RequestKind::Response, Instant::now());
+        pending.close();
+        let mut after = pending.begin(RequestId(2), RequestKind::Time, Instant::now());
         assert!(matches!(before.try_recv(), Ok(Completion::Closed)));
         assert!(matches!(after.try_recv(), Ok(Completion::Closed)));
     }

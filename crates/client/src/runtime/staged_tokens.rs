@@ -1,27 +1,26 @@
 //! Values that a home keeps for a commit that has not happened.
 
-use super::Shared;
+use super::request_sender::RequestSender;
 use crate::lock::lock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use thorp_model::{CallRequest, HomeId, Outcome, Refusal, Registration};
 use thorp_protocol::Request;
 
 /// The tokens of values staged at a home. The transaction holds this, and so does whatever waits for the outcome of the
 /// commit that names them, whether anybody still waits for that or not. When nobody holds it any more the home is told to
 /// forget the values, unless they have become objects.
-#[derive(Debug)]
 pub(crate) struct StagedTokens {
-    shared: Weak<Shared>,
+    sender: Arc<RequestSender>,
     home: HomeId,
     tokens: Mutex<Vec<u64>>,
     are_used: AtomicBool,
 }
 
 impl StagedTokens {
-    pub(crate) fn new(shared: Weak<Shared>, home: HomeId) -> Self {
+    pub(crate) fn new(sender: Arc<RequestSender>, home: HomeId) -> Self {
         StagedTokens {
-            shared,
+            sender,
             home,
             tokens: Mutex::default(),
             are_used: AtomicBool::new(false),
@@ -47,9 +46,6 @@ impl StagedTokens {
 
 impl Drop for StagedTokens {
     fn drop(&mut self) {
-        let Some(shared) = self.shared.upgrade() else {
-            return;
-        };
         if self.are_used.load(Ordering::Relaxed) {
             return;
         }
@@ -61,7 +57,7 @@ impl Drop for StagedTokens {
                 token,
             };
             let home = self.home;
-            shared.tell(Request::Call { home, request });
+            self.sender.try_send(Request::Call { home, request });
         }
     }
 }

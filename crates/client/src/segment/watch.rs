@@ -2,9 +2,9 @@
 
 use super::Segment;
 use crate::head_page::{EXTENT_SLOT, HEAD_PAGE, ROOTS_SLOT};
-use crate::limits::WATCHED_MAX;
+use crate::limits::{RETRY_PAUSE, WATCHED_MAX};
 use crate::lock::lock;
-use crate::runtime::{PAUSE, RequestFuture, Shared, block_on, called};
+use crate::runtime::{RequestFuture, Shared, block_on};
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ impl Watch {
                 // then is it certain that nothing is missing after what the program looks at next.
                 let passed = tokio::select! {
                     passed = self.is_passed(&shared) => passed?,
-                    slept = shared.sleep_until(due) => return slept.map(|()| None),
+                    slept = shared.requests.sleep_until(due) => return slept.map(|()| None),
                 };
                 if passed {
                     self.lost = false;
@@ -145,10 +145,10 @@ impl Watch {
                 let lost = false;
                 return Ok(Some(Changed { changes, lost }));
             }
-            if shared.is_closed() {
+            if shared.requests.is_closed() {
                 return Err(Error::closed());
             }
-            if !shared.changed(&mut self.changes, due).await? {
+            if !shared.requests.changed(&mut self.changes, due).await? {
                 return Ok(None);
             }
         }
@@ -203,11 +203,11 @@ impl Watch {
                 Some(fence) => fence,
                 none => none.insert(ask_fence(shared, &self.segment, due)?),
             };
-            let told = (&mut fence.wait).await;
+            let completion = (&mut fence.wait).await;
             let asked = fence.asked;
             self.fence = None;
-            match called(told) {
-                Ok(None) => shared.pause(PAUSE, due).await?,
+            match completion.called() {
+                Ok(None) => shared.requests.pause(RETRY_PAUSE, due).await?,
                 // It was asked for before, with a patience that ended before this caller came.
                 Err(error) if was_asked && error.kind() == ErrorKind::HomeUnreachable => {}
                 // That the segment is gone is told by reading.
@@ -228,7 +228,7 @@ fn ask_fence(shared: &Arc<Shared>, segment: &Segment, due: Instant) -> Result<Fe
         path: segment.allocator().path().unwrap_or_default().to_owned(),
         create: false,
     };
-    let wait = shared.ask_call(segment.home(), request, due)?;
+    let wait = shared.requests.begin_call(segment.home(), request, due)?;
     Ok(Fence { asked, wait })
 }
 
@@ -240,7 +240,10 @@ impl Drop for Watch {
         if watches.count == 0 {
             watches.refused = false;
             shared.allocators.end_watching();
-            shared.tell(watching(&self.segment, false));
+            shared
+                .requests
+                .sender
+                .try_send(watching(&self.segment, false));
         }
     }
 }
@@ -253,8 +256,8 @@ fn begin_watching(shared: &Shared, segment: &Segment) -> Result<()> {
                 "a member watches at most {WATCHED_MAX} segments"
             )));
         }
-        // Completion under the lock, so that beginnings and ends are told in their order.
-        if let Err(error) = shared.order(watching(segment, true)) {
+        // Sent under the lock, so that beginnings and ends are told in their order.
+        if let Err(error) = shared.requests.sender.send(watching(segment, true)) {
             shared.allocators.end_watching();
             return Err(error);
         }

@@ -124,7 +124,7 @@ impl Transaction {
             step,
             Step::Committed(thorp_session::Committed::Locally { .. })
         );
-        if is_local && !self.core.homes().is_empty() && self.shared.is_closed() {
+        if is_local && !self.core.homes().is_empty() && self.shared.requests.is_closed() {
             return Err(Error::closed());
         }
         Ok(step)
@@ -147,7 +147,7 @@ impl Transaction {
             Nothing | Validated => nothing(),
             Locally { position, stamp } => {
                 if let Some(stamp) = stamp.filter(|stamp| *stamp > self.core.floor()) {
-                    self.shared.raise_floor(stamp);
+                    self.shared.session.raise_floor(stamp);
                 }
                 Committed {
                     position,
@@ -168,16 +168,16 @@ impl Transaction {
 
     /// Waits until one of this program's commits is answered.
     async fn await_own(&mut self, due: Instant) -> Result<()> {
-        let mut outcomes = self.shared.waits.outcomes();
+        let mut outcomes = self.shared.requests.pending.outcomes();
         outcomes.mark_unchanged();
         // It may have been answered before this looked.
         if !self.core.rests_on_open(&*self.shared) {
             return Ok(());
         }
-        if self.shared.is_closed() {
+        if self.shared.requests.is_closed() {
             return Err(Error::closed());
         }
-        match self.shared.changed(&mut outcomes, due).await? {
+        match self.shared.requests.changed(&mut outcomes, due).await? {
             true => Ok(()),
             false => Err(Error::unreachable(
                 "what it has read of this member's own was not answered in time",
@@ -191,7 +191,7 @@ impl Transaction {
         let at_least = lagging.stamp;
         let asked = lagging.homes.into_iter().map(|home| {
             let request = CallRequest::Watermark { at_least };
-            self.shared.ask_call(home, request, due)
+            self.shared.requests.begin_call(home, request, due)
         });
         // Homes that cannot be asked validate it.
         let Ok(asked) = asked.collect::<Result<Vec<_>>>() else {

@@ -123,11 +123,15 @@ impl Transaction {
         call: CommitCall,
         due: Instant,
     ) -> Result<Shown> {
-        let place = self.shared.place(home, due).await?;
+        let place = self
+            .shared
+            .early_places
+            .take(home, &self.shared.requests, due)
+            .await?;
         let (early, shown) = EarlyCommit::new(place);
         // Whoever drops the future does not stop the commit.
         self.in_doubt = true;
-        let came = match self.shared.ask_commit_early(call, early, due) {
+        let came = match self.shared.requests.commit_early(call, early, due) {
             Ok(wait) => self.shown(wait, shown).await,
             Err(error) => Err(error),
         };

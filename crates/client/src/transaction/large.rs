@@ -5,8 +5,8 @@
 //! megabytes carries one slot as evidence.
 
 use super::{ObjectAt, Transaction, torn};
-use crate::limits::{LARGE_WINDOW, STAGE_WINDOW};
-use crate::runtime::{Completion, RequestFuture, Shared, StagedTokens, called, fetched};
+use crate::limits::{LARGE_WINDOW, RETRY_PAUSE, STAGE_WINDOW};
+use crate::runtime::{Completion, Fetched, RequestFuture, Requests, StagedTokens};
 use crate::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -89,7 +89,7 @@ impl Transaction {
         if self.shared.cache.image(place).is_some() {
             return Ok(None);
         }
-        match self.shared.ask_page(place, due) {
+        match self.shared.requests.fetch(place, due) {
             Ok(wait) => Ok(Some(wait)),
             Err(error) if error.is_retryable() => Ok(None),
             Err(error) => Err(error),
@@ -98,7 +98,7 @@ impl Transaction {
 
     async fn arrived(&mut self, wait: RequestFuture, place: Place, due: Instant) -> Result<Image> {
         let since = Instant::now();
-        if let Some(source) = fetched(wait.await, place.page)? {
+        if let Fetched::Page(source) = wait.await.fetched(place.page)? {
             self.shared.counters.waited_for_page(since, source);
         }
         self.cached_or_fetched(place, due).await
@@ -152,7 +152,7 @@ fn chunk_of(image: &Image, object: ObjectId, overflow: Overflow, index: u32) -> 
 
 /// Large values on their way ahead of a commit.
 pub(super) struct Staged {
-    shared: Arc<Shared>,
+    requests: Arc<Requests>,
     home: HomeId,
     registration: Registration,
     pub(super) tokens: Arc<StagedTokens>,
@@ -161,12 +161,12 @@ pub(super) struct Staged {
 
 impl Staged {
     /// Nothing to stage.
-    pub(super) fn none(shared: &Arc<Shared>, home: HomeId) -> Self {
+    pub(super) fn none(requests: &Arc<Requests>, home: HomeId) -> Self {
         Staged {
-            shared: Arc::clone(shared),
+            requests: Arc::clone(requests),
             home,
             registration: Registration::default(),
-            tokens: Arc::new(StagedTokens::new(Arc::downgrade(shared), home)),
+            tokens: Arc::new(StagedTokens::new(Arc::clone(&requests.sender), home)),
             values: HashMap::new(),
         }
     }
@@ -174,7 +174,7 @@ impl Staged {
     /// Asks the home under which registration it knows this member.
     pub(super) async fn register(&mut self, due: Instant) -> Result<()> {
         match self
-            .shared
+            .requests
             .call(self.home, CallRequest::Register, due)
             .await?
         {
@@ -191,7 +191,7 @@ impl Staged {
         bytes: &[u8],
         due: Instant,
     ) -> Result<()> {
-        let token = self.shared.waits.ticket().0;
+        let token = self.requests.sender.next_id().0;
         self.tokens.add(token);
         let piece_bytes = OVERFLOW_CHUNK_BYTES * STAGE_PAGES_MAX;
         let pieces = bytes.len().div_ceil(piece_bytes);
@@ -200,17 +200,17 @@ impl Staged {
         while done < pieces {
             while asked < pieces && window.len() < STAGE_WINDOW {
                 let request = self.piece(object.page.segment, token, bytes, asked);
-                window.push_back(self.shared.ask_call(self.home, request, due)?);
+                window.push_back(self.requests.begin_call(self.home, request, due)?);
                 asked += 1;
             }
             let Some(wait) = window.pop_front() else {
                 break;
             };
-            let told = wait.await;
-            if is_crowded(&told) {
+            let completion = wait.await;
+            if is_crowded(&completion) {
                 return Err(Error::busy(STAGED_PAUSE));
             }
-            match called(told)? {
+            match completion.called()? {
                 Some(CallResponse::Staged(overflow)) => {
                     value = Some(overflow);
                     done += 1;
@@ -222,7 +222,7 @@ impl Staged {
                         let _ = wait.await;
                     }
                     asked = done;
-                    self.shared.pause(crate::runtime::PAUSE, due).await?;
+                    self.requests.pause(RETRY_PAUSE, due).await?;
                 }
             }
         }
@@ -246,9 +246,9 @@ impl Staged {
 }
 
 /// Whether the home keeps as many values of this member as it does: other transactions' go with their commits.
-fn is_crowded(told: &Completion) -> bool {
+fn is_crowded(completion: &Completion) -> bool {
     matches!(
-        told,
+        completion,
         Completion::Response(Response::Called(Err(CallError::TooMany)))
     )
 }

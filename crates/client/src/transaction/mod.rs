@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
-use thorp_model::{CommitId, ObjectId, Place, Stamp};
-use thorp_session::{ObjectAt, OwnCommits, Reservation, Stop, Terms};
+use thorp_model::{ObjectId, Place};
+use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 
 /// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over
 /// it; that these fit together is known when it commits. Dropped without [`Transaction::commit`], it has no effect.
@@ -78,7 +78,7 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn begin(runtime: Arc<MemberRuntime>, session: Session) -> Self {
         let shared = Arc::clone(&runtime.shared);
-        let (reads, floor) = shared.begin();
+        let (reads, floor) = shared.session.begin();
         Transaction {
             core: thorp_session::Transaction::begin(terms(session), reads, floor),
             shared,
@@ -101,7 +101,7 @@ impl Transaction {
     pub(crate) fn restart(&mut self) {
         self.end(Ending::Conflict);
         self.ending = None;
-        self.core.restart(self.shared.floor());
+        self.core.restart(self.shared.session.floor());
     }
 
     /// It writes from now on; too late if it has read on behind a change.
@@ -136,7 +136,7 @@ impl Transaction {
             }
         }
         self.large.clear();
-        self.tell_what_was_read();
+        self.shared.prefetcher.ended(self.core.reads());
         self.core.end(&self.shared.cache);
         self.shared.counters.ended(ending);
     }
@@ -156,20 +156,8 @@ impl Transaction {
         recorder.record(read.chain(written));
     }
 
-    /// What was fetched ahead has been of use, or will not have been.
-    fn tell_what_was_read(&self) {
-        let reads = self.core.reads();
-        let pages = |home| {
-            let pages = reads.reads(home);
-            pages.map(move |(page, _)| Place { home, page })
-        };
-        let read = reads.homes().flat_map(pages);
-        let is_read = |place| reads.image(place).is_some();
-        self.shared.ahead.ended(read, is_read);
-    }
-
     fn doomed(&self, doomed: Doomed) -> Error {
-        if self.shared.is_closed() {
+        if self.shared.requests.is_closed() {
             return Error::closed();
         }
         doomed.into()
@@ -185,7 +173,7 @@ impl Transaction {
                 ErrorKind::TooLarge,
                 format!("a transaction takes in at most {PARTICIPANTS_MAX} homes"),
             ),
-            _ if self.shared.is_closed() => Error::closed(),
+            _ if self.shared.requests.is_closed() => Error::closed(),
             Stop::ReadsTooOld { silent_ms, .. } => Error::new(
                 ErrorKind::Conflict,
                 format!("what was read {silent_ms} ms ago is no longer followed: run it again"),
@@ -212,7 +200,9 @@ impl Drop for Transaction {
             true => Ending::Unknown,
             false => Ending::Aborted,
         });
-        self.shared.end(self.core.take_reads());
+        self.shared
+            .session
+            .end(self.core.take_reads(), &self.shared.cache);
     }
 }
 
@@ -233,16 +223,6 @@ fn terms(session: Session) -> Terms {
         strict: session.strict,
         optimistic: session.optimistic_reads,
         staleness_ms_max: u64::try_from(session.max_staleness.as_millis()).unwrap_or(u64::MAX),
-    }
-}
-
-impl OwnCommits for Shared {
-    fn is_open(&self, id: CommitId) -> bool {
-        self.waits.is_open(id)
-    }
-
-    fn stamp(&self, _: CommitId) -> Stamp {
-        self.floor()
     }
 }
 

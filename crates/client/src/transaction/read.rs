@@ -202,14 +202,14 @@ impl Transaction {
     pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
         let since = Instant::now();
         // What is waited for goes first.
-        let wait = self.shared.ask_page(place, due);
-        self.shared.fetch_ahead(place, self.core.reads());
-        let source = match self.shared.fetched(wait, place, due).await {
+        let wait = self.shared.requests.fetch(place, due);
+        self.shared.prefetcher.missed(place, self.core.reads());
+        let source = match self.shared.requests.fetched(wait, place, due).await {
             Ok(source) => source,
             Err(error) => return Err(self.not_fetched(place, error)),
         };
         if matches!(source, Some(Source::Home | Source::Site)) {
-            self.shared.ahead.came(place, since.elapsed());
+            self.shared.prefetcher.came(place, since.elapsed());
         }
         self.shared.counters.waited_for_page(since, source);
         Ok(())
@@ -217,9 +217,7 @@ impl Transaction {
 
     /// A reference may lead to a home that neither this member nor its site was told to join.
     fn not_fetched(&self, place: Place, error: Error) -> Error {
-        if error.kind() == ErrorKind::HomeUnreachable
-            && self.shared.homes.name(place.home).is_none()
-        {
+        if error.kind() == ErrorKind::HomeUnreachable && !self.shared.homes.is_known(place.home) {
             return Error::unreachable(format!(
                 "home {} was never heard of, and the reference leads there: join it, or have the site join it",
                 place.home

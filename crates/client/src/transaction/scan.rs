@@ -48,7 +48,7 @@ impl Transaction {
         for page in 1..extent.max(end).0 {
             let ahead = PageNo(page.saturating_add(SCAN_AHEAD)).min(extent);
             while asked < ahead {
-                self.shared.prefetch(allocator.place(asked));
+                self.shared.prefetcher.prefetch(allocator.place(asked));
                 asked = asked.next();
             }
             let page = PageNo(page);

@@ -2,7 +2,7 @@
 
 use super::large::Staged;
 use super::{ObjectAt, Transaction};
-use crate::runtime::{Completion, Shared, committed};
+use crate::runtime::{Completion, Shared};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ impl Transaction {
         let seen = (call.depends_on, call.after);
         // Whoever drops the future does not stop the commit: its slots and values stay its own.
         self.in_doubt = true;
-        let told = match self.shared.ask_commit(call.parts, tokens, seen, due) {
+        let told = match self.shared.requests.commit(call.parts, tokens, seen, due) {
             Ok(wait) => self.answered(wait.await),
             Err(error) => Err(error),
         };
@@ -46,7 +46,11 @@ impl Transaction {
         let mut asked = Vec::new();
         for call in calls {
             let seen = (call.depends_on, call.after);
-            asked.push(self.shared.ask_commit(call.parts, Vec::new(), seen, due)?);
+            asked.push(
+                self.shared
+                    .requests
+                    .commit(call.parts, Vec::new(), seen, due)?,
+            );
         }
         for wait in asked {
             commit.ended(self.answered(wait.await).map_err(only_read)?);
@@ -59,17 +63,17 @@ impl Transaction {
         if Instant::now() + pause > due {
             return Err(Error::busy(pause));
         }
-        self.shared.pause(pause, due).await
+        self.shared.requests.pause(pause, due).await
     }
 
     /// What an answer means; an error says whose it is, if there are several homes.
-    fn answered(&self, told: Completion) -> Result<Ended> {
-        let by = match &told {
+    fn answered(&self, completion: Completion) -> Result<Ended> {
+        let by = match &completion {
             Completion::Response(Response::Outcome(_, _, by)) => *by,
             _ => None,
         };
         let several = self.core.homes().len() > 1;
-        answered(&self.shared, told).map_err(|error| {
+        answered(&self.shared, completion).map_err(|error| {
             let name = by.filter(|_| several);
             let name = name.and_then(|home| self.shared.homes.name(home));
             match name {
@@ -81,7 +85,7 @@ impl Transaction {
 
     /// Sends what is large ahead of the commit, to one home.
     pub(super) async fn stage_at(&mut self, home: HomeId, due: Instant) -> Result<Staged> {
-        let mut staged = Staged::none(&self.shared, home);
+        let mut staged = Staged::none(&self.shared.requests, home);
         let large = self.core.writes().large(home);
         if large.is_empty() {
             return Ok(staged);
@@ -108,8 +112,8 @@ impl Transaction {
 }
 
 /// How a commit ended that was not to be asked for again.
-pub(super) fn ended(shared: &Shared, told: Completion) -> Result<Committed> {
-    match answered(shared, told)? {
+pub(super) fn ended(shared: &Shared, completion: Completion) -> Result<Committed> {
+    match answered(shared, completion)? {
         Ended::Committed {
             id,
             position,
@@ -124,11 +128,11 @@ pub(super) fn ended(shared: &Shared, told: Completion) -> Result<Committed> {
 }
 
 /// What an answer means.
-pub(super) fn answered(shared: &Shared, told: Completion) -> Result<Ended> {
-    let (id, outcome, by) = committed(told)?;
+pub(super) fn answered(shared: &Shared, completion: Completion) -> Result<Ended> {
+    let (id, outcome, by) = completion.committed()?;
     match outcome {
         Outcome::Committed { position, stamp } => {
-            shared.raise_floor(stamp);
+            shared.session.raise_floor(stamp);
             Ok(Ended::Committed {
                 id,
                 position: by.map(|_| position),

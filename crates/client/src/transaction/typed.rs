@@ -58,7 +58,7 @@ impl Transaction {
     /// Whether an object is read that was not here, or only because it was likely to be wanted: its reader is on its way from
     /// one to the other.
     fn is_new(&self, reference: &Reference, found: Found) -> bool {
-        matches!(found, Found::Need(_)) || self.shared.ahead.is_open(place_of(reference))
+        matches!(found, Found::Need(_)) || self.shared.prefetcher.is_open(place_of(reference))
     }
 
     /// What is new here refers to what may be wanted next.
@@ -73,7 +73,7 @@ impl Transaction {
             return decode(reference, bytes);
         }
         let (value, referred) = with_references(|| decode(reference, bytes));
-        self.shared.referred(&referred);
+        self.shared.prefetcher.referred(&referred);
         value
     }
 

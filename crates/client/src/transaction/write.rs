@@ -196,8 +196,15 @@ impl Transaction {
             _ => OVERFLOW_HEAD_BYTES,
         };
         let due = self.fetch_due();
-        match allocator.take(&self.shared, near, in_page, due) {
-            Some(taken) => Ok(Ok(self.create_in(allocator, taken, bytes))),
+        match allocator.take(&self.shared.requests, near, in_page, due) {
+            Some(taken) => {
+                if taken.begins_page {
+                    // A cached page that is being filled is kept up to date: reads of it need no message.
+                    let place = allocator.place(taken.page);
+                    self.shared.prefetcher.prefetch(place);
+                }
+                Ok(Ok(self.create_in(allocator, taken, bytes)))
+            }
             None => Ok(Err(bytes)),
         }
     }
@@ -210,7 +217,7 @@ impl Transaction {
     ) -> Result<Reference> {
         let (since, due) = (Instant::now(), self.fetch_due());
         loop {
-            allocator.refill(&self.shared, due).await?;
+            allocator.refill(&self.shared.requests, due).await?;
             // Another thread may have been quicker.
             match self.create_now(allocator, near, bytes)? {
                 Ok(reference) => {

@@ -14,9 +14,9 @@ pub(super) struct Flow {
 #[derive(Debug, Default)]
 struct Way {
     takes: Option<Duration>,
-    /// PendingRequests that were about so long, as far as they matter.
+    /// Waits that were about so long, as far as they matter.
     confirmed: usize,
-    /// PendingRequests since the last of them, and the longest of these.
+    /// Waits since the last of them, and the longest of these.
     shorter: usize,
     longest: Duration,
 }

@@ -5,5 +5,6 @@ mod counts;
 mod flow;
 mod open_pages;
 mod policy;
+mod prefetcher;
 
-pub(super) use policy::PrefetchPolicy;
+pub(super) use prefetcher::Prefetcher;

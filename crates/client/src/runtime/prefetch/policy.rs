@@ -457,7 +457,7 @@ const HINTS_KEPT_MAX: usize = 64;
 const WAITING_MAX: usize = 512;
 /// Pages around one that are looked at for those that are not here.
 const LOOKED_MAX: usize = 128;
-/// PendingRequests between two looks at it: they are many, and each look takes a few microseconds.
+/// Waits between two looks at it: they are many, and each look takes a few microseconds.
 const SETTLED_EVERY: u64 = 4;
 /// Segments in which it is known where the program was.
 const RUNS_MAX: usize = 1024;

@@ -1,0 +1,243 @@
+//! The requests of the program's threads, and waiting for their completions.
+
+use super::completion::{Completion, Fetched};
+use super::early_commit::EarlyCommit;
+use super::pending_requests::{PendingRequests, RequestKind};
+use super::request_sender::RequestSender;
+use super::staged_tokens::StagedTokens;
+use crate::limits::RETRY_PAUSE;
+use crate::{Error, Result};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use thorp_model::{CallRequest, CallResponse, CommitId, HomeId, Part, Place, RequestId, Stamp};
+use thorp_protocol::{Request, Source};
+use thorp_session::CommitCall;
+use tokio::sync::{oneshot, watch};
+
+/// Requests of the program's threads to the member. Each request that the loop has taken ends with one [`Completion`]: its
+/// response, its timeout, or the end of the member.
+pub(crate) struct Requests {
+    pub(crate) sender: Arc<RequestSender>,
+    pub(crate) pending: PendingRequests,
+}
+
+/// A request under way. Dropped, it is given up; a commit goes on.
+pub(crate) struct RequestFuture {
+    requests: Arc<Requests>,
+    id: RequestId,
+    completion: oneshot::Receiver<Completion>,
+    ended: bool,
+}
+
+impl Requests {
+    pub(super) fn new(sender: RequestSender) -> Self {
+        Requests {
+            sender: Arc::new(sender),
+            pending: PendingRequests::new(),
+        }
+    }
+
+    // --- Requests ---
+
+    fn begin(self: &Arc<Self>, kind: RequestKind, due: Instant) -> RequestFuture {
+        let id = self.sender.next_id();
+        RequestFuture {
+            completion: self.pending.begin(id, kind, due),
+            requests: Arc::clone(self),
+            id,
+            ended: false,
+        }
+    }
+
+    fn send(&self, mut future: RequestFuture, request: Request) -> Result<RequestFuture> {
+        self.sender.send_as(future.id, request).inspect_err(|_| {
+            // The state machine has not got the request: there is nothing to give up there.
+            future.ended = true;
+            self.pending.cancel(future.id);
+        })?;
+        Ok(future)
+    }
+
+    /// Requests a page.
+    pub(crate) fn fetch(self: &Arc<Self>, place: Place, due: Instant) -> Result<RequestFuture> {
+        let future = self.begin(RequestKind::Response, due);
+        self.send(future, Request::Fetch(place))
+    }
+
+    /// Waits until a requested page is in the cache, without holes. Requests it again while somebody is busy.
+    pub(crate) async fn fetched(
+        self: &Arc<Self>,
+        mut request: Result<RequestFuture>,
+        place: Place,
+        due: Instant,
+    ) -> Result<Option<Source>> {
+        loop {
+            let future = match request {
+                Ok(future) => future,
+                Err(error) if error.is_retryable() => {
+                    self.pause(RETRY_PAUSE, due).await?;
+                    request = self.fetch(place, due);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            match future.await.fetched(place.page)? {
+                Fetched::Page(source) => return Ok(source),
+                Fetched::Busy => self.pause(RETRY_PAUSE, due).await?,
+            }
+            request = self.fetch(place, due);
+        }
+    }
+
+    /// Sends a call to a home.
+    pub(crate) fn begin_call(
+        self: &Arc<Self>,
+        home: HomeId,
+        request: CallRequest,
+        due: Instant,
+    ) -> Result<RequestFuture> {
+        let future = self.begin(RequestKind::Response, due);
+        self.send(future, Request::Call { home, request })
+    }
+
+    /// Sends a call to a home, again while somebody is busy, and waits for the response.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        home: HomeId,
+        request: CallRequest,
+        due: Instant,
+    ) -> Result<CallResponse> {
+        loop {
+            let future = self.begin_call(home, request.clone(), due)?;
+            match future.await.called()? {
+                Some(response) => return Ok(response),
+                None => self.pause(RETRY_PAUSE, due).await?,
+            }
+        }
+    }
+
+    /// Sends a commit. The staged values are kept until its outcome is known, also if nobody waits for that.
+    pub(crate) fn commit(
+        self: &Arc<Self>,
+        parts: Vec<Part>,
+        staged: Vec<Arc<StagedTokens>>,
+        (depends_on, after): (Vec<(HomeId, CommitId)>, Stamp),
+        due: Instant,
+    ) -> Result<RequestFuture> {
+        let request = Request::Commit {
+            parts,
+            depends_on,
+            after,
+            early: false,
+        };
+        let future = self.begin(RequestKind::Commit(None), due);
+        self.pending.hold(future.id, staged);
+        self.send(future, request)
+    }
+
+    /// Sends a commit whose program goes on as soon as the page cache shows it (rule 14).
+    pub(crate) fn commit_early(
+        self: &Arc<Self>,
+        call: CommitCall,
+        early: EarlyCommit,
+        due: Instant,
+    ) -> Result<RequestFuture> {
+        let request = Request::Commit {
+            parts: call.parts,
+            depends_on: call.depends_on,
+            after: call.after,
+            early: true,
+        };
+        let future = self.begin(RequestKind::Commit(None), due);
+        self.pending.hold_early(future.id, early);
+        self.send(future, request)
+    }
+
+    // --- Waiting ---
+
+    /// Waits for a time. Fails if that would end after `due`, or if the member is closed.
+    pub(crate) async fn pause(self: &Arc<Self>, pause: Duration, due: Instant) -> Result<()> {
+        let until = Instant::now() + pause;
+        if until > due {
+            return Err(Error::late());
+        }
+        self.sleep_until(until).await
+    }
+
+    /// Waits until a time. Fails if the member is closed.
+    pub(crate) async fn sleep_until(self: &Arc<Self>, until: Instant) -> Result<()> {
+        match self.begin(RequestKind::Time, until).await {
+            Completion::Closed => Err(Error::closed()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until something changes. False: `due` came before.
+    pub(crate) async fn changed(
+        self: &Arc<Self>,
+        changes: &mut watch::Receiver<u64>,
+        due: Instant,
+    ) -> Result<bool> {
+        tokio::select! {
+            // The member that waits here holds the sender: it is there.
+            _ = changes.changed() => Ok(true),
+            slept = self.sleep_until(due) => slept.map(|()| false),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pending.is_closed()
+    }
+}
+
+impl Future for RequestFuture {
+    type Output = Completion;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Completion> {
+        let completion = std::task::ready!(Pin::new(&mut self.completion).poll(context));
+        self.ended = true;
+        // A sender is dropped unused only with the table it is in.
+        Poll::Ready(completion.unwrap_or(Completion::Closed))
+    }
+}
+
+impl Drop for RequestFuture {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        // The completion may be here unseen. After this close, its sender keeps it.
+        self.completion.close();
+        if let Ok(completion) = self.completion.try_recv() {
+            return self.requests.pending.keep(completion);
+        }
+        if self.requests.pending.forget(self.id) {
+            self.requests.sender.try_send(Request::Forget(self.id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_was_not_taken_is_not_pending() {
+        let requests = Arc::new(Requests::new(RequestSender::new(None)));
+        let request = Request::Commit {
+            parts: Vec::new(),
+            depends_on: Vec::new(),
+            after: Stamp::default(),
+            early: false,
+        };
+        for kind in [RequestKind::Commit(None), RequestKind::Response] {
+            let future = requests.begin(kind, Instant::now());
+            assert_eq!(requests.pending.waiting(), 1);
+            assert!(requests.send(future, request.clone()).is_err());
+            assert_eq!(requests.pending.waiting(), 0);
+        }
+    }
+}
