@@ -34,11 +34,11 @@ use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 /// is in the way of a vote whose outcome a home does not know yet is refused as a [`Conflict`](crate::ErrorKind::Conflict),
 /// and an error tells [whose](Error::home) it is.
 ///
-/// Where [`Member::transact`] does what you want, it is the shorter way: it runs the transaction again.
+/// Where [`Member::transact`](crate::Member::transact) does what you want, it is the shorter way: it runs the transaction again.
 ///
 /// While it only reads, what others change beneath it is no conflict: it goes on with what was there before, as long as the
 /// cache keeps that, and commits as of then (its session's [`max_staleness`](Session::max_staleness) is the limit). Its first
-/// write comes too late then, and is a conflict; the next attempt of [`Member::transact`] knows that it writes.
+/// write comes too late then, and is a conflict; the next attempt of [`Member::transact`](crate::Member::transact) knows that it writes.
 ///
 /// ```no_run
 /// # use thorp_client::{Member, Result, Session};

@@ -31,7 +31,7 @@ impl Transaction {
         Ok(roots.and_then(|roots| roots.get(name).copied()))
     }
 
-    /// Sets a named root, or takes it away. A name has 1 to [`ROOT_NAME_BYTES_MAX`](crate::ROOT_NAME_BYTES_MAX) bytes, and no control characters.
+    /// Sets a named root, or takes it away. A name has 1 to [`ROOT_NAME_BYTES_MAX`] bytes, and no control characters.
     ///
     /// # Errors
     ///
