@@ -1,31 +1,94 @@
-//! The client library: sessions, transactions and typed objects.
+//! The client library of Thorp: transactions over shared persistent objects, with a page cache in the program's
+//! process.
 //!
-//! A program [joins](Member::join) a village and becomes a *member*. It opens segments by their names and reads and
-//! writes the objects in them in transactions, which are serializable and atomic. What is cached is read in this process,
-//! without a lock and without a message; committing a transaction that only read costs no message either.
+//! A program joins a village and becomes a *member*. It opens segments by name and works on their objects in
+//! transactions:
 //!
 //! ```no_run
-//! use thorp_client::{JoinConfig, Member};
+//! use thorp_client::{JoinConfig, Member, Ref};
 //!
-//! let member = Member::join(JoinConfig::new("unix:/run/thorp/site.sock").identity("me"))?;
+//! let member = Member::join(JoinConfig::new("127.0.0.1:7402").identity("me"))?;
 //! let shop = member.open_or_create("thorp://alps/shop")?;
-//! let sold = member.transact(|tx| {
-//!     let Some(counter) = tx.root(&shop, "sold")? else {
-//!         let counter = tx.create_typed(&shop, &1u64)?;
-//!         tx.set_root(&shop, "sold", Some(counter.reference()))?;
-//!         return Ok(1);
-//!     };
-//!     let sold = tx.get::<u64>(&counter.into())? + 1;
-//!     tx.put(&counter.into(), &sold)?;
-//!     Ok(sold)
+//! let sold: Ref<u64> = member.transact(|tx| tx.create_typed(&shop, &0))?;
+//! let count = member.transact(|tx| {
+//!     let count = tx.get(&sold)? + 1;
+//!     tx.put(&sold, &count)?;
+//!     Ok(count)
 //! })?;
-//! println!("{sold} sold");
+//! println!("{count} sold");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every call that may wait has a blocking and an `_async` form. Neither needs a tokio runtime at the caller: the member
-//! runs its own, in threads that all members of a process share. What each call does while the home is unreachable is told in
-//! `docs/unreachable.md`.
+//! # The parts
+//!
+//! - A [`Member`] is this program in the village: its connection to a site or to homes, and its page cache. Clones are
+//!   the same member. It leaves when the last clone, segment, transaction and watch is dropped, or with
+//!   [`Member::close`]. [`JoinConfig`] has its addresses, its identity and its limits.
+//! - A [`Segment`] is a named, growable set of pages of one home: `thorp://HOME/path`. Its *named roots* lead to its
+//!   first objects. A [`Reference`] names an object and may be stored in other objects; a [`Ref`] also knows the
+//!   object's type.
+//! - A [`Transaction`] is serializable and atomic, also over segments of several homes. [`Member::transact`] runs and
+//!   commits it, again after a conflict. [`Member::begin`] gives one that the program commits itself. A [`Session`]
+//!   sets consistency, staleness, timeouts and attempts.
+//! - An *early commit* ([`Transaction::commit_early`], [`Member::transact_early`]) does not wait for the outcome. The
+//!   next transactions of this member see what it wrote. The returned [`Pending`] resolves to the outcome.
+//! - A [`Watch`] ([`Segment::watch`]) delivers which objects of a segment each commit changed.
+//! - [`collections`] has data structures over many objects, for example an ordered map.
+//!
+//! # What waits
+//!
+//! Every call that may wait has a blocking and an `_async` form. Neither needs a runtime at the caller. The member
+//! runs on threads of its own, which all members of a process share: at most one for each processor.
+//!
+//! | call | waits for |
+//! |---|---|
+//! | [`Member::join`] | a site or home that answers |
+//! | [`Member::open`], [`create`](Member::create), [`list`](Member::list), [`remove`](Member::remove) | a round trip to the home |
+//! | [`read`](Transaction::read), [`get`](Transaction::get), [`scan`](Transaction::scan) of cached pages | nothing: no lock, no message |
+//! | the same of other pages | a neighbour, the site or the home, which sends the page |
+//! | [`write`](Transaction::write), [`put`](Transaction::put), [`delete`](Transaction::delete) | nothing: they stay here until the commit |
+//! | [`Transaction::create`] | nothing, or a home that grants pages: 32 at a time |
+//! | [`Transaction::commit`] after reads only | nothing; a round trip if the promise of a home lags, or if the session is strict |
+//! | [`Transaction::commit`] after writes | until they are durable at each home: a round trip, or several with large objects |
+//! | [`Pending::wait`], [`Member::outcome`] | the outcome of a commit |
+//! | [`Watch::next`] | a change, as long as the caller wants |
+//! | [`Member::close`] and the last drop | some milliseconds; [`JoinConfig::leave_timeout`] at most, if outcomes are open |
+//!
+//! [`Member::prefetch`] requests pages that the program will read, and waits for none of them.
+//!
+//! # What fails, and how
+//!
+//! An [`Error`] has a [kind](ErrorKind), which tells the program what to do. [`Member::join`] fails with a
+//! [`JoinError`].
+//!
+//! - [`Conflict`](ErrorKind::Conflict) and [`Busy`](ErrorKind::Busy): run the transaction again, as
+//!   [`Member::transact`] does. So the closure may run several times, and all its other effects happen as often.
+//! - [`HomeUnreachable`](ErrorKind::HomeUnreachable): nothing happened; try later. Reads of cached pages go on
+//!   meanwhile.
+//! - [`OutcomeUnknown`](ErrorKind::OutcomeUnknown): the commit was sent. [`Member::outcome`] gives its outcome later;
+//!   do not run the transaction again before that.
+//! - [`Aborted`](ErrorKind::Aborted): the program gave up with [`Error::aborted`]. The transaction has no effect.
+//!
+//! A dropped transaction has no effect. A commit that was sent goes on when its future or its `Pending` is dropped.
+//! `docs/unreachable.md` lists what each call does while a home is unreachable.
+//!
+//! # Limits
+//!
+//! An object has at most 1 GiB ([`OBJECT_BYTES_MAX`](thorp_model::limits::OBJECT_BYTES_MAX)); 100 bytes are usual, and
+//! above 8,160 bytes it lies on pages of its own. A transaction takes in at most 16 homes
+//! ([`PARTICIPANTS_MAX`](thorp_model::limits::PARTICIPANTS_MAX)), and one commit at most 12 MiB of reads and writes
+//! beside large objects ([`COMMIT_BYTES_MAX`](thorp_model::limits::COMMIT_BYTES_MAX)). [`EARLY_PER_HOME_MAX`] early
+//! commits may wait for their outcome at each home. A member watches at most 256 segments, and it caches 256 MiB of
+//! pages if [`JoinConfig::cache_bytes`] sets nothing else. What is too large fails as
+//! [`TooLarge`](ErrorKind::TooLarge).
+//!
+//! # Where to read on
+//!
+//! `docs/using.md` starts a village, `docs/glossary.md` defines the terms, `docs/protocol.md` has the rules that the
+//! code cites by number. The programs in `examples/` show a counter, notes, a graph and a site of members.
+//!
+//! Inside: `transaction` and `member` are the calls. `runtime` has the threads and the event loop that drive the
+//! member's state machine, and the requests between both sides. `embedded_site` is a redirector in a member's process.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
