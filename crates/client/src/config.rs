@@ -70,9 +70,9 @@ impl JoinConfig {
         }
     }
 
-    /// Another address of the same site or home, or of another site that takes its place; tried when the ones before do not
-    /// answer. Who has lost a site goes to another one at once, with the pages that it has, and stays there for as long as
-    /// that one is there, also when the first is back.
+    /// Another address of the same site or home, or of another site that takes its place. The member tries it when the
+    /// ones before do not answer. A member that has lost its site turns to another one at once, and keeps its pages. It
+    /// stays there until that site is gone, also when the first one is back.
     pub fn or_at(mut self, address: impl Into<String>) -> Self {
         if let Some(addresses) = self.parents.last_mut() {
             addresses.push(address.into());
@@ -80,7 +80,8 @@ impl JoinConfig {
         self
     }
 
-    /// While no address of the site answers, its members carry the redirector themselves, until one answers again.
+    /// While no address of the site answers, its members carry the redirector themselves, until one of the addresses
+    /// answers again.
     pub fn or_among(mut self, site: SiteOfMembers) -> Self {
         self.among = Some(site);
         self
@@ -117,8 +118,8 @@ impl JoinConfig {
         self
     }
 
-    /// Delays everything this member sends, one way: plays a wide-area link on one machine. Where its members carry a site's
-    /// redirector, that is the link from there to the homes.
+    /// Delays everything that this member sends, one way. So a wide-area link can be simulated on one machine. In a
+    /// site of members it delays the link from their redirector to the homes.
     pub fn link_delay(mut self, one_way: Duration) -> Self {
         self.link_delay = one_way;
         self
@@ -130,16 +131,16 @@ impl JoinConfig {
         self
     }
 
-    /// How long [`Member::close`](crate::Member::close), and dropping the last [`Member`](crate::Member), waits until the homes know
-    /// how its transactions over several of them have ended. Else they ask each other.
+    /// How long [`Member::close`](crate::Member::close), and dropping the last [`Member`](crate::Member), waits until
+    /// the homes know how its transactions over several of them have ended. After that the homes ask each other.
     pub fn leave_timeout(mut self, timeout: Duration) -> Self {
         self.leave_timeout = timeout;
         self
     }
 
-    /// How often this member tells its site that it is alive, and after how many of these periods without a word from there it
-    /// goes to another one. Within what the site and the homes are configured for: usually the same; else one second, and
-    /// fifteen of them.
+    /// How often this member shows its site that it is alive, and after how many silent periods it turns to another
+    /// site. Both must lie within what the site and the homes are configured for, and are usually the same. The default
+    /// is fifteen periods of one second.
     pub fn alive(mut self, every: Duration, missed_max: u32) -> Self {
         self.alive = AliveLimits {
             every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX),
@@ -148,29 +149,31 @@ impl JoinConfig {
         self
     }
 
-    /// How many pages at most are fetched with one that a transaction waits for, because neighbours at the site read them after it, because
-    /// what was read refers to them ([`Ref`](crate::Ref)), or because they lie near it; zero fetches none ahead. Fewer are, where they are not read afterwards; and never more than an eighth of what the cache has room for
+    /// How many pages at most the member prefetches when a transaction waits for a page; zero turns that off. It
+    /// prefetches pages that neighbours at the site read next, pages to which a value refers ([`Ref`](crate::Ref)), and
+    /// pages nearby. It prefetches fewer where they are not read afterwards, and never more than an eighth of the cache
     /// ([`JoinConfig::cache_bytes`]).
     pub fn fetch_ahead(mut self, pages_max: usize) -> Self {
         self.fetch_ahead = pages_max;
         self
     }
 
-    /// How TCP decides how fast this member sends: if not told otherwise, by BBR where the system lets programs choose it.
+    /// How TCP decides how fast this member sends. The default is BBR where the system lets programs choose it.
     pub fn congestion(mut self, congestion: Congestion) -> Self {
         self.congestion = congestion;
         self
     }
 
-    /// Writes a line to a file for each page that a transaction has read or written, when it ends: a trace that `thorp plan replay` can play
-    /// against other sizes of caches and other neighbours. The file is made, or gone on with if it is a trace; several members
-    /// may write to one. [`Stats::not_recorded`](crate::Stats::not_recorded) tells what could not be written.
+    /// Records a trace that `thorp plan replay` can play against other cache sizes and other neighbours. When a
+    /// transaction ends, the member writes one line for each page that it has read or written. The file is made if it
+    /// is not there. Several members may append to one trace. [`Stats::not_recorded`](crate::Stats::not_recorded)
+    /// counts the lines that could not be written.
     pub fn record_trace(mut self, file: impl Into<PathBuf>) -> Self {
         self.record_trace = Some(file.into());
         self
     }
 
-    /// How this member's transactions behave if they do not say otherwise.
+    /// How this member's transactions behave unless they get a session of their own.
     pub fn session(mut self, session: Session) -> Self {
         self.session = session;
         self
@@ -200,8 +203,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// The usual: serializable; reading costs no message; 10 s of staleness at most. What begins stands no lower than what its
-    /// program saw or wrote before, at any home: for that a home is asked now and then.
+    /// The default: serializable, at most 10 s stale, and reads cost no message. A transaction gets no serialization
+    /// point below what its program saw or wrote before, at any home. For that the member now and then asks a home.
     pub fn new() -> Self {
         Session {
             strict: false,
@@ -220,9 +223,9 @@ impl Session {
         self
     }
 
-    /// Past this time without a word from the home, transactions that only read fail with
-    /// [`HomeUnreachable`](crate::ErrorKind::HomeUnreachable). So old may be what is read behind a change, too, when the
-    /// transaction ends; else it is a [`Conflict`](crate::ErrorKind::Conflict).
+    /// After this time without a heartbeat of the home, transactions that only read fail with
+    /// [`HomeUnreachable`](crate::ErrorKind::HomeUnreachable). It is also the limit for a transaction that reads behind
+    /// a change: if it ends later, it fails with [`Conflict`](crate::ErrorKind::Conflict).
     pub fn max_staleness(mut self, staleness: Duration) -> Self {
         self.max_staleness = staleness;
         self
@@ -265,19 +268,19 @@ impl Default for Session {
     }
 }
 
-/// How long joining waits, if not told otherwise.
+/// How long joining waits by default.
 pub const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long leaving waits, if not told otherwise: a round trip and some more, or until a home that was lost in between is back.
+/// How long leaving waits by default: a round trip and more, or until a home that was lost in between is back.
 pub const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How stale a free read may be, if not told otherwise.
+/// How stale a free read may be by default.
 pub const MAX_STALENESS: Duration = Duration::from_secs(10);
-/// How long a fetch waits, if not told otherwise.
+/// How long a fetch waits by default.
 pub const FETCH_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a commit waits, if not told otherwise.
+/// How long a commit waits by default.
 pub const COMMIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Attempts of a transaction, if not told otherwise.
+/// Attempts of a transaction by default.
 pub const ATTEMPTS_MAX: u32 = 50;
-/// The longest pause between attempts, if not told otherwise.
+/// The longest pause between attempts by default.
 pub const BACKOFF_MAX: Duration = Duration::from_millis(250);
 /// Pages fetched with one that is waited for, at most: [`JoinConfig::fetch_ahead`].
 pub const FETCH_AHEAD_PAGES: usize = 64;

@@ -20,9 +20,10 @@ pub struct Stats {
     pub through_site: u64,
     /// Pages that came from a neighbour.
     pub from_peers: u64,
-    /// Pages asked for before anybody waited for them ([`JoinConfig::fetch_ahead`](crate::JoinConfig::fetch_ahead)): they lie
-    /// near one that a transaction waited for, or its neighbours at the site read them after that one, or a typed value that came refers to
-    /// them ([`Ref`](crate::Ref)), or the program has named them ([`Member::prefetch`](crate::Member::prefetch)).
+    /// Pages requested before a transaction waited for them
+    /// ([`JoinConfig::fetch_ahead`](crate::JoinConfig::fetch_ahead)). They lie near a page that a transaction waited
+    /// for, or neighbours at the site read them next. Or a typed value refers to them ([`Ref`](crate::Ref)), or the
+    /// program named them ([`Member::prefetch`](crate::Member::prefetch)).
     pub ahead: u64,
     /// Of those, the ones that neighbours read after the page that was waited for.
     pub ahead_hinted: u64,

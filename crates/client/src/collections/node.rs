@@ -74,8 +74,8 @@ where
         }
     }
 
-    /// Halves by bytes; or most of it and the rest, where something was added at the end: what is filled in the order of its
-    /// keys is nearly full then, not half full, and has room for a few that come later.
+    /// Two halves of about as many bytes. If the last insertion added at the end, the left node gets nine tenths. So
+    /// nodes that are filled in the order of their keys are nearly full at the end, with space for a few later keys.
     pub(super) fn split(self, added_last: bool) -> Result<Halves<K, V>> {
         match self {
             Node::Leaf(mut entries) => {

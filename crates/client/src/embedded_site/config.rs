@@ -1,4 +1,4 @@
-//! What a member of a site without a server is told.
+//! The addresses that a member of a site without a server gets.
 
 use crate::JoinError;
 use crate::addresses::check_addresses;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use thorp_net::Address;
 use thorp_net::driver::{PARENTS_MAX, ParentConfig};
 
-/// A site that has no server of its own: one of its members carries the redirector, and when that one is gone, the next
-/// (rule 13).
+/// A site that has no server of its own. One of its members carries the redirector; when that one is gone, the next one
+/// does (rule 13).
 ///
-/// All members are told the same list of neighbours, in the same order, which is their rank; each joins at the first that
-/// answers, at its own redirector at the latest.
+/// All members get the same list of neighbours in the same order, which is their rank. Each member joins at the first
+/// one that answers, or at its own redirector.
 ///
 /// ```no_run
 /// use thorp_client::{JoinConfig, Member, SiteOfMembers};
@@ -33,7 +33,7 @@ pub struct SiteOfMembers {
     pub(super) heal_every: Duration,
 }
 
-/// The same, understood.
+/// A checked [`SiteOfMembers`].
 pub(super) struct Plan {
     /// Where this member's redirector listens.
     pub(super) listen: Address,
@@ -77,8 +77,8 @@ impl SiteOfMembers {
         self
     }
 
-    /// How often a member that is not where it would rather be looks whether that answers again: [`HEAL_EVERY`], if not told;
-    /// no more often than every ten milliseconds.
+    /// How often a member tries whether a neighbour of higher rank answers again. The default is [`HEAL_EVERY`], the
+    /// least ten milliseconds.
     pub fn heal_every(mut self, every: Duration) -> Self {
         self.heal_every = every;
         self
@@ -160,11 +160,11 @@ fn parse_all(texts: &[String]) -> Result<Vec<Address>, JoinError> {
     texts.iter().map(|text| parse(text)).collect()
 }
 
-/// More often nobody is asked whether it answers again.
+/// A member tries no more often than this whether a neighbour answers again.
 const HEAL_EVERY_MIN: Duration = Duration::from_millis(10);
 
-/// How often it is tried whether a neighbour of higher rank answers again: so a split has healed ten seconds after the network
-/// has, and who comes and goes makes its neighbours resynchronise no more often than that.
+/// How often a member tries whether a neighbour of higher rank answers again. So a split heals ten seconds after the
+/// network does. A neighbour that comes and goes makes the others resynchronise no more often than that.
 pub const HEAL_EVERY: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

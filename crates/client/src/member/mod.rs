@@ -63,13 +63,13 @@ impl Member {
         &self.runtime.shared
     }
 
-    /// How transactions of [`Member::transact`] behave: as the member was told when it joined.
+    /// How transactions of [`Member::transact`] behave: as [`JoinConfig::session`] set it.
     pub fn session(&self) -> Session {
         self.session
     }
 
-    /// What became of a commit that ended with [`OutcomeUnknown`](ErrorKind::OutcomeUnknown). Waits for it as long as a commit
-    /// would; then the outcome is unknown still. Outcomes are remembered for a while (the last 256 of this kind).
+    /// The outcome of a commit that ended with [`OutcomeUnknown`](ErrorKind::OutcomeUnknown). It waits as long as a
+    /// commit would. The member remembers the last 256 such outcomes.
     ///
     /// # Errors
     ///
@@ -112,13 +112,14 @@ impl Member {
         }
     }
 
-    /// Asks for the pages of these objects, which will be read soon, and does not wait: for who knows the structure of its
-    /// objects, and reads what one refers to. They may be of several homes.
+    /// Requests the pages of objects that the program will read soon, and does not wait. It suits programs that know
+    /// the structure of their objects, and read what one refers to. The objects may be of several homes.
     ///
-    /// It never fails, and promises nothing. What is in the cache, or on its way, is not asked for; what was never heard of (a home), or is no
-    /// more, is left out; and so is what there is no room for: at most half of the requests that a member may have under way
-    /// ([`FETCHES_MAX`](thorp_model::limits::FETCHES_MAX)) are ones that nobody waits for, and a busy parent refuses these first.
-    /// Whoever reads then waits as ever. Too much of it pushes out of the cache what is read; [`Stats::ahead_wasted`] tells.
+    /// It never fails, and promises nothing. A page that is cached, or on its way, is not requested. Left out are pages
+    /// of unknown homes and pages that do not exist. At most half of the requests that a member may have under way
+    /// ([`FETCHES_MAX`](thorp_model::limits::FETCHES_MAX)) are prefetches, and a busy parent refuses these first. A
+    /// read of a page that was left out waits as usual. Too many prefetches push out of the cache what is read;
+    /// [`Stats::ahead_wasted`] counts them.
     pub fn prefetch(&self, references: &[Reference]) {
         self.shared().prefetcher.named(references);
     }
@@ -167,10 +168,13 @@ impl Member {
         homes.map(status).collect()
     }
 
-    /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](ErrorKind::Closed). What was sent and
-    /// not answered goes on at the home. It takes some milliseconds, in which the thread is blocked; so does dropping the
-    /// last clone. Where a transaction over several homes has just ended it takes the round trip more until all of them know,
-    /// and three seconds at most; a process that ends without either leaves that to the homes, which ask each other.
+    /// Leaves, and waits for that. Every later call on any clone fails with [`Closed`](ErrorKind::Closed). A commit
+    /// that was sent goes on at the home. Leaving blocks the thread for some milliseconds; so does dropping the last
+    /// clone.
+    ///
+    /// If a transaction over several homes has just ended, leaving takes one more round trip, until all of them know.
+    /// That is [`JoinConfig::leave_timeout`] at most. A process that ends without leaving leaves this to the homes,
+    /// which ask each other.
     pub fn close(&self) {
         self.runtime.stop();
     }

@@ -211,8 +211,8 @@ async fn live(
         .await;
 }
 
-/// Ready when the member is to end: nobody is left, and what it decided is known to its homes (rule 10), and what its program
-/// went on without is answered (rule 14); or that has been waited for long enough.
+/// Ready when the member may end: the program has dropped it, and nothing of it is open, or patience is over. Open are
+/// decisions that its homes do not know (rule 10), and early commits without an outcome (rule 14).
 async fn leave(stopped: Stopped, shared: Arc<Shared>, patience: Duration) {
     stopped.await;
     let until = Instant::now() + patience;

@@ -128,8 +128,8 @@ impl Watch {
             self.check()?;
             let changes = self.take(&shared);
             if self.lost {
-                // The parent was told anew to tell changes, but what was committed before it heard that is not told: only
-                // then is it certain that nothing is missing after what the program looks at next.
+                // The parent sends changes again, but not those that were committed before it received the watch.
+                // After the fence nothing is missing beyond what the program sees when it looks at everything anew.
                 let passed = tokio::select! {
                     passed = self.is_passed(&shared) => passed?,
                     slept = shared.requests.sleep_until(due) => return slept.map(|()| None),

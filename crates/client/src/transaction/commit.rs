@@ -12,18 +12,20 @@ use thorp_net::driver::now;
 use thorp_session::{Commit, Step, Wait, World};
 
 impl Transaction {
-    /// Commits. One that only read asks nobody and does not wait (unless the session is strict), if what its homes promised
-    /// fits together; else it asks them, for a round trip. One that wrote waits until it is durable at every home that it
-    /// touched.
+    /// Commits. A transaction that only read needs no message and does not wait, if its session is not strict and the
+    /// promises of its homes fit together. Else the member asks the homes, which costs a round trip. A transaction that
+    /// wrote waits until it is durable at every home that it touched.
     ///
     /// # Errors
     ///
-    /// As [every call of a transaction](crate::Transaction#errors); [`Conflict`](crate::ErrorKind::Conflict) if others
-    /// changed what it read, [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the answer did not come in time,
-    /// [`Gone`](crate::ErrorKind::Gone) if an object that it wrote is not there,
-    /// [`NotFound`](crate::ErrorKind::NotFound) if a segment was removed, [`Full`](crate::ErrorKind::Full),
-    /// [`NoRight`](crate::ErrorKind::NoRight), and [`TooLarge`](crate::ErrorKind::TooLarge) for more than one commit
-    /// may change.
+    /// As [every call of a transaction](crate::Transaction#errors), and:
+    ///
+    /// - [`Conflict`](crate::ErrorKind::Conflict): others changed what it read.
+    /// - [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the outcome did not come in time.
+    /// - [`Gone`](crate::ErrorKind::Gone): an object that it wrote is not there.
+    /// - [`NotFound`](crate::ErrorKind::NotFound): a segment was removed.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge): it changes more than one commit may.
+    /// - [`Full`](crate::ErrorKind::Full) and [`NoRight`](crate::ErrorKind::NoRight).
     pub fn commit(mut self) -> Result<Committed> {
         self.finish_blocking()
     }

@@ -21,24 +21,29 @@ enum Shown {
 }
 
 impl Transaction {
-    /// Commits without waiting for the answer: what it wrote is on its way to its home, this member's transactions see it
-    /// from now on, and [`Pending`] tells how it ends. So a chain of transactions, each of which builds on the one before,
-    /// goes at the speed of this process and not of the way to the home.
+    /// Commits without waiting for the outcome. What the transaction wrote is on its way to its home, and this member's
+    /// transactions see it from now on. [`Pending`] resolves to the outcome. So a chain of transactions, each of which
+    /// builds on the one before, costs no round trip for each of them.
     ///
-    /// Nobody else sees any of it before it is committed. Should it be refused, what it wrote is gone here as well, and
-    /// every transaction that has read it, or has written over it, is refused, too, or ends with a
-    /// [`Conflict`](crate::ErrorKind::Conflict). One that only reads and has seen it waits for its outcome when it commits. Those that
-    /// have neither read nor written any of it stand, also if they were made later: whoever relies on all of a chain waits for each of
-    /// its [`Pending`]s. A reference to an object that it created names nothing else, ever.
+    /// No other member sees any of it before it is committed. If it is refused, its values go here as well. Every
+    /// transaction that has read them, or has written over them, is refused too, or ends with a
+    /// [`Conflict`](crate::ErrorKind::Conflict). A transaction that only read, and has seen the values, waits for the
+    /// outcome when it commits. Transactions that have neither read nor written any of it stand, also if they were made
+    /// later. A program that relies on all of a chain waits for each of its [`Pending`]s. A reference to an object that
+    /// the commit created never names another object.
     ///
-    /// What it wrote is gone from here, too, until its answer comes, when a page that it has read is given up for want of room, and when
-    /// the connection to its home is lost and a new one begins: transactions that have read it end with a conflict then, and what
-    /// writes there again waits here until that answer.
+    /// In two cases its values go from here until the outcome comes. Either the cache evicts a page that it has read,
+    /// or the connection to its home is lost and a new one begins. Then transactions that have read the values end with
+    /// a conflict. A transaction that writes there again waits here for the outcome.
     ///
-    /// It waits as [`Transaction::commit`] does where that cannot be had: if it takes in several homes, writes objects that do
-    /// not fit into a page, or to pages that are not cached here, creates the first object of a page, or if its home is out of reach. Then
-    /// the [`Pending`] knows the outcome. It waits, too, while [`EARLY_PER_HOME_MAX`](crate::EARLY_PER_HOME_MAX) such commits of this member have
-    /// not been answered by their home.
+    /// In some cases it waits as [`Transaction::commit`] does, and the [`Pending`] knows the outcome:
+    ///
+    /// - the transaction takes in several homes, or its home is out of reach;
+    /// - it writes objects that do not fit into a page, or to pages that are not cached here;
+    /// - it creates the first object of a page.
+    ///
+    /// It also waits while [`EARLY_PER_HOME_MAX`](crate::EARLY_PER_HOME_MAX) early commits of this member have no
+    /// outcome from their home.
     ///
     /// ```no_run
     /// # use thorp_client::{Member, Ref, Result, Session};
@@ -87,7 +92,8 @@ impl Transaction {
         result
     }
 
-    /// Its only home, if it may go there early: what is large travels ahead of its commit, for a round trip anyhow.
+    /// Its only home, if it may go there early. A large value travels ahead of its commit and costs a round trip
+    /// anyhow.
     fn home_to_send_early(&self) -> Option<HomeId> {
         let homes = self.core.participants();
         let [home] = homes[..] else {

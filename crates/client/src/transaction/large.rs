@@ -1,8 +1,8 @@
 //! Large objects: staged ahead of the commit, read page by page (foundation 3).
 //!
-//! Overflow pages are never given again (trap 12): a page that a head names holds that head's value or nothing. So the head,
-//! which the read set has, answers for all of them, and they need no place in it; a transaction that reads sixty-four
-//! megabytes carries one slot as evidence.
+//! Overflow pages are never given again (trap 12): a page that a head names holds the value of that head or nothing. So
+//! the head, which is in the read set, answers for all of them, and the pages need no place there. A transaction that
+//! reads 64 MiB carries one slot as evidence.
 
 use super::{ObjectAt, Transaction, torn};
 use crate::limits::{LARGE_WINDOW, RETRY_PAUSE, STAGE_WINDOW};

@@ -27,18 +27,20 @@ use thorp_model::limits::PARTICIPANTS_MAX;
 use thorp_model::{ObjectId, Place};
 use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 
-/// A transaction: all of it happens, at one moment, or nothing. It sees one state of each home, with its own writes over
-/// it; that these fit together is known when it commits. Dropped without [`Transaction::commit`], it has no effect.
+/// A transaction: all of it happens at one moment, or nothing. It sees one state of each home, with its own writes over
+/// it. When it commits it is known whether these states fit together. Dropped without [`Transaction::commit`], it has
+/// no effect.
 ///
-/// It may read and write segments of several homes (at most [`PARTICIPANTS_MAX`]). If it wrote, each of them votes for its part; what
-/// is in the way of a vote whose outcome a home does not know yet is refused as a [`Conflict`](crate::ErrorKind::Conflict),
-/// and an error tells [whose](Error::home) it is.
+/// It may read and write segments of several homes, at most [`PARTICIPANTS_MAX`]. If it wrote, each home votes for its
+/// part. A home refuses as a [`Conflict`](crate::ErrorKind::Conflict) what is in the way of a vote whose outcome it
+/// does not know. The error has [the name of the home](Error::home).
 ///
-/// Where [`Member::transact`](crate::Member::transact) does what you want, it is the shorter way: it runs the transaction again.
+/// [`Member::transact`](crate::Member::transact) is shorter: it begins a transaction, commits it, and runs it again.
 ///
-/// While it only reads, what others change beneath it is no conflict: it goes on with what was there before, as long as the
-/// cache keeps that, and commits as of then (its session's [`max_staleness`](Session::max_staleness) is the limit). Its first
-/// write comes too late then, and is a conflict; the next attempt of [`Member::transact`](crate::Member::transact) knows that it writes.
+/// While a transaction only reads, a change by another member is no conflict. It goes on with the old state, if the
+/// cache keeps that, and commits as of then. The session's [`max_staleness`](Session::max_staleness) is the limit. A
+/// first write is too late then, and is a conflict. The next attempt of [`Member::transact`](crate::Member::transact)
+/// knows that it writes.
 ///
 /// ```no_run
 /// # use thorp_client::{Member, Result, Session};

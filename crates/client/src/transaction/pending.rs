@@ -6,8 +6,8 @@ use crate::{CommitId, Committed, Result};
 use std::fmt;
 use std::sync::Arc;
 
-/// A commit whose program went on: see [`Transaction::commit_early`](crate::Transaction::commit_early). Dropped, it goes on, and
-/// [`Member::outcome`](crate::Member::outcome) tells how it ended.
+/// A commit whose program went on: see [`Transaction::commit_early`](crate::Transaction::commit_early). If it is
+/// dropped, the commit goes on, and [`Member::outcome`](crate::Member::outcome) gives the outcome.
 pub struct Pending(State);
 
 enum State {
@@ -41,9 +41,10 @@ impl Pending {
         }
     }
 
-    /// Waits until it is known how it ended. A refusal is a [`Conflict`](crate::ErrorKind::Conflict) where the transaction is
-    /// to be run again, with all that built on it; [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if its home does not answer
-    /// within the session's [`commit_timeout`](crate::Session::commit_timeout): [`Member::outcome`](crate::Member::outcome) tells later.
+    /// Waits for the outcome. After a [`Conflict`](crate::ErrorKind::Conflict) the program runs the transaction again,
+    /// with all that built on it. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) means that the home did not
+    /// answer within the session's [`commit_timeout`](crate::Session::commit_timeout).
+    /// [`Member::outcome`](crate::Member::outcome) gives the outcome later.
     ///
     /// # Errors
     ///

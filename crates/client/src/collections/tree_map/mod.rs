@@ -23,13 +23,13 @@ pub const VALUE_BYTES_MAX: usize = 4096;
 /// An ordered map, kept in objects of a segment: an index, say, from dates to references.
 ///
 /// It is a B-tree (Bayer and McCreight 1972; as in Comer's B+-tree all entries are in the leaves), and each node is one
-/// object. Whoever inserts or removes reads the nodes on the way down and writes one leaf: so **transactions that change
-/// different leaves do not conflict**, but for the few that split a node or join two. A lookup reads one node on each level;
-/// a scan reads exactly the leaves that it covers, and conflicts with changes of these, also of keys that were not there.
-/// How many entries there are is not kept anywhere: everybody who inserts would conflict over it.
+/// object. An insertion or a removal reads the nodes on the way down and writes one leaf. So **transactions that change
+/// different leaves do not conflict**, except for the few that split a node or join two. A lookup reads one node on
+/// each level. A scan reads exactly the leaves that it covers. It conflicts with changes of these leaves, also of keys
+/// that were not there. The map keeps no count of its entries, because all insertions would conflict over it.
 ///
-/// The map is known by its root, which stays the same object for ever: keep it as a named root of the segment, or in other
-/// objects (a `TreeMap` is as small as a reference, and can be stored). Keys are ordered as `K` is. What is larger than
+/// The root of the map stays the same object for ever. Keep it as a named root of the segment, or in other objects: a
+/// `TreeMap` is as small as a reference, and can be stored. Keys are ordered as `K` is. A value above
 /// [`VALUE_BYTES_MAX`] should be an object of its own.
 ///
 /// ```no_run

@@ -1,4 +1,4 @@
-//! What fetching ahead for one reason has been worth, and so how much more of it there may be.
+//! What prefetching for one reason has been worth, and so how many pages it may request.
 
 use super::counts::PrefetchCounts;
 
@@ -15,8 +15,8 @@ pub(super) enum Reason {
     Named,
 }
 
-/// Every wait earns some credit, every page that was fetched ahead and then read earns more, and every page fetched ahead
-/// costs one page of it, or less if a neighbour gets it, too.
+/// Credit for prefetching. Every wait earns some, and every prefetched page that is read earns more. Every prefetched
+/// page costs one page of credit, or less if a neighbour gets it, too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     /// In sixteenths of a page.

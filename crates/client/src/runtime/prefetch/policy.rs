@@ -1,12 +1,19 @@
-//! Fetching ahead: when a program has to wait for a page, others are asked for with it.
+//! Prefetching: when a program has to wait for a page, the member requests others with it.
 //!
-//! Which, there are three guesses. A site tells what its members waited for next after the same page: that comes first. What
-//! was read refers to other objects, if its type says so. And objects that are made one after the other lie side by side, and
-//! who wants one often wants the next: so pages are taken by their numbers, those that follow first. How many is a matter of
-//! credit, for each kind of guess by itself: what helps grows to many pages at a time, and what does not is a few pages for
-//! each wait, then less than one. So waste is bounded by the waits that there were anyhow. And no more is under way than the
-//! link carries without holding up what is waited for. What a site has, or a neighbour gets, too, costs little: neighbours that go
-//! through the same pages share what they fetch from afar. What the program itself names is not guessed, and only counted.
+//! There are three guesses which pages those are:
+//!
+//! - A site sends a hint: what its members waited for next after the same page. That comes first.
+//! - A value that was read refers to other objects, if its type shows that.
+//! - Objects that are made one after the other lie side by side, and are often wanted one after the other. So pages are
+//!   chosen by their numbers, the following ones first.
+//!
+//! Each guess has credit of its own, which sets how many pages it may request. A guess that helps grows to many pages
+//! at a time. A guess that does not help shrinks to a few pages for each wait, then to less than one. So the waits,
+//! which happen anyhow, bound the waste. And no more is under way than the link carries without delaying a page that a
+//! thread waits for.
+//!
+//! A page that the site has, or that a neighbour gets, too, costs little. So neighbours that go through the same pages
+//! share what they fetch from afar. A page that the program names is no guess, and is only counted.
 
 use super::account::{Account, Reason};
 use super::counts::PrefetchCounts;
@@ -326,8 +333,8 @@ impl State {
         self.link.pages_max.saturating_sub(self.under_way.len())
     }
 
-    /// A page that is waited for although it was fetched ahead, and is not on its way any more, was given up before it was
-    /// read: there is no room for so many.
+    /// A thread waits for a page that was prefetched and is not on its way any more. It was evicted before it was read,
+    /// so the cache has no space for so many.
     fn come_and_gone(&mut self, place: Place) {
         let is_under_way = self.under_way.iter().any(|asked| asked.place == place);
         if is_under_way || !self.is_waiting.remove(&place) {
@@ -436,8 +443,8 @@ impl State {
     }
 }
 
-/// The pages around one that may hold objects: those that follow and those that precede, two to one; or first all that
-/// follow, for who goes through the segment in its order.
+/// The pages around one that may hold objects, two following ones for each preceding one. For a program that goes
+/// through the segment in its order, all following pages come first.
 fn around(page: PageNo, end: PageNo, goes_on: bool) -> impl Iterator<Item = PageNo> {
     let mut after = (page.0.saturating_add(1)..end.0).map(PageNo);
     let mut before = (1..page.0.min(end.0)).rev().map(PageNo);
