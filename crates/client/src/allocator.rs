@@ -24,10 +24,10 @@ pub(crate) struct Allocators {
 pub(crate) struct Allocator {
     pub(crate) home: HomeId,
     pub(crate) segment: SegmentId,
-    /// Not known of a segment that only references told of.
+    /// Not known if the member has met only references into the segment.
     path: OnceLock<String>,
     pages: Mutex<SlotAllocator>,
-    /// The next extents, asked for ahead. Whoever needs one holds this lock, the others queue for it.
+    /// The next extents, requested ahead. A creator that needs one holds this lock, and the others queue for it.
     next: tokio::sync::Mutex<VecDeque<RequestFuture>>,
     pub(crate) watches: Mutex<Watches>,
 }
@@ -36,7 +36,8 @@ pub(crate) struct Allocator {
 #[derive(Default)]
 pub(crate) struct Watches {
     pub(crate) count: usize,
-    /// A limit was reached at the site or the home: nobody tells what changes, until all of them have ended and others begin.
+    /// A limit was reached at the site or the home. No changes arrive until all these watches have ended and new ones
+    /// begin.
     pub(crate) refused: bool,
 }
 
@@ -87,7 +88,7 @@ impl Allocators {
         self.watched.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Changes in a segment are not told.
+    /// The site or the home sends no changes of this segment.
     pub(crate) fn unwatched(&self, home: HomeId, segment: SegmentId) {
         let allocator = self.get(home, segment);
         let mut watches = lock(&allocator.watches);
@@ -136,7 +137,7 @@ impl Allocator {
             (pages.take(near, bytes), pages.short())
         };
         if short > 0 {
-            self.ask_ahead(requests, short, due);
+            self.reserve_ahead(requests, short, due);
         }
         taken
     }
@@ -151,12 +152,12 @@ impl Allocator {
         if lock(&self.pages).has_fresh() {
             return Ok(());
         }
-        // Somebody has to wait: more is asked ahead from now on.
+        // A creator has to wait: from now on more is requested ahead.
         lock(&self.pages).hurry();
         loop {
             let ahead = !next.is_empty();
             if !ahead {
-                next.push_back(self.ask(requests, due)?);
+                next.push_back(self.reserve(requests, due)?);
             }
             let Some(wait) = next.front_mut() else {
                 continue;
@@ -170,7 +171,7 @@ impl Allocator {
                 }
                 Ok(Some(_)) => return Err(Error::invalid("the home granted something else")),
                 Ok(None) => requests.pause(RETRY_PAUSE, due).await?,
-                // It was asked for ahead, with less patience than this caller has.
+                // It was requested ahead, with less patience than this caller has.
                 Err(error) if ahead && error.kind() == ErrorKind::HomeUnreachable => {}
                 Err(error) => return Err(error),
             }
@@ -182,19 +183,19 @@ impl Allocator {
         lock(&self.pages).give_back(taken);
     }
 
-    fn ask(&self, requests: &Arc<Requests>, due: Instant) -> Result<RequestFuture> {
+    fn reserve(&self, requests: &Arc<Requests>, due: Instant) -> Result<RequestFuture> {
         let segment = self.segment;
         requests.begin_call(self.home, CallRequest::Reserve { segment }, due)
     }
 
-    fn ask_ahead(&self, requests: &Arc<Requests>, extents: usize, due: Instant) {
+    fn reserve_ahead(&self, requests: &Arc<Requests>, extents: usize, due: Instant) {
         let Ok(mut next) = self.next.try_lock() else {
             return;
         };
         while next.len() < extents {
-            match self.ask(requests, due) {
+            match self.reserve(requests, due) {
                 Ok(wait) => next.push_back(wait),
-                // If it cannot be asked now, whoever needs it asks.
+                // If it cannot be sent now, the creator that needs an extent sends it.
                 Err(_) => return,
             }
         }

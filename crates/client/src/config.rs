@@ -7,7 +7,7 @@ use thorp_model::limits::MEMBER_CACHE_BYTES;
 use thorp_net::{Congestion, Identity};
 use thorp_protocol::AliveLimits;
 
-/// How a program joins a village: where its site (or home) is, who it is, and its limits.
+/// How a program joins a village: the addresses of its site (or home), its identity, and its limits.
 ///
 /// ```no_run
 /// use thorp_client::{JoinConfig, Member};

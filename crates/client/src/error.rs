@@ -1,4 +1,4 @@
-//! What can go wrong, told by what the caller should do about it.
+//! What can go wrong, by what the caller should do about it.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///         ErrorKind::Conflict => "run the transaction again",
 ///         ErrorKind::Busy { .. } => "wait a little, then run it again",
 ///         ErrorKind::OutcomeUnknown(_) => "ask for the outcome later",
-///         _ => "tell a person",
+///         _ => "let a person look at it",
 ///     }
 /// }
 /// ```
@@ -68,7 +68,7 @@ pub enum ErrorKind {
     NoRight,
     /// The member was closed: join again.
     Closed,
-    /// What is stored is damaged, or is not of the type asked for: tell a person.
+    /// What is stored is damaged, or is not of the expected type: a person must look at it.
     DataDamaged,
     /// The program itself gave up ([`Error::aborted`]).
     Aborted,

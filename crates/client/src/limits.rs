@@ -38,12 +38,12 @@ pub(crate) const IDLE_READ_SETS_MAX: usize = 16;
 /// Segments that one member may watch; the parent would cut it off beyond its own limit.
 pub(crate) const WATCHED_MAX: usize = thorp_model::limits::WATCHES_PER_CHILD_MAX;
 
-/// Members of one site that may carry its redirector: each looks for all that come before it.
-/// Others name all of them as their site.
+/// Members of one site that may carry its redirector. Each tries all that come before it; all other members name them
+/// as their site.
 pub(crate) const NEIGHBOURS_MAX: usize = thorp_net::ADDRESSES_MAX;
 
-/// Bytes of pages that a carried redirector keeps itself: none, for its members have them, the one in this process too.
+/// Bytes of pages that an embedded site keeps itself: none. Its members have them, also the one in this process.
 pub(crate) const EMBEDDED_SITE_CACHE_BYTES: usize = 0;
 
-/// A carried redirector with nobody below lets its homes go after so long: neighbours come and go.
+/// How long an embedded site without children keeps its connections to the homes: neighbours come and go.
 pub(crate) const EMBEDDED_SITE_REST_MS: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! Who is not reached, and why.
+//! The sites and homes out of reach, and why.
 
 use std::fmt;
 use std::time::Duration;

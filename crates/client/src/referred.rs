@@ -9,7 +9,7 @@ thread_local! {
     static MET: RefCell<Option<Vec<Reference>>> = const { RefCell::new(None) };
 }
 
-/// Decodes something, and tells the first references in it.
+/// Decodes a value, and gives the first references in it.
 pub(crate) fn with_references<T>(decode: impl FnOnce() -> T) -> (T, Vec<Reference>) {
     let before = MET.replace(Some(Vec::new()));
     let value = decode();

@@ -15,8 +15,8 @@ pub struct Stats {
     pub fetches: u64,
     /// Pages that came from a home that this member is joined to directly.
     pub from_home: u64,
-    /// Pages that came through the site: out of its memory, or from the home behind it. The protocol does not tell
-    /// which: the site itself does, in its status.
+    /// Pages that came through the site: out of its memory, or from the home behind it. The protocol does not
+    /// distinguish them; the site itself does, in its status.
     pub through_site: u64,
     /// Pages that came from a neighbour.
     pub from_peers: u64,

@@ -15,7 +15,7 @@ pub struct HomeStatus {
     pub reachable: bool,
     /// How far down the stream the cache is.
     pub position: Position,
-    /// How long ago the stream was last heard of.
+    /// The time since the last heartbeat of the home.
     pub silent: Duration,
 }
 
@@ -28,11 +28,12 @@ pub struct SiteStatus {
     pub address: Option<String>,
     /// Whether that is the redirector which this member carries itself.
     pub is_own: bool,
-    /// Who has joined at the redirector that this member carries, itself included. Zero: another one is the site.
+    /// How many members have joined at the redirector that this member carries, itself included. Zero: another one is
+    /// the site.
     pub carried: usize,
-    /// Pages that the redirector which this member carries has asked of the homes.
+    /// Pages that the redirector of this member has requested from the homes.
     pub asked_homes: u64,
-    /// Who is out of reach, and why: of the sites and homes that this member was told to join at, and, while it carries the
-    /// redirector, of the homes. What another member carries is told there.
+    /// The sites and homes of this member that are out of reach, and why. While it carries the redirector, these are
+    /// also the homes of the redirector.
     pub out_of_reach: Vec<OutOfReach>,
 }

@@ -2,8 +2,8 @@
 
 use crate::{Reference, Result, Transaction};
 
-/// What collections need of a transaction. [`Transaction`] has it; who implements it for something else (memory, say, in a
-/// test) can use the same collections there.
+/// What collections need of a transaction. [`Transaction`] has it. With an implementation for something else, for
+/// example memory in a test, the same collections work there.
 ///
 /// All methods fail as those of [`Transaction`] do.
 pub trait Access {

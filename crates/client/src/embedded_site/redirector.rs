@@ -1,4 +1,4 @@
-//! The redirector that a member carries: a core that asks for the homes while somebody is below.
+//! The redirector of an embedded site: a state machine that wants the homes while it has children.
 
 use crate::limits::EMBEDDED_SITE_REST_MS;
 use std::collections::BTreeSet;
@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use thorp_model::{Direction, EdgeId, Event, Millis, Now, Outbox, StateMachine};
 use thorp_protocol::{Redirector, RedirectorConfig};
 
+/// A redirector, and the demand for its homes: they are dialed while a child is below, and let go some time after the last one
+/// has gone.
 pub(crate) struct EmbeddedRedirector {
     redirector: Redirector,
     config: RedirectorConfig,
@@ -36,7 +38,7 @@ impl EmbeddedRedirector {
         }
     }
 
-    fn hear(&mut self, event: &Event<Infallible>) {
+    fn observe(&mut self, event: &Event<Infallible>) {
         match event {
             Event::Connected {
                 edge, direction, ..
@@ -89,11 +91,11 @@ impl StateMachine for EmbeddedRedirector {
             event,
             Event::Connected { .. } | Event::Disconnected { .. } | Event::Tick
         );
-        self.hear(&event);
+        self.observe(&event);
         let was_last = matches!(event, Event::Disconnected { .. }) && self.is_alone();
         self.redirector.handle(now, event, outbox);
         if was_last {
-            // Nothing of it is of use to whoever comes next, and its tables are swept only while it works.
+            // The next child needs nothing of it, and its tables are swept only while it works.
             self.redirector = Redirector::new(self.config.clone());
         }
         if comes_or_goes {
@@ -118,7 +120,7 @@ mod tests {
     const CHILD: EdgeId = EdgeId(2);
 
     struct Scene {
-        carried: EmbeddedRedirector,
+        redirector: EmbeddedRedirector,
         wanted: Arc<AtomicUsize>,
         now: Millis,
     }
@@ -131,7 +133,7 @@ mod tests {
             count.fetch_add(1, Ordering::SeqCst);
         };
         Scene {
-            carried: EmbeddedRedirector::new(config, 1, want),
+            redirector: EmbeddedRedirector::new(config, 1, want),
             wanted,
             now: Now::MONO_FIRST,
         }
@@ -148,17 +150,17 @@ mod tests {
 
     impl Scene {
         /// Which edges it closes.
-        fn hear(&mut self, event: Event<Infallible>) -> Vec<EdgeId> {
+        fn handle(&mut self, event: Event<Infallible>) -> Vec<EdgeId> {
             let now = Now {
                 mono: self.now,
                 wall: self.now,
             };
             let mut outbox = Outbox::new();
-            self.carried.handle(now, event, &mut outbox);
+            self.redirector.handle(now, event, &mut outbox);
             let closed = outbox
                 .actions
                 .into_iter()
-                .filter_map(|effect| match effect {
+                .filter_map(|action| match action {
                     Action::Close(edge, _) => Some(edge),
                     _ => None,
                 });
@@ -173,36 +175,36 @@ mod tests {
     #[test]
     fn homes_are_wanted_while_somebody_is_below() {
         let mut scene = scene();
-        assert_eq!((scene.carried.deadline(), scene.wanted()), (None, 0));
-        scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
+        assert_eq!((scene.redirector.deadline(), scene.wanted()), (None, 0));
+        scene.handle(comes(CHILD, Direction::Down, NodeKind::Member));
         assert_eq!(scene.wanted(), 1);
         // Out of reach, they are wanted again.
-        assert!(scene.carried.deadline().is_some());
-        scene.hear(Event::Tick);
+        assert!(scene.redirector.deadline().is_some());
+        scene.handle(Event::Tick);
         assert_eq!(scene.wanted(), 1);
-        scene.hear(comes(HOME, Direction::Up, NodeKind::Home));
-        scene.hear(Event::Tick);
+        scene.handle(comes(HOME, Direction::Up, NodeKind::Home));
+        scene.handle(Event::Tick);
         assert_eq!(scene.wanted(), 0);
-        scene.hear(Event::Disconnected { edge: HOME });
+        scene.handle(Event::Disconnected { edge: HOME });
         assert_eq!(scene.wanted(), 1);
     }
 
     #[test]
     fn homes_are_let_go_when_nobody_has_been_below_for_a_while() {
         let mut scene = scene();
-        scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
-        scene.hear(comes(HOME, Direction::Up, NodeKind::Home));
-        scene.hear(Event::Disconnected { edge: CHILD });
+        scene.handle(comes(CHILD, Direction::Down, NodeKind::Member));
+        scene.handle(comes(HOME, Direction::Up, NodeKind::Home));
+        scene.handle(Event::Disconnected { edge: CHILD });
         scene.now = scene.now.plus(EMBEDDED_SITE_REST_MS - 1);
-        assert_eq!(scene.hear(Event::Tick), []);
+        assert_eq!(scene.handle(Event::Tick), []);
         // One that comes back in time finds everything as it was.
-        scene.hear(comes(CHILD, Direction::Down, NodeKind::Member));
-        scene.hear(Event::Disconnected { edge: CHILD });
+        scene.handle(comes(CHILD, Direction::Down, NodeKind::Member));
+        scene.handle(Event::Disconnected { edge: CHILD });
         scene.now = scene.now.plus(EMBEDDED_SITE_REST_MS - 1);
-        assert_eq!(scene.hear(Event::Tick), []);
+        assert_eq!(scene.handle(Event::Tick), []);
         scene.now = scene.now.plus(1);
-        assert_eq!(scene.hear(Event::Tick), [HOME]);
-        scene.hear(Event::Disconnected { edge: HOME });
-        assert_eq!((scene.carried.deadline(), scene.wanted()), (None, 1));
+        assert_eq!(scene.handle(Event::Tick), [HOME]);
+        scene.handle(Event::Disconnected { edge: HOME });
+        assert_eq!((scene.redirector.deadline(), scene.wanted()), (None, 1));
     }
 }

@@ -26,10 +26,10 @@ pub(crate) struct Edges {
 pub(crate) struct EmbeddedSite {
     handle: Handle<EmbeddedRedirector>,
     before: Vec<Address>,
-    /// A way in for its own member that no network can cut.
-    door: Address,
+    /// The listener for its own member, which no network can cut.
+    loopback: Address,
     heal_every: Duration,
-    life: Worker,
+    worker: Worker,
 }
 
 impl EmbeddedSite {
@@ -41,45 +41,45 @@ impl EmbeddedSite {
     ) -> Result<Self, JoinError> {
         let plan = site.plan()?;
         let before = plan.before.clone();
-        let (tell, told) = oneshot::channel();
+        let (sender, opened) = oneshot::channel();
         let name = format!("site-of-{name}");
-        let life = Worker::start(move |stopped| async move {
+        let worker = Worker::start(move |stopped| async move {
             // Sockets belong to the runtime of this thread.
-            let opened = open(plan, identity, name, edges).await;
-            let (mut driver, mut core, handle, door) = match opened {
+            let result = open(plan, identity, name, edges).await;
+            let (mut driver, mut redirector, handle, loopback) = match result {
                 Ok(opened) => opened,
                 Err(error) => {
-                    // Whoever joins waits for it.
-                    let _ = tell.send(Err(error));
+                    // The member that joins waits for it.
+                    let _ = sender.send(Err(error));
                     return;
                 }
             };
-            let _ = tell.send(Ok((handle, door)));
+            let _ = sender.send(Ok((handle, loopback)));
             driver
-                .run(&mut core, &mut NoWorld, Outbox::new(), stopped)
+                .run(&mut redirector, &mut NoWorld, Outbox::new(), stopped)
                 .await;
         });
-        let life = life.map_err(JoinError::System)?;
+        let worker = worker.map_err(JoinError::System)?;
         let ended = |_| JoinError::System(std::io::Error::other("its thread has ended"));
-        let (handle, door) = told.await.map_err(ended)??;
+        let (handle, loopback) = opened.await.map_err(ended)??;
         Ok(EmbeddedSite {
             handle,
             before,
-            door,
+            loopback,
             heal_every: site.heal_every,
-            life,
+            worker,
         })
     }
 
-    /// Whom its member joins, after the dedicated sites.
+    /// The parents of its member: the dedicated sites, then the neighbours before it, then this redirector.
     pub(crate) fn parent(&self, mut sites: Vec<Address>) -> ParentConfig {
         sites.extend(self.before.iter().cloned());
-        sites.push(self.door.clone());
+        sites.push(self.loopback.clone());
         ParentConfig::new(sites).healing(self.heal_every)
     }
 
     pub(crate) fn fill(&self, status: &mut SiteStatus) {
-        status.is_own = self.is_door(status.address.as_deref());
+        status.is_own = self.is_loopback(status.address.as_deref());
         let edges = self.handle.edges();
         let below = edges
             .iter()
@@ -92,8 +92,8 @@ impl EmbeddedSite {
     }
 
     /// Whether its own member came in here.
-    pub(crate) fn is_door(&self, address: Option<&str>) -> bool {
-        address == Some(&self.door.to_string())
+    pub(crate) fn is_loopback(&self, address: Option<&str>) -> bool {
+        address == Some(&self.loopback.to_string())
     }
 
     /// The homes that it does not reach.
@@ -103,7 +103,7 @@ impl EmbeddedSite {
 
     /// Ends it. Its own member has to be gone.
     pub(crate) fn stop(&self) {
-        self.life.stop();
+        self.worker.stop();
     }
 }
 
@@ -128,14 +128,14 @@ async fn open(
         name: name.clone(),
     };
     let listener = listen(&plan.listen, &identity, &edges).await?;
-    let inside = Address::Tcp {
+    let local = Address::Tcp {
         host: "127.0.0.1".to_owned(),
         port: 0,
     };
-    let door = listen(&inside, &identity, &edges).await?;
-    let address = door.address().clone();
+    let loopback = listen(&local, &identity, &edges).await?;
+    let address = loopback.address().clone();
     let mut config = DriverConfig::new(identity, hello);
-    config.listeners = vec![listener, door];
+    config.listeners = vec![listener, loopback];
     let homes = plan.homes.into_iter().map(|home| ParentConfig {
         delay: edges.delay,
         ..home
@@ -149,8 +149,8 @@ async fn open(
     config.alive = Some(edges.alive);
     config.images_beside = true;
     let wanting = handle.clone();
-    let core = EmbeddedRedirector::new(config, homes, move || wanting.want_parents());
-    Ok((driver, core, handle, address))
+    let redirector = EmbeddedRedirector::new(config, homes, move || wanting.want_parents());
+    Ok((driver, redirector, handle, address))
 }
 
 async fn listen(

@@ -94,7 +94,7 @@ impl Member {
                     if let thorp_model::Outcome::Committed { stamp, .. } = outcome {
                         self.shared().session.raise_floor(stamp);
                     }
-                    return Ok(told(id, outcome, by));
+                    return Ok(outcome_of(id, outcome, by));
                 }
                 Some(LateOutcome::Pending) => {}
                 None => {
@@ -152,7 +152,7 @@ impl Member {
         self.runtime.site()
     }
 
-    /// The homes this member has heard of.
+    /// The homes that this member knows.
     pub fn homes(&self) -> Vec<HomeStatus> {
         let cache = &self.shared().cache;
         let homes = self.shared().homes.all().into_iter();
@@ -180,7 +180,7 @@ impl Member {
     }
 }
 
-fn told(id: CommitId, outcome: thorp_model::Outcome, by: Option<HomeId>) -> Outcome {
+fn outcome_of(id: CommitId, outcome: thorp_model::Outcome, by: Option<HomeId>) -> Outcome {
     match outcome {
         thorp_model::Outcome::Committed { position, stamp } => Outcome::Committed(Committed {
             id: Some(id),

@@ -172,7 +172,7 @@ impl Member {
         Ok(Spot::format(&SegmentName::format(&home, &path), reference))
     }
 
-    /// The reference that a text names. Whether there is such an object, reading it tells.
+    /// The reference that a text names. A read shows whether there is such an object.
     ///
     /// # Errors
     ///
@@ -231,7 +231,7 @@ impl Member {
         }
     }
 
-    /// A site tells of the homes that it reaches, not of those that it should.
+    /// A member knows the homes that its site reaches, not those that the site should reach.
     fn no_such_home(&self, name: &str) -> Error {
         let known = self.shared().homes.all().into_iter().map(|home| home.name);
         let known = known.collect::<Vec<_>>().join(", ");
@@ -259,7 +259,7 @@ impl Member {
         }
     }
 
-    /// The path of a segment that only a reference told of.
+    /// The path of a segment that this member may know only from a reference.
     async fn path(&self, home: HomeId, id: SegmentId) -> Result<String> {
         if let Some(path) = self.shared().allocators.get(home, id).path() {
             return Ok(path.to_owned());
@@ -302,5 +302,5 @@ fn other_answer() -> Error {
     Error::invalid("the home answered something else")
 }
 
-/// How long a home that nobody has told of is waited for, while another one is there.
+/// How long to wait for a home that is unknown here while another one is live.
 const UNKNOWN_HOME_PATIENCE: Duration = Duration::from_secs(2);

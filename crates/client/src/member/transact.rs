@@ -92,8 +92,9 @@ impl Member {
         Ok(value)
     }
 
-    /// As [`Member::transact`], and does not wait for the answer ([`Transaction::commit_early`]): runs it again until it is on
-    /// its way. Whether it is committed, tells the [`Pending`]; if it is refused then, the program has to run it again.
+    /// As [`Member::transact`], without waiting for the outcome ([`Transaction::commit_early`]): it runs the
+    /// transaction again until the commit is on its way. The returned [`Pending`] resolves to the outcome. If the
+    /// commit is refused, the program must run the transaction again.
     ///
     /// # Errors
     ///
@@ -174,11 +175,11 @@ impl Member {
             return Err(error);
         }
         tx.restart();
-        let asked = match error.kind() {
+        let retry_after = match error.kind() {
             ErrorKind::Busy { retry_after } => retry_after,
             _ => Duration::ZERO,
         };
-        let pause = pauses.next(asked, random());
+        let pause = pauses.next(retry_after, random());
         self.shared()
             .requests
             .sleep_until(Instant::now() + pause)

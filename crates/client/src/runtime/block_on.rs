@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Drives a future of this crate to its end. They wait only for what the member's loop tells, so parking is enough.
+/// Drives a future of this crate to its end. Such futures wait only for the member's loop, so parking is enough.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     thread_local! {
         static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -38,12 +38,12 @@ mod tests {
 
     #[test]
     fn a_thread_without_a_runtime_waits_for_another() {
-        let (tell, told) = oneshot::channel();
-        let teller = thread::spawn(move || {
+        let (sender, receiver) = oneshot::channel();
+        let other = thread::spawn(move || {
             thread::sleep(std::time::Duration::from_millis(5));
-            tell.send(7).unwrap();
+            sender.send(7).unwrap();
         });
-        assert_eq!(block_on(told), Ok(7));
-        teller.join().unwrap();
+        assert_eq!(block_on(receiver), Ok(7));
+        other.join().unwrap();
     }
 }

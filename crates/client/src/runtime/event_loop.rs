@@ -89,15 +89,15 @@ mod tests {
         let loops: Vec<_> = (0..4 * processors)
             .map(|_| EventLoop::of_this_process().unwrap())
             .collect();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         for one in &loops {
-            let tell = tell.clone();
-            one.run(async move { tell.send(thread::current().id()).unwrap() });
+            let sender = sender.clone();
+            one.run(async move { sender.send(thread::current().id()).unwrap() });
         }
-        drop(tell);
-        let heard: Vec<_> = told.iter().collect();
-        assert_eq!(heard.len(), loops.len());
-        let threads: HashSet<_> = heard.into_iter().collect();
+        drop(sender);
+        let ran_on: Vec<_> = receiver.iter().collect();
+        assert_eq!(ran_on.len(), loops.len());
+        let threads: HashSet<_> = ran_on.into_iter().collect();
         // Tests beside this one may have taken a place.
         assert!((1..=processors).contains(&threads.len()));
         assert!(!loops.iter().any(|one| one.is_here()));
@@ -106,14 +106,14 @@ mod tests {
     #[test]
     fn a_loop_stays_while_a_member_runs() {
         let (go, waits) = oneshot::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let held = EventLoop::of_this_process().unwrap();
         held.run(async move {
             waits.await.unwrap();
-            tell.send(()).unwrap();
+            sender.send(()).unwrap();
         });
         drop(held);
         go.send(()).unwrap();
-        told.recv().unwrap();
+        receiver.recv().unwrap();
     }
 }

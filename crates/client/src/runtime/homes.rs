@@ -1,4 +1,4 @@
-//! The homes that a member has heard of, and whether they can be reached.
+//! The homes that a member knows, and whether they can be reached.
 
 use super::requests::Requests;
 use crate::lock::lock;
@@ -55,8 +55,8 @@ impl Homes {
         lock(&self.known).clone()
     }
 
-    /// The home of a name: one that is live, if there is one; else the one that was heard of last. A home that was made anew
-    /// has the name of the old one and another id.
+    /// The home of a name: a live one, if there is one; else the one that began last. A home that was made anew has the
+    /// name of the old one and another id.
     pub(crate) fn by_name(&self, name: &str) -> Option<HomeId> {
         let known = lock(&self.known);
         let of_name = || known.iter().rev().filter(|home| home.name == name);
@@ -70,7 +70,7 @@ impl Homes {
         Some(home.name.clone())
     }
 
-    /// Whether this member has heard of a home.
+    /// Whether the stream of a home has ever begun here.
     pub(crate) fn is_known(&self, id: HomeId) -> bool {
         lock(&self.known).iter().any(|home| home.id == id)
     }

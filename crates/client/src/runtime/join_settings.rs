@@ -1,4 +1,4 @@
-//! What a member is told when it joins, understood.
+//! The checked settings of a member that joins.
 
 use crate::addresses::check_addresses;
 use crate::embedded_site::{Edges, EmbeddedSite};
@@ -10,7 +10,7 @@ use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
 use thorp_net::{Address, Identity, Limits, LinkDelay};
 use thorp_protocol::{AliveLimits, Wrong};
 
-/// Who writes down what is used, if anybody asked for it.
+/// The recorder of a trace, if the configuration names a file.
 pub(super) fn recorder(config: &JoinConfig) -> Result<Option<Recorder>, JoinError> {
     let Some(path) = &config.record_trace else {
         return Ok(None);

@@ -108,7 +108,7 @@ impl MemberRuntime {
             // Its own redirector is nobody else: where that reaches no home, nobody has answered.
             let is_alone = self.is_alone();
             if have_all && !is_alone {
-                // A site that reaches no home yet has nothing to tell.
+                // A site that reaches no home yet sends no stream.
                 let since = *connected.get_or_insert_with(Instant::now);
                 if since.elapsed() >= SILENT_PARENT_MAX {
                     return Ok(());
@@ -121,8 +121,8 @@ impl MemberRuntime {
                 };
             }
             let next = due.min(Instant::now() + RETRY_PAUSE);
-            let told = self.shared.requests.changed(&mut changes, next).await;
-            told.map_err(|error: Error| JoinError::Unreachable(error.to_string()))?;
+            let changed = self.shared.requests.changed(&mut changes, next).await;
+            changed.map_err(|error: Error| JoinError::Unreachable(error.to_string()))?;
         }
     }
 
@@ -143,7 +143,7 @@ impl MemberRuntime {
     fn is_alone(&self) -> bool {
         let embedded_site = self.embedded_site.as_ref();
         let address = self.first_edge().map(|edge| edge.address);
-        embedded_site.is_some_and(|site| site.is_door(address.as_deref()))
+        embedded_site.is_some_and(|site| site.is_loopback(address.as_deref()))
     }
 
     /// Why nobody answers.
@@ -226,5 +226,5 @@ async fn leave(stopped: Stopped, shared: Arc<Shared>, patience: Duration) {
     }
 }
 
-/// How long a parent that has no home to tell of is waited for.
+/// How long to wait for a parent that sends no stream.
 const SILENT_PARENT_MAX: Duration = Duration::from_secs(2);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use thorp_model::{CallRequest, HomeId, Outcome, Refusal, Registration};
 use thorp_protocol::Request;
 
-/// The tokens of values staged at a home. The transaction holds this, and so does whatever waits for the outcome of the
-/// commit that names them, whether anybody still waits for that or not. When nobody holds it any more the home is told to
+/// The tokens of values staged at a home. The transaction holds them, and so does the pending request of the commit
+/// that names them, also when no thread waits for it. When the last holder drops them, the home gets the order to
 /// forget the values, unless they have become objects.
 pub(crate) struct StagedTokens {
     sender: Arc<RequestSender>,

@@ -1,4 +1,4 @@
-//! Something that runs on a loop of this process until it is stopped.
+//! Work that runs on an event loop of this process until it is stopped.
 
 use super::event_loop::EventLoop;
 use crate::lock::lock;
@@ -50,7 +50,7 @@ impl Worker {
     /// Ends it, and waits for that.
     pub(crate) fn stop(&self) {
         if let Some(stop) = lock(&self.stop).take() {
-            // What has ended hears nothing.
+            // Work that has ended does not listen.
             let _ = stop.send(());
         }
         // A thread cannot wait for itself: there it ends without being waited for.

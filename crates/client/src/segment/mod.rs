@@ -20,7 +20,7 @@ pub struct Segment {
     allocator: Arc<Allocator>,
 }
 
-/// A segment as [`Member::list`](crate::Member::list) tells it.
+/// A segment in the list of [`Member::list`](crate::Member::list).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SegmentEntry {
     /// Its name: `thorp://HOME/path`.
@@ -110,8 +110,8 @@ impl Segment {
         self.member.transact(|tx| tx.roots(self))
     }
 
-    /// Hears of every change in the segment that is committed from now on. Members, sites and homes have a limit of segments
-    /// whose changes they tell: above it this fails, and so does [`Watch::next`] where that turns out later
+    /// Watches every change in the segment that is committed from now on. Members, sites and homes have a limit of
+    /// watched segments. Above it this call fails, or [`Watch::next`] does if the limit is farther up
     /// ([`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge)).
     ///
     /// ```no_run

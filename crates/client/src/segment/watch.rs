@@ -1,4 +1,4 @@
-//! Hearing of changes.
+//! Watching the changes of a segment.
 
 use super::Segment;
 use crate::head_page::{EXTENT_SLOT, HEAD_PAGE, ROOTS_SLOT};
@@ -14,23 +14,26 @@ use thorp_model::{CallRequest, ObjectId, Position, Slot, SlotSet};
 use thorp_protocol::Request;
 use tokio::sync::watch;
 
-/// Tells what changes in a segment: see [`Segment::watch`](crate::Segment::watch). Also what this member itself commits.
+/// Delivers the changes of a segment: see [`Segment::watch`](crate::Segment::watch). It also delivers the commits of
+/// this member.
 pub struct Watch {
     segment: Segment,
     cursor: Cursor,
     changes: watch::Receiver<u64>,
     session: crate::Session,
-    /// More happened than was told, and the program does not know yet: whoever drops a future, or is told of an error
-    /// instead, is told the next time.
+    /// More happened than the program received, and it does not know that yet. It is still set after a dropped future
+    /// or an error, and then given with the next changes.
     lost: bool,
-    /// Outlives the future that asked for it: a program that looks often gets past it all the same.
+    /// Outlives the future that began it, so that a program with short timeouts passes it, too.
     fence: Option<Fence>,
 }
 
-/// Tells when the parent has heard what is watched: a call's answer comes down the same stream, after that.
+/// A call whose response shows that the parent has received the watch: the response comes down the same stream after
+/// that.
 struct Fence {
-    /// Where the cache stood when it was asked for. A life of the stream that began later may not have been told yet.
-    asked: Cursor,
+    /// The position of the cache when the fence began. The parent may not have received the watch in a later life of
+    /// the stream.
+    begun_at: Cursor,
     wait: RequestFuture,
 }
 
@@ -39,8 +42,8 @@ struct Fence {
 pub struct Changed {
     /// The changes, in the order of commits; whole commits only.
     pub changes: Vec<Change>,
-    /// More happened than is told (too much at once, the connection was lost meanwhile, or pages went, perhaps with the whole
-    /// segment): look at everything anew.
+    /// More happened than the changes show: too much at once, a lost connection, or pages that went, perhaps with the
+    /// whole segment. Look at everything anew.
     pub lost: bool,
 }
 
@@ -96,12 +99,12 @@ impl Watch {
         &self.segment
     }
 
-    /// The next changes; `None` if there are none within the time. While the home is unreachable there are none; what was
-    /// missed meanwhile is told as [`lost`](Changed::lost).
+    /// The next changes; `None` if there are none within the time. While the home is unreachable there are none. What
+    /// was missed meanwhile shows as [`lost`](Changed::lost).
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if a site or the home tells no more segments,
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if a site or the home watches no more segments,
     /// [`NotFound`](crate::ErrorKind::NotFound) if the segment was removed, and [`Closed`](crate::ErrorKind::Closed).
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Changed>> {
         block_on(self.next_until(Instant::now() + timeout))
@@ -154,7 +157,7 @@ impl Watch {
         }
     }
 
-    /// Fails if nobody tells what changes.
+    /// Fails if the site or the home sends no changes of this segment.
     fn check(&self) -> Result<()> {
         if !lock(&self.segment.allocator().watches).refused {
             return Ok(());
@@ -167,16 +170,16 @@ impl Watch {
 
     /// The changes that are there.
     fn take(&mut self, shared: &Shared) -> Vec<Change> {
-        let told = shared.cache.changes_since(self.segment.home(), self.cursor);
-        self.cursor = told.cursor;
-        self.lost |= told.lost;
+        let since = shared.cache.changes_since(self.segment.home(), self.cursor);
+        self.cursor = since.cursor;
+        self.lost |= since.lost;
         let mut changes = Vec::new();
-        for (position, page, slots) in told.touched {
+        for (position, page, slots) in since.touched {
             if page.segment != self.segment.id() || page.page.is_overflow() {
                 continue;
             }
             if slots == SlotSet::ALL {
-                // The page went, with the segment perhaps: what was in it is not told.
+                // The page went, perhaps with the segment: no change shows what was in it.
                 self.lost = true;
                 continue;
             }
@@ -193,43 +196,43 @@ impl Watch {
         self.pass_fence(shared, due).await
     }
 
-    /// Waits until the parent has heard what is watched. What is committed from then on is told; unless another life of the
-    /// stream has begun meanwhile: then it is false, and the fence stands there.
+    /// Waits until the parent has received the watch: it sends everything that is committed from then on. False:
+    /// another life of the stream has begun meanwhile, and a new fence is needed.
     async fn pass_fence(&mut self, shared: &Arc<Shared>, due: Instant) -> Result<bool> {
         let home = self.segment.home();
         loop {
-            let was_asked = self.fence.is_some();
+            let was_begun = self.fence.is_some();
             let fence = match &mut self.fence {
                 Some(fence) => fence,
-                none => none.insert(ask_fence(shared, &self.segment, due)?),
+                none => none.insert(begin_fence(shared, &self.segment, due)?),
             };
             let completion = (&mut fence.wait).await;
-            let asked = fence.asked;
+            let begun_at = fence.begun_at;
             self.fence = None;
             match completion.called() {
                 Ok(None) => shared.requests.pause(RETRY_PAUSE, due).await?,
-                // It was asked for before, with a patience that ended before this caller came.
-                Err(error) if was_asked && error.kind() == ErrorKind::HomeUnreachable => {}
-                // That the segment is gone is told by reading.
+                // It began before, with a patience that ended before this caller came.
+                Err(error) if was_begun && error.kind() == ErrorKind::HomeUnreachable => {}
+                // A read shows that the segment is gone.
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {
                     self.check()?;
-                    return Ok(asked.is_same_stream(shared.cache.now(home)));
+                    return Ok(begun_at.is_same_stream(shared.cache.now(home)));
                 }
             }
         }
     }
 }
 
-fn ask_fence(shared: &Arc<Shared>, segment: &Segment, due: Instant) -> Result<Fence> {
+fn begin_fence(shared: &Arc<Shared>, segment: &Segment, due: Instant) -> Result<Fence> {
     // First where the cache stands: when this thread runs after the answer, another life may have begun.
-    let asked = shared.cache.now(segment.home());
+    let begun_at = shared.cache.now(segment.home());
     let request = CallRequest::Open {
         path: segment.allocator().path().unwrap_or_default().to_owned(),
         create: false,
     };
     let wait = shared.requests.begin_call(segment.home(), request, due)?;
-    Ok(Fence { asked, wait })
+    Ok(Fence { begun_at, wait })
 }
 
 impl Drop for Watch {
@@ -256,7 +259,7 @@ fn begin_watching(shared: &Shared, segment: &Segment) -> Result<()> {
                 "a member watches at most {WATCHED_MAX} segments"
             )));
         }
-        // Sent under the lock, so that beginnings and ends are told in their order.
+        // Sent under the lock, so that beginnings and ends arrive in their order.
         if let Err(error) = shared.requests.sender.send(watching(segment, true)) {
             shared.allocators.end_watching();
             return Err(error);

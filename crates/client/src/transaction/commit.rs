@@ -39,7 +39,7 @@ impl Transaction {
         self.finish().await
     }
 
-    /// As [`Transaction::commit`], for who runs it again. What asks nobody needs no future.
+    /// As [`Transaction::commit`], for a transaction that may run again. A commit without a message needs no future.
     pub(crate) fn finish_blocking(&mut self) -> Result<Committed> {
         let mut commit = Commit::new();
         match self.finish_locally(&mut commit) {
@@ -142,7 +142,7 @@ impl Transaction {
         }
     }
 
-    /// What its program is told.
+    /// The result for the program.
     pub(super) fn committed(&self, committed: thorp_session::Committed) -> Committed {
         use thorp_session::Committed::{AtHomes, Locally, Nothing, Validated};
         match committed {
@@ -191,15 +191,15 @@ impl Transaction {
     async fn ask_promises(&mut self, lagging: Lagging, due: Instant) -> Result<()> {
         let due = due.min(Instant::now() + WATERMARK_WAIT);
         let at_least = lagging.stamp;
-        let asked = lagging.homes.into_iter().map(|home| {
+        let requests = lagging.homes.into_iter().map(|home| {
             let request = CallRequest::Watermark { at_least };
             self.shared.requests.begin_call(home, request, due)
         });
-        // Homes that cannot be asked validate it.
-        let Ok(asked) = asked.collect::<Result<Vec<_>>>() else {
+        // If a request is not taken, the homes validate the transaction.
+        let Ok(requests) = requests.collect::<Result<Vec<_>>>() else {
             return Ok(());
         };
-        for wait in asked {
+        for wait in requests {
             // What it promised came before the answer, like every promise.
             if let Completion::Closed = wait.await {
                 return Err(Error::closed());

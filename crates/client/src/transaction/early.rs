@@ -135,7 +135,7 @@ impl Transaction {
             .take(home, &self.shared.requests, due)
             .await?;
         let (early, shown) = EarlyCommit::new(place);
-        // Whoever drops the future does not stop the commit.
+        // Dropping the future does not stop the commit.
         self.in_doubt = true;
         let came = match self.shared.requests.commit_early(call, early, due) {
             Ok(wait) => self.shown(wait, shown).await,
@@ -155,9 +155,9 @@ impl Transaction {
     ) -> Result<Shown> {
         tokio::select! {
             biased;
-            // First: what was refused after it was shown is told by who waits for it.
+            // First: if the commit was refused after it was shown, the `Pending` gives the refusal.
             Ok(id) = &mut shown => Ok(Shown::Ahead(Pending::ahead(Arc::clone(&self.runtime), id, wait))),
-            told = &mut wait => Ok(match answered(&self.shared, told)? {
+            completion = &mut wait => Ok(match answered(&self.shared, completion)? {
                 Ended::Committed { id, position, stamp } => Shown::Ahead(Pending::ended(Committed {
                     id: Some(id),
                     position,

@@ -239,7 +239,7 @@ fn gone(object: ObjectId) -> Error {
     Error::gone(object)
 }
 
-/// What a page's absence at its home means to a transaction that was told of it by a head.
+/// A page to which a head led is not at its home.
 fn torn(object: ObjectId) -> Error {
     Error::new(
         ErrorKind::Conflict,

@@ -215,7 +215,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// A reference may lead to a home that neither this member nor its site was told to join.
+    /// A reference may lead to a home that neither this member nor its site has joined.
     fn not_fetched(&self, place: Place, error: Error) -> Error {
         if error.kind() == ErrorKind::HomeUnreachable && !self.shared.homes.is_known(place.home) {
             return Error::unreachable(format!(

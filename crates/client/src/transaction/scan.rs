@@ -44,12 +44,12 @@ impl Transaction {
             .pages(allocator.home)
             .filter(|page| page.segment == allocator.segment);
         let end = own.map(|page| page.page.next()).max().unwrap_or_default();
-        let mut asked = PageNo(1);
+        let mut requested = PageNo(1);
         for page in 1..extent.max(end).0 {
             let ahead = PageNo(page.saturating_add(SCAN_AHEAD)).min(extent);
-            while asked < ahead {
-                self.shared.prefetcher.prefetch(allocator.place(asked));
-                asked = asked.next();
+            while requested < ahead {
+                self.shared.prefetcher.prefetch(allocator.place(requested));
+                requested = requested.next();
             }
             let page = PageNo(page);
             // Beyond the extent there is only what this transaction made.
@@ -59,7 +59,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The pages below this one may hold objects. It is an object of its own: who makes one beyond it, changes it.
+    /// The pages below this one may hold objects. The extent is an object of its own: creating an object beyond it
+    /// changes it.
     async fn extent(&mut self, segment: &Segment) -> Result<PageNo> {
         let reference = reference_in(segment.allocator(), HEAD_PAGE, EXTENT_SLOT, Generation(1));
         let bytes = self.read_async(&reference).await?;

@@ -23,14 +23,14 @@ impl Transaction {
         let tokens = staged.iter().map(|staged| Arc::clone(&staged.tokens));
         let tokens = tokens.collect();
         let seen = (call.depends_on, call.after);
-        // Whoever drops the future does not stop the commit: its slots and values stay its own.
+        // Dropping the future does not stop the commit: its slots and values stay its own.
         self.in_doubt = true;
-        let told = match self.shared.requests.commit(call.parts, tokens, seen, due) {
+        let result = match self.shared.requests.commit(call.parts, tokens, seen, due) {
             Ok(wait) => self.answered(wait.await),
             Err(error) => Err(error),
         };
         self.in_doubt = false;
-        told.or_else(busy).map_err(|error| match only_reads {
+        result.or_else(busy).map_err(|error| match only_reads {
             true => only_read(error),
             false => error,
         })
@@ -43,16 +43,16 @@ impl Transaction {
         calls: Vec<CommitCall>,
         due: Instant,
     ) -> Result<()> {
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for call in calls {
             let seen = (call.depends_on, call.after);
-            asked.push(
+            requests.push(
                 self.shared
                     .requests
                     .commit(call.parts, Vec::new(), seen, due)?,
             );
         }
-        for wait in asked {
+        for wait in requests {
             commit.ended(self.answered(wait.await).map_err(only_read)?);
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Transaction {
     }
 }
 
-/// How a commit ended that was not to be asked for again.
+/// The result of a commit that is not sent again.
 pub(super) fn ended(shared: &Shared, completion: Completion) -> Result<Committed> {
     match answered(shared, completion)? {
         Ended::Committed {

@@ -20,8 +20,8 @@ impl Transaction {
     ///
     /// As [every call of a transaction](crate::Transaction#errors); [`Gone`](crate::ErrorKind::Gone) if this
     /// transaction deleted it, [`TooLarge`](crate::ErrorKind::TooLarge) above [`OBJECT_BYTES_MAX`], and
-    /// [`Invalid`](crate::ErrorKind::Invalid) if the reference points into an object. Whether the object is there, the
-    /// commit tells.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if the reference points into an object. The commit
+    /// fails if the object is not there.
     pub fn write(&mut self, reference: &Reference, bytes: impl Into<Vec<u8>>) -> Result<()> {
         check_place(reference)?;
         self.replace(reference, bytes.into())
@@ -162,7 +162,7 @@ impl Transaction {
     ///
     /// As [every call of a transaction](crate::Transaction#errors); [`Gone`](crate::ErrorKind::Gone) if this
     /// transaction deleted it already, and [`Invalid`](crate::ErrorKind::Invalid) if the reference points into an
-    /// object. Whether the object is there, the commit tells.
+    /// object. The commit fails if the object is not there.
     pub fn delete(&mut self, reference: &Reference) -> Result<()> {
         check_place(reference)?;
         check_whole(reference)?;

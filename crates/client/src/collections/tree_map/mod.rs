@@ -115,7 +115,7 @@ where
         Ok(self.get_async(tx, key).await?.is_some())
     }
 
-    /// Sets the value of a key; tells the one that it had.
+    /// Sets the value of a key, and gives the one that it had.
     pub fn insert<A: Access>(self, tx: &mut A, key: K, value: V) -> Result<Option<V>> {
         block_on(self.insert_async(tx, key, value))
     }
@@ -137,7 +137,7 @@ where
         Ok(old)
     }
 
-    /// Takes a key away; tells the value that it had.
+    /// Removes a key, and gives the value that it had.
     pub fn remove<A: Access>(self, tx: &mut A, key: &K) -> Result<Option<V>> {
         block_on(self.remove_async(tx, key))
     }

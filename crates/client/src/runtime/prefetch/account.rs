@@ -5,9 +5,9 @@ use super::counts::PrefetchCounts;
 /// Why a page is fetched before anybody waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
-    /// The site says that it is likely.
+    /// The site sent a hint.
     Hinted,
-    /// What was read refers to it.
+    /// A value that was read refers to it.
     Referred,
     /// It lies near one that is waited for.
     Near,
@@ -41,7 +41,7 @@ enum Standing {
 }
 
 impl Account {
-    /// The program waits for a page: that earns a few pages at first, and later as it was worth.
+    /// A thread waits for a page. That earns a few pages at first, and later as much as the guess is worth.
     pub(super) fn waited(&mut self) {
         let earned = match self.standing() {
             Standing::Good => 8 * PAGE,
@@ -64,16 +64,16 @@ impl Account {
         }
     }
 
-    /// So many pages may be asked for now.
+    /// How many pages may be requested now.
     pub(super) fn pages(&self) -> usize {
         self.credit / PAGE
     }
 
-    pub(super) fn asked(&mut self, pages: usize) {
+    pub(super) fn requested(&mut self, pages: usize) {
         self.credit = self.credit.saturating_sub(pages * PAGE);
     }
 
-    /// A page that was asked for came from nearby, or a neighbour gets it, too: most of its price is given back, less where
+    /// A requested page came from nearby, or a neighbour gets it, too. Most of its price is given back, less where
     /// pages are seldom read.
     pub(super) fn shared(&mut self) {
         let price = match self.standing() {
@@ -104,9 +104,9 @@ impl Account {
 
 /// Credit is counted in sixteenths.
 const PAGE: usize = 16;
-/// Nobody saves up for more.
+/// Credit does not grow above this.
 const CREDIT_MAX: usize = 256 * PAGE;
-/// Before so many pages were used or wasted nothing is concluded from them.
+/// Until this many pages were used or wasted, nothing is concluded from them.
 const KNOWN_MIN: u64 = 64;
 /// So many count as recent.
 const RECENT_MAX: u64 = 4096;

@@ -1,49 +1,50 @@
-//! How much may be under way beside what is waited for.
+//! How many prefetched pages may be under way.
 
 use std::time::Duration;
 
-/// What the link carries without holding up what is waited for.
+/// How many prefetched pages the link carries without delaying a page that a thread waits for. That number grows while
+/// such pages come in time, and halves when one is late.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub(super) pages_max: usize,
-    way: Way,
+    fetch_time: FetchTime,
 }
 
-/// How long a page takes that comes all the way, if nothing holds it up: learnt from waits. At a site many are shorter, for a
-/// page that it has, or that is on its way to a neighbour.
+/// How long a page takes that comes all the way, if nothing delays it: learnt from waits. At a site many waits are
+/// shorter, for a page that the site has, or that is on its way to a neighbour.
 #[derive(Debug, Default)]
-struct Way {
+struct FetchTime {
     takes: Option<Duration>,
-    /// Waits that were about so long, as far as they matter.
+    /// Waits of about that length, up to the number that matters.
     confirmed: usize,
     /// Waits since the last of them, and the longest of these.
     shorter: usize,
     longest: Duration,
 }
 
-/// What a wait says.
+/// What one wait shows.
 #[derive(PartialEq, Eq, Debug)]
-enum Said {
-    /// As ever, or for a page that had not so far to come.
+enum Wait {
+    /// As usual, or the page came from nearby.
     InTime,
     /// Neither.
     Slow,
-    /// Something holds pages up.
+    /// Something delays pages.
     Late,
 }
 
 impl Flow {
-    /// Whether a page that took so long came from nearby: its site, or a neighbour, had it.
+    /// Whether a page that took this time came from nearby: its site, or a neighbour, had it.
     pub(super) fn is_nearby(&self, after: Duration) -> bool {
-        self.way.is_nearby(after)
+        self.fetch_time.is_nearby(after)
     }
 
-    /// More, while what is waited for comes as quickly as ever; half, if it comes late.
+    /// A page that a thread waited for came after this time.
     pub(super) fn came(&mut self, after: Duration) {
-        match self.way.waited(after) {
-            Said::InTime => self.pages_max = (self.pages_max + 8).min(UNDER_WAY_MAX),
-            Said::Slow => {}
-            Said::Late => self.pages_max = (self.pages_max / 2).max(UNDER_WAY_MIN),
+        match self.fetch_time.waited(after) {
+            Wait::InTime => self.pages_max = (self.pages_max + 8).min(UNDER_WAY_MAX),
+            Wait::Slow => {}
+            Wait::Late => self.pages_max = (self.pages_max / 2).max(UNDER_WAY_MIN),
         }
     }
 }
@@ -52,12 +53,12 @@ impl Default for Flow {
     fn default() -> Self {
         Flow {
             pages_max: 4 * UNDER_WAY_MIN,
-            way: Way::default(),
+            fetch_time: FetchTime::default(),
         }
     }
 }
 
-impl Way {
+impl FetchTime {
     fn is_nearby(&self, after: Duration) -> bool {
         let is_far = |takes: &Duration| self.confirmed >= CONFIRMED && *takes >= FAR_MIN;
         self.takes
@@ -65,16 +66,16 @@ impl Way {
             .is_some_and(|takes| after < takes / 4)
     }
 
-    fn waited(&mut self, after: Duration) -> Said {
+    fn waited(&mut self, after: Duration) -> Wait {
         let takes = *self.takes.get_or_insert(after);
         if after < takes / 2 {
             self.was_shorter(after);
-            return Said::InTime;
+            return Wait::InTime;
         }
-        // No queue grows so much at once: all before came from nearby.
+        // No queue grows so much at once: all pages before came from nearby.
         if after > takes * FARTHER {
             self.begin(after);
-            return Said::InTime;
+            return Wait::InTime;
         }
         (self.shorter, self.longest) = (0, Duration::ZERO);
         self.confirmed = (self.confirmed + 1).min(CONFIRMED);
@@ -85,9 +86,9 @@ impl Way {
         };
         self.takes = Some(takes);
         match after {
-            _ if after <= takes * 5 / 4 => Said::InTime,
-            _ if after > takes * 2 => Said::Late,
-            _ => Said::Slow,
+            _ if after <= takes * 5 / 4 => Wait::InTime,
+            _ if after > takes * 2 => Wait::Late,
+            _ => Wait::Slow,
         }
     }
 
@@ -105,22 +106,22 @@ impl Way {
     }
 
     fn begin(&mut self, takes: Duration) {
-        *self = Way {
+        *self = FetchTime {
             takes: Some(takes),
-            ..Way::default()
+            ..FetchTime::default()
         };
     }
 }
 
-/// So many waits that are alike are no chance.
+/// This many similar waits are no coincidence.
 const CONFIRMED: usize = 4;
-/// As many that are shorter come from nowhere else any more.
+/// After this many shorter waits in a row, no page comes from farther away any more.
 const SHORTER_MAX: usize = 16;
-/// What takes less is not far, whatever comes sooner: there, processors make the difference.
+/// A page that takes less is not far, even if others are faster: there, processors make the difference.
 const FAR_MIN: Duration = Duration::from_millis(10);
-/// So many times as long is another way, not the same one with a queue.
+/// A wait that is this many times longer shows a longer way, not a queue.
 const FARTHER: u32 = 16;
-/// Pages fetched ahead that may be under way.
+/// Bounds of the prefetched pages that may be under way.
 const UNDER_WAY_MIN: usize = 8;
 const UNDER_WAY_MAX: usize = 64;
 

@@ -1,9 +1,10 @@
-//! Which pages may be among those that were fetched ahead and not seen to be read: asked at every read, without a lock.
+//! Which pages may have been prefetched and not read: looked up at every read, without a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use thorp_model::Place;
 
-/// A set that may say of a few too many that they are in it; while it is written anew, of a few too few.
+/// A set that may hold a few pages too many: a filter of bits. While [`set`](Self::set) writes it anew, it may hold a
+/// few too few.
 pub(super) struct OpenPages {
     is_empty: AtomicBool,
     bits: [AtomicU64; WORDS],

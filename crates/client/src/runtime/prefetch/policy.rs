@@ -29,31 +29,31 @@ use thorp_model::{HomeId, PageId, PageNo, Place, SegmentId};
 /// Which pages to fetch ahead.
 #[derive(Debug)]
 pub(crate) struct PrefetchPolicy {
-    /// At one time; zero fetches none ahead.
+    /// How many at one time; zero turns prefetching off.
     pages_max: usize,
-    /// Pages of which it is not known whether they are read.
+    /// Prefetched pages of which it is not known whether they are read.
     open: OpenPages,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Where in each segment the program was.
+    /// Where in each segment the program waited last.
     runs: HashMap<(HomeId, SegmentId), Run>,
-    /// What the site says is likely, and was not asked for yet: there was no credit, or no room.
+    /// Pages from hints that are not requested yet: the credit or the link was used up.
     hints: VecDeque<Place>,
-    /// Fetched ahead and not seen to be read, the oldest first.
+    /// Prefetched and not known to be read, the oldest first.
     waiting: VecDeque<(Place, Reason)>,
     /// The same.
     is_waiting: HashSet<Place>,
-    /// Those of them that had not come when it was last looked.
+    /// Those of them that had not arrived at the last look.
     under_way: Vec<UnderWay>,
     /// The last wait.
     spot: Option<Spot>,
     waits: u64,
     accounts: Accounts,
     counts: PrefetchCounts,
-    link: Flow,
+    flow: Flow,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ struct Accounts {
     hinted: Account,
     referred: Account,
     near: Account,
-    /// Nobody asks it for credit.
+    /// Its credit is never looked at.
     named: Account,
 }
 
@@ -99,8 +99,9 @@ impl PrefetchPolicy {
         }
     }
 
-    /// A program waits for a page. Tells which to fetch with it, the most wanted first. `extent` is the first page of the
-    /// segment that holds nothing, if that is known; `is_read` tells what its transaction has read, `is_here` what is cached.
+    /// A thread waits for a page. Gives the pages to request with it, the most wanted first. `extent` is the first page
+    /// of the segment that holds nothing, if that is known. `is_read` knows what the transaction has read, and
+    /// `is_here` what is cached.
     pub(crate) fn missed(
         &self,
         place: Place,
@@ -119,20 +120,20 @@ impl PrefetchPolicy {
         state.accounts.hinted.waited();
         state.accounts.referred.waited();
         state.accounts.near.waited();
-        let room = state.room(&is_here).min(self.pages_max);
+        let capacity = state.capacity(&is_here).min(self.pages_max);
         state.come_and_gone(place);
         state.hints.retain(|hinted| *hinted != place);
-        let mut chosen = state.likely(room, &is_here);
-        state.asked(&chosen, Reason::Hinted);
-        let most = state.accounts.near.pages().min(room - chosen.len());
+        let mut chosen = state.likely(capacity, &is_here);
+        state.requested(&chosen, Reason::Hinted);
+        let most = state.accounts.near.pages().min(capacity - chosen.len());
         let near = state.near(place, extent, most, is_here);
-        state.asked(&near, Reason::Near);
+        state.requested(&near, Reason::Near);
         chosen.extend(near);
         self.open.set(state.is_waiting.iter().copied());
         chosen
     }
 
-    /// The site says what is likely to be read next, the likeliest first. Tells which of it to fetch now.
+    /// The site sent a hint, the likeliest page first. Gives the pages to request now.
     pub(crate) fn hinted(&self, likely: &[Place], is_here: impl Fn(Place) -> bool) -> Vec<Place> {
         if self.pages_max == 0 {
             return Vec::new();
@@ -143,14 +144,14 @@ impl PrefetchPolicy {
             state.hints.push_front(*place);
         }
         state.hints.truncate(HINTS_KEPT_MAX);
-        let room = state.room(&is_here).min(self.pages_max);
-        let chosen = state.likely(room, is_here);
-        state.asked(&chosen, Reason::Hinted);
+        let capacity = state.capacity(&is_here).min(self.pages_max);
+        let chosen = state.likely(capacity, is_here);
+        state.requested(&chosen, Reason::Hinted);
         self.open.add(chosen.iter().copied());
         chosen
     }
 
-    /// What was read refers to these, and was not here before. Tells which of them to fetch now.
+    /// A value refers to these pages, and was not cached before. Gives the pages to request now.
     pub(crate) fn referred(
         &self,
         places: impl Iterator<Item = Place>,
@@ -160,8 +161,8 @@ impl PrefetchPolicy {
             return Vec::new();
         }
         let state = &mut *lock(&self.state);
-        let room = state.room(&is_here).min(self.pages_max);
-        let most = state.accounts.referred.pages().min(room);
+        let capacity = state.capacity(&is_here).min(self.pages_max);
+        let most = state.accounts.referred.pages().min(capacity);
         let mut chosen = Vec::new();
         for place in places {
             let is_asked = state.is_waiting.contains(&place) || chosen.contains(&place);
@@ -169,18 +170,18 @@ impl PrefetchPolicy {
                 chosen.push(place);
             }
         }
-        state.asked(&chosen, Reason::Referred);
+        state.requested(&chosen, Reason::Referred);
         self.open.add(chosen.iter().copied());
         chosen
     }
 
-    /// Whether a page was fetched ahead, and is not known to have been read.
+    /// Whether a page was prefetched, and is not known to have been read.
     pub(crate) fn is_open(&self, place: Place) -> bool {
         self.open.may_have(place) && lock(&self.state).is_waiting.contains(&place)
     }
 
-    /// A page is here that was asked for ahead. If it came from nearby (the site had it), most of its price is given back:
-    /// tells what to fetch for that.
+    /// A prefetched page has arrived. If it came from nearby, because the site had it, most of its price is given back.
+    /// Gives the pages to request for that.
     pub(crate) fn arrived(&self, place: Place, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
         if self.pages_max == 0 {
             return Vec::new();
@@ -191,14 +192,14 @@ impl PrefetchPolicy {
             return Vec::new();
         };
         let asked = state.under_way.swap_remove(at);
-        if asked.is_shared || !state.link.is_nearby(asked.since.elapsed()) {
+        if asked.is_shared || !state.flow.is_nearby(asked.since.elapsed()) {
             return Vec::new();
         }
         self.shared(state, asked.reason, is_here)
     }
 
-    /// A page that was asked for ahead was on its way already, for a neighbour: most of its price is given back. Tells what to
-    /// fetch for that.
+    /// A prefetched page was on its way already, for a neighbour: most of its price is given back. Gives the pages to
+    /// request for that.
     pub(crate) fn joined(&self, place: Place, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
         if self.pages_max == 0 {
             return Vec::new();
@@ -213,8 +214,8 @@ impl PrefetchPolicy {
         self.shared(state, reason, is_here)
     }
 
-    /// A page that was asked for costs little. Tells what to fetch for the rest, by the same guess: what the site says is
-    /// likely, or what is near what was waited for last.
+    /// A requested page costs little. Gives the pages to request for the rest of its price, by the same guess: from
+    /// hints, or near the page that was waited for last.
     fn shared(
         &self,
         state: &mut State,
@@ -225,40 +226,40 @@ impl PrefetchPolicy {
         if state.accounts.of(reason).pages() == 0 {
             return Vec::new();
         }
-        let room = state.room(&is_here).min(self.pages_max);
+        let capacity = state.capacity(&is_here).min(self.pages_max);
         let chosen = match reason {
-            Reason::Hinted => state.likely(room, is_here),
-            Reason::Near => state.further(state.accounts.near.pages().min(room), is_here),
-            // They come as values are read, or the program goes on.
+            Reason::Hinted => state.likely(capacity, is_here),
+            Reason::Near => state.further(state.accounts.near.pages().min(capacity), is_here),
+            // Those are requested when values are read, or when the program names them.
             Reason::Referred | Reason::Named => Vec::new(),
         };
-        state.asked(&chosen, reason);
+        state.requested(&chosen, reason);
         self.open.add(chosen.iter().copied());
         chosen
     }
 
-    /// The program has named a page that it will read, and which is asked for now.
+    /// The program has named a page that it will read. The page is requested now.
     pub(crate) fn named(&self, place: Place) {
         if self.pages_max > 0 {
             let state = &mut *lock(&self.state);
             if !state.is_waiting.contains(&place) {
-                state.asked(&[place], Reason::Named);
+                state.requested(&[place], Reason::Named);
                 self.open.add(std::iter::once(place));
             }
         }
     }
 
-    /// The page came, after so long. One that had been asked for before tells nothing of the link.
+    /// A page arrived after this time. One that was prefetched shows nothing about the link.
     pub(crate) fn came(&self, place: Place, after: Duration) {
         if self.pages_max > 0 {
             let state = &mut *lock(&self.state);
             if !state.is_waiting.contains(&place) {
-                state.link.came(after);
+                state.flow.came(after);
             }
         }
     }
 
-    /// A transaction has ended: what has it read? Of one that has read much it is asked for each page that is open.
+    /// A transaction has ended. If it has read many pages, it is checked for each open page whether it has read that.
     pub(crate) fn ended(&self, read: impl Iterator<Item = Place>, is_read: impl Fn(Place) -> bool) {
         if self.open.is_empty() {
             return;
@@ -304,7 +305,7 @@ impl Accounts {
 }
 
 impl State {
-    /// Looks which of the pages that were fetched ahead have been read.
+    /// Finds out which of the prefetched pages have been read.
     fn settle(&mut self, is_read: impl Fn(Place) -> bool) {
         self.is_waiting.retain(|place| !is_read(*place));
         self.found();
@@ -324,13 +325,13 @@ impl State {
         });
     }
 
-    /// So many pages may be asked for without holding up what is waited for.
-    fn room(&mut self, is_here: impl Fn(Place) -> bool) -> usize {
-        // What was refused, or has come and gone again, is not waited for for ever.
+    /// How many pages may be requested without delaying a page that a thread waits for.
+    fn capacity(&mut self, is_here: impl Fn(Place) -> bool) -> usize {
+        // A page that was refused, or has been evicted again, does not stay under way for ever.
         let is_young = |asked: &UnderWay| asked.since.elapsed() < UNDER_WAY_FOR;
         self.under_way
             .retain(|asked| is_young(asked) && !is_here(asked.place));
-        self.link.pages_max.saturating_sub(self.under_way.len())
+        self.flow.pages_max.saturating_sub(self.under_way.len())
     }
 
     /// A thread waits for a page that was prefetched and is not on its way any more. It was evicted before it was read,
@@ -347,12 +348,12 @@ impl State {
         }
     }
 
-    fn asked(&mut self, chosen: &[Place], reason: Reason) {
+    fn requested(&mut self, chosen: &[Place], reason: Reason) {
         self.counts.requested += chosen.len() as u64;
         if reason == Reason::Hinted {
             self.counts.hinted += chosen.len() as u64;
         }
-        self.accounts.of(reason).asked(chosen.len());
+        self.accounts.of(reason).requested(chosen.len());
         self.waiting
             .extend(chosen.iter().map(|place| (*place, reason)));
         self.is_waiting.extend(chosen);
@@ -378,9 +379,9 @@ impl State {
         self.counts.wasted += 1;
     }
 
-    /// The likeliest pages, as the site says, that are not here.
-    fn likely(&mut self, room: usize, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
-        let most = self.accounts.hinted.pages().min(room);
+    /// The likeliest pages of the hints that are not here.
+    fn likely(&mut self, capacity: usize, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
+        let most = self.accounts.hinted.pages().min(capacity);
         let mut chosen = Vec::new();
         while chosen.len() < most
             && let Some(place) = self.hints.pop_front()
@@ -422,7 +423,7 @@ impl State {
         self.further(most, is_here)
     }
 
-    /// The nearest pages that are not here and not asked for, around what was waited for last.
+    /// The nearest pages that are not here and not requested, around the page that was waited for last.
     fn further(&self, most: usize, is_here: impl Fn(Place) -> bool) -> Vec<Place> {
         let Some(Spot {
             place,
@@ -458,7 +459,7 @@ fn around(page: PageNo, end: PageNo, goes_on: bool) -> impl Iterator<Item = Page
     })
 }
 
-/// Pages of which the site said that they are likely, kept until they can be asked for.
+/// Pages from hints that are kept until they can be requested.
 const HINTS_KEPT_MAX: usize = 64;
 /// Pages whose use is still open.
 const WAITING_MAX: usize = 512;
@@ -466,11 +467,11 @@ const WAITING_MAX: usize = 512;
 const LOOKED_MAX: usize = 128;
 /// Waits between two looks at it: they are many, and each look takes a few microseconds.
 const SETTLED_EVERY: u64 = 4;
-/// Segments in which it is known where the program was.
+/// Segments of which it is known where the program waited last.
 const RUNS_MAX: usize = 1024;
-/// Pages that may be left out by who goes through a segment in its order.
+/// Pages that a program may leave out, and still goes through a segment in its order.
 const GAP: u32 = 4;
-/// As long as until a page is asked for again.
+/// As long as until the member requests a page again.
 const UNDER_WAY_FOR: Duration = Duration::from_millis(FETCH_RETRY_MS);
 
 #[cfg(test)]

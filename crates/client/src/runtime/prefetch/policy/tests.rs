@@ -1,4 +1,4 @@
-//! Programs that read pages, and what is fetched ahead for them.
+//! Programs that read pages, and what is prefetched for them.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn place(page: u32) -> Place {
     }
 }
 
-/// A program that reads pages, and waits when one is not here: how often, and how many were fetched ahead.
+/// A program that reads pages, and waits when one is not here: how often, and how many were prefetched.
 fn waits(
     pages_max: usize,
     extent: u32,
@@ -128,7 +128,7 @@ fn who_is_told_what_is_not_so_is_not_flooded() {
     assert!(counts.requested < 6_000 && counts.used == 0, "{counts:?}");
 }
 
-/// Asks for what is near a page, and has all of it at once, as from a site's memory. Tells how many pages that were.
+/// Requests what is near a page, and has all of it at once, as from the memory of a site. Gives how many pages that were.
 fn has_at_once(ahead: &PrefetchPolicy, page: u32, here: &mut HashSet<Place>) -> usize {
     let before = ahead.counts().requested;
     let extent = Some(PageNo(10_000_001));
@@ -165,14 +165,14 @@ fn what_is_nearby_costs_little() {
     );
 }
 
-/// Asks for what is near a page, and hears of each that a neighbour gets it, too. Tells how many pages that were.
+/// Requests what is near a page. A neighbour gets all of these pages, too. Gives how many pages that were.
 fn joins_all(ahead: &PrefetchPolicy, page: u32) -> usize {
     let before = ahead.counts().requested;
     let extent = Some(PageNo(10_000_001));
-    let mut told = VecDeque::from(ahead.missed(place(page), extent, |_| false, |_| false));
-    while let Some(page) = told.pop_front() {
-        told.extend(ahead.joined(page, |_| false));
-        assert_eq!(ahead.joined(page, |_| false), [], "told once");
+    let mut requested = VecDeque::from(ahead.missed(place(page), extent, |_| false, |_| false));
+    while let Some(page) = requested.pop_front() {
+        requested.extend(ahead.joined(page, |_| false));
+        assert_eq!(ahead.joined(page, |_| false), [], "requested once");
     }
     (ahead.counts().requested - before) as usize
 }
