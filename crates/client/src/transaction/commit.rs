@@ -119,14 +119,14 @@ impl Transaction {
             now: now().mono,
             own: &*self.shared,
         };
-        let step = commit.step(&mut self.core, &world);
+        let step = commit.step(&mut self.inner, &world);
         let step = step.map_err(|stop| self.stopped(stop))?;
         // What a closed member read may be old by any measure.
         let is_local = matches!(
             step,
             Step::Committed(thorp_session::Committed::Locally { .. })
         );
-        if is_local && !self.core.homes().is_empty() && self.shared.requests.is_closed() {
+        if is_local && !self.inner.homes().is_empty() && self.shared.requests.is_closed() {
             return Err(Error::closed());
         }
         Ok(step)
@@ -148,7 +148,7 @@ impl Transaction {
         match committed {
             Nothing | Validated => nothing(),
             Locally { position, stamp } => {
-                if let Some(stamp) = stamp.filter(|stamp| *stamp > self.core.floor()) {
+                if let Some(stamp) = stamp.filter(|stamp| *stamp > self.inner.floor()) {
                     self.shared.session.raise_floor(stamp);
                 }
                 Committed {
@@ -163,7 +163,7 @@ impl Transaction {
             } => Committed {
                 id: Some(id),
                 position,
-                stamp: Some(stamp).filter(|_| !self.core.writes().is_empty()),
+                stamp: Some(stamp).filter(|_| !self.inner.writes().is_empty()),
             },
         }
     }
@@ -173,7 +173,7 @@ impl Transaction {
         let mut outcomes = self.shared.requests.pending.outcomes();
         outcomes.mark_unchanged();
         // It may have been answered before this looked.
-        if !self.core.rests_on_open(&*self.shared) {
+        if !self.inner.rests_on_open(&*self.shared) {
             return Ok(());
         }
         if self.shared.requests.is_closed() {

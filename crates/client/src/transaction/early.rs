@@ -95,11 +95,11 @@ impl Transaction {
     /// Its only home, if it may go there early. A large value travels ahead of its commit and costs a round trip
     /// anyhow.
     fn home_to_send_early(&self) -> Option<HomeId> {
-        let homes = self.core.participants();
+        let homes = self.inner.participants();
         let [home] = homes[..] else {
             return None;
         };
-        let writes = self.core.writes();
+        let writes = self.inner.writes();
         let may_go = !writes.is_empty() && writes.large(home).is_empty();
         may_go.then_some(home)
     }

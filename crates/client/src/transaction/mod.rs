@@ -69,7 +69,7 @@ pub struct Transaction {
     // Keeps the member running.
     runtime: Arc<MemberRuntime>,
     session: Session,
-    core: thorp_session::Transaction<Reserved>,
+    inner: thorp_session::Transaction<Reserved>,
     /// Large objects that were read, put together.
     large: HashMap<ObjectAt, Vec<u8>>,
     /// It is sent and not answered: what is not waited for goes on.
@@ -82,7 +82,7 @@ impl Transaction {
         let shared = Arc::clone(&runtime.shared);
         let (reads, floor) = shared.session.begin();
         Transaction {
-            core: thorp_session::Transaction::begin(terms(session), reads, floor),
+            inner: thorp_session::Transaction::begin(terms(session), reads, floor),
             shared,
             runtime,
             session,
@@ -103,18 +103,18 @@ impl Transaction {
     pub(crate) fn restart(&mut self) {
         self.end(Ending::Conflict);
         self.ending = None;
-        self.core.restart(self.shared.session.floor());
+        self.inner.restart(self.shared.session.floor());
     }
 
     /// It writes from now on; too late if it has read on behind a change.
     fn begin_writing(&mut self) -> Result<()> {
-        let begun = self.core.begin_writing();
+        let begun = self.inner.begin_writing();
         begun.map_err(|stop| self.stopped(stop))
     }
 
     /// Whether what was read is no longer so. What a program concluded from it need not be true either.
     pub(crate) fn is_doomed(&mut self) -> bool {
-        self.core.is_doomed(&self.shared.cache)
+        self.inner.is_doomed(&self.shared.cache)
     }
 
     /// Ends the transaction, once.
@@ -129,28 +129,28 @@ impl Transaction {
         match ending {
             // What may have happened keeps its slots.
             Ending::Committed | Ending::Free | Ending::Unknown | Ending::Early => {
-                self.core.writes_mut().clear();
+                self.inner.writes_mut().clear();
             }
             Ending::Conflict | Ending::Aborted => {
-                for (allocator, taken) in self.core.writes_mut().give_back() {
+                for (allocator, taken) in self.inner.writes_mut().give_back() {
                     allocator.give_back(taken);
                 }
             }
         }
         self.large.clear();
-        self.shared.prefetcher.ended(self.core.reads());
-        self.core.end(&self.shared.cache);
+        self.shared.prefetcher.ended(self.inner.reads());
+        self.inner.end(&self.shared.cache);
         self.shared.counters.ended(ending);
     }
 
     /// Writes down the pages that it used: those of each home in the order in which it first read them, then what it wrote.
     fn record(&self, recorder: &Recorder) {
-        let (reads, writes) = (self.core.reads(), self.core.writes());
+        let (reads, writes) = (self.inner.reads(), self.inner.writes());
         let read = reads.homes().flat_map(|home| {
             let pages = reads.pages_read(home);
             pages.map(move |page| (Place { home, page }, Use::Read))
         });
-        let written = self.core.homes().iter().flat_map(|&home| {
+        let written = self.inner.homes().iter().flat_map(|&home| {
             let pages: BTreeSet<_> = writes.pages(home).collect();
             let pages = pages.into_iter();
             pages.map(move |page| (Place { home, page }, Use::Written))
@@ -204,7 +204,7 @@ impl Drop for Transaction {
         });
         self.shared
             .session
-            .end(self.core.take_reads(), &self.shared.cache);
+            .end(self.inner.take_reads(), &self.shared.cache);
     }
 }
 
@@ -212,7 +212,7 @@ impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction")
             .field("session", &self.session)
-            .field("homes", &self.core.homes())
+            .field("homes", &self.inner.homes())
             .finish_non_exhaustive()
     }
 }

@@ -142,7 +142,7 @@ impl Transaction {
 
     /// Looks for an object, and records that it was read. The hot path: no lock, no message.
     pub(super) fn find(&mut self, reference: &Reference) -> Result<Found> {
-        match self.core.find(&self.shared.cache, reference) {
+        match self.inner.find(&self.shared.cache, reference) {
             Ok(In::Large(overflow)) => {
                 let at = ObjectAt::from(reference);
                 Ok(match self.large.contains_key(&at) {
@@ -203,7 +203,7 @@ impl Transaction {
         let since = Instant::now();
         // What is waited for goes first.
         let wait = self.shared.requests.fetch(place, due);
-        self.shared.prefetcher.missed(place, self.core.reads());
+        self.shared.prefetcher.missed(place, self.inner.reads());
         let source = match self.shared.requests.fetched(wait, place, due).await {
             Ok(source) => source,
             Err(error) => return Err(self.not_fetched(place, error)),
@@ -231,7 +231,7 @@ impl Transaction {
         let object = reference.object;
         let bytes = match found {
             Found::Here(In::Large(_)) => self.large.get(&reference.into()).map(Vec::as_slice),
-            Found::Here(found) => self.core.bytes(reference, found),
+            Found::Here(found) => self.inner.bytes(reference, found),
             Found::Need(_) => None,
         };
         // Found a moment ago, and nothing happened since.

@@ -73,7 +73,7 @@ impl Transaction {
         let object = roots_of(segment);
         if is_first {
             let act = Act::Created(bytes);
-            let writes = self.core.writes_mut();
+            let writes = self.inner.writes_mut();
             writes.set((&object).into(), object.generation, act);
             return Ok(());
         }

@@ -39,7 +39,7 @@ impl Transaction {
         let allocator = Arc::clone(segment.allocator());
         let extent = self.extent(segment).await?;
         let own = self
-            .core
+            .inner
             .writes()
             .pages(allocator.home)
             .filter(|page| page.segment == allocator.segment);
@@ -102,7 +102,7 @@ impl Transaction {
             slot,
         };
         let home = allocator.home;
-        if let Some(own) = self.core.writes().get(ObjectAt { home, object }) {
+        if let Some(own) = self.inner.writes().get(ObjectAt { home, object }) {
             return Ok(own.bytes().map(|_| own.generation));
         }
         if !theirs {
@@ -110,7 +110,7 @@ impl Transaction {
         }
         let mut due = None;
         loop {
-            match self.core.read_slot(&self.shared.cache, place, slot) {
+            match self.inner.read_slot(&self.shared.cache, place, slot) {
                 Ok(read) => return Ok((read.content != Content::Free).then_some(read.generation)),
                 Err(Stop::Miss(place)) => {
                     let due = *due.get_or_insert_with(|| self.fetch_due());

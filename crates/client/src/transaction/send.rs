@@ -19,7 +19,7 @@ impl Transaction {
         staged: &[Staged],
         due: Instant,
     ) -> Result<Ended> {
-        let only_reads = self.core.writes().is_empty() && call.parts.len() > 1;
+        let only_reads = self.inner.writes().is_empty() && call.parts.len() > 1;
         let tokens = staged.iter().map(|staged| Arc::clone(&staged.tokens));
         let tokens = tokens.collect();
         let seen = (call.depends_on, call.after);
@@ -72,7 +72,7 @@ impl Transaction {
             Completion::Response(Response::Outcome(_, _, by)) => *by,
             _ => None,
         };
-        let several = self.core.homes().len() > 1;
+        let several = self.inner.homes().len() > 1;
         answered(&self.shared, completion).map_err(|error| {
             let name = by.filter(|_| several);
             let name = name.and_then(|home| self.shared.homes.name(home));
@@ -86,7 +86,7 @@ impl Transaction {
     /// Sends what is large ahead of the commit, to one home.
     pub(super) async fn stage_at(&mut self, home: HomeId, due: Instant) -> Result<Staged> {
         let mut staged = Staged::none(&self.shared.requests, home);
-        let large = self.core.writes().large(home);
+        let large = self.inner.writes().large(home);
         if large.is_empty() {
             return Ok(staged);
         }
@@ -101,7 +101,7 @@ impl Transaction {
         let since = Instant::now();
         staged.register(due).await?;
         for object in large {
-            let own = self.core.writes().get(ObjectAt { home, object });
+            let own = self.inner.writes().get(ObjectAt { home, object });
             if let Some(bytes) = own.and_then(|own| own.bytes()) {
                 staged.stage(object, bytes, due).await?;
             }

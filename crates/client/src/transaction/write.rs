@@ -31,7 +31,7 @@ impl Transaction {
     pub(super) fn replace(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {
         check_size(bytes.len())?;
         check_whole(reference)?;
-        let written = self.core.write(reference, bytes);
+        let written = self.inner.write(reference, bytes);
         written.map_err(|stop| self.stopped(stop))
     }
 
@@ -78,7 +78,7 @@ impl Transaction {
             _ => base.to_vec(),
         };
         self.large.remove(&(&whole).into());
-        let patched = self.core.patch(&whole, found, base, part, bytes);
+        let patched = self.inner.patch(&whole, found, base, part, bytes);
         patched.map_err(|stop| self.stopped(stop))
     }
 
@@ -166,7 +166,7 @@ impl Transaction {
     pub fn delete(&mut self, reference: &Reference) -> Result<()> {
         check_place(reference)?;
         check_whole(reference)?;
-        let deleted = self.core.delete(reference);
+        let deleted = self.inner.delete(reference);
         if let Some((allocator, taken)) = deleted.map_err(|stop| self.stopped(stop))? {
             allocator.give_back(taken);
         }
@@ -188,7 +188,7 @@ impl Transaction {
         near: Option<PageNo>,
         bytes: Vec<u8>,
     ) -> Result<Result<Reference, Vec<u8>>> {
-        let begun = self.core.begin_creating(allocator.home);
+        let begun = self.inner.begin_creating(allocator.home);
         begun.map_err(|stop| self.stopped(stop))?;
         check_size(bytes.len())?;
         let in_page = match bytes.len() {
@@ -242,7 +242,7 @@ impl Transaction {
             offset: 0,
         };
         let reserved = (Arc::clone(allocator), taken);
-        self.core.create(&reference, bytes, reserved);
+        self.inner.create(&reference, bytes, reserved);
         reference
     }
 }
