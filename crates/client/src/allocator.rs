@@ -63,7 +63,7 @@ impl Allocators {
     pub(crate) fn by_path(&self, home: HomeId, path: &str) -> Option<Arc<Allocator>> {
         let allocators = lock(&self.known);
         let of_path = |g: &&Arc<Allocator>| g.home == home && g.path() == Some(path);
-        // Somebody else may have removed a segment and made another one of that name since: ids rise.
+        // Another member may have removed a segment and made a new one of that name since: ids rise.
         let newest = allocators
             .values()
             .filter(of_path)
@@ -123,7 +123,7 @@ impl Allocator {
         }
     }
 
-    /// A slot for an object of so many bytes in its page, near another one if that is given; `None` if the home has to
+    /// A slot for an object of this size in its page, near another object if that is given; `None` if the home has to
     /// grant pages first.
     pub(crate) fn take(
         self: &Arc<Self>,

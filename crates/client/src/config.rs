@@ -237,7 +237,7 @@ impl Session {
         self
     }
 
-    /// How long a read may wait for a page, a creation for room, a call for its answer.
+    /// How long a read may wait for a page, a creation for pages to create in, and a call for its response.
     pub fn fetch_timeout(mut self, timeout: Duration) -> Self {
         self.fetch_timeout = timeout;
         self

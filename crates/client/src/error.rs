@@ -44,15 +44,15 @@ pub enum ErrorKind {
         /// How long to wait.
         retry_after: Duration,
     },
-    /// The home's store is full. Reads go on; free some room there.
+    /// The home's store is full. Reads go on; free some space there.
     Full,
     /// The home could not be reached in time, and nothing was changed there. Try later.
     HomeUnreachable,
-    /// The commit was sent and its answer did not come in time: ask
-    /// [`Member::outcome`](crate::Member::outcome) later; do not run it again before that.
+    /// The commit was sent and its outcome did not come in time. Call [`Member::outcome`](crate::Member::outcome)
+    /// later, and do not run the transaction again before that.
     OutcomeUnknown(CommitId),
-    /// The home was asked too late and no longer remembers whether it committed this: look at the objects before you
-    /// run it again.
+    /// The member asked the home too late, which no longer remembers whether it committed this. Look at the objects
+    /// before you run the transaction again.
     OutcomeLost,
     /// The object was deleted, or its slot now holds another one: forget the reference.
     Gone,

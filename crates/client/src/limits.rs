@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Outcomes kept of commits whose answers came too late.
+/// Outcomes kept of commits whose outcome came too late.
 pub(crate) const OUTCOMES_KEPT_MAX: usize = 256;
 
 /// While a member leaves: between looks at whether its homes know how its transactions over several of them have ended.
@@ -11,13 +11,14 @@ pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 /// Between two tries of what was busy.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// Pages of one large object that are asked for at a time: a megabyte comes in one round trip. What is larger comes in
-/// several; much more at a time, and a few readers would take all that a site asks for at one time
+/// Pages of one large object that are requested at a time: a megabyte comes in one round trip. A larger object comes in
+/// several. If it were much more, a few readers would use up all that a site may request at one time
 /// ([`thorp_model::limits::FETCHES_MAX`]).
 pub(crate) const LARGE_WINDOW: usize = 144;
 
-/// Commits to one home that are shown before they are answered ([`Transaction::commit_early`](crate::Transaction::commit_early)):
-/// most of those that a member may have in flight, and not all.
+/// Commits to one home that are shown before their outcome is known
+/// ([`Transaction::commit_early`](crate::Transaction::commit_early)): most of those that a member may have in flight,
+/// and not all.
 pub const EARLY_PER_HOME_MAX: usize = thorp_model::limits::COMMITS_IN_FLIGHT_MAX / 4 * 3;
 
 /// Bytes of a root's name.
@@ -26,7 +27,7 @@ pub const ROOT_NAME_BYTES_MAX: usize = thorp_model::limits::SEGMENT_PATH_BYTES_M
 /// Pieces of one large value that are on their way to the home at a time.
 pub(crate) const STAGE_WINDOW: usize = 4;
 
-/// Pages that a scan asks for ahead of reading.
+/// Pages that a scan requests ahead of reading.
 pub(crate) const SCAN_AHEAD: u32 = 32;
 
 /// References in one value that its reader may be about to follow.

@@ -14,7 +14,7 @@ pub struct Committed {
     pub stamp: Option<Stamp>,
 }
 
-/// What became of a commit whose answer did not come in time: see [`Member::outcome`](crate::Member::outcome).
+/// The outcome of a commit that did not come in time: see [`Member::outcome`](crate::Member::outcome).
 #[derive(Debug)]
 pub enum Outcome {
     /// It is durable.

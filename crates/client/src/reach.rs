@@ -13,8 +13,8 @@ pub struct OutOfReach {
     pub addresses: Vec<String>,
     /// For how long, since the first try that failed.
     pub since: Duration,
-    /// What went wrong last, for people: nobody listens there, say, or it has another name, another version, or a certificate of
-    /// another village.
+    /// What went wrong last, for people. For example, nothing listens there, or it has another name, another version,
+    /// or a certificate of another village.
     pub why: String,
 }
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use thorp_model::Reference;
 
 thread_local! {
-    /// None while nobody wants to know.
+    /// None while no caller collects references.
     static MET: RefCell<Option<Vec<Reference>>> = const { RefCell::new(None) };
 }
 

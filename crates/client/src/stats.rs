@@ -11,7 +11,7 @@ pub struct Stats {
     /// Times that a read had to wait for a page (of transactions that have ended). The many pages of a large object are not
     /// counted.
     pub misses: u64,
-    /// Pages asked for, also ahead of reading.
+    /// Pages requested, prefetched ones included.
     pub fetches: u64,
     /// Pages that came from a home that this member is joined to directly.
     pub from_home: u64,
@@ -29,11 +29,11 @@ pub struct Stats {
     pub ahead_hinted: u64,
     /// Of all of them, the ones that were read afterwards.
     pub ahead_used: u64,
-    /// Of all of them, the ones that were not read while hundreds of others were fetched ahead.
+    /// Of all of them, the ones that were not read while hundreds of others were prefetched.
     pub ahead_wasted: u64,
     /// Transactions committed, all kinds.
     pub commits: u64,
-    /// Of those, the ones that only read and asked nobody.
+    /// Of those, the ones that only read and sent no message.
     pub free_commits: u64,
     /// Pages shown as they had been before others changed them, to transactions that only read (of transactions that have
     /// ended).
@@ -47,7 +47,7 @@ pub struct Stats {
     pub conflicts: u64,
     /// Transactions given up by the program, or that failed otherwise.
     pub aborts: u64,
-    /// Commits whose answer did not come in time.
+    /// Commits whose outcome did not come in time.
     pub unknown_outcomes: u64,
     /// Uses of pages that are missing in the trace ([`JoinConfig::record_trace`](crate::JoinConfig::record_trace)), because it could not be written; what was on its way when that was found is not counted.
     pub not_recorded: u64,
@@ -73,7 +73,7 @@ pub struct Waits {
     pub site_fetch: Duration,
     /// For pages from a neighbour.
     pub peer_fetch: Duration,
-    /// For room to create objects in, and for staging large values.
+    /// For pages to create objects in, and for staging large values.
     pub room: Duration,
 }
 

@@ -22,7 +22,7 @@ pub struct HomeStatus {
 /// Where a member has joined, and what it carries for its neighbours.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SiteStatus {
-    /// The name of the site or home where it has joined (of several homes, of the first); none while none answers.
+    /// The name of the site or home where it has joined (of several homes, of the first); none while no one answers.
     pub name: Option<String>,
     /// Its address, as it was reached.
     pub address: Option<String>,

@@ -13,7 +13,7 @@ pub trait Access {
     /// Replaces an object's bytes.
     fn write(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()>;
 
-    /// Makes an object near another one, if there is room.
+    /// Makes an object near another one, if there is space.
     fn create_near(
         &mut self,
         near: &Reference,

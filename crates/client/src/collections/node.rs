@@ -39,7 +39,7 @@ where
     K: Ord + Clone + Serialize + DeserializeOwned,
     V: Serialize + DeserializeOwned,
 {
-    /// Reads a node that is so many levels below the root of its tree.
+    /// Reads a node that is this many levels below the root of its tree.
     pub(super) async fn read<A: Access>(
         objects: &mut A,
         at: &Reference,
@@ -165,7 +165,8 @@ pub(super) fn damaged(at: &Reference) -> Error {
     Error::damaged(format!("object {:?} is no node of a tree map", at.object))
 }
 
-/// Whether nodes of so many bytes together are rather one: with room left, or the next insertion would split it again.
+/// Whether two nodes of this size together become one. It leaves space, or the next insertion would split the node
+/// again.
 pub(super) fn is_one(bytes: usize) -> bool {
     bytes <= NODE_BYTES_MAX / 4 * 3
 }

@@ -15,7 +15,7 @@ pub(crate) struct EmbeddedRedirector {
     homes: usize,
     below: BTreeSet<EdgeId>,
     above: BTreeSet<EdgeId>,
-    /// Since when nobody is below, while homes are still above.
+    /// Since when it has no child, while homes are still above.
     idle: Option<Millis>,
     /// Has the homes dialed, once.
     want_homes: Box<dyn Fn() + Send>,
@@ -56,7 +56,7 @@ impl EmbeddedRedirector {
         }
     }
 
-    /// While somebody is below, the homes are wanted; when nobody has been for a while, they are let go.
+    /// While it has children, the homes are wanted. When it has had none for a while, they are let go.
     fn follow_demand(&mut self, now: Millis, outbox: &mut Outbox<Infallible>) {
         if !self.below.is_empty() {
             self.idle = None;
@@ -104,7 +104,7 @@ impl StateMachine for EmbeddedRedirector {
     }
 
     fn deadline(&self) -> Option<Millis> {
-        // Nobody waits for its heartbeats.
+        // No node waits for its heartbeats.
         self.redirector.deadline().filter(|_| !self.is_alone())
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct EmbeddedSite {
 }
 
 impl EmbeddedSite {
-    /// Listens, and rests until somebody comes.
+    /// Listens, and rests until a child comes.
     pub(crate) async fn start(
         site: &SiteOfMembers,
         (identity, name): (Identity, &str),

@@ -26,7 +26,7 @@ pub(crate) struct Counters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
     Committed,
-    /// Nobody was asked.
+    /// No message was sent.
     Free,
     Conflict,
     Aborted,
@@ -77,7 +77,7 @@ impl Counters {
         add(&self.commit_nanos, since);
     }
 
-    /// A transaction waited for room.
+    /// A transaction waited for pages to create objects in, or for staging.
     pub(crate) fn waited_for_room(&self, since: Instant) {
         add(&self.room_nanos, since);
     }

@@ -13,7 +13,7 @@ use thorp_net::driver::runtime;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// A thread with a runtime. It ends when nobody holds it any more.
+/// A thread with a runtime. It ends with its last owner.
 pub(super) struct EventLoop {
     handle: Handle,
     thread: ThreadId,

@@ -33,7 +33,7 @@ pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
     };
     // Several programs may share a directory: the node's certificate counts, whatever they call themselves.
     let holds = |file: &str| Path::new(dir).join(file).exists();
-    // A directory that was misspelt gets no authority: that would be a village of its own, which nobody else is in.
+    // A misspelt directory gets no authority: that would be a village of its own, without other nodes.
     let identity = if !holds("node.pem") && holds("authority.key") {
         Identity::open_or_create(dir, &config.name)
     } else {
@@ -99,7 +99,7 @@ pub(super) fn parents(
     Ok(vec![parent.called_within(called_within(config))])
 }
 
-/// The last one that is called has as long to answer.
+/// All addresses are called within this time. The last one then has as long to answer.
 fn called_within(config: &JoinConfig) -> Duration {
     CALLED_WITHIN.min(config.join_timeout / 2)
 }

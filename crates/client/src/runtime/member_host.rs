@@ -28,7 +28,7 @@ impl World<MemberAction> for MemberHost {
                     self.shared.changes.send_modify(|count| *count += 1);
                 }
             }
-            // A watch waits for changes, not for an answer.
+            // A watch waits for changes, not for a response.
             MemberAction::Respond(_, Response::Unwatched { home, segment }) => {
                 self.shared.allocators.unwatched(home, segment);
                 self.shared.changes.send_modify(|count| *count += 1);
@@ -95,7 +95,7 @@ impl MemberHost {
         self.shared.counters.ended(ending);
     }
 
-    /// What has to go now, once: in a burst this is asked many times before the first of it has gone.
+    /// The pages that have to go now, once: in a burst this is called many times before the first of them has gone.
     fn victims(&mut self) -> Vec<Place> {
         let cache = &self.shared.cache;
         let excess = cache.excess();
@@ -107,8 +107,8 @@ impl MemberHost {
         }
         let chosen = cache.choose(excess, false);
         let mut victims = chosen.pages;
-        // Pages that transactions read are spared up to a limit, then their evidence freezes (rule 2): also before they
-        // leave no room for what everybody else uses.
+        // Pages that transactions read are spared up to a limit, then their evidence freezes (rule 2). It also freezes
+        // before these pages leave no space for the pages of all others.
         let is_overdrawn = victims.is_empty() && excess > cache.bytes_max() / OVERDRAFT;
         if is_overdrawn || chosen.spared > cache.bytes_max() / SPARED_PART {
             victims = cache.victims(excess, true);

@@ -105,7 +105,7 @@ impl MemberRuntime {
             if have_all && self.shared.homes.is_any_live() {
                 return Ok(());
             }
-            // Its own redirector is nobody else: where that reaches no home, nobody has answered.
+            // Its own redirector does not count as an answer if that reaches no home.
             let is_alone = self.is_alone();
             if have_all && !is_alone {
                 // A site that reaches no home yet sends no stream.
@@ -146,7 +146,7 @@ impl MemberRuntime {
         embedded_site.is_some_and(|site| site.is_loopback(address.as_deref()))
     }
 
-    /// Why nobody answers.
+    /// Why no site or home answers.
     fn why(&self) -> String {
         let mut missed = OutOfReach::of(self.parents());
         missed.extend(

@@ -33,7 +33,7 @@ impl Worker {
         let (stop, stopped) = oneshot::channel::<()>();
         let (running, ended) = mpsc::channel();
         let work = work(Box::pin(async move {
-            // Dropped unsent is as good as sent: nobody is left.
+            // A dropped sender is as good as a message: the worker has no owner any more.
             let _ = stopped.await;
         }));
         runs_on.run(async move {

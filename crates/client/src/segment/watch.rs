@@ -225,7 +225,7 @@ impl Watch {
 }
 
 fn begin_fence(shared: &Arc<Shared>, segment: &Segment, due: Instant) -> Result<Fence> {
-    // First where the cache stands: when this thread runs after the answer, another life may have begun.
+    // First the position of the cache: when this thread runs after the response, another life may have begun.
     let begun_at = shared.cache.now(segment.home());
     let request = CallRequest::Open {
         path: segment.allocator().path().unwrap_or_default().to_owned(),

@@ -90,7 +90,8 @@ impl Transaction {
         result
     }
 
-    /// Does what the commit asks for, until it has ended. Sets `homes_work` as soon as a home has something to do for it.
+    /// Carries out the steps of the commit, until it has ended. Sets `homes_work` as soon as a home has something to do
+    /// for it.
     async fn drive(
         &mut self,
         mut commit: Commit,
@@ -168,11 +169,11 @@ impl Transaction {
         }
     }
 
-    /// Waits until one of this program's commits is answered.
+    /// Waits until the outcome of one of this program's commits is known.
     async fn await_own(&mut self, due: Instant) -> Result<()> {
         let mut outcomes = self.shared.requests.pending.outcomes();
         outcomes.mark_unchanged();
-        // It may have been answered before this looked.
+        // It may be known already.
         if !self.inner.rests_on_open(&*self.shared) {
             return Ok(());
         }
@@ -200,7 +201,7 @@ impl Transaction {
             return Ok(());
         };
         for wait in requests {
-            // What it promised came before the answer, like every promise.
+            // The promise came before the response, like every promise.
             if let Completion::Closed = wait.await {
                 return Err(Error::closed());
             }

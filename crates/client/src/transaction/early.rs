@@ -1,4 +1,4 @@
-//! Commits whose program goes on before they are answered (rule 14).
+//! Commits whose program goes on before their outcome is known (rule 14).
 
 use super::Transaction;
 use super::commit::ending_of;
@@ -12,11 +12,11 @@ use thorp_model::HomeId;
 use thorp_session::{Commit, CommitCall, Ended, Step};
 use tokio::sync::oneshot;
 
-/// What came of a commit that was asked for.
+/// What came of a commit that was sent.
 enum Shown {
     /// Its program goes on.
     Ahead(Pending),
-    /// To be asked for again after a while.
+    /// To be sent again after a while.
     Busy(u32),
 }
 
@@ -104,7 +104,7 @@ impl Transaction {
         may_go.then_some(home)
     }
 
-    /// Does what the commit asks for, until it is shown or has ended.
+    /// Carries out the steps of the commit, until it is shown or has ended.
     async fn send_early(&mut self, home: HomeId) -> Result<Pending> {
         let due = Instant::now() + self.session.commit_timeout;
         let mut commit = Commit::new();

@@ -84,7 +84,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Asks for a page, if it is not there. None: there is nothing to wait for, or it is asked for later.
+    /// Requests a page, if it is not cached. None: there is nothing to wait for, or it is requested later.
     fn ask_for(&self, place: Place, due: Instant) -> Result<Option<RequestFuture>> {
         if self.shared.cache.image(place).is_some() {
             return Ok(None);

@@ -72,7 +72,7 @@ pub struct Transaction {
     inner: thorp_session::Transaction<Reserved>,
     /// Large objects that were read, put together.
     large: HashMap<ObjectAt, Vec<u8>>,
-    /// It is sent and not answered: what is not waited for goes on.
+    /// Its commit is sent and has no outcome yet. The commit goes on, also if the program does not wait for it.
     in_doubt: bool,
     ending: Option<Ending>,
 }

@@ -1,4 +1,4 @@
-//! Commits that are not answered yet.
+//! Commits whose outcome is not known yet.
 
 use super::send::ended;
 use crate::runtime::{MemberRuntime, RequestFuture, block_on};
@@ -13,7 +13,7 @@ pub struct Pending(State);
 enum State {
     Ended(Committed),
     Ahead {
-        /// Keeps it running: what nobody has been answered may not have been sent.
+        /// Keeps the member running: a commit without an outcome may not have been sent.
         runtime: Arc<MemberRuntime>,
         id: CommitId,
         wait: RequestFuture,

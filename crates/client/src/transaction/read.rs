@@ -191,7 +191,7 @@ impl Transaction {
     async fn settle_head(&mut self, reference: &Reference, mut found: Found) -> Result<Found> {
         let mut due = None;
         while let Found::Need(Need::Page(place)) = found {
-            // No clock is asked for what is here.
+            // A read of what is here needs no clock.
             let due = *due.get_or_insert_with(|| self.fetch_due());
             self.fetch(place, due).await?;
             found = self.find(reference)?;

@@ -88,7 +88,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Which object a slot holds. Every slot is read, also those that hold none: nobody makes one unseen.
+    /// Which object a slot holds. Every slot is read, also an empty one: so no other commit makes an object there
+    /// unseen.
     async fn occupant(
         &mut self,
         allocator: &Arc<Allocator>,

@@ -66,7 +66,7 @@ impl Transaction {
         self.shared.requests.pause(pause, due).await
     }
 
-    /// What an answer means; an error says whose it is, if there are several homes.
+    /// The end of a commit for the session. If there are several homes, an error names the home.
     fn answered(&self, completion: Completion) -> Result<Ended> {
         let by = match &completion {
             Completion::Response(Response::Outcome(_, _, by)) => *by,
@@ -127,7 +127,7 @@ pub(super) fn ended(shared: &Shared, completion: Completion) -> Result<Committed
     }
 }
 
-/// What an answer means.
+/// The end of a commit for the session.
 pub(super) fn answered(shared: &Shared, completion: Completion) -> Result<Ended> {
     let (id, outcome, by) = completion.committed()?;
     match outcome {
@@ -155,7 +155,7 @@ pub(super) fn busy(error: Error) -> Result<Ended> {
     }
 }
 
-/// What a home did not answer in time says nothing about the rest, and nothing was written.
+/// A home did not answer in time. That shows nothing about what was read, and nothing was written.
 fn only_read(error: Error) -> Error {
     match error.kind() {
         ErrorKind::OutcomeUnknown(_) => {

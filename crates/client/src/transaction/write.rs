@@ -116,8 +116,8 @@ impl Transaction {
         }
     }
 
-    /// Makes an object near another one: in its page if this member made that one there and there is room, else where this
-    /// member puts what is near it. What is used together should lie together.
+    /// Makes an object near another one. It goes into the same page if this member made the other object there and
+    /// there is space; else where this member puts what is near that. What is used together should lie together.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl Transaction {
         )
     }
 
-    /// Makes an object if there is room; else gives the bytes back.
+    /// Makes an object if a slot is free; else gives the bytes back.
     fn create_now(
         &mut self,
         allocator: &Arc<Allocator>,
