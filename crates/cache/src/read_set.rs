@@ -139,8 +139,8 @@ impl ReadSet {
             .map(|read_point| read_point.position)
     }
 
-    /// The same with what rule 5 looks at: where a transaction that only read may stand, is
-    /// told by [`thorp_model::snapshot::place`] of its sights at all its homes.
+    /// The same with what rule 5 looks at. [`thorp_model::snapshot::place`] takes the read points of all homes, and gives
+    /// the serialization point of a transaction that only read.
     pub fn read_point(&mut self, cache: &Cache, home: HomeId) -> Result<ReadPoint, Doomed> {
         if let Some(doomed) = self.doomed {
             return Err(doomed);

@@ -35,19 +35,19 @@ pub struct Lagging {
 
 /// The stamp at which a transaction that saw this, in a session that has been at `floor`, may
 /// stand: above all that it saw, below all that would change it.
-pub fn place(sights: &[ReadPoint], floor: Stamp) -> Result<Stamp, Lagging> {
+pub fn place(points: &[ReadPoint], floor: Stamp) -> Result<Stamp, Lagging> {
     let floor = match planted::is(Bug::SessionFloorIgnored) {
         true => Stamp::default(),
         false => floor,
     };
-    let stamp = sights
+    let stamp = points
         .iter()
         .map(|read_point| read_point.stamp)
         .fold(floor, Stamp::max);
     let lags = |read_point: &&ReadPoint| {
         read_point.watermark < stamp && !planted::is(Bug::WatermarkNotAwaited)
     };
-    let homes: Vec<HomeId> = sights
+    let homes: Vec<HomeId> = points
         .iter()
         .filter(lags)
         .map(|read_point| read_point.home)
