@@ -1,7 +1,7 @@
 //! Homes and sites: storage, sockets, configuration and metrics joined.
 //!
 //! - [`HomeServer`]: `thorp_protocol`'s home, a store, and the loop of `thorp_net` between them. It survives a full disk and a
-//!   broken engine: reads go on without room, and a home whose engine broke is opened again from what is in the store.
+//!   broken engine: reads go on without space, and a home whose engine broke is opened again from what is in the store.
 //! - [`SiteServer`]: the redirector of a site.
 //! - [`HomeConfigFile`], [`SiteConfigFile`]: what they are told, as TOML files and as structs.
 //! - `/metrics`, `/health` and `/status` over HTTP, on this machine if not told otherwise; [`Status`] is what they are made of.

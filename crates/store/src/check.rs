@@ -108,7 +108,7 @@ impl fmt::Display for Damage {
 /// journals, and links to the tables.
 ///
 /// An error means that there is nothing to report on: no store, one in use,
-/// or no room for the copy. A store that the engine cannot open is reported.
+/// or no space for the copy. A store that the engine cannot open is reported.
 pub fn check(dir: impl AsRef<Path>) -> Result<Report, OpenError> {
     let dir = dir.as_ref();
     let locked = Locked::existing(dir)?;

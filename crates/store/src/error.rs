@@ -54,7 +54,7 @@ pub enum OpenError {
         /// The file or directory.
         path: PathBuf,
     },
-    /// The volume has no room for what opening must write.
+    /// The volume has no space for what opening must write.
     Full {
         /// The file or directory.
         path: PathBuf,

@@ -37,16 +37,16 @@
 //! - Every acknowledged commit survives.
 //! - The failed group **can reappear** after opening: the part that fitted is in
 //!   the journal, the rest in a buffer that is written when the engine is
-//!   dropped, which works if there is room again by then. It is whole or
+//!   dropped, which works if there is space again by then. It is whole or
 //!   absent, never a part.
-//! - If a background thread runs out of room while writing out a table, all
+//! - If a background thread runs out of space while writing out a table, all
 //!   later commits are refused until the store is opened again. By
 //!   its source, a commit that the engine holds back at that moment, because too
 //!   many tables wait, would never return; it was not seen to happen.
 //!
 //! So an error of the engine while writing is always `Broken`, never `Full`. To
 //! make that rare, a group is refused as `Full` *before anything is written*
-//! when the volume has little room left (see [`Options::disk_reserve_bytes`])
+//! when the volume has little space left (see [`Options::disk_reserve_bytes`])
 //! or the store would outgrow its limit (see [`Options::limit_bytes`]).
 //!
 //! # What the engine does with a damaged journal, and what is done about it

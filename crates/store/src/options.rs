@@ -12,8 +12,8 @@ pub struct Options {
     ///
     /// What a commit brings (the tables *log* and *staged*) must fit in the
     /// limit. All other growth may go beyond it by one part in
-    /// sixteen, because installing pages is what makes
-    /// room; and what makes the store no bigger is never refused by it.
+    /// sixteen, because installing pages is what frees
+    /// space; and what makes the store no bigger is never refused by it.
     pub limit_bytes: Option<u64>,
     /// Memory for blocks read from disk, in bytes.
     pub cache_bytes: u64,

@@ -1,4 +1,4 @@
-//! Whether a group may be written: the store's own limit and the room on the
+//! Whether a group may be written: the store's own limit and the space on the
 //! volume. Both are asked before anything is written, because an engine that
 //! met a full disk must be opened again.
 
@@ -51,7 +51,7 @@ impl Space {
             .store(limit.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Refuses a group for which there is no room.
+    /// Refuses a group that does not fit.
     pub(crate) fn ask(&self, demand: Demand) -> Result<(), StorageError> {
         self.ask_limit(demand)?;
         self.ask_disk(demand)
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use thorp_model::Mark;
 
-    fn room(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Space {
+    fn space(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Space {
         let options = Options {
             limit_bytes,
             disk_reserve_bytes,
@@ -156,15 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_leaves_room_for_what_makes_room() {
-        let room = room(Some(1600), Some(0));
-        assert!(room.ask(demand(Purpose::NewData, 1000, 1600)).is_ok());
-        assert!(room.ask(demand(Purpose::NewData, 1000, 1601)).is_err());
-        assert!(room.ask(demand(Purpose::Housekeeping, 1000, 1700)).is_ok());
-        assert!(room.ask(demand(Purpose::Housekeeping, 1000, 1701)).is_err());
-        assert!(room.ask(demand(Purpose::NewData, 5000, 4999)).is_ok());
-        room.set_limit(None);
-        assert!(room.ask(demand(Purpose::NewData, 1000, 1601)).is_ok());
+    fn the_limit_leaves_space_for_what_frees_some() {
+        let space = space(Some(1600), Some(0));
+        assert!(space.ask(demand(Purpose::NewData, 1000, 1600)).is_ok());
+        assert!(space.ask(demand(Purpose::NewData, 1000, 1601)).is_err());
+        assert!(space.ask(demand(Purpose::Housekeeping, 1000, 1700)).is_ok());
+        assert!(
+            space
+                .ask(demand(Purpose::Housekeeping, 1000, 1701))
+                .is_err()
+        );
+        assert!(space.ask(demand(Purpose::NewData, 5000, 4999)).is_ok());
+        space.set_limit(None);
+        assert!(space.ask(demand(Purpose::NewData, 1000, 1601)).is_ok());
     }
 
     #[test]
@@ -182,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_without_room_refuses() {
-        let error = room(None, Some(u64::MAX)).ask(demand(Purpose::Removal, 9, 1));
+    fn a_volume_without_space_refuses() {
+        let error = space(None, Some(u64::MAX)).ask(demand(Purpose::Removal, 9, 1));
         assert!(matches!(error, Err(StorageError::Full { .. })));
     }
 }

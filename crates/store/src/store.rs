@@ -24,7 +24,7 @@ use thorp_model::{Batch, Engine, Op, Purpose, Reader, Scan, StorageError, Table}
 pub struct Store {
     pub(crate) opened: Opened,
     writing: Mutex<Writing>,
-    room: Space,
+    space: Space,
     // Last, so that the directory is free only when the engine is closed.
     _locked: Locked,
 }
@@ -50,7 +50,7 @@ impl Store {
                 note,
                 broken: None,
             }),
-            room: Space::new(dir, &options),
+            space: Space::new(dir, &options),
             _locked: locked,
         })
     }
@@ -62,13 +62,13 @@ impl Store {
 
     /// The most that the store may hold, in bytes, as in [`Options::limit_bytes`].
     pub fn limit(&self) -> Option<u64> {
-        self.room.limit()
+        self.space.limit()
     }
 
     /// Changes the limit, from the next commit on. A limit below what the store
     /// holds refuses what would make it bigger.
     pub fn set_limit(&self, limit_bytes: Option<u64>) {
-        self.room.set_limit(limit_bytes);
+        self.space.set_limit(limit_bytes);
     }
 
     /// Whether a commit that brings so many bytes would be taken now, by the
@@ -77,10 +77,10 @@ impl Store {
     /// # Errors
     ///
     /// [`StorageError::Full`] if not, with the reason for a person.
-    pub fn ask_room(&self, bytes: u64) -> Result<(), StorageError> {
+    pub fn ask_space(&self, bytes: u64) -> Result<(), StorageError> {
         let before = self.usage().bytes();
         let waiting = self.opened.database.write_buffer_size();
-        self.room.ask(Demand {
+        self.space.ask(Demand {
             purpose: Purpose::NewData,
             before,
             after: before.saturating_add(bytes),
@@ -89,9 +89,9 @@ impl Store {
     }
 
     /// Bytes that commits could bring now, by the limit and by the volume.
-    pub fn room_left(&self) -> u64 {
+    pub fn space_left(&self) -> u64 {
         let waiting = self.opened.database.write_buffer_size();
-        self.room.left(self.usage().bytes(), waiting)
+        self.space.left(self.usage().bytes(), waiting)
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {
@@ -232,7 +232,7 @@ impl Engine for Store {
         if plan.changes.is_empty() {
             return Ok(());
         }
-        self.room.ask(self.demand(before, &plan, group))?;
+        self.space.ask(self.demand(before, &plan, group))?;
         // Until the engine says otherwise: it might panic.
         writing.broken = Some("a commit did not end".to_string());
         if let Err(error) = self.write(&plan) {

@@ -36,9 +36,9 @@ pub struct StoreConfig {
     pub limit: Option<Bytes>,
     /// Memory for blocks read from disk.
     pub cache: Bytes,
-    /// Room on the volume that is left alone; by default an eighth of the volume, at most 256 MiB.
+    /// Space on the volume that is left alone; by default an eighth of the volume, at most 256 MiB.
     pub disk_reserve: Option<Bytes>,
-    /// Between looks at whether there is room (again), in milliseconds.
+    /// Between looks at whether there is space (again), in milliseconds.
     pub room_probe_ms: u64,
 }
 
@@ -153,12 +153,12 @@ impl StoreConfig {
     }
 }
 
-/// Room, in bytes, below which a home takes no commits, however small its limit is.
+/// Space, in bytes, below which a home takes no commits, however small its limit is.
 pub const ROOM_LOW_MIN: u64 = 4 << 10;
 /// And however large.
 pub const ROOM_LOW_MAX: u64 = 16 << 20;
 
-/// Between looks at whether there is room (again).
+/// Between looks at whether there is space (again).
 const ROOM_PROBE_MS: u64 = 1_000;
 
 impl Default for LogConfig {

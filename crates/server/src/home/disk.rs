@@ -1,4 +1,4 @@
-//! The store of a home, and whether it has room.
+//! The store of a home, and whether it has space.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ use tracing::{info, warn};
 use crate::config::{HomeConfigFile, StoreConfig};
 use crate::error::ServerError;
 
-/// An open store that knows whether it has room.
+/// An open store that knows whether it has space.
 ///
-/// With room, a batch that does not fit is an error, and the home's life ends. Without room the home takes no commits and
+/// With space, a batch that does not fit is an error, and the home's life ends. Without space the home takes no commits and
 /// appends only its own housekeeping; that waits here until it fits, and ends nothing. But what brings something, accepted
-/// when there was room, never waits: behind it is queued what would make room, and nothing of it was acknowledged.
+/// when there was space, never waits: behind it is queued what would free some, and nothing of it was acknowledged.
 pub(super) struct Disk {
     store: Store,
-    room: Mutex<Room>,
+    space: Mutex<Space>,
     changed: Condvar,
     probe_every: Duration,
     batches: AtomicU64,
@@ -29,18 +29,18 @@ pub(super) struct Disk {
 }
 
 #[derive(Clone, Copy)]
-struct Room {
-    there: bool,
+struct Space {
+    is_there: bool,
     /// What did not fit the last time: so much is wanted before commits are taken again.
     wanted: u64,
     stopped: bool,
 }
 
-impl Room {
+impl Space {
     /// How much must be free so that commits are taken.
     fn wants(self, limit: Option<u64>) -> u64 {
         let low = StoreConfig::room_low(limit);
-        if self.there {
+        if self.is_there {
             return low;
         }
         // An empty store must have what is wanted, and one that holds something may.
@@ -76,8 +76,8 @@ impl Disk {
         let store = Store::open(config.store_dir()?, options).map_err(ServerError::Store)?;
         Ok(Self {
             store,
-            room: Mutex::new(Room {
-                there: true,
+            space: Mutex::new(Space {
+                is_there: true,
                 wanted: 0,
                 stopped: false,
             }),
@@ -99,39 +99,39 @@ impl Disk {
     }
 
     /// Whether commits are taken.
-    pub(super) fn has_room(&self) -> bool {
-        self.lock().there
+    pub(super) fn has_space(&self) -> bool {
+        self.lock().is_there
     }
 
     /// A batch of so many bytes did not fit: so much must be free before commits are taken again, within reason.
     pub(super) fn wants(&self, bytes: u64) {
-        let mut room = self.lock();
-        room.there = false;
-        room.wanted = bytes;
+        let mut space = self.lock();
+        space.is_there = false;
+        space.wanted = bytes;
     }
 
-    /// Looks whether there is room (still, or again), and tells if that has changed. `tell` is called under the lock, so
+    /// Looks whether there is space (still, or again), and tells if that has changed. `tell` is called under the lock, so
     /// that what is told last is so.
     pub(super) fn look(&self, tell: impl FnOnce(bool)) {
-        let mut room = self.lock();
-        let asked = self.store.ask_room(room.wants(self.store.limit()));
-        if asked.is_ok() == room.there {
+        let mut space = self.lock();
+        let asked = self.store.ask_space(space.wants(self.store.limit()));
+        if asked.is_ok() == space.is_there {
             return;
         }
-        room.there = asked.is_ok();
-        room.wanted = 0;
+        space.is_there = asked.is_ok();
+        space.wanted = 0;
         match asked {
             Ok(()) => info!("there is room again: commits are taken"),
             Err(error) => warn!("commits are refused, reads go on: {error}"),
         }
-        tell(room.there);
-        drop(room);
+        tell(space.is_there);
+        drop(space);
         self.changed.notify_all();
     }
 
     /// How much fits in the store, which has all batches up to a mark.
     pub(super) fn left(&self, as_of: Mark) -> HomeCommand {
-        let free = self.store.room_left();
+        let free = self.store.space_left();
         HomeCommand::Space { free, as_of }
     }
 
@@ -140,7 +140,7 @@ impl Disk {
         self.lock().stopped = false;
     }
 
-    /// The life ends: what waits for room waits no more.
+    /// The life ends: what waits for space waits no more.
     pub(super) fn stop(&self) {
         self.lock().stopped = true;
         self.changed.notify_all();
@@ -156,25 +156,25 @@ impl Disk {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Room> {
+    fn lock(&self) -> MutexGuard<'_, Space> {
         // Nothing panics half-way through a change.
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+        self.space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a group that does not fit may wait for room. Several batches are tried one by one first, by who gave them.
+    /// Whether a group that does not fit may wait for space. Several batches are tried one by one first, by who gave them.
     fn may_wait(&self, group: &[Batch]) -> bool {
         matches!(group, [batch] if batch.purpose != Purpose::NewData)
     }
 
     /// Waits for a change or for the next look. Tells whether it is worth trying again.
     fn wait(&self) -> bool {
-        let room = self.lock();
-        if room.there || room.stopped {
+        let space = self.lock();
+        if space.is_there || space.stopped {
             return false;
         }
-        let waited = self.changed.wait_timeout(room, self.probe_every);
-        let (room, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !room.stopped
+        let waited = self.changed.wait_timeout(space, self.probe_every);
+        let (space, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !space.stopped
     }
 
     fn count(&self, group: &[Batch], began: Instant) {

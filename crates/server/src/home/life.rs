@@ -54,7 +54,7 @@ impl Life {
             Event::Command(disk.left(Mark::default())),
             &mut first,
         );
-        if !disk.has_room() {
+        if !disk.has_space() {
             core.handle(
                 now(),
                 Event::Command(HomeCommand::HasSpace(false)),

@@ -98,7 +98,7 @@ fn lives_that_end_soon_follow_each_other_more_and_more_slowly() {
 }
 
 #[tokio::test]
-async fn a_home_that_is_dropped_without_room_does_not_wait_for_any() {
+async fn a_home_that_is_dropped_without_space_does_not_wait_for_any() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(&dir);
     config.store.limit = Some(Bytes(0));
@@ -197,12 +197,12 @@ fn committing(disk: &Arc<Disk>, group: Vec<Batch>) -> mpsc::Receiver<Result<(), 
 }
 
 #[test]
-fn without_room_only_housekeeping_waits() {
+fn without_space_only_housekeeping_waits() {
     let dir = tempfile::tempdir().unwrap();
     let disk = limited(&dir, 160 << 10);
     disk.commit(&[log_batch(1, 150 << 10)]).unwrap();
-    disk.look(|room| assert!(!room));
-    // Accepted before that was known. If it waited, what makes room would wait behind it.
+    disk.look(|has_space| assert!(!has_space));
+    // Accepted before that was known. If it waited, what frees space would wait behind it.
     let is_full = |ended| matches!(ended, Ok(Err(StorageError::Full { .. })));
     let caught = committing(&disk, vec![log_batch(2, 64 << 10)]);
     assert!(is_full(caught.recv_timeout(20 * SOON)));
@@ -218,25 +218,25 @@ fn without_room_only_housekeeping_waits() {
 }
 
 #[test]
-fn what_did_not_fit_keeps_no_empty_store_without_room() {
+fn what_did_not_fit_keeps_no_empty_store_without_space() {
     let dir = tempfile::tempdir().unwrap();
     let disk = limited(&dir, 1 << 20);
     disk.wants(128 << 20);
-    assert!(!disk.has_room());
+    assert!(!disk.has_space());
     disk.look(|_| {});
-    assert!(disk.has_room());
-    // With less than a quarter free it is not enough for what did not fit; and that is forgotten when there was room.
+    assert!(disk.has_space());
+    // With less than a quarter free it is not enough for what did not fit; and that is forgotten when there was space.
     disk.commit(&[log_batch(1, 850 << 10)]).unwrap();
     disk.wants(128 << 20);
     disk.look(|_| {});
-    assert!(!disk.has_room());
+    assert!(!disk.has_space());
     disk.store().set_limit(Some(2 << 20));
     disk.look(|_| {});
-    assert!(disk.has_room());
+    assert!(disk.has_space());
     disk.store().set_limit(Some(860 << 10));
     disk.look(|_| {});
-    assert!(!disk.has_room());
+    assert!(!disk.has_space());
     disk.store().set_limit(Some(1 << 20));
     disk.look(|_| {});
-    assert!(disk.has_room());
+    assert!(disk.has_space());
 }

@@ -141,7 +141,7 @@ impl View {
         let storage = StorageStatus {
             bytes: usage.bytes(),
             limit_bytes: disk.store().limit(),
-            room: disk.has_room(),
+            room: disk.has_space(),
             opened,
             tables: tables.into_iter().collect(),
             batches: written.batches,

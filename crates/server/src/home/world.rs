@@ -1,4 +1,4 @@
-//! The world of a home: a thread that commits, and a thread that reads and looks for room.
+//! The world of a home: a thread that commits, and a thread that reads and looks for space.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,7 +21,7 @@ use crate::status::NOBODY_TO_ASK;
 
 pub(super) struct HomeWorld {
     disk: Arc<Disk>,
-    /// Before the committer: dropping that one waits for its thread, which may wait for room.
+    /// Before the committer: dropping that one waits for its thread, which may wait for space.
     stop: StopWaiting,
     committer: Committer,
     loads: mpsc::Sender<PageId>,
@@ -160,8 +160,8 @@ impl World<HomeAction> for HomeWorld {
 
     fn is_busy(&self) -> bool {
         let durable = Mark(self.durable.load(Ordering::Acquire));
-        // What waits for room could wait for ever.
-        durable < self.last && self.disk.has_room()
+        // What waits for space could wait for ever.
+        durable < self.last && self.disk.has_space()
     }
 }
 
@@ -199,7 +199,7 @@ impl Done {
 }
 
 /// The thread that reads pages, so that a slow disk does not hold up the loop: one at a time, in the order of asking. And
-/// that looks for room now and then, for somebody may have freed some, or taken it.
+/// that looks for space now and then, for somebody may have freed some, or taken it.
 struct Reading {
     disk: Arc<Disk>,
     handle: Handle<Home>,
