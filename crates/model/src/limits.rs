@@ -81,7 +81,7 @@ pub const CHILDREN_MAX: usize = 4096;
 
 /// Pages for which a directory has one member entered: 32 GiB of full pages,
 /// and more of the emptiest ones than a cache of the usual size takes. It costs
-/// the parent at most 256 MiB. Whose members have larger caches, raises it.
+/// the parent at most 256 MiB. Raise it if your members have larger caches.
 pub const ENTRIES_PER_MEMBER_MAX: usize = 1 << 22;
 
 /// As [`ENTRIES_PER_MEMBER_MAX`], of a site with all that is below it.

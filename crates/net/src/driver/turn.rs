@@ -26,7 +26,7 @@ pub(super) struct Turn<'a, C: StateMachine, W> {
     pub(super) hello: &'a [u8],
     pub(super) inbox: &'a Inbox,
     pub(super) outbox: Outbox<C::Action>,
-    /// Edges that ended while an outbox was carried out: the machine gets them next.
+    /// Edges that ended while an outbox was carried out. The machine gets an [`Event::Disconnected`] for each, in this order.
     ended: VecDeque<EdgeId>,
 }
 
