@@ -7,8 +7,8 @@ use thorp_model::{CommitId, Position, Stamp};
 pub struct Committed {
     /// Its id; none if it only read and no home had to judge it.
     pub id: Option<CommitId>,
-    /// Its place in the home's order: all of what it read and wrote is as of here. None if it touched no home, or several:
-    /// it has a position at each of them.
+    /// Its place in the home's order: all of what it read and wrote is as of here. None if it touched no home, or
+    /// several: it has a position at each of them.
     pub position: Option<Position>,
     /// When, for ordering commits of different homes; at several homes it is the same. None if it wrote nothing.
     pub stamp: Option<Stamp>,

@@ -8,8 +8,8 @@ use thorp_net::Traffic;
 pub struct Stats {
     /// Slots read from the cache, also those that had to wait for their page first (of transactions that have ended).
     pub cached_reads: u64,
-    /// Times that a read had to wait for a page (of transactions that have ended). The many pages of a large object are not
-    /// counted.
+    /// Times that a read had to wait for a page (of transactions that have ended). The many pages of a large object are
+    /// not counted.
     pub misses: u64,
     /// Pages requested, prefetched ones included.
     pub fetches: u64,
@@ -35,11 +35,11 @@ pub struct Stats {
     pub commits: u64,
     /// Of those, the ones that only read and sent no message.
     pub free_commits: u64,
-    /// Pages shown as they had been before others changed them, to transactions that only read (of transactions that have
-    /// ended).
+    /// Pages shown as they had been before others changed them, to transactions that only read (of transactions that
+    /// have ended).
     pub old_images: u64,
-    /// Transactions that only read, as far as they went, and went on as of before a change to what they had read. Each of
-    /// them would have been doomed.
+    /// Transactions that only read, as far as they went, and went on as of before a change to what they had read. Each
+    /// of them would have been doomed.
     pub behind: u64,
     /// Transactions that were found doomed here, because what they read had changed; the home refuses others.
     pub doomed: u64,
@@ -49,7 +49,8 @@ pub struct Stats {
     pub aborts: u64,
     /// Commits whose outcome did not come in time.
     pub unknown_outcomes: u64,
-    /// Uses of pages that are missing in the trace ([`JoinConfig::record_trace`](crate::JoinConfig::record_trace)), because it could not be written; what was on its way when that was found is not counted.
+    /// Uses of pages that are missing in the trace ([`JoinConfig::record_trace`](crate::JoinConfig::record_trace)),
+    /// because it could not be written; what was on its way when that was found is not counted.
     pub not_recorded: u64,
     /// Pages in the cache now.
     pub cached_pages: u64,

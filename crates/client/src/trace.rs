@@ -64,8 +64,8 @@ impl Recorder {
         })
     }
 
-    /// What one transaction used, in this order, when it ended. The program does not wait for the disk, or at most for the
-    /// system to take the bytes; and goes on if that fails.
+    /// What one transaction used, in this order, when it ended. The program does not wait for the disk, or at most for
+    /// the system to take the bytes; and goes on if that fails.
     pub(crate) fn record(&self, uses: impl Iterator<Item = (Place, Use)>) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_us = now.unwrap_or_default().as_micros();

@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use thorp_model::Reference;
 
-/// A reference to an object that holds a `T` (encoded by postcard). As small and as free to copy as a [`Reference`], and
-/// storable in objects, so that objects of a graph can name one another.
+/// A reference to an object that holds a `T` (encoded by postcard). As small and as free to copy as a [`Reference`],
+/// and storable in objects, so that objects of a graph can name one another.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ops::{Bound, Range, RangeBounds};
 
-/// Bytes of a node: when there are more it is split. A fetch brings a page, which holds several; a commit that inserts sends
-/// one.
+/// Bytes of a node: when there are more it is split. A fetch brings a page, which holds several; a commit that inserts
+/// sends one.
 pub const NODE_BYTES_MAX: usize = 1024;
 
 /// What a node holds.

@@ -86,7 +86,8 @@ impl Access for Memory {
     }
 }
 
-/// Keys in order and within what the nodes above say, leaves at one depth, no object that is not a node; how high it is.
+/// Keys in order and within what the nodes above say, leaves at one depth, no object that is not a node; how high it
+/// is.
 fn check<V>(memory: &mut Memory, map: TreeMap<u64, V>) -> usize
 where
     V: serde::Serialize + serde::de::DeserializeOwned,

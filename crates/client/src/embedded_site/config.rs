@@ -60,8 +60,8 @@ impl SiteOfMembers {
         self
     }
 
-    /// All members of the site, this one too, in the order of their rank: the same list for all. The first should be the one
-    /// that is there most of the time.
+    /// All members of the site, this one too, in the order of their rank: the same list for all. The first should be
+    /// the one that is there most of the time.
     pub fn neighbours<A: Into<String>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
         self.neighbours = addresses.into_iter().map(Into::into).collect();
         self

@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use thorp_model::{Direction, EdgeId, Event, Millis, Now, Outbox, StateMachine};
 use thorp_protocol::{Redirector, RedirectorConfig};
 
-/// A redirector, and the demand for its homes: they are dialed while a child is below, and let go some time after the last one
-/// has gone.
+/// A redirector, and the demand for its homes: they are dialed while a child is below, and let go some time after the
+/// last one has gone.
 pub(crate) struct EmbeddedRedirector {
     redirector: Redirector,
     config: RedirectorConfig,

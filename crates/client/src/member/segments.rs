@@ -34,8 +34,8 @@ impl Member {
         self.open_at(home, name.path, false).await
     }
 
-    /// Makes a segment; fails with [`AlreadyExists`](ErrorKind::AlreadyExists) if there is one. (Two members that make it at
-    /// the same moment may both get it.)
+    /// Makes a segment; fails with [`AlreadyExists`](ErrorKind::AlreadyExists) if there is one. (Two members that make
+    /// it at the same moment may both get it.)
     ///
     /// # Errors
     ///
@@ -145,8 +145,8 @@ impl Member {
         }
     }
 
-    /// A reference as text: `thorp://HOME/path#PAGE.SLOT.GENERATION[+OFFSET]`. Asks the home, if this member has not met the
-    /// segment yet.
+    /// A reference as text: `thorp://HOME/path#PAGE.SLOT.GENERATION[+OFFSET]`. Asks the home, if this member has not
+    /// met the segment yet.
     ///
     /// # Errors
     ///

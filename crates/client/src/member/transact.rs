@@ -15,8 +15,8 @@ impl Member {
         Transaction::begin(Arc::clone(&self.runtime), session)
     }
 
-    /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it may do
-    /// several times. An error that `work` returns ends the transaction without effect.
+    /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it
+    /// may do several times. An error that `work` returns ends the transaction without effect.
     ///
     /// ```no_run
     /// # use thorp_client::{Error, Member, Ref, Result};
@@ -53,8 +53,8 @@ impl Member {
             .map(|(value, _)| value)
     }
 
-    /// As [`Member::transact`]. In a task that may move between threads, write `async move |tx|`: the compiler does not see
-    /// yet that a closure which borrows may move, too.
+    /// As [`Member::transact`]. In a task that may move between threads, write `async move |tx|`: the compiler does not
+    /// see yet that a closure which borrows may move, too.
     ///
     /// ```no_run
     /// # use thorp_client::{Member, Ref, Result};

@@ -3,7 +3,8 @@
 use thorp_model::CommitId;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// One early commit. It holds its place among those of its home until it is dropped, and wakes its program at most once.
+/// One early commit. It holds its place among those of its home until it is dropped, and wakes its program at most
+/// once.
 pub(crate) struct EarlyCommit {
     _place: OwnedSemaphorePermit,
     /// None: its program goes on.

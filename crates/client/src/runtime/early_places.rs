@@ -10,8 +10,8 @@ use std::time::Instant;
 use thorp_model::HomeId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Places for early commits: [`EARLY_PER_HOME_MAX`] for each home. So a home that does not respond holds up no commit to
-/// another home.
+/// Places for early commits: [`EARLY_PER_HOME_MAX`] for each home. So a home that does not respond holds up no commit
+/// to another home.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyPlaces(Mutex<HashMap<HomeId, Arc<Semaphore>>>);
 

@@ -1,7 +1,7 @@
 //! The threads that the members of a process run on: at most one for each processor, however many members there are.
 //!
-//! What arrives for several members is then handled in one turn, with one change of threads. The program's own code never
-//! runs here, so nothing here waits.
+//! What arrives for several members is then handled in one turn, with one change of threads. The program's own code
+//! never runs here, so nothing here waits.
 
 use crate::lock::lock;
 use std::future::Future;

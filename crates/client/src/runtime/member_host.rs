@@ -9,8 +9,8 @@ use thorp_model::{CommitId, Outcome, Place, Refusal};
 use thorp_net::driver::World;
 use thorp_protocol::{MemberAction, MemberCommand, Response};
 
-/// What the state machine of a member has beside its edges: the page cache and the program. It orders an eviction only when
-/// all pages of the one before have gone.
+/// What the state machine of a member has beside its edges: the page cache and the program. It orders an eviction only
+/// when all pages of the one before have gone.
 pub(super) struct MemberHost {
     shared: Arc<Shared>,
     /// The state machine has not evicted all pages that were chosen last.
@@ -77,8 +77,8 @@ impl MemberHost {
         }
     }
 
-    /// The outcome of a commit whose program went on. A transaction that has read its values gets a serialization point above
-    /// its stamp (rule 5).
+    /// The outcome of a commit whose program went on. A transaction that has read its values gets a serialization point
+    /// above its stamp (rule 5).
     fn take_early_outcome(&self, id: CommitId, outcome: &Outcome) {
         if !self.shared.requests.pending.is_open(id) {
             return;

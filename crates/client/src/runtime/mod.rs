@@ -1,9 +1,9 @@
 //! The runtime of a member: the threads and the event loop that drive its state machine, and what the program's threads
 //! share with that loop.
 //!
-//! [`MemberRuntime`] starts and ends all of it. [`Shared`] is what both sides have: the page cache, the requests under way,
-//! the prefetcher, the counters. [`Requests`] carries a request to the loop and gives back a [`RequestFuture`], which
-//! resolves to its [`Completion`].
+//! [`MemberRuntime`] starts and ends all of it. [`Shared`] is what both sides have: the page cache, the requests under
+//! way, the prefetcher, the counters. [`Requests`] carries a request to the loop and gives back a [`RequestFuture`],
+//! which resolves to its [`Completion`].
 
 mod block_on;
 mod completion;

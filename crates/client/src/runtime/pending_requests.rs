@@ -21,7 +21,8 @@ pub(crate) enum RequestKind {
     Time,
     /// The response to a fetch or a call. The request is given up when no thread waits any more.
     Response,
-    /// The outcome of a commit, which goes on when no thread waits any more. Its id, as soon as the member has given it.
+    /// The outcome of a commit, which goes on when no thread waits any more. Its id, as soon as the member has given
+    /// it.
     Commit(Option<CommitId>),
 }
 
@@ -34,7 +35,8 @@ pub(crate) enum LateOutcome {
     Ended(Outcome, Option<HomeId>),
 }
 
-/// The requests under way, and the commits of this program whose outcome is not known. Each request has one entry until it ends.
+/// The requests under way, and the commits of this program whose outcome is not known. Each request has one entry until
+/// it ends.
 pub(crate) struct PendingRequests {
     table: Mutex<Table>,
     /// A request is due before the alarm.
@@ -119,7 +121,8 @@ impl PendingRequests {
         }
     }
 
-    /// The page cache is about to show a commit whose outcome is not known. A transaction that reads its values has to know that.
+    /// The page cache is about to show a commit whose outcome is not known. A transaction that reads its values has to
+    /// know that.
     pub(crate) fn mark_open(&self, id: CommitId) {
         lock(&self.table).open.insert(id);
     }

@@ -7,8 +7,8 @@ use thorp_model::RequestId;
 use thorp_net::driver::{Handle, NotTaken};
 use thorp_protocol::{Member, MemberCommand, Request};
 
-/// Numbers the requests of the program and hands them to the loop that drives the member's state machine. No two requests
-/// of a member have the same id.
+/// Numbers the requests of the program and hands them to the loop that drives the member's state machine. No two
+/// requests of a member have the same id.
 pub(crate) struct RequestSender {
     /// None: there is no loop.
     handle: Option<Handle<Member>>,

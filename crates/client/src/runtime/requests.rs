@@ -17,8 +17,8 @@ use thorp_protocol::{Request, Source};
 use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
 
-/// Requests of the program's threads to the member. Each request that the loop has taken ends with one [`Completion`]: its
-/// response, its timeout, or the end of the member.
+/// Requests of the program's threads to the member. Each request that the loop has taken ends with one [`Completion`]:
+/// its response, its timeout, or the end of the member.
 pub(crate) struct Requests {
     pub(crate) sender: Arc<RequestSender>,
     pub(crate) pending: PendingRequests,

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use thorp_cache::{Cache, ReadSet};
 use thorp_model::Stamp;
 
-/// What a transaction begins with. The session floor only rises: no transaction gets a serialization point below a stamp
-/// that the program has seen (rule 5).
+/// What a transaction begins with. The session floor only rises: no transaction gets a serialization point below a
+/// stamp that the program has seen (rule 5).
 #[derive(Default)]
 pub(crate) struct SessionState(Mutex<Inner>);
 

@@ -60,7 +60,8 @@ impl Segment {
         &self.member
     }
 
-    /// A named root: in a transaction of its own. In a transaction, use [`Transaction::root`](crate::Transaction::root).
+    /// A named root: in a transaction of its own. In a transaction, use
+    /// [`Transaction::root`](crate::Transaction::root).
     ///
     /// # Errors
     ///

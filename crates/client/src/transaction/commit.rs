@@ -209,7 +209,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Waits until homes are there. While nothing was sent, it is certain that nothing happened: better than an unknown outcome.
+    /// Waits until homes are there. While nothing was sent, it is certain that nothing happened: better than an unknown
+    /// outcome.
     async fn reach(&self, homes: &[HomeId], due: Instant) -> Result<()> {
         for home in homes {
             self.shared.reach(*home, due).await?;

@@ -60,7 +60,8 @@ use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 ///
 /// - [`Conflict`](ErrorKind::Conflict): what the transaction has read is no longer so, and it can never commit.
 /// - [`HomeUnreachable`](ErrorKind::HomeUnreachable): a page did not come within the session's
-///   [`fetch_timeout`](Session::fetch_timeout), or a home was silent for longer than its [`max_staleness`](Session::max_staleness).
+///   [`fetch_timeout`](Session::fetch_timeout), or a home was silent for longer than its
+///   [`max_staleness`](Session::max_staleness).
 /// - [`Busy`](ErrorKind::Busy): the home or the site has too much under way.
 /// - [`TooLarge`](ErrorKind::TooLarge): it takes in more than [`PARTICIPANTS_MAX`] homes.
 /// - [`Closed`](ErrorKind::Closed): the member was closed.
@@ -143,7 +144,8 @@ impl Transaction {
         self.shared.counters.ended(ending);
     }
 
-    /// Writes down the pages that it used: those of each home in the order in which it first read them, then what it wrote.
+    /// Writes down the pages that it used: those of each home in the order in which it first read them, then what it
+    /// wrote.
     fn record(&self, recorder: &Recorder) {
         let (reads, writes) = (self.inner.reads(), self.inner.writes());
         let read = reads.homes().flat_map(|home| {

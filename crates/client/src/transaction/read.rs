@@ -53,8 +53,8 @@ impl Transaction {
         self.show(reference, found)
     }
 
-    /// Up to `len` bytes of an object, from the reference's offset plus `offset` on; fewer at its end. Of a large object only
-    /// the pages that hold the part are fetched.
+    /// Up to `len` bytes of an object, from the reference's offset plus `offset` on; fewer at its end. Of a large
+    /// object only the pages that hold the part are fetched.
     ///
     /// # Errors
     ///
@@ -186,8 +186,8 @@ impl Transaction {
         }
     }
 
-    /// Waits for the pages that were found to be needed. Each look that finds one missing is followed by one wait for it:
-    /// what is counted as a miss is a wait.
+    /// Waits for the pages that were found to be needed. Each look that finds one missing is followed by one wait for
+    /// it: what is counted as a miss is a wait.
     async fn settle_head(&mut self, reference: &Reference, mut found: Found) -> Result<Found> {
         let mut due = None;
         while let Found::Need(Need::Page(place)) = found {

@@ -55,8 +55,8 @@ impl Transaction {
         self.decode(reference, found, is_new)
     }
 
-    /// Whether an object is read that was not here, or only because it was likely to be wanted: its reader is on its way from
-    /// one to the other.
+    /// Whether an object is read that was not here, or only because it was likely to be wanted: its reader is on its
+    /// way from one to the other.
     fn is_new(&self, reference: &Reference, found: Found) -> bool {
         matches!(found, Found::Need(_)) || self.shared.prefetcher.is_open(place_of(reference))
     }

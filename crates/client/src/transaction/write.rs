@@ -35,8 +35,8 @@ impl Transaction {
         written.map_err(|stop| self.stopped(stop))
     }
 
-    /// Replaces a part of an object's bytes, from the reference's offset plus `offset` on, within its length. Only that part
-    /// travels (of a large object, the whole). It counts as a read of the object.
+    /// Replaces a part of an object's bytes, from the reference's offset plus `offset` on, within its length. Only that
+    /// part travels (of a large object, the whole). It counts as a read of the object.
     ///
     /// # Errors
     ///

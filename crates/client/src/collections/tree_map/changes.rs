@@ -3,8 +3,8 @@
 use super::super::Access;
 use crate::{Reference, Result};
 
-/// What one insertion or removal changes: at most one change of each node. They are made together at the end, so the tree
-/// stays whole if the call gives up before, because a page does not come.
+/// What one insertion or removal changes: at most one change of each node. They are made together at the end, so the
+/// tree stays whole if the call gives up before, because a page does not come.
 #[derive(Default)]
 pub(super) struct Changes(Vec<(Reference, Option<Vec<u8>>)>);
 

@@ -87,7 +87,8 @@ where
         }
     }
 
-    /// Writes the leaf after a removal, and what follows from that in the nodes above. `before` is how many bytes the leaf had.
+    /// Writes the leaf after a removal, and what follows from that in the nodes above. `before` is how many bytes the
+    /// leaf had.
     pub(super) async fn write_shrunk<A: Access>(self, tx: &mut A, mut before: usize) -> Result<()> {
         let LeafPath {
             mut steps,
@@ -104,7 +105,8 @@ where
                 continue;
             }
             let bytes = node.bytes()?;
-            // Looked at when it becomes small and when it has halved since: each look reads a neighbour, which others change.
+            // Looked at when it becomes small and when it has halved since: each look reads a neighbour, which others
+            // change.
             let marks = [4, 8, 16, 32].map(|part| NODE_BYTES_MAX / part);
             let becomes_small = marks
                 .iter()

@@ -17,7 +17,8 @@ use walk::{AHEAD, Direction, walk};
 
 /// Bytes of an encoded key, at most.
 pub const KEY_BYTES_MAX: usize = 1024;
-/// Bytes of an encoded value, at most. What is larger is better an object of its own, with a [`Ref`] to it as the value.
+/// Bytes of an encoded value, at most. What is larger is better an object of its own, with a [`Ref`] to it as the
+/// value.
 pub const VALUE_BYTES_MAX: usize = 4096;
 
 /// An ordered map, kept in objects of a segment: an index, say, from dates to references.
@@ -51,8 +52,8 @@ pub const VALUE_BYTES_MAX: usize = 4096;
 ///
 /// # Errors
 ///
-/// All methods fail as the transaction does, with [`TooLarge`](ErrorKind::TooLarge) for a key or a value that is, and with
-/// [`DataDamaged`](ErrorKind::DataDamaged) if the objects are not nodes of such a map.
+/// All methods fail as the transaction does, with [`TooLarge`](ErrorKind::TooLarge) for a key or a value that is, and
+/// with [`DataDamaged`](ErrorKind::DataDamaged) if the objects are not nodes of such a map.
 pub struct TreeMap<K, V> {
     root: Ref<Node<K, V>>,
 }
@@ -195,8 +196,8 @@ where
         Ok(entries)
     }
 
-    /// Shows every entry in a range of keys to `visit`, in their order, until that breaks or fails. Leaves are fetched a few
-    /// ahead of the one that is shown.
+    /// Shows every entry in a range of keys to `visit`, in their order, until that breaks or fails. Leaves are fetched
+    /// a few ahead of the one that is shown.
     pub fn scan<A: Access>(
         self,
         tx: &mut A,

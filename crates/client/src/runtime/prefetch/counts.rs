@@ -1,6 +1,7 @@
 //! What became of prefetched pages.
 
-/// What became of pages that were prefetched. Each one that was requested is used or wasted at the end, or not known yet.
+/// What became of pages that were prefetched. Each one that was requested is used or wasted at the end, or not known
+/// yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PrefetchCounts {
     /// Requested.

@@ -128,7 +128,8 @@ fn who_is_told_what_is_not_so_is_not_flooded() {
     assert!(counts.requested < 6_000 && counts.used == 0, "{counts:?}");
 }
 
-/// Requests what is near a page, and has all of it at once, as from the memory of a site. Gives how many pages that were.
+/// Requests what is near a page, and has all of it at once, as from the memory of a site. Gives how many pages that
+/// were.
 fn has_at_once(ahead: &PrefetchPolicy, page: u32, here: &mut HashSet<Place>) -> usize {
     let before = ahead.counts().requested;
     let extent = Some(PageNo(10_000_001));
