@@ -18,6 +18,7 @@
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `serve`, `resync`, `calls` | what children ask for |
 //! | `delivery` | what the children are sent when it is durable |
+//! | `housekeeping` | the home's own batches: installations and removals |
 
 mod admission;
 mod allowance;
@@ -26,6 +27,7 @@ mod clock;
 mod commit;
 mod config;
 mod delivery;
+mod housekeeping;
 mod interface;
 pub(crate) mod log;
 mod outcomes;
@@ -40,18 +42,18 @@ mod tables;
 mod tests;
 mod two_phase;
 
-use crate::edge::downstream::cut_off;
 pub use crate::home::config::HomeConfig;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
-use crate::edge::downstream::Children;
+use crate::edge::downstream::{Children, cut_off};
 use crate::edge::liveness::Neighbours;
 use crate::home::allowance::Allowance;
 use crate::home::calls::Calls;
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
 use crate::home::delivery::Delivery;
+use crate::home::housekeeping::Housekeeping;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::log::recovery::{self, Recovered};
@@ -141,7 +143,7 @@ impl StateMachine for Home {
         }
         self.children.sweep();
         self.beat(now, outbox);
-        self.housekeep(outbox);
+        self.housekeeping().run(outbox);
     }
 
     fn deadline(&self) -> Option<Millis> {
@@ -233,6 +235,7 @@ impl Home {
     pub fn sizes(&self) -> Vec<(&'static str, usize)> {
         let most = self.allowance().most_under_way();
         let (pending, pending_bytes) = self.log.pending();
+        let log = self.log.durable().0 - self.installer.installed().0;
         alloc::vec![
             ("commits_of_a_member", most.commits),
             ("calls_of_a_member", most.calls),
@@ -243,10 +246,7 @@ impl Home {
             ("image_bytes", self.tables.pages.image_bytes()),
             ("mob_bytes", self.tables.pages.mob_bytes()),
             ("aside", self.tables.pages.quarantine.len()),
-            (
-                "log",
-                (self.log.durable().0 - self.installer.installed().0) as usize
-            ),
+            ("log", log as usize),
             ("changes", self.tables.changes.len()),
             ("registrations", self.tables.outcomes.len()),
             ("votes", self.tables.votes.len()),
@@ -479,39 +479,13 @@ impl Home {
             .made_durable(durable, &mut self.tables.segments);
     }
 
-    // --- The home's own work ---
-
-    fn housekeep(&mut self, outbox: &mut Outbox) {
-        let Tables {
-            pages, segments, ..
-        } = &mut self.tables;
-        let (installer, log) = (&mut self.installer, &mut self.log);
-        let durable = log.durable();
-        let ops = installer.install(pages, durable, log.next_mark(), outbox);
-        if !ops.is_empty() {
-            log.append_own_work(ops, outbox);
-        }
-        let ops = installer.trim(pages, durable, log.next_mark());
-        if !ops.is_empty() {
-            log.append_own_work(ops, outbox);
-        }
-        let (done, mark) = (log.durable_mark(), log.next_mark());
-        if let Some(ops) = self.remover.remove(segments, pages, done, mark) {
-            log.append_own_work(ops, outbox);
-        }
-        // After the installation: what was loaded for it would go before it is used.
-        let (installer, parking, votes) = (&self.installer, &self.parking, &self.tables.votes);
-        let needed = |page| installer.needs(page) || parking.needs(page) || votes.needs(page);
-        self.tables.pages.shrink(needed);
-    }
-
     // --- Time ---
 
     fn watermark(&mut self, now: Now) -> Stamp {
         self.log.watermark(now, self.tables.votes.lowest_stamp())
     }
 
-    /// Drops a value of a member that is silent for long. Also without room, for it makes some.
+    /// Drops a value of a member that is silent for long. Also without space, because it makes some.
     fn expire_staged(&mut self, now: Now, outbox: &mut Outbox) {
         let silent_ms_max = self.config.staged_silent_ms_max;
         if self.log.is_busy() {
@@ -585,6 +559,16 @@ impl Home {
             log: &mut self.log,
             tables: &mut self.tables,
             parking: &mut self.parking,
+        }
+    }
+
+    fn housekeeping(&mut self) -> Housekeeping<'_> {
+        Housekeeping {
+            log: &mut self.log,
+            tables: &mut self.tables,
+            installer: &mut self.installer,
+            remover: &mut self.remover,
+            parking: &self.parking,
         }
     }
 

@@ -205,10 +205,11 @@ impl Forwarder<'_> {
     /// way. What is lost here has none: the homes find out by themselves (rule 10).
     pub(super) fn decide(&mut self, edge: EdgeId, decide: message::Decide, outbox: &mut Outbox) {
         let (home, commit) = (decide.home, decide.commit);
-        let of_member = self.commits_of_member(edge, home);
-        let has_all = of_member.is_some_and(UnderWay::has_all_answers);
-        if has_all && !self.passed.has_commit(home, commit) {
-            return outbox.note(Note::ChildLimited);
+        if !self.passed.has_commit(home, commit) {
+            let of_member = self.commits_of_member(edge, home);
+            if of_member.is_some_and(UnderWay::has_all_answers) {
+                return outbox.note(Note::ChildLimited);
+            }
         }
         if self.pass_up(home, Up::Decide(decide), outbox) {
             self.passed.decision_sent(home, commit, edge);

@@ -191,8 +191,15 @@ impl Log {
     }
 
     /// Appends the home's own work, one batch of each kind at a time. Nothing that is sent rests on
-    /// it: it may wait for room in the store for as long as that takes.
-    pub(in crate::home) fn append_own_work(&mut self, ops: Vec<Op>, outbox: &mut Outbox) {
+    /// it: it may wait for space in the store for as long as that takes. Whoever made the batch has
+    /// noted the mark that it gets.
+    pub(in crate::home) fn append_own_work(
+        &mut self,
+        mark: Mark,
+        ops: Vec<Op>,
+        outbox: &mut Outbox,
+    ) {
+        debug_assert_eq!(self.next_mark(), mark, "another batch came between");
         self.put_batch(Purpose::Housekeeping, ops, outbox);
     }
 
