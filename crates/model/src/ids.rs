@@ -113,7 +113,7 @@ number! {
     Registration(u64)
 }
 number! {
-    /// A connection, as the driver of a core names it. Never used twice.
+    /// A connection, as the driver of a state machine names it. Never used twice.
     EdgeId(u64)
 }
 number! {

@@ -1,45 +1,45 @@
-//! Numbers in half bytes: a small one takes one half, of which three bits are the number's and
+//! Numbers in nibbles: a small one takes one nibble, of which three bits are the number's and
 //! one says that more follow. Each number has one form only.
 
 use alloc::vec::Vec;
 
-/// Halves that are written one after the other.
+/// Nibbles that are written one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
-    /// Whether the last byte's upper half is free.
-    is_half: bool,
+    /// Whether the last byte's upper nibble is free.
+    has_free_nibble: bool,
 }
 
-/// Halves that are read one after the other.
+/// Nibbles that are read one after the other.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
-    /// The half that is read next.
+    /// The nibble that is read next.
     at: usize,
 }
 
 impl Writer {
-    /// Writes a half, of which the upper four bits are left out.
-    pub(crate) fn put_half(&mut self, nibble: u8) {
+    /// Writes a nibble, of which the upper four bits are left out.
+    pub(crate) fn put_nibble(&mut self, nibble: u8) {
         match self.bytes.last_mut() {
-            Some(last) if self.is_half => *last |= nibble << 4,
+            Some(last) if self.has_free_nibble => *last |= nibble << 4,
             _ => self.bytes.push(nibble & 0xf),
         }
-        self.is_half = !self.is_half;
+        self.has_free_nibble = !self.has_free_nibble;
     }
 
     /// Writes a number, its lowest bits first.
     pub(crate) fn put(&mut self, number: u32) {
         let mut rest = number;
         while rest > LAST_MAX {
-            self.put_half((rest & LAST_MAX) as u8 | MORE);
+            self.put_nibble((rest & LAST_MAX) as u8 | MORE);
             rest >>= NUMBER_BITS;
         }
-        self.put_half(rest as u8);
+        self.put_nibble(rest as u8);
     }
 
-    /// The bytes; a half that is left over is zero.
+    /// The bytes; a nibble that is left over is zero.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }
@@ -51,13 +51,13 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0 }
     }
 
-    /// Whether nothing follows but the half that may be left over in the last byte.
+    /// Whether nothing follows but the nibble that may be left over in the last byte.
     pub(crate) fn is_at_end(&self) -> bool {
         let left = self.bytes.len() * 2 - self.at;
         left == 0 || (left == 1 && self.bytes.last().is_some_and(|last| last >> 4 == 0))
     }
 
-    /// Reads a half, if there is one.
+    /// Reads a nibble, if there is one.
     pub(crate) fn nibble(&mut self) -> Option<u8> {
         let byte = self.bytes.get(self.at / 2)?;
         let nibble = byte >> (self.at % 2 * 4) & 0xf;
@@ -83,20 +83,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Halves that a number takes.
+/// Nibbles that a number takes.
 pub(crate) fn nibbles_of(number: u32) -> u32 {
     (u32::BITS - number.leading_zeros())
         .div_ceil(NUMBER_BITS)
         .max(1)
 }
 
-/// Bits of a number in one half.
+/// Bits of a number in one nibble.
 const NUMBER_BITS: u32 = 3;
 
-/// Set in a half that is not a number's last one.
+/// Set in a nibble that is not a number's last one.
 const MORE: u8 = 1 << NUMBER_BITS;
 
-/// The largest number that one half holds.
+/// The largest number that one nibble holds.
 const LAST_MAX: u32 = MORE as u32 - 1;
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_back_in_as_many_halves_as_said() {
+    fn numbers_come_back_in_as_many_nibbles_as_said() {
         let powers = (0..32).map(|bit| 1_u32 << bit);
         let numbers: Vec<u32> = powers.flat_map(|n| [n - 1, n, n | 1]).collect();
         for number in numbers.into_iter().chain([u32::MAX]) {
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn no_number_has_two_forms_or_too_many_bits() {
-        // Eight, with a zero after its last half; 2^33, in whose last half one bit is too many;
-        // halves without an end; and nothing at all.
+        // Eight, with a zero after its last nibble; 2^33, in whose last nibble one bit is too many;
+        // nibbles without an end; and nothing at all.
         let long: [u8; 2] = [0x98, 0x00];
         let too_large = [0x88, 0x88, 0x88, 0x88, 0x88, 0x04];
         let endless = [0xff; 9];

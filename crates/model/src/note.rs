@@ -1,4 +1,4 @@
-//! What a core tells metrics, logs and the simulator's counts: one name for
+//! What a state machine notes for metrics, logs and the simulator's counts: one name for
 //! each branch of a rule.
 
 macro_rules! notes {
@@ -44,7 +44,7 @@ notes! {
     WholePageInvalidated,
     /// Rule 2: a redirector gave up a page of its whole subtree.
     SubtreeEvicted,
-    /// Rule 3: own values are shown before they are delivered.
+    /// Rule 3: values of the overlay are shown before they are delivered.
     OwnShown,
     /// Rule 14: values are shown before their commit is answered.
     EarlyShown,

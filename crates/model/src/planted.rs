@@ -89,7 +89,7 @@ bugs! {
     BehindTakenForCurrent,
     /// Trap 19: a page tells the stamp of its last change, not the highest that it contains.
     LastStampTold,
-    /// Trap 6: own values are shown before their place under the stamp of the page below them.
+    /// Trap 6: the overlay shows values before their place under the stamp of the page below them.
     OwnStampNotTold,
     /// Trap 8: what builds on a commit that was refused is accepted.
     BuiltOnAnything,
@@ -214,7 +214,7 @@ mod switch {
 
     static PLANTED: AtomicU8 = AtomicU8::new(u8::MAX);
 
-    /// Plants a bug in every core of this process, or none.
+    /// Plants a bug in every state machine of this process, or none.
     pub fn plant(bug: Option<Bug>) {
         PLANTED.store(bug.map_or(u8::MAX, |bug| bug as u8), Ordering::Relaxed);
     }

@@ -124,9 +124,9 @@ pub struct MemberRecord {
 /// One staged value: `staged/REGISTRATION/TOKEN`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StagedRecord {
-    /// Where.
+    /// The segment that the value is for.
     pub segment: SegmentId,
-    /// Its pages.
+    /// The overflow pages that the value takes.
     pub overflow: Overflow,
     /// How many of them are there.
     pub have: u32,
@@ -135,9 +135,9 @@ pub struct StagedRecord {
 /// One change of one page, above its installed image.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Modified {
-    /// Where it was committed.
+    /// The position of the commit.
     pub position: Position,
-    /// When.
+    /// The stamp of the commit.
     pub stamp: Stamp,
     /// What changed.
     pub change: PageChange,

@@ -1,7 +1,7 @@
-//! A set of slots on the wire: as runs or as bits, whichever is shorter, in half bytes.
+//! A set of slots on the wire: as runs or as bits, whichever is shorter, in nibbles.
 //!
 //! Runs: how many, then for each the slots left out before it (but for the one that must be, between
-//! two) and the slots in it (but for the first). Bits: zero runs, then how many halves of bits (but
+//! two) and the slots in it (but for the first). Bits: zero runs, then how many nibbles of bits (but
 //! for the first), then these, from slot 0 to the last one in the set. Each set has one form only, and
 //! the empty one has none.
 
@@ -42,26 +42,26 @@ pub(crate) fn is_any(set: &SlotSet) -> bool {
 }
 
 fn put_bits(set: &SlotSet, end: u16, out: &mut Writer) {
-    let nibbles = end.div_ceil(HALF_BITS);
+    let nibbles = end.div_ceil(NIBBLE_BITS);
     out.put(0);
     out.put(u32::from(nibbles) - 1);
     for nibble in 0..nibbles {
-        let bit = |at: u16| u8::from(set.contains(Slot(nibble * HALF_BITS + at))) << at;
-        out.put_half((0..HALF_BITS).map(bit).sum());
+        let bit = |at: u16| u8::from(set.contains(Slot(nibble * NIBBLE_BITS + at))) << at;
+        out.put_nibble((0..NIBBLE_BITS).map(bit).sum());
     }
 }
 
 fn take_bits(from: &mut Reader<'_>) -> Option<SlotSet> {
     let nibbles = u16::try_from(from.number()?).ok()?.checked_add(1)?;
-    if nibbles > HALVES_MAX {
+    if nibbles > NIBBLES_MAX {
         return None;
     }
     let mut set = SlotSet::default();
     let mut last = 0;
     for nibble in 0..nibbles {
         last = from.nibble()?;
-        let bits = (0..HALF_BITS).filter(|at| last >> at & 1 == 1);
-        set.extend(bits.map(|at| Slot(nibble * HALF_BITS + at)).collect());
+        let bits = (0..NIBBLE_BITS).filter(|at| last >> at & 1 == 1);
+        set.extend(bits.map(|at| Slot(nibble * NIBBLE_BITS + at)).collect());
     }
     (last != 0).then_some(set)
 }
@@ -85,8 +85,8 @@ fn take_runs(runs: u32, from: &mut Reader<'_>) -> Option<SlotSet> {
 struct Shape {
     /// Its runs.
     runs: u32,
-    /// Halves that these take.
-    run_halves: u32,
+    /// Nibbles that these take.
+    run_nibbles: u32,
     /// The slot after the last.
     end: u16,
 }
@@ -95,12 +95,12 @@ impl Shape {
     fn of(set: &SlotSet) -> Self {
         let none = Shape {
             runs: 0,
-            run_halves: 0,
+            run_nibbles: 0,
             end: 0,
         };
         runs(set).fold(none, |shape, (gap, run)| Shape {
             runs: shape.runs + 1,
-            run_halves: shape.run_halves
+            run_nibbles: shape.run_nibbles
                 + nibbles_of(gap)
                 + nibbles_of(u32::from(run.end - run.start - 1)),
             end: run.end,
@@ -108,9 +108,9 @@ impl Shape {
     }
 
     fn is_shorter_as_bits(&self) -> bool {
-        let nibbles = u32::from(self.end.div_ceil(HALF_BITS));
+        let nibbles = u32::from(self.end.div_ceil(NIBBLE_BITS));
         let as_bits = 1 + nibbles_of(nibbles.saturating_sub(1)) + nibbles;
-        as_bits < nibbles_of(self.runs) + self.run_halves
+        as_bits < nibbles_of(self.runs) + self.run_nibbles
     }
 }
 
@@ -131,11 +131,11 @@ fn runs(set: &SlotSet) -> impl Iterator<Item = (u32, Range<u16>)> + '_ {
     })
 }
 
-/// Slots in a half byte.
-const HALF_BITS: u16 = 4;
+/// Slots in a nibble.
+const NIBBLE_BITS: u16 = 4;
 
-/// Half bytes for all slots of a page.
-const HALVES_MAX: u16 = SLOTS_MAX / HALF_BITS;
+/// Nibbles for all slots of a page.
+const NIBBLES_MAX: u16 = SLOTS_MAX / NIBBLE_BITS;
 
 #[cfg(test)]
 mod tests {
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(
             bytes_of(&every_second).len(),
             32,
-            "bits: 60 halves and three more"
+            "bits: 60 nibbles and three more"
         );
     }
 
@@ -220,15 +220,15 @@ mod tests {
         assert_eq!(read(&beyond.finish()), None, "a run of 241");
         let overflowing = nibbles(&[1, u32::MAX, u32::MAX]);
         assert_eq!(read(&overflowing.finish()), None);
-        let mut long = nibbles(&[0, u32::from(HALVES_MAX)]);
-        (0..=HALVES_MAX).for_each(|_| long.put_half(0b0101));
-        assert_eq!(read(&long.finish()), None, "61 halves of bits");
+        let mut long = nibbles(&[0, u32::from(NIBBLES_MAX)]);
+        (0..=NIBBLES_MAX).for_each(|_| long.put_nibble(0b0101));
+        assert_eq!(read(&long.finish()), None, "61 nibbles of bits");
     }
 
     #[test]
     fn the_longer_form_of_a_set_is_none() {
         let mut bits = nibbles(&[0, 0]);
-        bits.put_half(0b0001);
+        bits.put_nibble(0b0001);
         assert_eq!(read(&bits.finish()), None, "slot 0 is a run");
         let empty = nibbles(&[0, 0, 0]);
         assert_eq!(read(&empty.finish()), None);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Names a call: unique in the life of a member.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct CallId {
-    /// Who calls.
+    /// The member that calls.
     pub member: MemberId,
     /// Counts its calls.
     pub number: u64,
@@ -33,25 +33,25 @@ pub enum CallRequest {
     },
     /// The segments whose paths begin so.
     List {
-        /// The beginning.
+        /// What their paths begin with.
         prefix: String,
         /// Only paths after this one: the last of the page before.
         after: String,
     },
     /// Remove a segment and reclaim its space.
     Remove {
-        /// Which: not by its path, which may name another one by the time that
-        /// the request is sent again.
+        /// The id of the segment: its path may name another one by the time that
+        /// the member sends the request again.
         segment: SegmentId,
     },
     /// Fresh pages to create objects in (foundation 2).
     Reserve {
-        /// Where.
+        /// The segment that gets them.
         segment: SegmentId,
     },
     /// Overflow pages of a large value, ahead of its commit (foundation 3).
     Stage {
-        /// Where.
+        /// The segment that the value is for.
         segment: SegmentId,
         /// The member's registration.
         registration: Registration,
@@ -68,7 +68,7 @@ pub enum CallRequest {
     Unstage {
         /// The member's registration.
         registration: Registration,
-        /// Which value.
+        /// The member's name for the value.
         token: u64,
     },
     /// Promise as much as this, if nothing is in doubt below it: the clock is moved up,
@@ -79,7 +79,7 @@ pub enum CallRequest {
     },
     /// How a commit ended. One that the home does not know is refused for ever.
     Outcome {
-        /// Which.
+        /// The commit that is asked about.
         commit: CommitId,
         /// The member's registration.
         registration: Registration,
@@ -116,18 +116,18 @@ pub enum CallResponse {
     Segment(SegmentInfo),
     /// Some segments in the order of their paths; more if `more`.
     Segments {
-        /// The segments.
+        /// The segments of this answer.
         segments: Vec<SegmentInfo>,
         /// Whether there are more after the last.
         more: bool,
     },
-    /// It is gone.
+    /// The segment is gone.
     Removed,
-    /// Fresh pages.
+    /// The pages that the member may create objects in.
     Extent {
-        /// The first.
+        /// The number of the first page.
         first: PageNo,
-        /// How many.
+        /// How many pages follow each other.
         pages: u32,
     },
     /// The chunks are in stable storage.
@@ -146,9 +146,9 @@ pub enum CallResponse {
 /// A segment as a home lists it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SegmentInfo {
-    /// Its id.
+    /// The id of the segment.
     pub id: SegmentId,
-    /// Its path.
+    /// The path in the home.
     pub path: String,
     /// Pages below this number may hold objects.
     pub extent: PageNo,

@@ -141,7 +141,7 @@ pub struct Decide {
 /// Every home has heard how a transaction ended: the home may forget what it kept for them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Settled {
-    /// The home that the decision is sent to.
+    /// The home that may forget what it kept.
     pub home: HomeId,
     /// The commit id of the transaction that has ended.
     pub commit: CommitId,

@@ -1,5 +1,5 @@
-//! What a node has on its way up is bounded in bytes, or its own send queue would end the edge to
-//! its parent, and with it every stream on that edge (rule 15).
+//! A node has a bounded number of bytes on its way up (rule 15). Without the bound its own send
+//! queue would end the edge to its parent, and every stream on that edge.
 
 use alloc::collections::BTreeMap;
 use thorp_model::{CallId, CommitId, HomeId};

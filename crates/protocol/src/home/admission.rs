@@ -1,5 +1,5 @@
-//! What a child has asked for and got no answer to: bounded for each member that is
-//! joined to the home itself, as a redirector bounds it for those below (rule 15).
+//! What a child has asked for and got no answer to (rule 15). The home bounds it for each member that
+//! is joined to it; a redirector bounds it for those below.
 
 use crate::edge::admission::UnderWay;
 use crate::home::log::queue::OnDurable;

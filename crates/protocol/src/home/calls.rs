@@ -95,7 +95,7 @@ impl Calls<'_> {
         self.log.after_all(OnDurable::Answer(edge, call, result));
     }
 
-    /// Whether a call that needs room may go on. A call that makes room needs none: the store keeps
+    /// Whether a call that needs space may go on. A call that makes space needs none: the store keeps
     /// a little back for it.
     fn writable(&self) -> Result<(), CallError> {
         if !self.log.has_space() {

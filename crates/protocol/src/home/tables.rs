@@ -175,8 +175,8 @@ impl Tables {
         position
     }
 
-    /// An object that was only moved is as it was: a transaction that read it is right, and no list
-    /// of dependencies may excuse its last change (rules 4 and 6).
+    /// An object that was only moved is as it was. So a transaction that read it is right, and no list
+    /// of dependencies may excuse the object's last change (rules 4 and 6).
     fn note_changes(
         &mut self,
         changes: &[PageChange],

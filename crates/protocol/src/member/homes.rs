@@ -76,8 +76,8 @@ impl Homes {
         homes.map(route).collect()
     }
 
-    /// The commits that a transaction depends on at its homes: those whose values it has read, and those that it overwrites
-    /// blindly, as far as the stream did not deliver them within its evidence (rules 4 and 14, trap 23). The program did
+    /// The commits that a transaction depends on at its homes (rules 4 and 14, trap 23). It has read their values, or it
+    /// overwrites them blindly, and the stream did not deliver them within its evidence. The program did
     /// not know the stamps of the delivered ones when it read their values. The highest of these comes with the commits:
     /// the transaction stands above it (rule 5).
     pub(super) fn depends_on(

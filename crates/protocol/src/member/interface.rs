@@ -44,11 +44,12 @@ impl Command for MemberCommand {
 /// What a program asks its member for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Have a page in the cache. Answer: [`Response::Fetched`]; look again: it may have holes from what was changed meanwhile.
+    /// Have a page in the cache. Response: [`Response::Fetched`]. The program looks again: the page may have holes from
+    /// what was changed meanwhile.
     Fetch(Place),
-    /// Have it there soon, if there is room for another request. No answer.
+    /// Have it there soon, if there is space for another request. No response.
     Prefetch(Place),
-    /// Commit a transaction. Answer: [`Response::Outcome`].
+    /// Commit a transaction. Response: [`Response::Outcome`].
     Commit {
         /// What it did at each home; not empty.
         parts: Vec<Part>,
@@ -58,11 +59,11 @@ pub enum Request {
         /// Where its session has been, and the highest stamp that it saw: it stands above that
         /// (rule 5). One that only reads and is told this very stamp stands there.
         after: Stamp,
-        /// Whether the program goes on before it is answered (rule 14): its values are shown then at once, if they can be,
-        /// and [`Response::Shown`] says so; the outcome follows under the same id.
+        /// Whether the program goes on before it gets the outcome (rule 14). Then the member shows the values at once, if
+        /// it can, and responds with [`Response::Shown`]. The outcome follows under the same id.
         early: bool,
     },
-    /// Something else of a home. Answer: [`Response::Called`].
+    /// Something else of a home. Response: [`Response::Called`].
     Call {
         /// The home that is asked.
         home: HomeId,
@@ -70,7 +71,7 @@ pub enum Request {
         request: CallRequest,
     },
     /// Hear of all changes in a segment, or no longer. The changes are in what
-    /// is published; the only answer, at any time, is [`Response::Unwatched`].
+    /// is published; the only response, at any time, is [`Response::Unwatched`].
     Watch {
         /// The home of the segment.
         home: HomeId,

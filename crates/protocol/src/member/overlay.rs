@@ -193,10 +193,11 @@ impl Overlay {
         self.0.iter().rev().filter(wrote).map(|own| own.commit)
     }
 
-    /// The commits over whose values a part writes without having read them: of each object the last such, for that is bound to
-    /// those below it. A name excuses all that a commit changed: so none of these of which something was read, for that may have
-    /// been before it was shown; unless the part has read what stands on it, which was shown after it: whoever had read it
-    /// before was doomed then. What was read of it at another home tells nothing of here.
+    /// The commits whose values a part overwrites without having read them. Of each object this is the last such commit: it is
+    /// bound to those below it. A part that depends on a commit is excused for everything that the commit changed. So a commit
+    /// of which the part has read something is left out: the part may have read it before the overlay showed the commit. It
+    /// stays in if the part has read what stands on it: that was shown later, and an earlier reader was doomed then. What was
+    /// read of it at another home proves nothing here.
     pub(super) fn written_over(&self, part: &Part, read: &[(HomeId, CommitId)]) -> Vec<CommitId> {
         if self.is_empty() || planted::is(Bug::WrittenOverNotNamed) {
             return Vec::new();

@@ -105,9 +105,9 @@ impl Submitter<'_> {
 
     // --- Up ---
 
-    /// Sends what waits for a home, in order, or small ones would leave no space for a large one, and what builds on one
-    /// would come before it (rule 14); but what waits for its turn or for space on the way to another home holds nothing up
-    /// here.
+    /// Sends what waits for a home, in order. Out of order, small commits would leave no space for a large one, and a
+    /// commit would come before one that it depends on (rule 14). A commit that waits for its turn or for space at another
+    /// home holds nothing up here.
     pub(super) fn send_waiting(&mut self, home: HomeId, outbox: &mut Outbox) {
         let here = self.caller.homes.edge(home);
         for id in self.commits.waiting_at(home) {

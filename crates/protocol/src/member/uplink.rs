@@ -1,6 +1,5 @@
-//! What a member has on its way up is bounded in bytes, or its own send queue
-//! would end the edge to its parent (rule 15). What does not fit waits, in
-//! order, for the answers to what was sent.
+//! A member has a bounded number of bytes on its way up (rule 15). Without the bound its own send queue would end the
+//! edge to its parent. What does not fit waits, in order, for the answers to what was sent.
 
 use crate::edge::send_window::SendWindow;
 use thorp_model::{CallId, CommitId, HomeId};

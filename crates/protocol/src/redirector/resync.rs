@@ -56,10 +56,10 @@ pub(super) struct Resync<'a> {
 }
 
 impl Resync<'_> {
-    /// A child reports pages. It is entered for all of them; then those that lie in this node's
-    /// memory are compared with that, and the others are asked of the parent, each as of where
-    /// that child's copy is right: another child's copy says nothing of it. What is known is
-    /// told at once: the child heeds nothing that the stream says of a page before its answer.
+    /// A child reports pages. This node enters the child for all of them. Then it compares those
+    /// that lie in its memory, and asks the parent about the others. It asks as of the position at
+    /// which this child's copy is right: another child's copy says nothing of it. It answers at once
+    /// for what it knows: the child heeds nothing that the stream says of a page before its answer.
     pub(super) fn report(
         &mut self,
         edge: EdgeId,

@@ -239,7 +239,7 @@ impl Children {
 
     /// Enters a child for pages that it holds from an earlier stream, all under
     /// the next number, before it is looked at whether they have changed (rule
-    /// 13). Tells those that there is no room for: the child has to give them up.
+    /// 13). Returns those that there is no space for: the child has to give them up.
     pub(crate) fn enter_reported(
         &mut self,
         edge: EdgeId,

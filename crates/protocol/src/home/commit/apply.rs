@@ -59,10 +59,10 @@ impl Applier<'_> {
         Ok(self.effects)
     }
 
-    /// What the home does before it votes for a part: in its pages it makes room for the slots that
+    /// What the home does before it votes for a part: in its pages it makes space for the slots that
     /// the part creates. It moves objects now, while no other vote has locked them. When the vote
     /// is carried out it moves nothing that the part does not write, and commits that come
-    /// meanwhile leave the room to it.
+    /// meanwhile leave the space to it.
     pub(in crate::home) fn space_for(mut self, part: &Part) -> Result<Effects, NotNow> {
         if planted::is(Bug::LockedIsMoved) {
             return Ok(self.effects);
@@ -212,7 +212,7 @@ impl Applier<'_> {
     /// Moves objects to overflow pages until the page fits with so many slots (foundation 1): first
     /// the objects that the commit changed, and of those the largest. An object that a vote will
     /// write stays where it is: its member may show it before its place (rule 3). A part that was
-    /// voted for goes on nevertheless, where no room was made for it.
+    /// voted for goes on nevertheless, where no space was made for it.
     fn spill(&mut self, page: PageId, slots: u16, edit: &mut ImageEdit) -> Result<(), NotNow> {
         while !edit.fits_with(slots) {
             let changed = match self.effects.changes.get(&page) {

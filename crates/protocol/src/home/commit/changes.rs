@@ -65,7 +65,7 @@ impl Changes {
     }
 
     /// Forgets what everybody has acknowledged (rule 7), but not while there is
-    /// room: a slow request is then still judged by objects.
+    /// space: a slow request is then still judged by objects.
     pub(in crate::home) fn trim(&mut self, acknowledged: Position) -> bool {
         let keep = self.known_max / 2;
         let mut trimmed = false;
@@ -123,7 +123,7 @@ impl Changes {
 
 /// Whether who wrote an object may have read its new value before it was delivered. Not an extent that the commit raised,
 /// nor a page that it ended: these are the home's own doing, which the writer sees in the stream like everybody else. (What the
-/// home moved to make room for it is the same as before, and not noted at all.)
+/// home moved to make space for it is the same as before, and not noted at all.)
 fn is_shown_before_its_place(object: &ObjectId) -> bool {
     let is_extent = object.page.page.0 == 0 && object.slot.0 == 0;
     object.slot != WHOLE && !is_extent

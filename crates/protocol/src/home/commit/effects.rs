@@ -12,7 +12,7 @@ use thorp_model::{
 #[derive(Debug, Default)]
 pub(in crate::home) struct Effects {
     pub(in crate::home) changes: BTreeMap<PageId, PageChange>,
-    /// Objects that it moves to pages of their own to make room, and does not change.
+    /// Objects that it moves to pages of their own to make space, and does not change.
     pub(in crate::home) moved: BTreeSet<ObjectId>,
     pub(in crate::home) ops: Vec<Op>,
     /// Staged values that it names: no longer staged once it is accepted.

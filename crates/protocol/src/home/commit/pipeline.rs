@@ -125,7 +125,7 @@ impl Pipeline<'_> {
         self.tables.applier(self.log, registration, effects, outbox)
     }
 
-    /// Makes room for a part that the home is about to vote for, at a position of the home's own.
+    /// Makes space for a part that the home is about to vote for, at a position of the home's own.
     /// Where that would be too much at once it votes without: it moves what it has to when the vote
     /// is carried out.
     fn make_space(
@@ -183,7 +183,7 @@ impl Pipeline<'_> {
         Ok(effects)
     }
 
-    /// Whether the store has room for accepted commits, by what is known.
+    /// Whether the store has space for accepted commits, by what is known.
     fn fits<const N: usize>(&self, accepted: [&Effects; N]) -> bool {
         let changes = || accepted.iter().flat_map(|effects| effects.changes.values());
         let slots: usize = changes().map(PageChange::slot_count).sum();

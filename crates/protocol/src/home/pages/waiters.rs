@@ -37,7 +37,7 @@ impl Waiter {
     }
 
     /// How many pages the child may wait for when it adds this one: a prefetch leaves half of the
-    /// room to requests that a program waits for.
+    /// space to requests that a program waits for.
     fn most(&self) -> usize {
         if self.ahead {
             FETCHES_PER_CHILD_MAX / 2
@@ -64,8 +64,8 @@ impl Waiters {
 
     /// Adds a child to those that wait for a page. False at its limit: then it does not wait.
     pub(in crate::home) fn add(&mut self, page: PageId, waiter: Waiter) -> bool {
-        let has_room = self.of(waiter.edge) < waiter.most();
-        let is_added = has_room || planted::is(Bug::ChildNotLimited);
+        let has_space = self.of(waiter.edge) < waiter.most();
+        let is_added = has_space || planted::is(Bug::ChildNotLimited);
         if is_added {
             self.by_page.entry(page).or_default().push(waiter);
         }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefetch_leaves_half_of_the_room() {
+    fn a_prefetch_leaves_half_of_the_space() {
         let mut waiters = Waiters::default();
         let page = |number: usize| PageId::new(1, number as u32);
         for number in 0..FETCHES_PER_CHILD_MAX / 2 {

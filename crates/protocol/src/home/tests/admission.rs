@@ -408,7 +408,7 @@ fn an_installation_that_has_fallen_behind_takes_more_pages_at_a_time() {
     assert!(most > INSTALL_PAGES_MIN, "{most} pages");
 }
 
-/// An installation may wait for room in the store for as long as there is none. What is told
+/// An installation may wait for space in the store for as long as there is none. What is told
 /// meanwhile does not rest on it.
 #[test]
 fn a_strict_reader_does_not_wait_for_an_installation() {

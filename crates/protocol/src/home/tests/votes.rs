@@ -164,7 +164,7 @@ fn call_of(
 fn a_vote_in_doubt_keeps_its_own_members_values_and_nobody_elses() {
     let mut world = world();
     let own = stage(world.registration, 1);
-    world.called(own).expect("room");
+    world.called(own).expect("space");
     let other = MemberId(8);
     let registered = call_of(&mut world, other, CallRequest::Register);
     let Ok(CallResponse::Registered(registration)) = registered else {
@@ -173,7 +173,7 @@ fn a_vote_in_doubt_keeps_its_own_members_values_and_nobody_elses() {
     let not_its_own = stage(world.registration, 2);
     let refused = call_of(&mut world, other, not_its_own);
     assert_eq!(refused, Err(CallError::NotRegistered));
-    call_of(&mut world, other, stage(registration, 1)).expect("room");
+    call_of(&mut world, other, stage(registration, 1)).expect("space");
     assert_eq!(world.size("staged"), 2);
     voted(&mut world, 1);
     world.wait(2 * STAGED_SILENT_MS_MAX);
@@ -236,7 +236,7 @@ fn a_piece_that_comes_late_begins_no_value() {
         registration,
         token,
     };
-    world.called(stage(registration, 1)).expect("room");
+    world.called(stage(registration, 1)).expect("space");
     world
         .called(stage(registration, 1))
         .expect("it is the same");
@@ -248,7 +248,7 @@ fn a_piece_that_comes_late_begins_no_value() {
         assert_eq!(late, Err(CallError::Invalid));
     }
     assert_eq!(world.size("staged"), 0);
-    world.called(stage(registration, 3)).expect("room");
+    world.called(stage(registration, 3)).expect("space");
 }
 
 /// Its question was taken by a system whose program does nothing any more.

@@ -131,7 +131,7 @@ impl Decisions<'_> {
         }
     }
 
-    /// Carries out decisions that waited: pages came, or room.
+    /// Carries out decisions that waited: pages came, or space.
     pub(in crate::home) fn carry_out_waiting(&mut self, now: Now, outbox: &mut Outbox) {
         for commit in self.tables.votes.decided() {
             self.carry_out(now, commit, outbox);

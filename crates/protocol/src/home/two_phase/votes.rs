@@ -49,7 +49,7 @@ pub(in crate::home) struct Vote {
 pub(in crate::home) enum State {
     /// The outcome is not known here. Its objects are locked.
     InDoubt,
-    /// It is known, and waits for pages or for room. Its objects are locked.
+    /// It is known, and waits for pages or for space. Its objects are locked.
     Decided(Decision),
     /// It has ended here; kept until every home has heard.
     Ended(Outcome),
@@ -206,7 +206,7 @@ impl Votes {
         self.by_commit.iter().map(|(id, vote)| (*id, vote))
     }
 
-    /// Whether a part may be voted for: its homes are listed well, and there is room for the vote.
+    /// Whether a part may be voted for: its homes are listed well, and there is space for the vote.
     pub(in crate::home) fn check_participants(
         &self,
         request: &CommitRequest,
