@@ -342,5 +342,6 @@ pub const DECIDED_AHEAD_MS_MAX: u64 = 86_400_000;
 /// homes (rule 5).
 pub const WATERMARK_WAIT_MS: u64 = 1_000;
 
-/// Other homes that ask one for the outcomes of what they share (rule 10).
+/// Other homes that ask one for the outcomes of what they share, and other homes to which one
+/// knows an edge (rule 10).
 pub const OTHER_HOMES_MAX: usize = 256;

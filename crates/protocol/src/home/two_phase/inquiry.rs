@@ -53,7 +53,8 @@ pub(in crate::home) struct Answered {
 /// The edges to other homes and from them, and the questions on their way.
 ///
 /// A home is asked once about each vote until it answers or its edge is gone: each question in
-/// `asking` is noted at its vote. Only the edge that a question went by may answer it.
+/// `asking` is noted at its vote. Only the edge that a question went by may answer it. Each edge is
+/// in `others` at most once, and `others` has at most [`OTHER_HOMES_MAX`].
 #[derive(Debug)]
 pub(in crate::home) struct Inquiry {
     /// Names this home in its questions.
@@ -109,16 +110,20 @@ impl Inquiry {
 
     /// Another home has come to ask. False at the limit.
     pub(in crate::home) fn asker_came(&mut self, edge: EdgeId) -> bool {
-        let has_room = self.askers.len() < OTHER_HOMES_MAX;
-        if has_room {
+        let has_space = self.askers.len() < OTHER_HOMES_MAX;
+        if has_space {
             self.askers.insert(edge);
         }
-        has_room
+        has_space
     }
 
-    /// The stream of another home begins: this is a way to it.
+    /// The stream of another home begins: this is a way to it. An edge stands for one home, the
+    /// last that it named; so a home that names many has one place here.
     pub(in crate::home) fn found(&mut self, home: HomeId, edge: EdgeId) {
-        self.others.insert(home, edge);
+        self.others.retain(|_, other| *other != edge);
+        if self.others.contains_key(&home) || self.others.len() < OTHER_HOMES_MAX {
+            self.others.insert(home, edge);
+        }
     }
 
     /// An edge to another home, or from one, is gone.
@@ -291,6 +296,29 @@ mod tests {
         inquiry.found(OTHER, EdgeId(5));
         inquiry.ask(other, commit, &mut votes, &mut outbox);
         assert_eq!((asked(&outbox), inquiry.len()), (2, 1));
+    }
+
+    #[test]
+    fn an_edge_stands_for_one_home_however_many_it_names() {
+        let mut inquiry = Inquiry::new(MemberId(1));
+        inquiry.found(OTHER, EdgeId(4));
+        for home in 0..3 * OTHER_HOMES_MAX as u32 {
+            inquiry.found(HomeId(100 + home), EdgeId(5));
+        }
+        assert_eq!(inquiry.others.len(), 2);
+        assert_eq!(inquiry.others.get(&OTHER), Some(&EdgeId(4)));
+    }
+
+    #[test]
+    fn there_are_ways_to_so_many_homes() {
+        let mut inquiry = Inquiry::new(MemberId(1));
+        for home in 0..=OTHER_HOMES_MAX as u32 {
+            inquiry.found(HomeId(100 + home), EdgeId(u64::from(home)));
+        }
+        assert_eq!(inquiry.others.len(), OTHER_HOMES_MAX);
+        // A home that is known may come by another edge.
+        inquiry.found(HomeId(100), EdgeId(1_000));
+        assert_eq!(inquiry.others.get(&HomeId(100)), Some(&EdgeId(1_000)));
     }
 
     #[test]
