@@ -418,3 +418,6 @@ fn placed<R>(
     tx.check_staleness(world.cache, world.now)?;
     Ok(Ok(Committed::Locally { position, stamp }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,6 +103,8 @@
 
 mod allocator;
 mod commit;
+#[cfg(test)]
+mod fixture;
 mod homes;
 mod own_commits;
 mod retry;

@@ -471,3 +471,6 @@ fn find_own(own: &OwnWrite, reference: &Reference) -> Result<Found, Stop> {
         false => Err(Stop::Gone(reference.object)),
     }
 }
+
+#[cfg(test)]
+mod tests;
