@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
 use thorp_net::{Address, Identity, Limits, LinkDelay};
-use thorp_protocol::{AliveLimits, Wrong};
+use thorp_protocol::{AliveLimits, AliveLimitsError};
 
 /// The recorder of a trace, if the configuration names a file.
 pub(super) fn recorder(config: &JoinConfig) -> Result<Option<Recorder>, JoinError> {
@@ -43,15 +43,15 @@ pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
 }
 
 fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {
-    let Some(wrong) = config.alive.wrong() else {
+    let Err(error) = config.alive.check() else {
         return Ok(config.alive);
     };
-    let what = match wrong {
-        Wrong::Period => "the period in milliseconds",
-        Wrong::Missed => "the number of periods",
+    let what = match error {
+        AliveLimitsError::Period => "the period in milliseconds",
+        AliveLimitsError::Missed => "the number of periods",
     };
     Err(JoinError::Limit(format!(
-        "JoinConfig::alive: {what} has to be {wrong}"
+        "JoinConfig::alive: {what} has to be {error}"
     )))
 }
 

@@ -7,7 +7,7 @@ use core::fmt;
 use thorp_model::limits::{ALIVE_MISSED_MAX, ALIVE_MISSED_MIN, ALIVE_MS, ALIVE_MS_MIN};
 use thorp_model::{EdgeId, Millis, Outbox};
 
-/// How often a node says that it is there, and how long it waits for others.
+/// How often a node shows that it is there, and how long it waits for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AliveLimits {
     /// Between two *alive* messages.
@@ -16,26 +16,35 @@ pub struct AliveLimits {
     pub missed_max: u32,
 }
 
-/// What is wrong with limits.
+/// Limits under which a node would give up a neighbour that is only slow, or do nothing but show that it is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wrong {
-    /// The period.
+pub enum AliveLimitsError {
+    /// The period is too short.
     Period,
-    /// The number of periods.
+    /// The number of periods is too small.
     Missed,
 }
 
 impl AliveLimits {
-    /// Why a neighbour would be given up that only was not quick, or the node would do nothing else.
-    pub fn wrong(&self) -> Option<Wrong> {
+    /// Whether a node can work with these limits.
+    ///
+    /// # Errors
+    ///
+    /// [`AliveLimitsError`]: which limit is too small, and why.
+    pub fn check(&self) -> Result<(), AliveLimitsError> {
         if self.every_ms < ALIVE_MS_MIN {
-            return Some(Wrong::Period);
+            return Err(AliveLimitsError::Period);
         }
-        (self.missed_max < ALIVE_MISSED_MIN).then_some(Wrong::Missed)
+        if self.missed_max < ALIVE_MISSED_MIN {
+            return Err(AliveLimitsError::Missed);
+        }
+        Ok(())
     }
 }
 
-impl fmt::Display for Wrong {
+impl core::error::Error for AliveLimitsError {}
+
+impl fmt::Display for AliveLimitsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Period => write!(
@@ -59,8 +68,8 @@ impl Default for AliveLimits {
     }
 }
 
-/// A node's neighbours. Silence is counted in the node's own periods and not
-/// in time: who was stopped itself, and wakes up late, blames nobody.
+/// A node's neighbours. A node counts their silence in its own periods and not in time: if it was stopped itself, and wakes up
+/// late, it blames nobody.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     limits: Option<AliveLimits>,

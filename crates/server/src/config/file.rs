@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use thorp_model::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
 use thorp_net::driver::PARENTS_MAX;
 use thorp_net::{ADDRESSES_MAX, Address, LANES_MAX};
-use thorp_protocol::Wrong;
+use thorp_protocol::AliveLimitsError;
 
 use super::error::ConfigError;
 use super::parts::{
@@ -403,11 +403,11 @@ fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {
 }
 
 fn check_alive(link: &LinkLimits) -> Result<(), ConfigError> {
-    let (key, why) = match link.alive().wrong() {
-        None => return Ok(()),
-        Some(Wrong::Period) => ("link.alive_ms", Wrong::Period),
-        Some(Wrong::Missed) => ("link.alive_missed_max", Wrong::Missed),
-    };
-    let why = why.to_string();
-    Err(ConfigError::Value { key, why })
+    link.alive().check().map_err(|error| ConfigError::Value {
+        key: match error {
+            AliveLimitsError::Period => "link.alive_ms",
+            AliveLimitsError::Missed => "link.alive_missed_max",
+        },
+        why: error.to_string(),
+    })
 }
