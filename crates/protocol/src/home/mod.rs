@@ -369,8 +369,7 @@ impl Home {
     fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, outbox: &mut Outbox) {
         if self.allowance().has_all_commits(edge, outbox) {
             outbox.note(Note::RefusedBusy);
-            let refused = Outcome::Refused(Refusal::busy());
-            let home = self.config.home;
+            let (home, refused) = (self.config.home, Outcome::Refused(Refusal::busy()));
             return outbox.down(edge, Down::outcome(home, request.id, refused));
         }
         let parked = Parked {
