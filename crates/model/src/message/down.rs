@@ -19,7 +19,7 @@ pub enum Down {
     End(End),
     /// One position, whole.
     Step(Step),
-    /// The answer to [`Up::Fetch`].
+    /// The answer to [`Up::Fetch`](crate::Up::Fetch).
     Image(FetchResponse),
     /// Send your image of a page to a neighbour (rule 9).
     Redirect(Redirect),
@@ -34,7 +34,7 @@ pub enum Down {
     Committed(Committed),
     /// Nothing happened to your pages up to here.
     Heartbeat(Heartbeat),
-    /// The answer to [`Up::Call`].
+    /// The answer to [`Up::Call`](crate::Up::Call).
     CallResult(CallResult),
     /// A limit is reached: changes in this segment are not told, or no longer,
     /// until the child asks again (rule 15).
@@ -45,7 +45,7 @@ pub enum Down {
     /// A page that the child asked for, and nobody there waits for, was on its way already: a
     /// neighbour gets it, too. It changes nothing, and may be lost (rule 9).
     Joined(Joined),
-    /// The answer to [`Up::Report`]: as of this place in the stream the pages
+    /// The answer to [`Up::Report`](crate::Up::Report): as of this place in the stream the pages
     /// reported are as they were, but for these. All of them are entered, as far as there is room in the directory:
     /// what there is none for is among these.
     Resynchronised(Resynchronised),
@@ -116,7 +116,7 @@ pub struct End {
     pub home: HomeId,
 }
 
-/// The answer to [`Up::Fetch`].
+/// The answer to [`Up::Fetch`](crate::Up::Fetch).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FetchResponse {
     /// The home of the page.
@@ -199,7 +199,7 @@ pub struct Heartbeat {
     pub watermark: Stamp,
 }
 
-/// The answer to [`Up::Call`].
+/// The answer to [`Up::Call`](crate::Up::Call).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CallResult {
     /// The home that says so.
@@ -242,7 +242,7 @@ pub struct Joined {
     pub page: PageId,
 }
 
-/// The answer to [`Up::Report`]: as of this place in the stream the pages
+/// The answer to [`Up::Report`](crate::Up::Report): as of this place in the stream the pages
 /// reported are as they were, but for these. All of them are entered, as far as there is room in the directory:
 /// what there is none for is among these.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ pub enum Up {
     Evict(Evict),
     /// Everything below me has applied the stream so far (rule 7).
     Ack(Ack),
-    /// A helper's answer to [`Down::Redirect`].
+    /// A helper's answer to [`Down::Redirect`](crate::Down::Redirect).
     Peer(PeerImage),
     /// Commit a transaction, or vote for its part of one over several homes.
     Commit(CommitRequest),
