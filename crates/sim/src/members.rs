@@ -365,7 +365,6 @@ impl World {
             if other.may_visit(session) && (is_first || self.prng.percent(habits.joint)) {
                 let host = session.number();
                 let (guest, actions) = other.visit(host, read_only, habits, self.now);
-                session.hear_stamp(other.stamp_floor);
                 session.receive(guest, actions);
             }
         }
@@ -384,7 +383,7 @@ impl World {
             let floor = session.floor_at(*home);
             checks::reads::read_only(self, no, transaction, *home, (floor, evidence))?;
         }
-        checks::reads::stands(session, at.1)?;
+        checks::reads::stands(transaction, at.1)?;
         let homes: BTreeSet<HomeId> = transaction.seen.keys().map(|(home, _)| *home).collect();
         if homes.len() > 1 {
             self.counts.answered(READ_OVER_HOMES);

@@ -66,9 +66,10 @@ impl Calls {
         self.open.len() < CALLS_OF_A_PROGRAM_MAX
     }
 
-    /// Opens a call under the next number.
-    pub(super) fn open(&mut self, called: Called) -> CallId {
+    /// Opens a call under the next number. Under that it was never sent.
+    pub(super) fn open(&mut self, mut called: Called) -> CallId {
         self.number += 1;
+        called.sent = false;
         let call = CallId {
             member: self.member,
             number: self.number,

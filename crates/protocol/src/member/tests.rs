@@ -497,6 +497,24 @@ fn a_staged_value_is_given_up_also_where_the_home_was_too_busy_to_register_its_m
 }
 
 #[test]
+fn a_staged_value_is_given_up_also_after_the_home_has_forgotten_its_member() {
+    let mut village = Village::new();
+    // The registration.
+    village.answer();
+    village.ask(1, unstage(5));
+    village.ask(2, unstage(6));
+    // It is busy for one of both, and for the other it finds that it does not know the member.
+    village.fail_first(CallError::Busy);
+    village.fail_first(CallError::NotRegistered);
+    village.answers.clear();
+    village.tell(Event::Tick);
+    village.answer_all();
+    let unstaged = Response::Called(Ok(CallResponse::Unstaged));
+    assert_eq!(village.answers, [(RequestId(1), unstaged)]);
+    assert!(village.member.sizes().contains(&("calls", 0)));
+}
+
+#[test]
 fn a_home_that_is_always_busy_makes_no_more_wait_than_it_may_keep() {
     let mut village = Village::new();
     // The registration.

@@ -3,7 +3,7 @@
 
 use crate::failure::{Checked, demand};
 use crate::freshness::Freshness;
-use crate::program::{Session, Transaction};
+use crate::program::Transaction;
 use crate::time::NodeNo;
 use crate::world::World;
 use thorp_model::{HomeId, Position, Stamp};
@@ -70,13 +70,13 @@ pub fn session(floor: Position, position: Position, what: &str) -> Checked {
     Ok(())
 }
 
-/// A session stands nowhere before where it stood (rule 5).
-pub fn stands(session: &Session, stamp: Stamp) -> Checked {
+/// A transaction stands nowhere before where its program stood when it began (rule 5).
+pub fn stands(transaction: &Transaction, stamp: Stamp) -> Checked {
     demand!(
-        stamp >= session.stamp_floor,
+        stamp >= transaction.floor,
         "sessions",
-        "a session that has stood at {:?} stands at {stamp:?}",
-        session.stamp_floor
+        "a program that had stood at {:?} when its transaction began stands at {stamp:?}",
+        transaction.floor
     );
     Ok(())
 }

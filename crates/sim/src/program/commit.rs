@@ -25,8 +25,6 @@ impl Session {
         cache: &Cache,
         context: &Context<'_>,
     ) -> Checked<Wish> {
-        // Its thread may have heard of a late outcome since it began.
-        transaction.core.raise_floor(self.stamp_floor);
         let world = thorp_session::World {
             cache,
             now: context.mono,

@@ -3,7 +3,7 @@
 use super::value::Known;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thorp_model::{HomeId, ObjectId, PageNo, Position, SegmentId};
+use thorp_model::{HomeId, ObjectId, PageNo, Position, SegmentId, Stamp};
 
 /// What a session lends to the transaction of another one.
 pub struct Guest {
@@ -15,4 +15,6 @@ pub struct Guest {
     pub staged: BTreeMap<(SegmentId, PageNo), Arc<[u8]>>,
     /// The highest position that it has seen or was told.
     pub floor: Position,
+    /// The highest stamp at which it stood.
+    pub stamp_floor: Stamp,
 }

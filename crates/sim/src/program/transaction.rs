@@ -53,6 +53,8 @@ pub struct Transaction {
     pub began: At,
     /// What its member had heard of each home then.
     pub news: FreshnessByHome,
+    /// Where its program stood when it began: it stands no earlier (rule 5).
+    pub floor: Stamp,
     /// What had been acknowledged to anybody when it began.
     pub acknowledged: BTreeMap<HomeId, Position>,
     /// What each object that it wrote holds then; none if that depends on what it held.
@@ -85,6 +87,7 @@ impl Transaction {
             operations: 0,
             began,
             news: FreshnessByHome::default(),
+            floor,
             acknowledged: BTreeMap::new(),
             after: Written::new(),
             staged: HashMap::new(),

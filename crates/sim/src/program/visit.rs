@@ -8,7 +8,7 @@ use super::transaction::Transaction;
 use crate::time::At;
 use crate::village::Habits;
 use std::collections::VecDeque;
-use thorp_model::{HomeId, Position, Stamp};
+use thorp_model::{HomeId, Position};
 
 impl Session {
     /// The number of this session in its village.
@@ -38,16 +38,20 @@ impl Session {
             known: self.known.clone(),
             staged: self.staged.clone(),
             floor: self.floor,
+            stamp_floor: self.stamp_floor,
         };
         (guest, actions)
     }
 
     /// Its transaction takes a guest along, and does the guest's actions among its own: as many as one of both would have done.
+    /// It stands no earlier than the guest's session does.
     pub fn receive(&mut self, guest: Guest, actions: VecDeque<Operation>) {
         let Phase::Running(transaction) = &mut self.phase else {
             return;
         };
         transaction.homes.push(guest.home);
+        transaction.floor = transaction.floor.max(guest.stamp_floor);
+        transaction.core.raise_floor(guest.stamp_floor);
         let mut theirs = actions.into_iter().map(|action| (guest.home, action));
         let own = std::mem::take(&mut transaction.actions);
         let most = own.len().max(theirs.len());
@@ -70,11 +74,6 @@ impl Session {
     /// Whether others take part in its transaction.
     pub fn has_guests(&self) -> bool {
         !self.guests.is_empty()
-    }
-
-    /// It stands no earlier than another session of its program does.
-    pub fn hear_stamp(&mut self, stamp: Stamp) {
-        self.stamp_floor = self.stamp_floor.max(stamp);
     }
 
     /// Its transaction is over, and its guests may go: whether it had any.
