@@ -48,7 +48,9 @@ pub(crate) struct Transaction {
 
 /// What a program knows of its own commits.
 struct Own<'a> {
+    /// Those that are not answered.
     ahead_of: &'a BTreeSet<CommitId>,
+    /// Where the transaction began: it is placed above what it reads by the stamps of pages alone.
     floor: Stamp,
 }
 
@@ -165,10 +167,14 @@ impl Program {
 
     /// The open transaction of a name; begins one if there is none.
     fn open(&mut self, name: &str) -> &mut Transaction {
+        let floor = match is_of_own_session(name) {
+            true => Stamp::default(),
+            false => self.floor,
+        };
         let known = self.transactions.entry(String::from(name));
-        let known = known.or_insert_with(Transaction::new);
+        let known = known.or_insert_with(|| Transaction::new(floor));
         if known.ended.is_some() {
-            *known = Transaction::new();
+            *known = Transaction::new(floor);
         }
         known
     }
@@ -228,11 +234,6 @@ impl Program {
         let (Some(transaction), cache) = (self.transactions.get_mut(name), &self.cache) else {
             return Did::Said(String::from("has no transaction"));
         };
-        let floor = match is_of_own_session(name) {
-            true => Stamp::default(),
-            false => self.floor,
-        };
-        transaction.core.raise_floor(floor);
         let is_strict = how == How::Strictly;
         transaction.core.change_terms(terms(is_strict));
         // Who goes on early never waits: its member keeps it back if that is needed.
@@ -242,7 +243,7 @@ impl Program {
                 How::Early => &nothing,
                 _ => &self.ahead_of,
             },
-            floor,
+            floor: transaction.core.floor(),
         };
         let world = World {
             cache,
@@ -297,9 +298,9 @@ impl Program {
 }
 
 impl Transaction {
-    fn new() -> Self {
+    fn new(floor: Stamp) -> Self {
         Transaction {
-            core: thorp_session::Transaction::begin(terms(true), ReadSet::new(), Stamp::default()),
+            core: thorp_session::Transaction::begin(terms(true), ReadSet::new(), floor),
             commit: Commit::new(),
             saw: String::new(),
             ended: None,
