@@ -147,14 +147,13 @@ fn main() -> ExitCode {
             seeds,
             jobs,
             bless,
-        } => {
-            let now = sameness::digests(first, seeds, jobs);
-            failing(if bless {
+        } => failing(match sameness::digests(first, seeds, jobs) {
+            Err(failed) => Err(io::Error::other(format!("these seeds fail: {failed:?}"))),
+            Ok(now) if bless => {
                 fs::write(&file, sameness::format(&now)).map(|()| ExitCode::SUCCESS)
-            } else {
-                compare(&file, &now)
-            })
-        }
+            }
+            Ok(now) => compare(&file, &now),
+        }),
         What::Bugs {
             bug,
             first,

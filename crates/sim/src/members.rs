@@ -380,7 +380,7 @@ impl World {
     ) -> Checked {
         for home in &transaction.homes {
             let evidence = at.0.get(home).copied().unwrap_or_default();
-            let floor = session.floor_at(*home);
+            let floor = transaction.floors.get(home).copied().unwrap_or_default();
             checks::reads::read_only(self, no, transaction, *home, (floor, evidence))?;
         }
         checks::reads::stands(transaction, at.1)?;
@@ -566,7 +566,7 @@ impl World {
     }
 }
 
-/// What a session commits at a home comes after all that it had seen there when it asked.
+/// What a session commits at a home comes after all that it had seen there when its transaction began.
 fn check_place(waiting: &Waiting, home: HomeId, outcome: &Outcome) -> Checked {
     match outcome {
         Outcome::Committed { position, .. } if *position > Position(0) => {

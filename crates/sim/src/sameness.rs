@@ -9,11 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The digests of seeds, ascending by seed.
 pub type Digests = Vec<(u64, u64)>;
 
-/// Runs seeds on several threads. A seed that fails has a digest, too: of what happened before.
-pub fn digests(first: u64, seeds: u64, jobs: u64) -> Digests {
+/// Runs seeds on several threads.
+///
+/// # Errors
+///
+/// The seeds that fail: what they do is nothing to keep.
+pub fn digests(first: u64, seeds: u64, jobs: u64) -> Result<Digests, Vec<u64>> {
     let next = AtomicU64::new(first);
     let end = first.saturating_add(seeds);
-    let found = Mutex::new(Digests::new());
+    let found = Mutex::new((Digests::new(), Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
@@ -23,15 +27,23 @@ pub fn digests(first: u64, seeds: u64, jobs: u64) -> Digests {
                     let trace = Mode::Digest;
                     let story = run(seed, Options { trace });
                     if let Ok(mut found) = found.lock() {
-                        found.push((seed, story.hash));
+                        match story.result {
+                            Ok(()) => found.0.push((seed, story.hash)),
+                            Err(_) => found.1.push(seed),
+                        }
                     }
                 }
             });
         }
     });
-    let mut found = found.into_inner().unwrap_or_default();
-    found.sort_unstable();
-    found
+    let (mut digests, mut failed) = found.into_inner().unwrap_or_default();
+    digests.sort_unstable();
+    failed.sort_unstable();
+    if failed.is_empty() {
+        Ok(digests)
+    } else {
+        Err(failed)
+    }
 }
 
 /// The text of a file of digests.

@@ -120,7 +120,7 @@ impl Session {
         let depends_on = call.depends_on.into_iter().chain(drawn).collect();
         let asked = Asked {
             asker: self.next_asker(),
-            writes: transaction.written(),
+            writes: transaction.after.clone(),
             member: context.member,
             parts,
             seen: transaction.seen.clone(),
@@ -188,7 +188,7 @@ impl Session {
         let homes = transaction.homes.iter();
         let waiting = Waiting {
             asked: asked.clone(),
-            floors: homes.clone().map(|h| (*h, self.floor_at(*h))).collect(),
+            floors: transaction.floors.clone(),
             learned: homes.map(|h| (*h, transaction.learned(*h))).collect(),
             transaction: None,
             validations,

@@ -57,7 +57,7 @@ pub enum Phase {
 pub struct Waiting {
     /// What was asked.
     pub asked: Rc<Asked>,
-    /// Where its session had been then, and where its guests had been at their homes.
+    /// Where its session had been when the transaction began, and its guests at their homes.
     pub floors: Positions,
     pub(super) learned: BTreeMap<HomeId, Vec<(ObjectId, Known)>>,
     /// The transaction, if it may go on: to be sent again to a home that is busy, or to other homes that validate it.
@@ -261,6 +261,7 @@ impl Session {
         let begins = (terms, self.stamp_floor);
         let mut transaction = Transaction::new(self.home, begins, actions.collect(), context.now);
         transaction.acknowledged = context.acknowledged.clone();
+        transaction.floors.insert(self.home, self.floor);
         transaction.news = context.news.clone();
         if !context.healed {
             // What it writes over may be shown no more before it asks.

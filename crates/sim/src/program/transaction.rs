@@ -55,10 +55,12 @@ pub struct Transaction {
     pub news: FreshnessByHome,
     /// Where its program stood when it began: it stands no earlier (rule 5).
     pub floor: Stamp,
+    /// The same as positions of its homes.
+    pub floors: Positions,
     /// What had been acknowledged to anybody when it began.
     pub acknowledged: BTreeMap<HomeId, Position>,
     /// What each object that it wrote holds then; none if that depends on what it held.
-    after: Written,
+    pub after: Written,
     /// Where the large values that it wrote were staged.
     staged: HashMap<(HomeId, ObjectId), Overflow>,
 }
@@ -88,6 +90,7 @@ impl Transaction {
             began,
             news: FreshnessByHome::default(),
             floor,
+            floors: Positions::new(),
             acknowledged: BTreeMap::new(),
             after: Written::new(),
             staged: HashMap::new(),
@@ -556,11 +559,6 @@ impl Transaction {
             evidence.insert(home, read_point.position);
         }
         Ok(evidence)
-    }
-
-    /// What it makes of objects, as far as that is known.
-    pub fn written(&self) -> Written {
-        self.after.clone()
     }
 
     /// What the session of a home remembers of it once it has committed.

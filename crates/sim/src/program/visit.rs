@@ -8,7 +8,6 @@ use super::transaction::Transaction;
 use crate::time::At;
 use crate::village::Habits;
 use std::collections::VecDeque;
-use thorp_model::{HomeId, Position};
 
 impl Session {
     /// The number of this session in its village.
@@ -50,6 +49,7 @@ impl Session {
             return;
         };
         transaction.homes.push(guest.home);
+        transaction.floors.insert(guest.home, guest.floor);
         transaction.floor = transaction.floor.max(guest.stamp_floor);
         transaction.core.raise_floor(guest.stamp_floor);
         let mut theirs = actions.into_iter().map(|action| (guest.home, action));
@@ -94,11 +94,5 @@ impl Session {
             Phase::Running(own) | Phase::Fetching(own) | Phase::Promising(own, _) => Some(own),
             _ => None,
         }
-    }
-
-    /// The highest position of a home that it, or its guest from there, has seen or was told.
-    pub fn floor_at(&self, home: HomeId) -> Position {
-        let guest = self.guests.iter().find(|guest| guest.home == home);
-        guest.map_or(self.floor, |guest| guest.floor)
     }
 }
