@@ -26,7 +26,7 @@ pub(crate) enum RequestKind {
     Commit(Option<CommitId>),
 }
 
-/// The outcome of a commit for which no thread pending.
+/// The outcome of a commit for which no thread waits.
 #[derive(Clone, Debug)]
 pub(crate) enum LateOutcome {
     /// Not known yet.
