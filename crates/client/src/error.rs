@@ -51,8 +51,8 @@ pub enum ErrorKind {
     /// The commit was sent and its outcome did not come in time. Call [`Member::outcome`](crate::Member::outcome)
     /// later, and do not run the transaction again before that.
     OutcomeUnknown(CommitId),
-    /// The member asked the home too late, which no longer remembers whether it committed this. Look at the objects
-    /// before you run the transaction again.
+    /// The member asked the home too late, which no longer remembers whether it committed this. Or the member's
+    /// response is no outcome. Look at the objects before you run the transaction again.
     OutcomeLost,
     /// The object was deleted, or its slot now holds another one: forget the reference.
     Gone,

@@ -59,13 +59,42 @@ impl Completion {
     pub(crate) fn committed(self) -> Result<(CommitId, Outcome, Option<HomeId>)> {
         match self {
             Completion::Response(Response::Outcome(id, outcome, by)) => Ok((id, outcome, by)),
-            Completion::Response(..) => Err(Error::busy(RETRY_PAUSE)),
+            // The member has not taken the commit: it may be sent again, under a new id.
+            Completion::Response(Response::Busy) => Err(Error::busy(RETRY_PAUSE)),
+            // The commit may be under way: sent again, it could be committed twice.
+            Completion::Response(..) => Err(Error::new(
+                ErrorKind::OutcomeLost,
+                "the member answered something else than how the commit ended: look before you run it again",
+            )),
             Completion::TimedOut(Some(id)) => Err(Error::new(
                 ErrorKind::OutcomeUnknown(id),
                 format!("the outcome of commit {id} did not come in time: ask for it later"),
             )),
             // A commit times out only after it was given its id.
             Completion::TimedOut(None) | Completion::Closed => Err(Error::closed()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(response: Response) -> Option<ErrorKind> {
+        let ended = Completion::Response(response).committed();
+        ended.err().map(|error| error.kind())
+    }
+
+    #[test]
+    fn only_a_member_that_is_busy_lets_a_commit_be_sent_again() {
+        let retry_after = RETRY_PAUSE;
+        assert_eq!(kind(Response::Busy), Some(ErrorKind::Busy { retry_after }));
+        for other in [
+            Response::Fetched(None),
+            Response::NotFetched(FetchRefusal::Busy),
+            Response::Called(Err(CallError::Busy)),
+        ] {
+            assert_eq!(kind(other), Some(ErrorKind::OutcomeLost));
         }
     }
 }
