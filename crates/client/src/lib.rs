@@ -101,6 +101,7 @@ mod allocator;
 )]
 pub mod collections;
 mod config;
+mod due;
 mod embedded_site;
 mod error;
 mod head_page;

@@ -8,6 +8,9 @@ pub(crate) const OUTCOMES_KEPT_MAX: usize = 256;
 /// While a member leaves: between looks at whether its homes know how its transactions over several of them have ended.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(2);
 
+/// The longest time that a program may wait, whatever it asks for: the clock of the system has an end.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// Between two tries of what was busy.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(20);
 

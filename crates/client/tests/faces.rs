@@ -158,6 +158,30 @@ fn a_watch_tells_every_change_in_order() {
 }
 
 #[test]
+fn a_program_may_be_as_patient_as_it_likes() {
+    let village = HomeNode::new();
+    let session = Session::new()
+        .fetch_timeout(Duration::MAX)
+        .commit_timeout(Duration::MAX)
+        .backoff_max(Duration::MAX)
+        .max_staleness(Duration::MAX);
+    let config = village.config().session(session);
+    let config = config
+        .join_timeout(Duration::MAX)
+        .leave_timeout(Duration::MAX);
+    let anna = Member::join(config).unwrap();
+    let shop = anna.open_or_create("thorp://alps/shop").unwrap();
+    let mut watch = shop.watch().unwrap();
+    let (note, pending) = anna.transact_early(|tx| tx.create(&shop, "x")).unwrap();
+    let committed = pending.wait().unwrap();
+    assert!(watch.next(Duration::MAX).unwrap().is_some());
+    anna.transact(|tx| tx.read(&note).map(|_| ())).unwrap();
+    let outcome = anna.outcome(committed.id.unwrap());
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::NotFound);
+    anna.close();
+}
+
+#[test]
 fn a_watch_says_what_it_lost_and_then_goes_on() {
     let village = HomeNode::new();
     let (anna, shop) = village.member_at("shop");

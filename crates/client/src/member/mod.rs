@@ -3,6 +3,7 @@
 mod segments;
 mod transact;
 
+use crate::due::due_after;
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
 use crate::status::{HomeStatus, SiteStatus};
 use crate::trace::Recorder;
@@ -12,7 +13,7 @@ use crate::{
 };
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thorp_model::{HomeId, Note, Refusal};
 use thorp_net::driver::now;
 
@@ -85,7 +86,7 @@ impl Member {
     ///
     /// As [`Member::outcome`].
     pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
-        let due = Instant::now() + self.session.commit_timeout;
+        let due = due_after(self.session.commit_timeout);
         let mut outcomes = self.shared().requests.pending.outcomes();
         loop {
             outcomes.mark_unchanged();

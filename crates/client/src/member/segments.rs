@@ -1,6 +1,7 @@
 //! Finding segments and objects by their names.
 
 use super::Member;
+use crate::due::{due_after, due_since};
 use crate::name::{SegmentName, Spot};
 use crate::runtime::block_on;
 use crate::segment::{Segment, SegmentEntry};
@@ -199,7 +200,7 @@ impl Member {
     // --- How ---
 
     async fn call(&self, home: HomeId, request: CallRequest) -> Result<CallResponse> {
-        let due = Instant::now() + self.session.fetch_timeout;
+        let due = due_after(self.session.fetch_timeout);
         self.shared().requests.call(home, request, due).await
     }
 
@@ -218,11 +219,8 @@ impl Member {
                 true => UNKNOWN_HOME_PATIENCE.min(self.session.fetch_timeout),
                 false => self.session.fetch_timeout,
             };
-            if !shared
-                .requests
-                .changed(&mut changes, begun + patience)
-                .await?
-            {
+            let due = due_since(begun, patience);
+            if !shared.requests.changed(&mut changes, due).await? {
                 return Err(match is_any_live {
                     true => self.no_such_home(name),
                     false => Error::unreachable(format!("home {name} cannot be reached")),

@@ -1,11 +1,12 @@
 //! Transactions that are run again until they are committed.
 
 use super::Member;
+use crate::due::due_after;
 use crate::runtime::block_on;
 use crate::{Error, ErrorKind, Pending, Result, Session, Transaction};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thorp_session::Pauses;
 
 impl Member {
@@ -180,10 +181,7 @@ impl Member {
             _ => Duration::ZERO,
         };
         let pause = pauses.next(retry_after, random());
-        self.shared()
-            .requests
-            .sleep_until(Instant::now() + pause)
-            .await
+        self.shared().requests.sleep_until(due_after(pause)).await
     }
 }
 

@@ -6,6 +6,7 @@ use super::node_id::random_id;
 use super::request_sender::RequestSender;
 use super::shared::Shared;
 use super::worker::{Stopped, Worker};
+use crate::due::due_after;
 use crate::embedded_site::EmbeddedSite;
 use crate::limits::{LEAVING_LOOK, RETRY_PAUSE};
 use crate::status::SiteStatus;
@@ -93,7 +94,7 @@ impl MemberRuntime {
 
     /// Waits until the parents have answered.
     pub(crate) async fn joined(&self, timeout: Duration) -> Result<(), JoinError> {
-        let due = Instant::now() + timeout;
+        let due = due_after(timeout);
         let mut connected = None;
         let mut changes = self.shared.homes.changes();
         loop {
@@ -215,7 +216,7 @@ async fn live(
 /// decisions that its homes do not know (rule 10), and early commits without an outcome (rule 14).
 async fn leave(stopped: Stopped, shared: Arc<Shared>, patience: Duration) {
     stopped.await;
-    let until = Instant::now() + patience;
+    let until = due_after(patience);
     while let Some(handle) = shared.requests.sender.handle() {
         let untold = handle.inspect(Member::untold).await.unwrap_or_default();
         let open = shared.requests.pending.open_commits();

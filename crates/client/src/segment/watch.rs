@@ -1,6 +1,7 @@
 //! Watching the changes of a segment.
 
 use super::Segment;
+use crate::due::due_after;
 use crate::head_page::{EXTENT_SLOT, HEAD_PAGE, ROOTS_SLOT};
 use crate::limits::{RETRY_PAUSE, WATCHED_MAX};
 use crate::lock::lock;
@@ -85,7 +86,7 @@ impl Watch {
             lost: false,
             fence: None,
         };
-        let due = Instant::now() + session.fetch_timeout;
+        let due = due_after(session.fetch_timeout);
         loop {
             watch.cursor = shared.cache.now(watch.segment.home());
             if watch.pass_fence(&shared, due).await? {
@@ -107,7 +108,7 @@ impl Watch {
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if a site or the home watches no more segments,
     /// [`NotFound`](crate::ErrorKind::NotFound) if the segment was removed, and [`Closed`](crate::ErrorKind::Closed).
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Changed>> {
-        block_on(self.next_until(Instant::now() + timeout))
+        block_on(self.next_until(due_after(timeout)))
     }
 
     /// The next changes, as soon as there are any.
@@ -117,7 +118,7 @@ impl Watch {
     /// As [`Watch::next`].
     pub async fn next_async(&mut self) -> Result<Changed> {
         loop {
-            let due = Instant::now() + LOOK_AGAIN;
+            let due = due_after(LOOK_AGAIN);
             if let Some(changed) = self.next_until(due).await? {
                 return Ok(changed);
             }
@@ -192,7 +193,7 @@ impl Watch {
     }
 
     async fn is_passed(&mut self, shared: &Arc<Shared>) -> Result<bool> {
-        let due = Instant::now() + self.session.fetch_timeout;
+        let due = due_after(self.session.fetch_timeout);
         self.pass_fence(shared, due).await
     }
 

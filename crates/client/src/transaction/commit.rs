@@ -2,6 +2,7 @@
 
 use super::Transaction;
 use super::large::Staged;
+use crate::due::due_after;
 use crate::runtime::{Completion, Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
@@ -82,7 +83,7 @@ impl Transaction {
     async fn commit_at_homes(&mut self, commit: Commit, step: Step) -> Result<Committed> {
         let since = Instant::now();
         let mut homes_work = false;
-        let due = since + self.session.commit_timeout;
+        let due = due_after(self.session.commit_timeout);
         let result = self.drive(commit, step, due, &mut homes_work).await;
         if homes_work || result.is_ok() {
             self.shared.counters.waited_for_commit(since);

@@ -4,6 +4,7 @@ use super::Transaction;
 use super::commit::ending_of;
 use super::pending::Pending;
 use super::send::{answered, busy};
+use crate::due::due_after;
 use crate::runtime::{EarlyCommit, Ending, RequestFuture, block_on};
 use crate::{CommitId, Committed, Error, Result};
 use std::sync::Arc;
@@ -106,7 +107,7 @@ impl Transaction {
 
     /// Carries out the steps of the commit, until it is shown or has ended.
     async fn send_early(&mut self, home: HomeId) -> Result<Pending> {
-        let due = Instant::now() + self.session.commit_timeout;
+        let due = due_after(self.session.commit_timeout);
         let mut commit = Commit::new();
         loop {
             match self.step(&mut commit)? {

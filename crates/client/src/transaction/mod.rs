@@ -15,6 +15,7 @@ pub use pending::Pending;
 pub(crate) use typed::{decode, encode};
 
 use crate::allocator::Allocator;
+use crate::due::due_after;
 use crate::runtime::{Ending, MemberRuntime, Shared};
 use crate::trace::{Recorder, Use};
 use crate::{Error, ErrorKind, Reference, Result, Session};
@@ -194,7 +195,7 @@ impl Transaction {
 
     /// Until when a read, a creation or a call may wait.
     fn fetch_due(&self) -> Instant {
-        Instant::now() + self.session.fetch_timeout
+        due_after(self.session.fetch_timeout)
     }
 }
 
