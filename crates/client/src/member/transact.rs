@@ -176,13 +176,19 @@ impl Member {
             return Err(error);
         }
         tx.restart();
-        let retry_after = match error.kind() {
-            ErrorKind::Busy { retry_after } => retry_after,
-            _ => Duration::ZERO,
-        };
-        let pause = pauses.next(retry_after, random());
+        let pause = pause_after(&error, pauses, tx.session().backoff_max);
         self.shared().requests.sleep_until(due_after(pause)).await
     }
+}
+
+/// The pause before the next attempt: none is longer than `longest`, however long a busy home wants its members to
+/// wait.
+fn pause_after(error: &Error, pauses: &mut Pauses, longest: Duration) -> Duration {
+    let asked = match error.kind() {
+        ErrorKind::Busy { retry_after } => retry_after.min(longest),
+        _ => Duration::ZERO,
+    };
+    pauses.next(asked, random()).min(longest)
 }
 
 /// A number from the system's randomness, by which std seeds its hashers.
@@ -200,4 +206,23 @@ fn is_conclusion(error: &Error) -> bool {
             | ErrorKind::Invalid
             | ErrorKind::DataDamaged
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::Refusal;
+
+    #[test]
+    fn no_busy_home_makes_a_pause_longer_than_the_session_allows() {
+        let longest = Duration::from_millis(250);
+        let mut pauses = Pauses::new(longest);
+        for (retry_after_ms, least_ms) in [(50, 50), (250, 250), (u32::MAX, 250)] {
+            let busy = Error::from(Refusal::Busy { retry_after_ms });
+            let pause = pause_after(&busy, &mut pauses, longest);
+            assert!(pause >= Duration::from_millis(least_ms) && pause <= longest);
+        }
+        let conflict = Error::new(ErrorKind::Conflict, "changed");
+        assert!(pause_after(&conflict, &mut pauses, Duration::ZERO).is_zero());
+    }
 }
