@@ -342,6 +342,16 @@ fn what_was_created_and_deleted_in_one_transaction_never_was() {
     assert!(!tx.exists(&note).unwrap());
     tx.commit().unwrap();
     assert_eq!(anna.stats().since(&before).free_commits, 1);
+    let make = |tx: &mut thorp_client::Transaction| {
+        let gone = tx.create(&shop, "x")?;
+        let holder = tx.create_typed(&shop, &gone)?;
+        tx.delete(&gone)?;
+        Ok((holder, tx.create(&shop, "y")?))
+    };
+    let (holder, next) = anna.transact(make).unwrap();
+    let stored = anna.transact(|tx| tx.get(&holder)).unwrap();
+    assert!(stored.object != next.object && stored.object != note.object);
+    assert!(!anna.transact(|tx| tx.exists(&stored)).unwrap());
 }
 
 #[derive(Serialize, Deserialize, PartialEq, Debug)]

@@ -167,10 +167,9 @@ impl Transaction {
         check_place(reference)?;
         check_whole(reference)?;
         let deleted = self.inner.delete(reference);
-        if let Some((allocator, taken)) = deleted.map_err(|stop| self.stopped(stop))? {
-            allocator.give_back(taken);
-        }
-        Ok(())
+        // The slot of an object that it created itself is not given back: the program may have stored the reference,
+        // which would name the next object there.
+        deleted.map(drop).map_err(|stop| self.stopped(stop))
     }
 
     fn allocator_of(&self, near: &Reference) -> (Arc<Allocator>, PageNo) {
