@@ -130,6 +130,7 @@ fn a_refused_one_takes_with_it_what_builds_on_it() {
 fn who_only_reads_what_is_not_answered_waits_for_that() {
     let scene = scene();
     scene.village.hold_disk();
+    let before = scene.anna.stats();
     let (_, pending) = scene.increment();
     let (anna, count) = (scene.anna.clone(), scene.count);
     let reads = thread::spawn(move || anna.transact(|tx| tx.get(&count)));
@@ -141,6 +142,9 @@ fn who_only_reads_what_is_not_answered_waits_for_that() {
     scene.village.release_disk();
     assert_eq!(reads.join().unwrap().unwrap(), 1);
     pending.wait().unwrap();
+    // Neither of the two that only read sent a message.
+    let spent = scene.anna.stats().since(&before);
+    assert_eq!((spent.commits, spent.free_commits), (3, 2));
 }
 
 #[test]

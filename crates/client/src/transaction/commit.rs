@@ -72,37 +72,32 @@ impl Transaction {
     }
 
     async fn finish_at_homes(&mut self, commit: Commit, step: Step) -> Result<Committed> {
-        let result = self.commit_at_homes(commit, step).await;
+        let since = Instant::now();
+        let mut effort = Effort::default();
+        let due = due_after(self.session.commit_timeout);
+        let result = self.drive(commit, step, due, &mut effort).await;
+        if effort.homes_work || result.is_ok() {
+            self.shared.counters.waited_for_commit(since);
+        }
         self.end(match &result {
+            Ok(_) if effort.is_free() => Ending::Free,
             Ok(_) => Ending::Committed,
             Err(error) => ending_of(error),
         });
         result
     }
 
-    async fn commit_at_homes(&mut self, commit: Commit, step: Step) -> Result<Committed> {
-        let since = Instant::now();
-        let mut homes_work = false;
-        let due = due_after(self.session.commit_timeout);
-        let result = self.drive(commit, step, due, &mut homes_work).await;
-        if homes_work || result.is_ok() {
-            self.shared.counters.waited_for_commit(since);
-        }
-        result
-    }
-
-    /// Carries out the steps of the commit, until it has ended. Sets `homes_work` as soon as a home has something to do
-    /// for it.
+    /// Carries out the steps of the commit, until it has ended.
     async fn drive(
         &mut self,
         mut commit: Commit,
         mut step: Step,
         due: Instant,
-        homes_work: &mut bool,
+        effort: &mut Effort,
     ) -> Result<Committed> {
         let mut staged = Vec::new();
         loop {
-            *homes_work |= matches!(step, Step::Stage(_) | Step::Send(_) | Step::Validate(_));
+            effort.add(&step);
             match step {
                 Step::Committed(committed) => return Ok(self.committed(committed)),
                 Step::Send(call) => commit.ended(self.send(call, &staged, due).await?),
@@ -236,6 +231,31 @@ impl Transaction {
     }
 }
 
+/// What a commit takes. It adds up over its steps and never shrinks.
+#[derive(Default)]
+struct Effort {
+    /// Homes have something to do for it.
+    homes_work: bool,
+    /// Homes are asked to promise more.
+    asks_promises: bool,
+}
+
+impl Effort {
+    fn add(&mut self, step: &Step) {
+        match step {
+            Step::Stage(_) | Step::Send(_) | Step::Validate(_) => self.homes_work = true,
+            Step::Wait(Wait::Promises(_)) => self.asks_promises = true,
+            // The outcome of another commit comes anyhow, and so does the stream of a home.
+            Step::Wait(_) | Step::Committed(_) => {}
+        }
+    }
+
+    /// Whether no message was sent for the commit, although it may have waited.
+    fn is_free(&self) -> bool {
+        !self.homes_work && !self.asks_promises
+    }
+}
+
 /// Whether a failed commit certainly had no effect.
 fn is_certain(error: &Error) -> bool {
     !matches!(
@@ -262,3 +282,33 @@ fn nothing() -> Committed {
 }
 
 const WATERMARK_WAIT: Duration = Duration::from_millis(WATERMARK_WAIT_MS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::Stamp;
+
+    fn effort(steps: &[Step]) -> Effort {
+        let mut effort = Effort::default();
+        steps.iter().for_each(|step| effort.add(step));
+        effort
+    }
+
+    #[test]
+    fn a_commit_that_only_waited_is_free() {
+        let home = HomeId(1);
+        let waits = [
+            Step::Wait(Wait::OwnOutcome),
+            Step::Wait(Wait::Reach(vec![home])),
+        ];
+        assert!(effort(&waits).is_free());
+        let lagging = Lagging {
+            stamp: Stamp::default(),
+            homes: vec![home],
+        };
+        let asks = effort(&[Step::Wait(Wait::Promises(lagging))]);
+        assert!(!asks.is_free() && !asks.homes_work);
+        let validates = effort(&[Step::Validate(Vec::new()), Step::Wait(Wait::Pause(1))]);
+        assert!(!validates.is_free() && validates.homes_work);
+    }
+}
