@@ -7,7 +7,7 @@ use crate::runtime::{RequestFuture, Requests};
 use crate::{Error, ErrorKind, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 use thorp_model::{CallRequest, CallResponse, HomeId, PageId, PageNo, Place, SegmentId};
 use thorp_session::{Reservation, SlotAllocator};
@@ -15,9 +15,18 @@ use thorp_session::{Reservation, SlotAllocator};
 /// The segments that this member has to do with.
 #[derive(Default)]
 pub(crate) struct Allocators {
-    known: Mutex<HashMap<(HomeId, SegmentId), Arc<Allocator>>>,
+    segments: Mutex<Segments>,
     /// Segments that are watched.
     watched: AtomicUsize,
+}
+
+/// A segment is in at most one of the two maps.
+#[derive(Default)]
+struct Segments {
+    /// Their homes have answered for them: there are no more of them than segments.
+    known: HashMap<(HomeId, SegmentId), Arc<Allocator>>,
+    /// Met in references, which may name anything. Each lasts while a creator waits for its home.
+    met: HashMap<(HomeId, SegmentId), Weak<Allocator>>,
 }
 
 /// A segment, as this member knows it, and its pages there.
@@ -42,29 +51,50 @@ pub(crate) struct Watches {
 }
 
 impl Allocators {
-    /// A segment; made known if it was not.
-    pub(crate) fn get(&self, home: HomeId, segment: SegmentId) -> Arc<Allocator> {
-        let mut allocators = lock(&self.known);
-        let allocator = allocators
-            .entry((home, segment))
-            .or_insert_with(|| Arc::new(Allocator::new(home, segment)));
-        Arc::clone(allocator)
+    /// A segment for which its home has answered.
+    pub(crate) fn find(&self, home: HomeId, segment: SegmentId) -> Option<Arc<Allocator>> {
+        lock(&self.segments).known.get(&(home, segment)).cloned()
     }
 
-    /// A segment whose path is known.
+    /// A segment that a reference names. It is not remembered before its home has answered for it ([`Self::keep`]), but
+    /// creators that wait for that at one time share it.
+    pub(crate) fn get(&self, home: HomeId, segment: SegmentId) -> Arc<Allocator> {
+        let key = (home, segment);
+        let Segments { known, met } = &mut *lock(&self.segments);
+        let there = known.get(&key).cloned();
+        if let Some(allocator) = there.or_else(|| met.get(&key)?.upgrade()) {
+            return allocator;
+        }
+        met.retain(|_, allocator| allocator.strong_count() > 0);
+        let allocator = Arc::new(Allocator::new(home, segment));
+        met.insert(key, Arc::downgrade(&allocator));
+        allocator
+    }
+
+    /// The home has answered for a segment: it is remembered from now on.
+    pub(crate) fn keep(&self, allocator: &Arc<Allocator>) {
+        let key = (allocator.home, allocator.segment);
+        let Segments { known, met } = &mut *lock(&self.segments);
+        met.remove(&key);
+        known.entry(key).or_insert_with(|| Arc::clone(allocator));
+    }
+
+    /// A segment whose path the home has named.
     pub(crate) fn named(&self, home: HomeId, segment: SegmentId, path: &str) -> Arc<Allocator> {
         let allocator = self.get(home, segment);
         // A segment keeps its path.
         let _ = allocator.path.set(path.to_owned());
+        self.keep(&allocator);
         allocator
     }
 
     /// The segment of a path, if this member knows it already.
     pub(crate) fn by_path(&self, home: HomeId, path: &str) -> Option<Arc<Allocator>> {
-        let allocators = lock(&self.known);
+        let segments = lock(&self.segments);
         let of_path = |g: &&Arc<Allocator>| g.home == home && g.path() == Some(path);
         // Another member may have removed a segment and made a new one of that name since: ids rise.
-        let newest = allocators
+        let newest = segments
+            .known
             .values()
             .filter(of_path)
             .max_by_key(|g| g.segment);
@@ -73,7 +103,8 @@ impl Allocators {
 
     /// A segment was removed: its path may name another one from now on.
     pub(crate) fn forget_path(&self, home: HomeId, path: &str) {
-        lock(&self.known).retain(|_, g| g.home != home || g.path() != Some(path));
+        let known = &mut lock(&self.segments).known;
+        known.retain(|_, g| g.home != home || g.path() != Some(path));
     }
 
     /// Another segment is watched. False at the limit.
@@ -90,9 +121,10 @@ impl Allocators {
 
     /// The site or the home sends no changes of this segment.
     pub(crate) fn unwatched(&self, home: HomeId, segment: SegmentId) {
-        let allocator = self.get(home, segment);
-        let mut watches = lock(&allocator.watches);
-        watches.refused = watches.count > 0;
+        if let Some(allocator) = self.find(home, segment) {
+            let mut watches = lock(&allocator.watches);
+            watches.refused = watches.count > 0;
+        }
     }
 }
 
@@ -216,5 +248,33 @@ mod tests {
         allocators.named(HomeId(8), SegmentId(10), "notes");
         let found = allocators.by_path(HomeId(7), "notes");
         assert_eq!(found.map(|allocator| allocator.segment), Some(SegmentId(9)));
+    }
+
+    #[test]
+    fn a_reference_alone_makes_no_segment_known() {
+        let (allocators, home) = (Allocators::default(), HomeId(7));
+        for id in 0..100 {
+            allocators.unwatched(home, SegmentId(id));
+            let met = allocators.get(home, SegmentId(id));
+            assert!(Arc::ptr_eq(&met, &allocators.get(home, SegmentId(id))));
+        }
+        let remembered = || {
+            let segments = lock(&allocators.segments);
+            (segments.known.len(), segments.met.len())
+        };
+        assert_eq!(remembered(), (0, 1), "the last one, until another is met");
+        let met = allocators.get(home, SegmentId(3));
+        allocators.keep(&met);
+        assert_eq!(remembered(), (1, 0));
+        let found = allocators.find(home, SegmentId(3)).unwrap();
+        assert!(Arc::ptr_eq(&met, &found));
+    }
+
+    #[test]
+    fn a_path_is_given_to_what_a_creator_waits_with() {
+        let allocators = Allocators::default();
+        let met = allocators.get(HomeId(7), SegmentId(3));
+        let named = allocators.named(HomeId(7), SegmentId(3), "notes");
+        assert!(Arc::ptr_eq(&met, &named) && met.path() == Some("notes"));
     }
 }

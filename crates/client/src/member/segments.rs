@@ -259,15 +259,17 @@ impl Member {
 
     /// The path of a segment that this member may know only from a reference.
     async fn path(&self, home: HomeId, id: SegmentId) -> Result<String> {
-        if let Some(path) = self.shared().allocators.get(home, id).path() {
-            return Ok(path.to_owned());
+        let known = || {
+            let allocator = self.shared().allocators.find(home, id)?;
+            allocator.path().map(str::to_owned)
+        };
+        if let Some(path) = known() {
+            return Ok(path);
         }
         for info in self.infos(home, "").await? {
             self.shared().allocators.named(home, info.id, &info.path);
         }
-        let allocator = self.shared().allocators.get(home, id);
-        let path = allocator.path().map(str::to_owned);
-        path.ok_or_else(|| {
+        known().ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
                 format!("segment {id} does not exist (any more)"),

@@ -217,6 +217,8 @@ impl Transaction {
         let (since, due) = (Instant::now(), self.fetch_due());
         loop {
             allocator.refill(&self.shared.requests, due).await?;
+            // Its home has answered for the segment.
+            self.shared.allocators.keep(allocator);
             // Another thread may have been quicker.
             match self.create_now(allocator, near, bytes)? {
                 Ok(reference) => {
