@@ -81,6 +81,8 @@ pub struct History {
     pub outcome_calls: BTreeMap<CallId, BTreeSet<CommitId>>,
     /// What programs were told.
     pub told: BTreeMap<CommitId, Outcome>,
+    /// The commits whose programs were told that nobody knows how they ended.
+    forgotten: BTreeSet<CommitId>,
     /// The highest position of each home that any program was told.
     pub acknowledged: BTreeMap<HomeId, Position>,
     /// Transactions that only read.
@@ -209,6 +211,11 @@ impl History {
         }
     }
 
+    /// A program was told that nobody knows how its commit ended.
+    pub fn forget_outcome(&mut self, id: CommitId) {
+        self.forgotten.insert(id);
+    }
+
     /// A member died: what it had not sent never will be.
     pub fn forget_member(&mut self, member: MemberId) {
         self.waiting.retain(|asked| asked.member != member);
@@ -218,7 +225,8 @@ impl History {
 /// What a program knows of its own commits.
 impl OwnCommits for History {
     fn is_open(&self, id: CommitId) -> bool {
-        self.shown.contains_key(&id) && !self.told.contains_key(&id)
+        let is_answered = self.told.contains_key(&id) || self.forgotten.contains(&id);
+        self.shown.contains_key(&id) && !is_answered
     }
 
     fn stamp(&self, id: CommitId) -> Stamp {

@@ -262,6 +262,7 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
                 world
                     .counts
                     .answered("outcomes forgotten with their members");
+                world.history.forget_outcome(id);
                 return Ok(());
             }
             for oracle in world.oracles.values() {
