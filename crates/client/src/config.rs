@@ -255,7 +255,8 @@ impl Session {
         self
     }
 
-    /// The longest pause between two attempts, also if a busy home asks for a longer one. Pauses double from a millisecond and vary at random.
+    /// The longest pause between two attempts, also if a busy home asks for a longer one. Pauses double from a
+    /// millisecond and vary at random.
     pub fn backoff_max(mut self, pause: Duration) -> Self {
         self.backoff_max = pause;
         self
