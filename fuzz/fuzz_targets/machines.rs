@@ -76,6 +76,7 @@ impl World {
                     kind,
                     node: MemberId(u128::from(edge as u64) + 1),
                     name: String::new(),
+                    is_operator: false,
                 };
                 let edge = EdgeId(edge as u64);
                 world.handle(

@@ -93,6 +93,7 @@ impl Village {
                 kind: NodeKind::Home,
                 node: MemberId(2),
                 name: "alps".to_owned(),
+                is_operator: false,
             },
         });
         village.receive(Down::Begin(message::Begin {

@@ -209,9 +209,47 @@ impl fmt::Debug for ObjectId {
     }
 }
 
-/// One process start of a member: 128 random bits, so also its incarnation (foundation 4).
+/// A node's name, as ids carry it: the first 64 bits of BLAKE3 of the name (rule R1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct NameId(pub u64);
+
+impl NameId {
+    /// The id of a name.
+    pub fn of(name: &str) -> Self {
+        let digest = blake3::hash(name.as_bytes());
+        let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
+        NameId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
+}
+
+impl fmt::Display for NameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for NameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{self}")
+    }
+}
+
+/// One process start of a node, so also its incarnation (foundation 4). The first 64 bits are its
+/// name's, the others are random: no node can take the id of another name (rule R1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct MemberId(pub u128);
+
+impl MemberId {
+    /// The process start of the node with this name that drew these random bits.
+    pub fn new(name: NameId, random: u64) -> Self {
+        MemberId(u128::from(name.0) << 64 | u128::from(random))
+    }
+
+    /// The name that the id belongs to.
+    pub fn name(self) -> NameId {
+        NameId((self.0 >> 64) as u64)
+    }
+}
 
 impl fmt::Display for MemberId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -358,6 +396,23 @@ pub struct Peer {
     pub kind: NodeKind,
     /// Its process start: random bits, like a member's id.
     pub node: MemberId,
-    /// Its name, for people.
+    /// Its name.
     pub name: String,
+    /// Whether it has the role operator: then it may do everything (rule R3).
+    pub is_operator: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_id_belongs_to_one_name() {
+        let (anna, ben) = (NameId::of("anna"), NameId::of("ben"));
+        assert_ne!(anna, ben);
+        let id = MemberId::new(anna, u64::MAX);
+        assert_eq!((id.name(), id.0 as u64), (anna, u64::MAX));
+        // Both ends of an edge compute it: it must not change (rule R1).
+        assert_eq!(alloc::format!("{anna}"), "9b0b94badc64ae45");
+    }
 }

@@ -36,9 +36,9 @@ mod storage;
 
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
 pub use ids::{
-    Attempt, CommitId, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NodeKind, Now,
-    ObjectId, PageId, PageNo, Peer, Place, Position, Reference, Registration, ReportNo, RequestId,
-    SegmentId, Slot, Stamp,
+    Attempt, CommitId, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NameId,
+    NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference, Registration,
+    ReportNo, RequestId, SegmentId, Slot, Stamp,
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};

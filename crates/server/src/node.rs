@@ -45,6 +45,7 @@ impl Plan<'_> {
             kind: self.kind,
             node: self.node,
             name: self.name.to_owned(),
+            is_operator: false,
         };
         let mut net = net_config(self.kind);
         net.limits = net_limits(self.link);

@@ -262,6 +262,7 @@ impl Node {
             kind: self.kind,
             node: self.id,
             name: self.name.clone(),
+            is_operator: false,
         }
     }
 

@@ -95,5 +95,6 @@ pub(crate) fn peer(kind: NodeKind, node: MemberId, name: &str) -> Peer {
         kind,
         node,
         name: name.to_owned(),
+        is_operator: false,
     }
 }

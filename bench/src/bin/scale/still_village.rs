@@ -240,6 +240,7 @@ impl StillVillage {
                 kind: self.nodes[peer].kind,
                 node: MemberId(peer as u128 + 1),
                 name: String::new(),
+                is_operator: false,
             };
             let connected = Event::Connected {
                 edge,

@@ -144,7 +144,12 @@ mod tests {
         Event::Connected {
             edge,
             direction,
-            peer: Peer { kind, node, name },
+            peer: Peer {
+                kind,
+                node,
+                name,
+                is_operator: false,
+            },
         }
     }
 

@@ -126,6 +126,7 @@ async fn open(
         kind: NodeKind::Redirector,
         node,
         name: name.clone(),
+        is_operator: false,
     };
     let listener = listen(&plan.listen, &identity, &edges).await?;
     let local = Address::Tcp {

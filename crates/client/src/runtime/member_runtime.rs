@@ -43,6 +43,7 @@ impl MemberRuntime {
             kind: NodeKind::Member,
             node,
             name: config.name.clone(),
+            is_operator: false,
         };
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, embedded_site.as_ref())?;

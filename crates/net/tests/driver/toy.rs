@@ -73,6 +73,7 @@ pub(crate) fn peer(kind: NodeKind, name: &str) -> Peer {
         kind,
         node: MemberId(7),
         name: name.to_owned(),
+        is_operator: false,
     }
 }
 

@@ -68,6 +68,7 @@ impl Village {
                 kind: NodeKind::Redirector,
                 node: MemberId(2),
                 name: String::from("r"),
+                is_operator: false,
             },
         });
         self.stream_on(home, edge);

@@ -32,6 +32,7 @@ fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event<Infall
         kind,
         node: MemberId(u128::from(edge.0)),
         name: String::from("p"),
+        is_operator: false,
     };
     Event::Connected {
         edge,

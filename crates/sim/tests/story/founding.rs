@@ -113,6 +113,7 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
             kind: NodeKind::Member,
             node: FOUNDER,
             name: String::from("founder"),
+            is_operator: false,
         },
     });
     founder.call(CallRequest::Register);

@@ -555,6 +555,7 @@ mod tests {
             kind: NodeKind::Member,
             node: MemberId(1),
             name: String::new(),
+            is_operator: false,
         };
         let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
         let at = (Position(0), Stamp::default());

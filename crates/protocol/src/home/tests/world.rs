@@ -333,6 +333,7 @@ impl World {
             kind,
             node,
             name: String::from("n"),
+            is_operator: false,
         };
         self.handle(Event::Connected {
             edge,
