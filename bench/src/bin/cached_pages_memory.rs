@@ -103,6 +103,7 @@ impl Village {
             position: Position(1),
             watermark: Stamp::default(),
             silent_ms: 0,
+            readers: Vec::new(),
         }));
         village
     }

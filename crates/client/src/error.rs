@@ -205,6 +205,7 @@ impl From<CallError> for Error {
                 retry_after: BUSY_RETRY,
             },
             CallError::Full => ErrorKind::Full,
+            CallError::NoRight { .. } => ErrorKind::NoRight,
         };
         Self::new(kind, error.to_string())
     }
@@ -224,7 +225,7 @@ impl From<Refusal> for Error {
             },
             Refusal::Full => ErrorKind::Full,
             Refusal::Forgotten => ErrorKind::OutcomeLost,
-            Refusal::NoRight => ErrorKind::NoRight,
+            Refusal::NoRight { .. } => ErrorKind::NoRight,
             Refusal::Invalid { reason } => kind_of_invalid(*reason),
         };
         Self::new(kind, refusal.to_string())
@@ -242,7 +243,9 @@ fn kind_of_invalid(reason: InvalidCommit) -> ErrorKind {
         InvalidCommit::Patch { .. }
         | InvalidCommit::ReservedPage
         | InvalidCommit::Malformed
-        | InvalidCommit::Participants => ErrorKind::Invalid,
+        | InvalidCommit::Participants
+        | InvalidCommit::BadRights
+        | InvalidCommit::RightsOfSeveral => ErrorKind::Invalid,
     }
 }
 

@@ -49,7 +49,7 @@ const HOUSE: &[(&str, Place)] = &[
 
 /// What crates without I/O may use beside crates of the house.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("thorp-model", &["postcard", "serde"]),
+    ("thorp-model", &["blake3", "postcard", "serde"]),
     ("thorp-policy", &[]),
     ("thorp-protocol", &["postcard", "serde"]),
 ];

@@ -266,13 +266,13 @@ impl ImageEdit {
 
     /// Whether the page keeps within [`PAGE_BYTES`].
     pub fn fits(&self) -> bool {
-        self.fits_with(0)
+        self.fits_with(0, 0)
     }
 
-    /// The same, if the page comes to have so many slots.
-    pub fn fits_with(&self, slots: u16) -> bool {
+    /// The same, if the page comes to have so many slots, and so many bytes stay free.
+    pub fn fits_with(&self, slots: u16, free: usize) -> bool {
         let more = usize::from(slots.saturating_sub(self.slots()));
-        self.charge() + more * SLOT_CHARGE_MIN <= PAGE_BYTES
+        self.charge() + more * SLOT_CHARGE_MIN + free <= PAGE_BYTES
     }
 
     fn slots(&self) -> u16 {

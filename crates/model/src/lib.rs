@@ -30,6 +30,7 @@ pub mod planted;
 mod publish;
 mod random;
 pub mod records;
+mod rights;
 mod slots;
 pub mod snapshot;
 mod storage;
@@ -50,4 +51,8 @@ pub use message::{
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};
 pub use random::{SplitMix64, Xoshiro256};
+pub use rights::{
+    Access, DamagedRights, NoRightWord, NoSubject, Principal, RIGHTS_SLOT, Readers, Right,
+    RightsList, Subject, rights_page,
+};
 pub use storage::{Batch, Engine, Mark, Op, Purpose, Reader, Scan, StorageError, Table};

@@ -67,6 +67,12 @@ pub const KEY_BYTES_MAX: usize = 64;
 /// Bytes of a segment's path.
 pub const SEGMENT_PATH_BYTES_MAX: usize = 512;
 
+/// Bytes of a segment's rights list (rule R3).
+pub const RIGHTS_BYTES_MAX: usize = 2048;
+
+/// Bytes of what a home tells a site about the readers of all its segments (rule R4).
+pub const READERS_BYTES_MAX: usize = 4 << 20;
+
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
 

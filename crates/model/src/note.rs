@@ -84,6 +84,12 @@ notes! {
     RefusedUnknown,
     /// Rule 6: refused, because the request cannot be right.
     RefusedInvalid,
+    /// Rule R4: refused, because the member lacks a right.
+    RefusedNoRight,
+    /// Rule R4: a child asked for something that it may not read.
+    ReadDenied,
+    /// Rule R5: a position took the right to read from children.
+    RightLost,
     /// Rule 6: a commit waited for its pages to be loaded.
     CommitParked,
     /// Rule 7: tables were trimmed to the acknowledged position.

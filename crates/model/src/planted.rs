@@ -190,6 +190,18 @@ bugs! {
     WatchNotTold,
     /// A page that is damaged on disk counts as one that was never written.
     DamagedIsEmpty,
+    /// Rule R4: a home looks at no rights.
+    RightsNotChecked,
+    /// Rule R4: a redirector takes no readers from the beginning of a stream.
+    ReadersNotTold,
+    /// Rule R4: a redirector checks a request when it comes, and not the image that it gives.
+    JoinedNotChecked,
+    /// Rule R4: a home looks at rights when a commit comes, and not when it judges it.
+    ParkedNotChecked,
+    /// Rule R5: a child that loses the right to read keeps its pages.
+    RevokedKeepsPages,
+    /// Rule R5: a transaction over several homes may read and write a rights list.
+    RightsInVote,
     /// Rule 4: a client's commit carries nothing of what it has read.
     SessionReadsOmitted,
     /// Rule 4: a client takes the position of its page cache for evidence, whatever has changed.

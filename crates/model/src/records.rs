@@ -2,9 +2,9 @@
 //! big-endian, so that they sort.
 
 use crate::{
-    CommitId, CommitRequest, HomeId, Image, MemberId, Op, Outcome, Overflow, PageChange, PageId,
-    PageNo, PageWrites, Part, Participant, Position, Registration, SegmentId, SlotSet, Stamp,
-    StorageError, Table,
+    Blob, CommitId, CommitRequest, HomeId, Image, MemberId, Op, Outcome, Overflow, PageChange,
+    PageId, PageNo, PageWrites, Part, Participant, Position, Registration, SegmentId, SlotSet,
+    Stamp, StorageError, Table,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
-/// had nothing set aside.
-pub const FORMAT_VERSION: u32 = 2;
+/// had nothing set aside, version 2 had no rights lists.
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -55,6 +55,13 @@ pub struct SegmentRecord {
     pub overflow: PageNo,
     /// Whether it is being removed: its pages go bit by bit.
     pub removing: bool,
+}
+
+/// A segment's rights list, as its object has it at the accepted tip: `meta/rights/ID` (rule R3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RightsRecord {
+    /// The object's bytes.
+    pub list: Blob,
 }
 
 /// One commit: `log/POSITION`.
@@ -160,6 +167,7 @@ pub const CLOCK_KEY: &[u8] = b"clock";
 /// `meta/installed`: the log up to here is in the page images.
 pub const INSTALLED_KEY: &[u8] = b"installed";
 const SEGMENT_PREFIX: &[u8] = b"segment/";
+const RIGHTS_PREFIX: &[u8] = b"rights/";
 const MEMBER_PREFIX: &[u8] = b"member/";
 const ASIDE_PREFIX: &[u8] = b"aside/";
 const VOTE_PREFIX: &[u8] = b"vote/";
@@ -177,6 +185,22 @@ pub fn segment_range() -> (Vec<u8>, Vec<u8>) {
 /// The segment of a key.
 pub fn segment_of(key: &[u8]) -> Option<SegmentId> {
     let id = key.strip_prefix(SEGMENT_PREFIX)?;
+    Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of a segment's rights list.
+pub fn rights_key(segment: SegmentId) -> Vec<u8> {
+    [RIGHTS_PREFIX, &segment.0.to_be_bytes()].concat()
+}
+
+/// The range of all rights lists.
+pub fn rights_range() -> (Vec<u8>, Vec<u8>) {
+    (RIGHTS_PREFIX.to_vec(), b"rights0".to_vec())
+}
+
+/// The segment of a rights list's key.
+pub fn rights_of(key: &[u8]) -> Option<SegmentId> {
+    let id = key.strip_prefix(RIGHTS_PREFIX)?;
     Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
 }
 

@@ -98,6 +98,8 @@ pub fn kind_of(refusal: &Refusal) -> &'static str {
         InvalidCommit::Malformed => "invalid: Malformed",
         InvalidCommit::Damaged => "invalid: Damaged",
         InvalidCommit::Participants => "invalid: Participants",
+        InvalidCommit::BadRights => "invalid: BadRights",
+        InvalidCommit::RightsOfSeveral => "invalid: RightsOfSeveral",
     }
 }
 

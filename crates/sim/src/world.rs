@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 use thorp_cache::Cache;
 use thorp_model::limits::{ENTERINGS_MAX, SWEPT_PAGES_MAX};
 use thorp_model::{
-    EdgeId, EntryNo, HomeId, MemberId, NodeKind, Outbox, Position, RequestId, Stamp, Xoshiro256,
+    EdgeId, EntryNo, HomeId, MemberId, NameId, NodeKind, Outbox, Position, RequestId, Stamp,
+    Xoshiro256,
 };
 use thorp_protocol::{
     ChildLimits, Home, HomeCommand, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
@@ -227,10 +228,12 @@ impl World {
 
     /// Starts a node, or starts it again.
     pub fn start(&mut self, no: NodeNo) -> Checked {
-        let id = MemberId(self.prng.wide());
+        let random = self.prng.bits();
         let now = self.now;
         let mono_per_mille = self.draw_mono_drift();
         let node = self.node(no);
+        // Who comes again has another id, and the same name (rule R1).
+        let id = MemberId::new(NameId::of(&node.name), random);
         node.life += 1;
         node.started = now;
         node.mono_per_mille = mono_per_mille;

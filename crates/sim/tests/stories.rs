@@ -67,6 +67,12 @@ fn every_planted_bug_fails_a_story() {
 
 /// Which story catches which bug.
 const CAUGHT: &[(Bug, &str)] = &[
+    (Bug::RightsNotChecked, "rights"),
+    (Bug::ParkedNotChecked, "trap-r08-revoked-while-parked"),
+    (Bug::ReadersNotTold, "trap-r05-failover"),
+    (Bug::JoinedNotChecked, "trap-r02-joined-fetch"),
+    (Bug::RevokedKeepsPages, "rights-revoked"),
+    (Bug::RightsInVote, "trap-r03-vote-and-list"),
     (Bug::EvictionNotTold, "trap-01-read-evict-commit"),
     (Bug::LabelIgnored, "trap-03-image-overtaken"),
     (Bug::LateAttemptTaken, "trap-03-late-attempt"),

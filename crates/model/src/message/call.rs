@@ -4,6 +4,7 @@ use crate::change::Blob;
 use crate::ids::{CommitId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::message::Outcome;
+use crate::rights::Right;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -171,12 +172,23 @@ pub enum CallError {
     Invalid,
     /// The home does not know this registration (any more): register again.
     NotRegistered,
+    /// The member lacks a right (rule R4).
+    NoRight {
+        /// The right that it would need.
+        right: Right,
+    },
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CallError::NoSuchSegment => "there is no such segment",
+            CallError::NoSuchSegment => "there is no such segment, or this node may not read it",
+            CallError::NoRight { right } => {
+                return write!(
+                    f,
+                    "no right to do this: it needs {right}; an admin of the segment can grant that"
+                );
+            }
             CallError::BadPath => {
                 "a segment's path has 1 to 512 bytes, none of them a control character"
             }

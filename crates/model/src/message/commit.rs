@@ -4,7 +4,8 @@ use crate::change::{SlotSet, WriteOp};
 use crate::ids::{
     CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
 };
-use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX};
+use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX, RIGHTS_BYTES_MAX};
+use crate::rights::Right;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -140,8 +141,11 @@ pub enum Refusal {
     /// The home did not know this id when it was asked for it, and now never will
     /// execute it. Run the transaction again.
     Unknown,
-    /// The member may not write there.
-    NoRight,
+    /// The member lacks a right (rule R4). The refusal ends the id.
+    NoRight {
+        /// The right that it would need.
+        right: Right,
+    },
     /// The request cannot be right; running it again does not help.
     Invalid {
         /// What is wrong with it.
@@ -192,6 +196,10 @@ pub enum InvalidCommit {
     Damaged,
     /// More homes in one transaction than may be, or a list of them that cannot be right.
     Participants,
+    /// What is written is no rights list (rule R3).
+    BadRights,
+    /// A transaction over several homes reads or writes a rights list (rule R5).
+    RightsOfSeveral,
 }
 
 impl Refusal {
@@ -204,7 +212,7 @@ impl Refusal {
             Refusal::Full => "full",
             Refusal::BuiltOnRefused => "built on a refused one",
             Refusal::Unknown => "unknown",
-            Refusal::NoRight => "no right",
+            Refusal::NoRight { .. } => "no right",
             Refusal::Invalid { .. } => "invalid",
             Refusal::Forgotten => "forgotten",
             Refusal::Elsewhere => "refused at another home",
@@ -239,7 +247,10 @@ impl fmt::Display for Refusal {
                 f,
                 "the home never got it before it was asked for the outcome: run it again"
             ),
-            Refusal::NoRight => write!(f, "no right to write there"),
+            Refusal::NoRight { right } => write!(
+                f,
+                "no right to do this: it needs {right}; an admin of the segment can grant that"
+            ),
             Refusal::Invalid { reason } => write!(f, "{reason}"),
             Refusal::Forgotten => write!(
                 f,
@@ -258,7 +269,10 @@ impl fmt::Display for Refusal {
 impl fmt::Display for InvalidCommit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InvalidCommit::NoSuchSegment => write!(f, "the segment does not exist (any more)"),
+            InvalidCommit::NoSuchSegment => write!(
+                f,
+                "there is no such segment (any more), or this node may not read it"
+            ),
             InvalidCommit::Generation { object, found } => write!(
                 f,
                 "object {object} is not the one meant: its slot is at generation {found}"
@@ -277,6 +291,14 @@ impl fmt::Display for InvalidCommit {
             InvalidCommit::Participants => write!(
                 f,
                 "the homes of the transaction are listed wrongly, or are more than {PARTICIPANTS_MAX}"
+            ),
+            InvalidCommit::BadRights => write!(
+                f,
+                "this is no rights list: one line for each subject, `RIGHT SUBJECT`, at most {RIGHTS_BYTES_MAX} bytes"
+            ),
+            InvalidCommit::RightsOfSeveral => write!(
+                f,
+                "a transaction over several homes may not touch rights: change them in one of their own"
             ),
         }
     }

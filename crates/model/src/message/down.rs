@@ -3,7 +3,7 @@
 use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
 use crate::{
     Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, Outcome, PageChange, PageId,
-    Position, ReportNo, SegmentId, Stamp,
+    Position, Readers, ReportNo, SegmentId, Stamp,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -107,6 +107,9 @@ pub struct Begin {
     /// How long ago the parent itself last heard of the home, in milliseconds:
     /// zero from the home. At most so much; longer is told as the most.
     pub silent_ms: u32,
+    /// To a site: who may read each segment that not every member may read, as of the position
+    /// (rule R4). Empty to a member.
+    pub readers: Vec<(SegmentId, Readers)>,
 }
 
 /// The stream ends: the home is out of reach for now.
@@ -278,6 +281,8 @@ pub struct Step {
     /// What happened to pages that the child holds or watches. Values that the
     /// child kept of its own commit are left out.
     pub changes: Vec<PageChange>,
+    /// To a site: the segments whose readers change here (rule R4). Empty to a member.
+    pub readers: Vec<(SegmentId, Readers)>,
 }
 
 /// A parent's answer to a fetch.

@@ -340,6 +340,7 @@ fn downs() -> Vec<Down> {
             position: POSITION,
             watermark: stamp(),
             silent_ms: 300,
+            readers: Vec::new(),
         }),
         Down::End(message::End { home: HOME }),
         Down::Step(step(Some(commit_id()))),
@@ -441,6 +442,7 @@ fn step(commit: Option<CommitId>) -> Step {
         watermark: stamp(),
         commit,
         changes: changes(),
+        readers: Vec::new(),
     }
 }
 
@@ -491,6 +493,8 @@ pub(crate) fn refused() -> Vec<Refusal> {
         InvalidCommit::Malformed,
         InvalidCommit::Damaged,
         InvalidCommit::Participants,
+        InvalidCommit::BadRights,
+        InvalidCommit::RightsOfSeveral,
     ];
     let mut refused = vec![
         Refusal::Conflict { object: object() },
@@ -501,7 +505,9 @@ pub(crate) fn refused() -> Vec<Refusal> {
         Refusal::Full,
         Refusal::BuiltOnRefused,
         Refusal::Unknown,
-        Refusal::NoRight,
+        Refusal::NoRight {
+            right: Right::Write,
+        },
         Refusal::Forgotten,
         Refusal::Elsewhere,
     ];
@@ -546,6 +552,9 @@ fn results() -> Vec<Result<CallResponse, CallError>> {
         CallError::Full,
         CallError::Invalid,
         CallError::NotRegistered,
+        CallError::NoRight {
+            right: Right::Admin,
+        },
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

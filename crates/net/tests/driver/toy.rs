@@ -153,6 +153,7 @@ pub(crate) fn begin_of(home: u32) -> Message {
         position: Position(0),
         watermark: Stamp::default(),
         silent_ms: 0,
+        readers: Vec::new(),
     }))
 }
 

@@ -16,8 +16,9 @@ use thorp_model::limits::{SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records::{SegmentRecord, StagedRecord};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, EdgeId, Note, Now, Op, PageChange,
-    PageId, PageNo, PageSlots, Purpose, Registration, SegmentId, Slot, Stamp, planted,
+    CallError, CallId, CallRequest, CallResponse, CommitId, EdgeId, Generation, Note, Now, Op,
+    PageChange, PageId, PageNo, PageSlots, Principal, Purpose, RIGHTS_SLOT, Registration, Right,
+    RightsList, SegmentId, Slot, SlotChange, Stamp, planted,
 };
 
 /// Segments told by one answer.
@@ -36,16 +37,24 @@ pub(super) struct Calls<'a> {
     pub(super) remover: &'a mut Remover,
 }
 
+/// Where a call came from, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller {
+    pub(super) edge: EdgeId,
+    pub(super) call: CallId,
+    pub(super) who: Principal,
+}
+
 impl Calls<'_> {
     /// Takes a call; its answer waits in the log.
     pub(super) fn call(
         &mut self,
         now: Now,
-        edge: EdgeId,
-        call: CallId,
+        caller: Caller,
         request: CallRequest,
         outbox: &mut Outbox,
     ) {
+        let Caller { edge, call, who } = caller;
         let known = self.tables.outcomes.registration(call.member);
         let is_own = |registration| known == Some(registration);
         let result = match request {
@@ -58,13 +67,17 @@ impl Calls<'_> {
                 return self.watermark(now, edge, call, at_least, outbox);
             }
             CallRequest::Register => self.register(call, outbox),
-            CallRequest::Open { path, create } => self.open_segment(now, &path, create, outbox),
+            CallRequest::Open { path, create } => {
+                self.open_segment(now, who, (&path, create), outbox)
+            }
             CallRequest::List { prefix, after } => {
-                let (segments, more) = self.tables.segments.list(&prefix, &after, LIST_MAX);
+                let may_read = |segment| self.tables.rights.may(who, segment, Right::Read);
+                let segments = &self.tables.segments;
+                let (segments, more) = segments.list((&prefix, &after), LIST_MAX, may_read);
                 Ok(CallResponse::Segments { segments, more })
             }
-            CallRequest::Remove { segment } => self.remove_segment(now, segment, outbox),
-            CallRequest::Reserve { segment } => self.reserve(segment, outbox),
+            CallRequest::Remove { segment } => self.remove_segment(now, who, segment, outbox),
+            CallRequest::Reserve { segment } => self.reserve(who, segment, outbox),
             CallRequest::Stage {
                 segment,
                 registration,
@@ -81,7 +94,7 @@ impl Calls<'_> {
                     index,
                     chunks: &chunks,
                 };
-                self.stage(now, &piece, outbox)
+                self.stage(now, who, &piece, outbox)
             }
             CallRequest::Unstage {
                 registration,
@@ -181,16 +194,24 @@ impl Calls<'_> {
 
     // --- Segments ---
 
-    fn open_segment(&mut self, now: Now, path: &str, create: bool, outbox: &mut Outbox) -> Called {
+    fn open_segment(
+        &mut self,
+        now: Now,
+        who: Principal,
+        (path, create): (&str, bool),
+        outbox: &mut Outbox,
+    ) -> Called {
         if !is_path(path) {
             return Err(CallError::BadPath);
         }
         let known = self.tables.segments.find(path);
         let id = match known {
             Some(id) => id,
-            None if create => self.create_segment(now, path.to_string(), outbox)?,
+            None if create => self.create_segment(now, who, path.to_string(), outbox)?,
             None => return Err(CallError::NoSuchSegment),
         };
+        let rights = &self.tables.rights;
+        rights.check_call(&self.tables.segments, who, id, Right::Read)?;
         let info = self
             .tables
             .segments
@@ -202,6 +223,7 @@ impl Calls<'_> {
     fn create_segment(
         &mut self,
         now: Now,
+        who: Principal,
         path: String,
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
@@ -227,13 +249,17 @@ impl Calls<'_> {
             page: PageNo(0),
         };
         self.tables.pages.put_fresh(first);
-        let extent = alloc::vec![(Slot(0), extent_value(PageNo(1)))];
+        let list = SlotChange::Value {
+            generation: Generation(1),
+            bytes: RightsList::of_new(who.name).to_bytes().into(),
+        };
+        let slots = alloc::vec![(Slot(0), extent_value(PageNo(1))), (RIGHTS_SLOT, list)];
         let mut effects = Effects::default();
         effects.changes.insert(
             first,
             PageChange {
                 page: first,
-                slots: PageSlots::Some(extent),
+                slots: PageSlots::Some(slots),
             },
         );
         effects.ops.push(self.tables.put_next());
@@ -243,11 +269,20 @@ impl Calls<'_> {
         Ok(id)
     }
 
-    fn remove_segment(&mut self, now: Now, id: SegmentId, outbox: &mut Outbox) -> Called {
+    fn remove_segment(
+        &mut self,
+        now: Now,
+        who: Principal,
+        id: SegmentId,
+        outbox: &mut Outbox,
+    ) -> Called {
         #[cfg(feature = "planted-bugs")]
         let id = self.tables.segments.named_as_before(id);
-        if self.tables.segments.get(id).is_none() {
-            return Ok(CallResponse::Removed);
+        let rights = &self.tables.rights;
+        match rights.check_call(&self.tables.segments, who, id, Right::Admin) {
+            // It may have been removed by this very request, which came before.
+            Err(CallError::NoSuchSegment) => return Ok(CallResponse::Removed),
+            judged => judged?,
         }
         if self.tables.votes.lock_segment(id) {
             return Err(CallError::Busy);
@@ -266,11 +301,10 @@ impl Calls<'_> {
         Ok(CallResponse::Removed)
     }
 
-    fn reserve(&mut self, segment: SegmentId, outbox: &mut Outbox) -> Called {
+    fn reserve(&mut self, who: Principal, segment: SegmentId, outbox: &mut Outbox) -> Called {
+        let rights = &self.tables.rights;
+        rights.check_call(&self.tables.segments, who, segment, Right::Write)?;
         self.writable()?;
-        if self.tables.segments.get(segment).is_none() {
-            return Err(CallError::NoSuchSegment);
-        }
         let (first, pages) = self
             .tables
             .segments
@@ -284,12 +318,17 @@ impl Calls<'_> {
 
     // --- Large values (foundation 3) ---
 
-    fn stage(&mut self, now: Now, piece: &Piece<'_>, outbox: &mut Outbox) -> Called {
+    fn stage(
+        &mut self,
+        now: Now,
+        who: Principal,
+        piece: &Piece<'_>,
+        outbox: &mut Outbox,
+    ) -> Called {
+        let rights = &self.tables.rights;
+        rights.check_call(&self.tables.segments, who, piece.segment, Right::Write)?;
         self.writable()?;
         let pages = piece.check()?;
-        if self.tables.segments.get(piece.segment).is_none() {
-            return Err(CallError::NoSuchSegment);
-        }
         // Its pages, and the records of the value and of the segment.
         let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
         if !self.log.fits(bytes, piece.chunks.len() + 2) {

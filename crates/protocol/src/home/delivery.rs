@@ -4,12 +4,12 @@ use crate::edge::downstream::{News, Values};
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::pages::remove::Remover;
 use crate::home::serve::Serve;
-use crate::home::{Outbox, responses};
+use crate::home::{Outbox, responses, rights};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::{
-    CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageId, PageSlots, SegmentId,
-    message,
+    CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageId, PageSlots, Readers,
+    SegmentId, message,
 };
 
 /// Sends to children what waited for the disk.
@@ -68,6 +68,8 @@ impl Delivery<'_> {
         for change in &reached.changes {
             self.serve.tables.pages.made_durable(change.page, position);
         }
+        let mut readers = rights::readers_in(&reached.changes);
+        readers.extend(reached.removed.map(|segment| (segment, Readers::Members)));
         let mut changes = reached.changes;
         if let Some(segment) = reached.removed {
             changes.extend(self.end_segment(segment));
@@ -79,6 +81,7 @@ impl Delivery<'_> {
             changes,
             values: Values::ToWhoAsked,
             origin: reached.origin,
+            readers,
         };
         self.serve.children.deliver(news, outbox);
     }

@@ -15,6 +15,7 @@
 //! | `commit` | the pipeline of a request: validation, effects, dependencies, parking |
 //! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
+//! | `rights` | who may do what in each segment (rules R3 and R4) |
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `serve`, `resync`, `calls` | what children ask for |
 //! | `delivery` | what the children are sent when it is durable |
@@ -34,6 +35,7 @@ mod outcomes;
 mod pages;
 mod responses;
 mod resync;
+mod rights;
 mod segments;
 mod serve;
 mod staging;
@@ -49,7 +51,7 @@ pub use interface::{HomeAction, HomeCommand, LoadResult};
 use crate::edge::downstream::{Children, cut_off};
 use crate::edge::liveness::Neighbours;
 use crate::home::allowance::Allowance;
-use crate::home::calls::Calls;
+use crate::home::calls::{Caller, Calls};
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
 use crate::home::delivery::Delivery;
@@ -73,8 +75,8 @@ use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
-    Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Purpose, Reader,
-    Refusal, Stamp, StateMachine, StorageError, Up, message, planted,
+    MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Principal,
+    Purpose, Reader, Refusal, Stamp, StateMachine, StorageError, Up, message, planted,
 };
 
 /// What a home fills.
@@ -171,13 +173,15 @@ impl Home {
         log.append(now, first, OnDurable::Nothing, outbox);
         let epoch = Epoch(u64::from(tables.next.life) << 32);
         let removed = tables.segments.removing();
+        let mut children = Children::new(config.home, epoch, config.per_child);
+        children.set_readers(tables.rights.readers());
         Ok(Home {
             remover: Remover::new(removed, config.pages_removed_max),
             installer: Installer::new(installed, config.log_records_high, config.log_trim_max),
             log,
             tables,
             inquiry: Inquiry::new(config.node),
-            children: Children::new(config.home, epoch, config.per_child),
+            children,
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiters: Waiters::default(),
             next_beat: Millis(0),
@@ -255,6 +259,7 @@ impl Home {
             ("in_doubt", self.tables.votes.in_doubt()),
             ("in_doubt_bytes", self.tables.votes.open_bytes()),
             ("segments", self.tables.segments.len()),
+            ("restricted", self.children.restricted()),
             ("staged", self.tables.staging.len()),
             ("pending", pending),
             ("pending_bytes", pending_bytes),
@@ -349,7 +354,8 @@ impl Home {
 
     fn watch(&mut self, edge: EdgeId, watch: &message::Watch, outbox: &mut Outbox) {
         let (home, segment) = (self.config.home, watch.segment);
-        if !self.children.watch(edge, segment, watch.on) {
+        let is_hidden = watch.on && !self.serve().may_read(edge, segment);
+        if is_hidden || !self.children.watch(edge, segment, watch.on) {
             outbox.note(Note::ChildLimited);
             outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
         }
@@ -362,8 +368,22 @@ impl Home {
             let home = self.config.home;
             return outbox.down(edge, responses::call_result(home, call.call, busy));
         }
-        self.calls()
-            .call(now, edge, call.call, call.request, outbox);
+        let caller = Caller {
+            edge,
+            call: call.call,
+            who: self.principal(edge, call.call.member),
+        };
+        self.calls().call(now, caller, call.request, outbox);
+    }
+
+    /// Who asks for something: a name, and on its own edge also its role.
+    fn principal(&self, edge: EdgeId, member: MemberId) -> Principal {
+        let child = self.children.get(edge);
+        let own = child.filter(|child| child.kind == NodeKind::Member);
+        Principal {
+            name: member.name(),
+            is_operator: own.is_some_and(|child| child.who.is_operator),
+        }
     }
 
     fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, outbox: &mut Outbox) {
@@ -374,6 +394,7 @@ impl Home {
         }
         let parked = Parked {
             edge,
+            who: self.principal(edge, request.id.member),
             request,
             needs: BTreeSet::new(),
             missing: BTreeSet::new(),
@@ -451,8 +472,12 @@ impl Home {
                     let home = self.config.home;
                     return outbox.down(edge, responses::call_result(home, call.call, busy));
                 }
-                self.calls()
-                    .call(now, edge, call.call, call.request, outbox);
+                let caller = Caller {
+                    edge,
+                    call: call.call,
+                    who: self.principal(edge, call.call.member),
+                };
+                self.calls().call(now, caller, call.request, outbox);
             }
             _ => outbox.note(Note::OtherEpochDropped),
         }
@@ -474,8 +499,11 @@ impl Home {
         self.delivery().send_due(outbox);
         let durable = self.log.durable_mark();
         self.installer.made_durable(durable, &mut self.tables.pages);
-        self.remover
-            .made_durable(durable, &mut self.tables.segments);
+        let gone = self.remover.made_durable(durable);
+        if let Some(segment) = gone {
+            self.tables.segments.end_removal(segment);
+            self.tables.rights.forget(segment);
+        }
     }
 
     // --- Time ---

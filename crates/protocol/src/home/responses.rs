@@ -1,6 +1,7 @@
 //! How a home responds to one child.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use thorp_model::{
     CallError, CallId, CallResponse, CommitId, Down, Epoch, HomeId, Position, Stamp, message,
 };
@@ -36,5 +37,7 @@ pub(super) fn begin_for_home(
         position,
         watermark,
         silent_ms: 0,
+        // It gets no pages, and gives none.
+        readers: Vec::new(),
     })
 }

@@ -31,7 +31,11 @@ impl Resync<'_> {
         if pages.len() > REPORT_PAGES_MAX {
             return cut_off(edge, "more pages in a report than may be", outbox);
         }
-        let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
+        // A page that the child may not read any more is as one that has changed (rule R4).
+        let (pages, hidden): (Vec<Reported>, Vec<Reported>) = pages
+            .iter()
+            .partition(|page| self.may_read(edge, page.page));
+        let Some((entry, mut changed)) = self.children.enter_reported(edge, &pages) else {
             return;
         };
         if !changed.is_empty() {
@@ -39,6 +43,7 @@ impl Resync<'_> {
         }
         let stale = pages.iter().filter(|page| self.may_have_changed(page));
         changed.extend(stale.map(|reported| reported.page));
+        changed.extend(hidden.iter().map(|reported| reported.page));
         outbox.down(
             edge,
             Down::Resynchronised(message::Resynchronised {
@@ -71,6 +76,10 @@ impl Resync<'_> {
                 pages.may_have_changed(page, as_of, self.installed)
             }
         }
+    }
+
+    fn may_read(&self, edge: EdgeId, page: PageId) -> bool {
+        self.children.may_read(edge, page.segment) || planted::is(Bug::RightsNotChecked)
     }
 
     fn is_there(&self, page: PageId) -> bool {

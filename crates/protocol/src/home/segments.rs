@@ -74,14 +74,21 @@ impl Segments {
         })
     }
 
-    /// Up to `count` segments whose paths begin so and come after `after`.
-    pub(super) fn list(&self, prefix: &str, after: &str, count: usize) -> (Vec<SegmentInfo>, bool) {
+    /// Up to `count` of the segments that are `shown`, whose paths begin with a prefix and come
+    /// after another path.
+    pub(super) fn list(
+        &self,
+        (prefix, after): (&str, &str),
+        count: usize,
+        shown: impl Fn(SegmentId) -> bool,
+    ) -> (Vec<SegmentInfo>, bool) {
         let from = if after >= prefix { after } else { prefix };
         let mut found = self
             .by_path
             .range::<str, _>((Bound::Included(from), Bound::Unbounded))
             .filter(|(path, _)| path.as_str() != after)
             .take_while(|(path, _)| path.starts_with(prefix))
+            .filter(|(_, id)| shown(**id))
             .filter_map(|(_, id)| self.info(*id));
         let segments: Vec<SegmentInfo> = found.by_ref().take(count).collect();
         let more = found.next().is_some();

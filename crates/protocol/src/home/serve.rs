@@ -9,8 +9,8 @@ use crate::home::{HomeAction, LoadResult, Outbox};
 use thorp_model::limits::UPDATES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EntryNo, FetchRefusal, FetchResult, HomeId, Image, Note, PageId, PeerImage, Stamp,
-    message, planted,
+    Down, EdgeId, EntryNo, FetchRefusal, FetchResult, HomeId, Image, Note, PageId, PeerImage,
+    SegmentId, Stamp, message, planted,
 };
 
 /// Serves pages to children.
@@ -29,7 +29,9 @@ pub(super) struct Serve<'a> {
 impl Serve<'_> {
     /// Answers a fetch, or lets it wait for the disk.
     pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
-        if self.tables.segments.is_removing(page.segment) {
+        if !self.may_read(waiter.edge, page.segment) {
+            self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
+        } else if self.tables.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).
             if self.log.is_busy() {
                 return self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
@@ -49,6 +51,12 @@ impl Serve<'_> {
             outbox.note(Note::ChildLimited);
             self.refuse_fetch(page, waiter, FetchRefusal::Busy, outbox);
         }
+    }
+
+    /// Whether a child may read a segment, as of where its stream stands (rule R4). A child that may
+    /// not is answered as if there were no such segment (rule R5).
+    pub(super) fn may_read(&self, edge: EdgeId, segment: SegmentId) -> bool {
+        self.children.may_read(edge, segment) || planted::is(Bug::RightsNotChecked)
     }
 
     /// Takes the store's answer. False if the page was asked for again.

@@ -11,6 +11,7 @@ use crate::home::log::Log;
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
+use crate::home::rights::Rights;
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::locks::Locks;
@@ -34,6 +35,7 @@ pub(super) struct Tables {
     pub(super) changes: Changes,
     pub(super) pages: Pages,
     pub(super) segments: Segments,
+    pub(super) rights: Rights,
     pub(super) staging: Staging,
     pub(super) outcomes: Outcomes,
     pub(super) votes: Votes,
@@ -201,6 +203,7 @@ impl Tables {
                             floor_rose |= self.changes.note(object, position);
                         }
                         self.follow_extent(object, slot_change, ops);
+                        ops.extend(self.rights.follow(object, slot_change));
                     }
                 }
             }

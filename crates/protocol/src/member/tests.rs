@@ -82,6 +82,7 @@ impl Village {
             position: Position(1),
             watermark: Stamp::default(),
             silent_ms: 0,
+            readers: Vec::new(),
         });
         self.down_on(edge, begin);
     }

@@ -201,6 +201,7 @@ impl Redirector {
             ("redirecting", sum(|p| p.redirects.len())),
             ("reported", sum(Proxy::reported)),
             ("watches", sum(|p| p.watched.len())),
+            ("restricted", sum(|p| p.children.restricted())),
             ("commits", self.passed.commits()),
             ("calls", self.passed.calls()),
             ("upward_bytes", self.passed.bytes()),

@@ -30,6 +30,9 @@ impl Serve<'_> {
     /// A child asks for a page.
     pub(super) fn fetch(&mut self, now: Millis, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         self.asked_anew(page, waiter.edge);
+        if !self.subtree.children.may_read(waiter.edge, page.segment) {
+            return self.deny(page, waiter, outbox);
+        }
         if !self.subtree.children.has_space(waiter.edge, page) {
             outbox.note(Note::ChildLimited);
             return self.answer(page, waiter, Err(FetchRefusal::Busy), outbox);
@@ -53,6 +56,13 @@ impl Serve<'_> {
             }
         }
         self.ask_above(now, page, waiter, outbox);
+    }
+
+    /// A child may not read a page: for it, there is no such segment (rule R5).
+    fn deny(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
+        outbox.note(Note::ReadDenied);
+        let refusal = FetchRefusal::NoSuchSegment;
+        self.answer(page, waiter, Err(refusal), outbox);
     }
 
     /// What was asked of a helper before is of no use. It did not answer in
@@ -189,6 +199,11 @@ impl Serve<'_> {
             self.subtree.children.set_complete(helper, peer.page, false);
             return self.next_try(now, peer.page, redirecting, outbox);
         }
+        // What this node knows of rights is as of its position: nothing of a later image (rule R4).
+        let is_ahead = peer.position > self.subtree.up.position;
+        if is_ahead || !self.may_be_given(redirecting.requester, peer.page) {
+            return self.next_try(now, peer.page, redirecting, outbox);
+        }
         self.subtree
             .children
             .set_complete(redirecting.requester, peer.page, true);
@@ -269,6 +284,13 @@ impl Serve<'_> {
         self.subtree.give_up_if_unused(page, outbox);
     }
 
+    /// Whether a child may have an image that is about to be given (rule R4): it may have lost the
+    /// right since it asked.
+    fn may_be_given(&self, edge: EdgeId, page: PageId) -> bool {
+        let children = &self.subtree.children;
+        children.may_read(edge, page.segment) || planted::is(Bug::JoinedNotChecked)
+    }
+
     /// Answers in the child's stream: the child is entered, then the image is
     /// taken (rule 2). It is as of this position, to which the stream was told.
     fn answer(
@@ -280,6 +302,9 @@ impl Serve<'_> {
     ) {
         if self.subtree.children.get(waiter.edge).is_none() {
             return;
+        }
+        if result.is_ok() && !self.may_be_given(waiter.edge, page) {
+            return self.deny(page, waiter, outbox);
         }
         let entered = result.map(|image| {
             let entry = self

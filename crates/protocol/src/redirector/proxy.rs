@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, Down, EdgeId, Epoch, HomeId, Millis, Note, PageChange, PageId, PageSlots, Peer,
-    PeerImage, SlotChange, Step, message, planted,
+    PeerImage, Readers, SegmentId, SlotChange, Step, message, planted,
 };
 
 /// What a redirector knows of one home.
@@ -86,6 +86,7 @@ impl Proxy {
             return false;
         }
         self.children.end_all();
+        self.children.set_readers(readers_of(&begin));
         self.prefetch.stream_ended();
         self.redirects.clear();
         self.watched.clear();
@@ -231,6 +232,7 @@ impl Proxy {
             changes,
             values: Values::ToHolders,
             origin,
+            readers: step.readers,
         };
         self.children.deliver(news, outbox);
         invalidated
@@ -346,6 +348,14 @@ impl Proxy {
             reported_max: self.reported_max,
         }
     }
+}
+
+/// Who may read what, as of where a stream begins: it is known before anything is given (rule R4).
+fn readers_of(begin: &message::Begin) -> Vec<(SegmentId, Readers)> {
+    if planted::is(Bug::ReadersNotTold) {
+        return Vec::new();
+    }
+    begin.readers.clone()
 }
 
 fn note_delivery(changes: &[PageChange], outbox: &mut Outbox) {

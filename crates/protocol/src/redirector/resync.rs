@@ -60,25 +60,31 @@ impl Resync<'_> {
     /// that lie in its memory, and asks the parent about the others. It asks as of the position at
     /// which this child's copy is right: another child's copy says nothing of it. It answers at once
     /// for what it knows: the child heeds nothing that the stream says of a page before its answer.
+    /// A page that the child may not read any more has changed, for it (rule R4).
     pub(super) fn report(
         &mut self,
         edge: EdgeId,
         message: &message::Report,
         outbox: &mut Outbox,
     ) -> Result<(), &'static str> {
-        let (report, pages) = (message.report, &message.pages);
-        if pages.len() > REPORT_PAGES_MAX {
+        let report = message.report;
+        let may_read = |page: &Reported| self.children.may_read(edge, page.page.segment);
+        let (pages, hidden): (Vec<Reported>, Vec<Reported>) =
+            message.pages.iter().partition(|page| may_read(page));
+        if message.pages.len() > REPORT_PAGES_MAX {
             return Err("more pages in a report than may be");
         }
         if self.reports_of(edge) >= REPORTS_UNDER_WAY_MAX {
             return Err("more reports than may be under way");
         }
-        let Some((entry, mut changed)) = self.children.enter_reported(edge, pages) else {
+        let Some((entry, mut changed)) = self.children.enter_reported(edge, &pages) else {
             return Ok(());
         };
+        let limits = !changed.is_empty();
+        changed.extend(hidden.iter().map(|reported| reported.page));
         let mut asked = Vec::new();
-        let (mut space, mut limited) = (self.report_space(edge), !changed.is_empty());
-        for reported in pages {
+        let (mut space, mut limited) = (self.report_space(edge), limits);
+        for reported in &pages {
             match self.is_as_it_was(reported) {
                 _ if changed.contains(&reported.page) => {}
                 Some(true) => self.found_unchanged(edge, reported),
@@ -102,7 +108,7 @@ impl Resync<'_> {
             report,
             entry,
         };
-        if asked.len() < pages.len() {
+        if asked.len() < message.pages.len() {
             let open = asked.iter().map(|reported| reported.page).collect();
             outbox.note(Note::ResynchronisedFromMemory);
             self.answer_report(&piece, changed, open, outbox);

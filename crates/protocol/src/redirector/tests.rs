@@ -51,6 +51,7 @@ fn redirector() -> Redirector {
         position: Position(1),
         watermark: Stamp::default(),
         silent_ms: 0,
+        readers: Vec::new(),
     }));
     for input in [
         connected(ABOVE, Direction::Up, NodeKind::Home),
@@ -231,6 +232,7 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
             position: Position(position),
             watermark,
             silent_ms: 0,
+            readers: Vec::new(),
         }))
     };
     let mut redirector = redirector();
@@ -253,6 +255,7 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
             watermark,
             commit: Some(id_of(CHILD)),
             changes: Vec::new(),
+            readers: Vec::new(),
         }));
         let effects = tell(&mut redirector, step);
         let told = effects.iter().find_map(|effect| match effect {

@@ -57,7 +57,9 @@ impl Watching<'_> {
     pub(super) fn watch(&mut self, edge: EdgeId, watch: &message::Watch, outbox: &mut Outbox) {
         let (segment, on) = (watch.segment, watch.on);
         let full = on && !self.watched.has_space(segment);
-        if full || !self.children.watch(edge, segment, on) {
+        // Of a segment that it may not read, a child gets nothing (rule R4).
+        let is_hidden = on && !self.children.may_read(edge, segment);
+        if full || is_hidden || !self.children.watch(edge, segment, on) {
             let home = self.up.home;
             outbox.note(Note::ChildLimited);
             return outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));

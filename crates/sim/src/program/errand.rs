@@ -254,7 +254,7 @@ impl Session {
                 self.registration = Some(registration);
             }
             (Errand::Stage, Ok(CallResponse::Staged(overflow))) => self.staged(overflow),
-            (Errand::Remove(_), Ok(CallResponse::Removed))
+            (Errand::Remove(_), Ok(CallResponse::Removed) | Err(CallError::NoRight { .. }))
             | (Errand::Unstage | Errand::Fence(..), Ok(_)) => {}
             (Errand::Reserve(segment), Err(CallError::NoSuchSegment)) => {
                 if Some(segment) == self.places.passing {

@@ -10,6 +10,7 @@
 //! m0 fetches P          m0 prefetches P (and does not wait)
 //! m0 evicts P           m0 watches s         m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
+//! m0 writes first.rights=admin m0, read m1
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
 //! again m0->R commit m0#1   (what was delivered comes once more)
@@ -31,13 +32,13 @@
 use super::node::{Given, HOME};
 use super::program::{How, Waiting};
 use super::village::Village;
-use super::{founding, names, query};
+use super::{founding, names, query, rights};
 use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId, Message,
-    NewValue, ObjectId, PageId, Part, Position, Registration, SegmentId, Stamp, Up, WriteOp,
-    message,
+    NewValue, ObjectId, PageId, Part, Position, RIGHTS_SLOT, Registration, SegmentId, Stamp, Up,
+    WriteOp, message, rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -325,6 +326,11 @@ impl Teller {
         let program = self.village.node(name).program.as_mut().expect("a member");
         let new = match value.strip_prefix("staged:") {
             Some(token) => NewValue::Staged(program.staged[&number(token)]),
+            None if object.slot == RIGHTS_SLOT
+                && object.page == rights_page(object.page.segment) =>
+            {
+                NewValue::Inline(rights::bytes_of(value).into())
+            }
             None => NewValue::Inline(names::bytes_of(value).into()),
         };
         let op = write_op(verb, generation, new, offset, value);

@@ -8,6 +8,7 @@ mod names;
 mod node;
 mod program;
 mod query;
+mod rights;
 mod text;
 mod village;
 

@@ -3,7 +3,9 @@
 //! its pages, H3 has s3: what H1 has, needs no such name.
 
 use std::collections::BTreeSet;
-use thorp_model::{Generation, HomeId, ObjectId, PageId, PageNo, Place, SegmentId, Slot, Stamp};
+use thorp_model::{
+    Generation, HomeId, ObjectId, PageId, PageNo, Place, RIGHTS_SLOT, SegmentId, Slot, Stamp,
+};
 
 const PAGES: [&str; 4] = ["P", "Q", "S", "T"];
 const SLOTS: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
@@ -97,6 +99,7 @@ pub(crate) fn page_id(name: &str) -> Option<PageId> {
 pub(crate) fn slot(page: PageId, slot: Slot) -> String {
     match (page.page, slot.0) {
         (PageNo(0), 0) => String::from("extent"),
+        (PageNo(0), number) if number == RIGHTS_SLOT.0 => String::from("rights"),
         (page, 0) if page.is_overflow() => String::from("chunk"),
         (_, number) => match SLOTS.get(usize::from(number)) {
             Some(name) => String::from(*name),
@@ -124,8 +127,10 @@ pub(crate) fn object_id(name: &str) -> Option<(ObjectId, Generation)> {
 }
 
 fn slot_id(name: &str) -> Option<Slot> {
-    if name == "extent" || name == "chunk" {
-        return Some(Slot(0));
+    match name {
+        "extent" | "chunk" => return Some(Slot(0)),
+        "rights" => return Some(RIGHTS_SLOT),
+        _ => {}
     }
     match SLOTS.iter().position(|known| *known == name) {
         Some(at) => Some(Slot(at as u16)),
@@ -155,10 +160,13 @@ pub(crate) fn value(bytes: &[u8]) -> String {
     }
 }
 
-/// A value of a segment's first slot, which counts its pages.
+/// A value: a segment's first slot counts its pages, and another one of that page is a rights list.
 pub(crate) fn value_of(page: PageId, slot: Slot, bytes: &[u8]) -> String {
     match (page.page, slot.0, <[u8; 4]>::try_from(bytes)) {
         (PageNo(0), 0, Ok(bytes)) => u32::from_le_bytes(bytes).to_string(),
+        (PageNo(0), number, _) if number == RIGHTS_SLOT.0 => {
+            format!("\"{}\"", super::rights::text_of(bytes))
+        }
         _ => value(bytes),
     }
 }

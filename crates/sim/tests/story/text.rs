@@ -1,12 +1,12 @@
 //! Messages and effects as a person reads them.
 
-use super::names;
+use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
     CallId, CallRequest, CallResponse, CommitId, CommitRequest, Content, Decision, Down,
     FetchResult, Image, InvalidCommit, MemberId, Message, NewValue, Outcome, Overflow, PageChange,
-    PageId, PageSlots, PeerImage, Position, Refusal, Reported, SegmentInfo, Slot, SlotChange,
-    SlotSet, Step, Up, WriteOp, message,
+    PageId, PageSlots, PeerImage, Position, Readers, Refusal, Reported, SegmentId, SegmentInfo,
+    Slot, SlotChange, SlotSet, Step, Up, WriteOp, message,
 };
 
 /// Who is who.
@@ -86,14 +86,16 @@ impl Pen<'_> {
                 position,
                 watermark,
                 silent_ms,
+                readers,
                 ..
             }) => {
+                let readers = readers_of(readers);
                 let silent = match silent_ms {
                     0 => String::new(),
                     ms => format!(", silent for {ms} ms"),
                 };
                 let watermark = names::stamp(*watermark);
-                format!("stream begins (at {position}, watermark {watermark}{silent})")
+                format!("stream begins (at {position}, watermark {watermark}{silent}{readers})")
             }
             Down::End(_) => String::from("stream ends"),
             Down::Resynchronised(message::Resynchronised {
@@ -228,9 +230,10 @@ impl Pen<'_> {
             changes.join(", ")
         };
         format!(
-            "step {}{}: {changes}",
+            "step {}{}: {changes}{}",
             step.position,
-            reply.unwrap_or_default()
+            reply.unwrap_or_default(),
+            readers_of(&step.readers)
         )
     }
 
@@ -473,4 +476,19 @@ fn decided(decision: Decision) -> String {
         Decision::Commit(stamp) => format!("commit at {}", names::stamp(stamp)),
         Decision::Abort => String::from("abort"),
     }
+}
+
+/// What a site is told about rights.
+fn readers_of(readers: &[(SegmentId, Readers)]) -> String {
+    let of = |(segment, readers): &(SegmentId, Readers)| {
+        let who = match readers {
+            Readers::Members => String::from("all"),
+            Readers::Names(names) => {
+                let names = names.iter().map(|name| rights::name(*name));
+                names.collect::<Vec<_>>().join(" ")
+            }
+        };
+        format!(", {} is for {who}", names::segment(*segment))
+    };
+    readers.iter().map(of).collect()
 }

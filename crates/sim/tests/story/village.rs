@@ -4,7 +4,7 @@
 use super::node::{Given, Machine, Node, Wanted};
 use super::program::{Did, How, Waiting};
 use super::text::{self, Pen, People};
-use super::{effects, names};
+use super::{effects, names, rights};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_model::snapshot::Lagging;
@@ -33,7 +33,7 @@ pub(crate) struct Village {
     /// Edges that the child has lost and the parent does not know to be gone.
     half_open: BTreeSet<EdgeId>,
     last_edge: EdgeId,
-    last_id: u128,
+    last_id: u64,
     ms: u64,
     /// What is to be done before the next command.
     todo: VecDeque<(String, String, Given)>,
@@ -50,7 +50,7 @@ impl Village {
     pub(crate) fn start(&mut self, name: &str) {
         let ms = self.ms;
         self.last_id += 1;
-        let id = MemberId(self.last_id);
+        let id = MemberId::new(rights::name_id(name), self.last_id);
         let node = self.node(name);
         let wanted = node.start(id, node.now(ms));
         let known_as = format!("{name}{}", "'".repeat(node.lives as usize - 1));

@@ -126,10 +126,10 @@ impl Directory {
         }
     }
 
-    /// Strikes a child from a page, whatever its entry.
-    pub fn remove(&mut self, page: PageId, child: ChildNo) {
+    /// Strikes a child from a page, whatever its entry. False if it was not entered.
+    pub fn remove(&mut self, page: PageId, child: ChildNo) -> bool {
         let Some(record) = self.pages.get_mut(&key(page)) else {
-            return;
+            return false;
         };
         let removed = match record.holders {
             Holders::One(one) if one.child == child => {
@@ -152,6 +152,7 @@ impl Directory {
         };
         *self.held_by(child) -= removed;
         self.forget_if_empty(page);
+        removed > 0
     }
 
     /// Strikes all children from a page, and its entry above.

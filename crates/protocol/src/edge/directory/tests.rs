@@ -76,7 +76,9 @@ fn what_a_child_holds_is_counted() {
         let child = (step * 5 % 4) as u16;
         match step * 11 % 13 {
             0..=6 => directory.enter(page, holder(child, step)),
-            7 | 8 => directory.remove(page, ChildNo(child)),
+            7 | 8 => {
+                directory.remove(page, ChildNo(child));
+            }
             9 => {
                 directory.strike(page, ChildNo(child), EntryNo(step / 2));
             }

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageId, Position, Stamp, Step, planted,
+    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageId, Position, Readers, SegmentId,
+    Stamp, Step, planted,
 };
 
 /// What a position brings.
@@ -24,6 +25,8 @@ pub(crate) struct News {
     pub values: Values,
     /// The commit and the child that it came from, if it came from one.
     pub origin: Option<(EdgeId, CommitId)>,
+    /// The segments whose rights lists it changes, and who may read them now (rule R4).
+    pub readers: Vec<(SegmentId, Readers)>,
 }
 
 /// Which children get values.
@@ -40,6 +43,7 @@ pub(crate) enum Values {
 struct ChildNews {
     changes: Vec<PageChange>,
     updates: usize,
+    readers: Vec<(SegmentId, Readers)>,
 }
 
 /// What each child gets of a position.
@@ -80,6 +84,12 @@ impl Steps {
         news.updates += change.bytes();
     }
 
+    /// A site is told who may read a segment from now on.
+    pub(super) fn add_readers(&mut self, edge: EdgeId, segment: SegmentId, readers: &Readers) {
+        let news = self.0.entry(edge).or_default();
+        news.readers.push((segment, readers.clone()));
+    }
+
     /// The step of each child, in the order of their edges.
     pub(super) fn of(self, home: HomeId, news: &News) -> impl Iterator<Item = (EdgeId, Step)> {
         let origin = news.origin;
@@ -93,6 +103,7 @@ impl Steps {
                 watermark,
                 commit,
                 changes: own.changes,
+                readers: own.readers,
             };
             (edge, step)
         })
@@ -156,6 +167,7 @@ mod tests {
             changes: Vec::new(),
             values: Values::ToHolders,
             origin: Some((A, id)),
+            readers: Vec::new(),
         };
         let mut steps = Steps::new(Some(A));
         steps.add(B, &change(1));

@@ -3,6 +3,7 @@
 
 mod delivery;
 mod limits;
+mod readership;
 mod watch;
 
 pub(crate) use crate::edge::downstream::delivery::{News, Values};
@@ -10,6 +11,7 @@ pub use crate::edge::downstream::limits::ChildLimits;
 
 use crate::edge::directory::{ChildNo, Directory, Holder, Notice};
 use crate::edge::downstream::delivery::{Steps, news_is_lost, send_step};
+use crate::edge::downstream::readership::Readership;
 use crate::edge::downstream::watch::Watches;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -18,7 +20,8 @@ use thorp_model::limits::CHILDREN_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, Note, Outbox, PageChange, PageId,
-    PageSlots, Peer, Position, Reported, SegmentId, Stamp, Step, message, planted,
+    PageSlots, Peer, Position, Principal, Readers, Reported, SegmentId, Stamp, Step, message,
+    planted,
 };
 
 /// Closes the edge of a child that breaks the protocol.
@@ -34,6 +37,8 @@ pub(crate) struct Child {
     pub kind: NodeKind,
     /// Its process start.
     pub node: MemberId,
+    /// Whose rights count for what it gets.
+    pub who: Principal,
     /// This life of its stream.
     pub epoch: Epoch,
     /// How far it has acknowledged.
@@ -55,6 +60,7 @@ pub(crate) struct Children {
     /// Children that have no entry numbers left.
     worn_out: BTreeSet<EdgeId>,
     watches: Watches,
+    readership: Readership,
     /// Which child may hold which page.
     pub directory: Directory,
 }
@@ -70,8 +76,14 @@ impl Children {
             limits,
             worn_out: BTreeSet::new(),
             watches: Watches::default(),
+            readership: Readership::default(),
             directory: Directory::default(),
         }
+    }
+
+    /// These segments may not be read by every member, all others may (rule R4).
+    pub(crate) fn set_readers(&mut self, readers: impl IntoIterator<Item = (SegmentId, Readers)>) {
+        self.readership = Readership::of(readers);
     }
 
     /// Begins a child's stream; the home itself was last heard of so many
@@ -97,6 +109,10 @@ impl Children {
             Child {
                 kind: peer.kind,
                 node: peer.node,
+                who: Principal {
+                    name: peer.node.name(),
+                    is_operator: peer.is_operator,
+                },
                 epoch: self.next_epoch,
                 acked: at.0,
                 told: at.0,
@@ -114,6 +130,10 @@ impl Children {
                 position: at.0,
                 watermark: at.1,
                 silent_ms: u32::try_from(silent_ms).unwrap_or(u32::MAX),
+                readers: match peer.kind {
+                    NodeKind::Member => Vec::new(),
+                    _ => self.readership.all(),
+                },
             }),
         );
         true
@@ -183,6 +203,22 @@ impl Children {
     pub(crate) fn is_member(&self, edge: EdgeId) -> bool {
         let child = self.get(edge);
         child.is_some_and(|child| child.kind == NodeKind::Member)
+    }
+
+    /// Whether a child may be given pages of a segment, as of where its stream stands. A site may:
+    /// it carries them for its members (rule R4).
+    pub(crate) fn may_read(&self, edge: EdgeId, segment: SegmentId) -> bool {
+        let child = self.get(edge);
+        child.is_some_and(|child| self.is_reader(child, segment))
+    }
+
+    fn is_reader(&self, child: &Child, segment: SegmentId) -> bool {
+        child.kind != NodeKind::Member || self.readership.includes(segment, child.who)
+    }
+
+    /// How many segments not every member may read.
+    pub(crate) fn restricted(&self) -> usize {
+        self.readership.len()
     }
 
     /// All edges, in order.
@@ -412,6 +448,16 @@ impl Children {
     fn sort<A>(&mut self, news: &News, outbox: &mut Outbox<A>) -> Steps {
         let origin = news.origin.map(|(edge, _)| edge);
         let mut steps = Steps::new(origin);
+        for (segment, readers) in &news.readers {
+            if self.readership.set(*segment, readers.clone()) {
+                self.revoke(*segment, &mut steps, outbox);
+                let sites = self
+                    .by_edge
+                    .iter()
+                    .filter(|(_, c)| c.kind != NodeKind::Member);
+                sites.for_each(|(edge, _)| steps.add_readers(*edge, *segment, readers));
+            }
+        }
         for change in &news.changes {
             let (page, silent) = (change.page, change.without_values());
             for edge in self.concerned(page) {
@@ -435,6 +481,32 @@ impl Children {
             self.follow(change, &silent, news, outbox);
         }
         steps
+    }
+
+    /// The readers of a segment have changed: children that may not read it any more get nothing
+    /// newer of it (rule R5). Its pages end for them at this position, and so do their watches.
+    fn revoke<A>(&mut self, segment: SegmentId, steps: &mut Steps, outbox: &mut Outbox<A>) {
+        let all = self.by_edge.iter();
+        let lost = all.filter(|(_, child)| !self.is_reader(child, segment));
+        let lost: Vec<(EdgeId, ChildNo)> = lost.map(|(edge, child)| (*edge, child.no)).collect();
+        if lost.is_empty() || planted::is(Bug::RevokedKeepsPages) {
+            return;
+        }
+        outbox.note(Note::RightLost);
+        for page in self.directory.pages_of(segment) {
+            for (edge, no) in &lost {
+                if self.directory.remove(page, *no) {
+                    let slots = PageSlots::Whole;
+                    steps.add(*edge, &PageChange { page, slots });
+                }
+            }
+        }
+        let home = self.home;
+        for (edge, _) in lost {
+            if self.watches.end(edge, segment) {
+                outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
+            }
+        }
     }
 
     /// The directory follows a change: who had the page has new holes in it, or holds it no more.
@@ -531,6 +603,7 @@ impl Children {
                 watermark,
                 commit: None,
                 changes: Vec::new(),
+                readers: Vec::new(),
             }),
         );
     }

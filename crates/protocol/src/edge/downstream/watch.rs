@@ -27,10 +27,13 @@ impl Watches {
         !is_full
     }
 
-    /// Ends a child's watching of a segment.
-    pub(super) fn end(&mut self, edge: EdgeId, segment: SegmentId) {
+    /// Ends a child's watching of a segment. False if it did not watch that.
+    pub(super) fn end(&mut self, edge: EdgeId, segment: SegmentId) -> bool {
+        let own = self.by_child.get(&edge);
+        let watched = own.is_some_and(|own| own.contains(&segment));
         remove(&mut self.by_child, edge, segment);
         remove(&mut self.by_segment, segment, edge);
+        watched
     }
 
     /// Ends every child's watching of a segment. Returns whose that was.

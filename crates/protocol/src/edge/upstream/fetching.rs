@@ -545,6 +545,7 @@ mod tests {
             position: Position(10),
             watermark: Stamp::default(),
             silent_ms: 0,
+            readers: Vec::new(),
         };
         up.begin(EdgeId(1), begin, false, NOW, &mut Outbox::<()>::new());
         up.ask(page, Want::default(), (), NOW, &mut Outbox::<()>::new());

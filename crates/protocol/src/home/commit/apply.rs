@@ -11,12 +11,14 @@ use crate::home::two_phase::votes::Votes;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::change::apply_slot;
-use thorp_model::limits::{OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES, SLOTS_MAX};
+use thorp_model::limits::{
+    OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES, RIGHTS_BYTES_MAX, SLOT_CHARGE_MIN, SLOTS_MAX,
+};
 use thorp_model::planted::Bug;
 use thorp_model::{
     Blob, Content, Generation, Image, ImageEdit, InvalidCommit, Mark, NewValue, Note, ObjectId,
-    Overflow, PageId, PageNo, Part, Refusal, Registration, SegmentId, Slot, SlotChange, SlotSet,
-    Table, WriteOp, change, planted, records,
+    Overflow, PageId, PageNo, Part, RIGHTS_SLOT, Refusal, Registration, SegmentId, Slot,
+    SlotChange, SlotSet, Table, WriteOp, change, planted, records, rights_page,
 };
 
 /// Works out the effects of one part.
@@ -214,7 +216,7 @@ impl Applier<'_> {
     /// write stays where it is: its member may show it before its place (rule 3). A part that was
     /// voted for goes on nevertheless, where no space was made for it.
     fn spill(&mut self, page: PageId, slots: u16, edit: &mut ImageEdit) -> Result<(), NotNow> {
-        while !edit.fits_with(slots) {
+        while !edit.fits_with(slots, free_for_rights(page, edit)) {
             let changed = match self.effects.changes.get(&page) {
                 Some(change) => change.slot_set(),
                 None => SlotSet::default(),
@@ -224,7 +226,7 @@ impl Applier<'_> {
             } else {
                 self.votes.will_write(page)
             };
-            let Some((slot, generation, value)) = largest(edit, &changed, &locked) else {
+            let Some((slot, generation, value)) = largest(page, edit, &changed, &locked) else {
                 return Err(InvalidCommit::TooLarge.into());
             };
             if !changed.contains(slot) && locked.contains(slot) && !self.effects.is_unbounded() {
@@ -314,14 +316,31 @@ fn check_generation(
     }
 }
 
+/// Bytes of a segment's first page that stay free, so that its rights list never moves (rule R3).
+fn free_for_rights(page: PageId, edit: &ImageEdit) -> usize {
+    if page != rights_page(page.segment) {
+        return 0;
+    }
+    let held = match edit.get(RIGHTS_SLOT).1 {
+        Content::Value(list) => list.len(),
+        _ => 0,
+    };
+    // With the entries of its slot and of the one before.
+    (RIGHTS_BYTES_MAX + 2 * SLOT_CHARGE_MIN).saturating_sub(held)
+}
+
 /// The object to spill next: the largest of those that changed, else of those that are not locked,
-/// else of all. An object that is no larger than its reference to an overflow page stays.
+/// else of all. An object that is no larger than its reference to an overflow page stays, and so
+/// does a rights list.
 fn largest(
+    page: PageId,
     edit: &ImageEdit,
     changed: &SlotSet,
     locked: &SlotSet,
 ) -> Option<(Slot, Generation, Vec<u8>)> {
-    let values = (0..SLOTS_MAX).map(Slot).filter_map(|slot| {
+    let is_list = |slot: &Slot| *slot == RIGHTS_SLOT && page == rights_page(page.segment);
+    let slots = (0..SLOTS_MAX).map(Slot).filter(|slot| !is_list(slot));
+    let values = slots.filter_map(|slot| {
         let (generation, content) = edit.get(slot);
         match content {
             Content::Value(value) if value.len() > OVERFLOW_HEAD_BYTES => {

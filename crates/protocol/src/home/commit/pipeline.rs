@@ -44,7 +44,7 @@ impl Pipeline<'_> {
         if self.has_ended(now, edge, whose, outbox) {
             return;
         }
-        let judged = self.judge(request, outbox).and_then(|effects| {
+        let judged = self.judge(&parked, outbox).and_then(|effects| {
             if !request.with.is_empty() {
                 self.make_space(now, request, &effects, outbox)?;
             }
@@ -147,7 +147,8 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    fn judge(&mut self, request: &CommitRequest, outbox: &mut Outbox) -> Result<Effects, NotNow> {
+    fn judge(&mut self, parked: &Parked, outbox: &mut Outbox) -> Result<Effects, NotNow> {
+        let Parked { who, request, .. } = parked;
         if self.log.is_busy() {
             return Err(NotNow::Refused(Refusal::busy()));
         }
@@ -157,6 +158,10 @@ impl Pipeline<'_> {
         }
         if request.bytes() > COMMIT_BYTES_MAX || request.depends_on.len() > DEPENDS_ON_MAX {
             return Err(InvalidCommit::TooLarge.into());
+        }
+        let of_several = !request.with.is_empty();
+        if parked.needs.is_empty() || !planted::is(Bug::ParkedNotChecked) {
+            self.tables.rights.check_part(*who, part, of_several)?;
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();

@@ -6,6 +6,7 @@ use crate::home::config::HomeConfig;
 use crate::home::log::Log;
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
+use crate::home::rights::Rights;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::tables::Tables;
@@ -17,7 +18,7 @@ use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
     FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
-    QuarantineRecord, SegmentRecord, StagedRecord, VoteRecord,
+    QuarantineRecord, RightsRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
 use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
 
@@ -48,6 +49,7 @@ pub(in crate::home) fn recover(
         pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
         outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
         segments: Segments::default(),
+        rights: Rights::default(),
         staging: Staging::default(),
     };
     parts.recover(store, now)?;
@@ -56,6 +58,7 @@ pub(in crate::home) fn recover(
         changes: Changes::new(tip, config.changes_known_max),
         pages: parts.pages,
         segments: parts.segments,
+        rights: parts.rights,
         staging: parts.staging,
         outcomes: parts.outcomes,
         votes: Votes::default(),
@@ -118,6 +121,7 @@ struct Parts {
     pages: Pages,
     outcomes: Outcomes,
     segments: Segments,
+    rights: Rights,
     staging: Staging,
 }
 
@@ -132,6 +136,18 @@ impl Parts {
             |key, record: SegmentRecord| {
                 if let Some(id) = records::segment_of(key) {
                     self.segments.insert(id, record);
+                }
+            },
+        )?;
+        let (from, to) = records::rights_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: RightsRecord| {
+                if let Some(segment) = records::rights_of(key) {
+                    self.rights.recover(segment, &record);
                 }
             },
         )?;

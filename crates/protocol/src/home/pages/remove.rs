@@ -67,6 +67,7 @@ impl Remover {
         let last = numbers.len() < most as usize;
         if last {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));
+            ops.push(records::delete(Table::Meta, records::rights_key(segment)));
         }
         self.removing = Some(Removing {
             mark,
@@ -89,13 +90,13 @@ impl Remover {
         Some((mixed.copied().unwrap_or(segment), from))
     }
 
-    /// Batches up to this one are durable: a segment whose last page has gone is forgotten.
-    pub(in crate::home) fn made_durable(&mut self, durable: Mark, segments: &mut Segments) {
+    /// Batches up to this one are durable. Returns a segment whose last page has gone: it is to be
+    /// forgotten.
+    pub(in crate::home) fn made_durable(&mut self, durable: Mark) -> Option<SegmentId> {
         let is_done = |r: &mut Removing| r.mark <= durable && r.next.is_none();
-        if let Some(done) = self.removing.take_if(is_done) {
-            segments.end_removal(done.segment);
-            self.removable.remove(&done.segment);
-        }
+        let done = self.removing.take_if(is_done)?;
+        self.removable.remove(&done.segment);
+        Some(done.segment)
     }
 }
 
@@ -127,9 +128,13 @@ mod tests {
         };
         assert_eq!(batch(0, 1), Some(3));
         assert_eq!(batch(0, 2), None, "one batch at a time");
-        assert_eq!(batch(1, 2), Some(3), "two pages and the segment's record");
+        assert_eq!(
+            batch(1, 2),
+            Some(4),
+            "two pages, the segment's record and its rights"
+        );
         assert_eq!(batch(2, 3), None);
-        remover.made_durable(Mark(2), &mut segments);
-        assert_eq!(segments.len(), 0);
+        assert_eq!(remover.made_durable(Mark(2)), Some(id));
+        assert_eq!(remover.made_durable(Mark(2)), None);
     }
 }

@@ -318,6 +318,7 @@ impl World {
             position: Position(0),
             watermark: Stamp::default(),
             silent_ms: 0,
+            readers: Vec::new(),
         });
         self.receive_on(edge, Message::Down(begin));
     }

@@ -50,6 +50,15 @@ impl Hints<'_> {
     }
 
     fn tell_hint(&self, page: PageId, next: Vec<PageId>, child: EdgeId, outbox: &mut Outbox) {
+        // What neighbours read is hidden from a child that may not read it (rule R4).
+        let children = &self.subtree.children;
+        let shown = next.into_iter();
+        let next: Vec<PageId> = shown
+            .filter(|next| children.may_read(child, next.segment))
+            .collect();
+        if next.is_empty() {
+            return;
+        }
         let home = self.subtree.up.home;
         outbox.note(Note::Hinted);
         outbox.down(child, Down::Hint(message::Hint { home, page, next }));

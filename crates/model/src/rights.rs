@@ -1,0 +1,411 @@
+//! Who may do what in a segment: its rights list (rules R3 to R5).
+//!
+//! A rights list is an object like any other: a text with one line for each entry.
+//!
+//! ```text
+//! admin anna
+//! read #1c04c1f5ac30fe90
+//! write @members
+//! ```
+
+use crate::ids::{NameId, PageId, PageNo, SegmentId, Slot};
+use crate::limits::RIGHTS_BYTES_MAX;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+use serde::{Deserialize, Serialize};
+
+/// The slot of a segment's first page that holds its rights list (rule R3).
+pub const RIGHTS_SLOT: Slot = Slot(2);
+
+/// The page that holds the rights list of a segment.
+pub const fn rights_page(segment: SegmentId) -> PageId {
+    PageId {
+        segment,
+        page: PageNo(0),
+    }
+}
+
+/// What a name may do in a segment. A higher right includes the lower ones.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Right {
+    /// Read and watch objects.
+    Read,
+    /// Create, change and delete objects.
+    Write,
+    /// Change the rights list, and remove the segment.
+    Admin,
+}
+
+/// Whom an entry of a rights list is for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Subject {
+    /// The node with this name.
+    Name(String),
+    /// The node whose name has this id: a home writes it where it was told no name.
+    Id(NameId),
+    /// Every node of the village with the role member.
+    Members,
+}
+
+/// Why a text is no rights list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DamagedRights {
+    /// It has more than [`RIGHTS_BYTES_MAX`] bytes.
+    TooLong,
+    /// It is not text.
+    NotText,
+    /// This line, counted from 1, is not `RIGHT SUBJECT`.
+    Line(usize),
+    /// This line, counted from 1, has a subject of an earlier line.
+    Twice(usize),
+}
+
+/// A segment's rights list: each subject has one right, the highest.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RightsList(BTreeMap<Subject, Right>);
+
+/// Who asks for something.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Principal {
+    /// The id of its name.
+    pub name: NameId,
+    /// Whether its certificate has the role operator: then it may do everything (rule R3).
+    pub is_operator: bool,
+}
+
+/// A rights list as it is asked about: by ids of names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Access {
+    names: BTreeMap<NameId, Right>,
+    members: Option<Right>,
+}
+
+/// Who may read a segment: what is left of its list for those who only pass pages on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Readers {
+    /// Every member of the village.
+    Members,
+    /// The nodes with these names, ascending.
+    Names(Vec<NameId>),
+}
+
+impl Readers {
+    /// Whether somebody may read.
+    pub fn include(&self, who: Principal) -> bool {
+        match self {
+            Readers::Members => true,
+            Readers::Names(names) => who.is_operator || names.binary_search(&who.name).is_ok(),
+        }
+    }
+}
+
+impl Right {
+    /// Its word in a list.
+    pub fn word(self) -> &'static str {
+        match self {
+            Right::Read => "read",
+            Right::Write => "write",
+            Right::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A word that is no right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoRightWord;
+
+impl fmt::Display for NoRightWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the rights are read, write and admin")
+    }
+}
+
+impl core::error::Error for NoRightWord {}
+
+impl FromStr for Right {
+    type Err = NoRightWord;
+
+    fn from_str(word: &str) -> Result<Self, NoRightWord> {
+        let all = [Right::Read, Right::Write, Right::Admin];
+        let found = all.into_iter().find(|right| right.word() == word);
+        found.ok_or(NoRightWord)
+    }
+}
+
+impl Subject {
+    /// The id of the name that it means; none of all members.
+    pub fn id(&self) -> Option<NameId> {
+        match self {
+            Subject::Name(name) => Some(NameId::of(name)),
+            Subject::Id(id) => Some(*id),
+            Subject::Members => None,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Name(name) => f.write_str(name),
+            Subject::Id(id) => write!(f, "#{id}"),
+            Subject::Members => f.write_str("@members"),
+        }
+    }
+}
+
+/// A word that names no subject.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoSubject;
+
+impl fmt::Display for NoSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a subject is a node's name (lower-case letters, digits, hyphens and full stops), \
+             #ID with 16 hexadecimal digits, or @members",
+        )
+    }
+}
+
+impl core::error::Error for NoSubject {}
+
+impl FromStr for Subject {
+    type Err = NoSubject;
+
+    fn from_str(word: &str) -> Result<Self, NoSubject> {
+        let in_names = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
+        match word.strip_prefix('#') {
+            Some(id) if id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                let id = u64::from_str_radix(id, 16).map_err(|_| NoSubject)?;
+                Ok(Subject::Id(NameId(id)))
+            }
+            None if word == "@members" => Ok(Subject::Members),
+            None if !word.is_empty() && word.bytes().all(in_names) => {
+                Ok(Subject::Name(String::from(word)))
+            }
+            _ => Err(NoSubject),
+        }
+    }
+}
+
+impl fmt::Display for DamagedRights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DamagedRights::TooLong => {
+                write!(f, "a rights list has at most {RIGHTS_BYTES_MAX} bytes")
+            }
+            DamagedRights::NotText => f.write_str("a rights list is a text"),
+            DamagedRights::Line(line) => {
+                write!(f, "line {line} of the rights list is not RIGHT SUBJECT")
+            }
+            DamagedRights::Twice(line) => {
+                write!(f, "line {line} of the rights list has a subject twice")
+            }
+        }
+    }
+}
+
+impl core::error::Error for DamagedRights {}
+
+impl RightsList {
+    /// The list of a new segment (rule R3).
+    pub fn of_new(creator: NameId) -> Self {
+        let mut list = RightsList::default();
+        list.grant(Subject::Id(creator), Right::Admin);
+        list.grant(Subject::Members, Right::Write);
+        list
+    }
+
+    /// Reads an object's bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedRights`], with the line that is wrong.
+    pub fn parse(bytes: &[u8]) -> Result<Self, DamagedRights> {
+        if bytes.len() > RIGHTS_BYTES_MAX {
+            return Err(DamagedRights::TooLong);
+        }
+        let text = core::str::from_utf8(bytes).map_err(|_| DamagedRights::NotText)?;
+        let mut list = RightsList::default();
+        for (line, number) in text.lines().zip(1..) {
+            let wrong = DamagedRights::Line(number);
+            let (right, subject) = line.split_once(' ').ok_or(wrong)?;
+            let right = right.parse().map_err(|_| wrong)?;
+            let subject = subject.parse().map_err(|_| wrong)?;
+            if list.0.insert(subject, right).is_some() {
+                return Err(DamagedRights::Twice(number));
+            }
+        }
+        Ok(list)
+    }
+
+    /// Gives a subject this right instead of what it has.
+    pub fn grant(&mut self, subject: Subject, right: Right) {
+        self.0.insert(subject, right);
+    }
+
+    /// Takes all rights from a subject. Tells what it had.
+    pub fn revoke(&mut self, subject: &Subject) -> Option<Right> {
+        self.0.remove(subject)
+    }
+
+    /// The entries, in a fixed order.
+    pub fn entries(&self) -> impl Iterator<Item = (&Subject, Right)> {
+        self.0.iter().map(|(subject, right)| (subject, *right))
+    }
+
+    /// The object's bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        alloc::format!("{self}").into_bytes()
+    }
+}
+
+impl fmt::Display for RightsList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut entries = self.entries();
+        entries.try_for_each(|(subject, right)| writeln!(f, "{right} {subject}"))
+    }
+}
+
+impl Access {
+    /// A segment that has no list: it is from before there were rights (rule R3).
+    pub const fn without_list() -> Self {
+        Access {
+            names: BTreeMap::new(),
+            members: Some(Right::Write),
+        }
+    }
+
+    /// Nobody but operators has a right.
+    pub const fn closed() -> Self {
+        Access {
+            names: BTreeMap::new(),
+            members: None,
+        }
+    }
+
+    /// What an object's bytes give. A damaged list lets only operators in (rule R3).
+    pub fn of(bytes: &[u8]) -> Self {
+        let list = RightsList::parse(bytes).unwrap_or_default();
+        let mut access = Access::closed();
+        for (subject, right) in list.entries() {
+            let held = match subject.id() {
+                Some(id) => access.names.get(&id).copied(),
+                None => access.members,
+            };
+            // A name and its id may both be there: the higher right counts.
+            let right = held.map_or(right, |held| held.max(right));
+            match subject.id() {
+                Some(id) => drop(access.names.insert(id, right)),
+                None => access.members = Some(right),
+            }
+        }
+        access
+    }
+
+    /// Who may read: what sites have to know (rule R4).
+    pub fn readers(&self) -> Readers {
+        match self.members {
+            Some(_) => Readers::Members,
+            None => Readers::Names(self.names.keys().copied().collect()),
+        }
+    }
+
+    /// Whether a right is given.
+    pub fn allows(&self, who: Principal, wanted: Right) -> bool {
+        let own = self.names.get(&who.name).copied();
+        who.is_operator || own.max(self.members) >= Some(wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    fn who(name: &str) -> Principal {
+        Principal {
+            name: NameId::of(name),
+            is_operator: false,
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_as_it_is_written() {
+        let mut list = RightsList::of_new(NameId::of("carl"));
+        list.grant(Subject::Name("anna".to_string()), Right::Read);
+        assert_eq!(RightsList::parse(&list.to_bytes()), Ok(list.clone()));
+        assert_eq!(list.revoke(&Subject::Members), Some(Right::Write));
+        let id = NameId::of("carl");
+        assert_eq!(list.to_string(), alloc::format!("read anna\nadmin #{id}\n"));
+    }
+
+    #[test]
+    fn a_higher_right_includes_the_lower_ones() {
+        let access = Access::of(b"write anna\nread @members\n");
+        let allowed = |name| {
+            let all = [Right::Read, Right::Write, Right::Admin];
+            all.map(|right| access.allows(who(name), right))
+        };
+        assert_eq!(allowed("anna"), [true, true, false]);
+        assert_eq!(allowed("ben"), [true, false, false]);
+        let operator = Principal {
+            is_operator: true,
+            ..who("ben")
+        };
+        assert!(access.allows(operator, Right::Admin));
+    }
+
+    #[test]
+    fn without_an_entry_nobody_but_an_operator_has_a_right() {
+        let access = Access::of(b"");
+        assert!(!access.allows(who("anna"), Right::Read));
+        assert!(Access::without_list().allows(who("anna"), Right::Write));
+        assert!(!Access::without_list().allows(who("anna"), Right::Admin));
+    }
+
+    #[test]
+    fn the_readers_are_those_who_have_any_right() {
+        let readers = Access::of(b"write anna\nread ben\n").readers();
+        assert!(
+            ["anna", "ben"]
+                .iter()
+                .all(|name| readers.include(who(name)))
+        );
+        assert!(!readers.include(who("carl")));
+        assert_eq!(Access::of(b"read @members\n").readers(), Readers::Members);
+        assert_eq!(Access::closed().readers(), Readers::Names(Vec::new()));
+    }
+
+    #[test]
+    fn a_name_and_its_id_are_one_subject_when_they_are_asked_about() {
+        let both = alloc::format!("read anna\nadmin #{}\n", NameId::of("anna"));
+        assert!(Access::of(both.as_bytes()).allows(who("anna"), Right::Admin));
+    }
+
+    #[test]
+    fn a_damaged_list_lets_nobody_in_and_says_where_it_is_wrong() {
+        let wrong = |bytes: &[u8]| RightsList::parse(bytes).unwrap_err();
+        assert_eq!(wrong(b"read anna\nreads ben\n"), DamagedRights::Line(2));
+        assert_eq!(wrong(b"read anna\nwrite anna\n"), DamagedRights::Twice(2));
+        assert_eq!(wrong(b"read Anna\n"), DamagedRights::Line(1));
+        assert_eq!(wrong(b"read #12\n"), DamagedRights::Line(1));
+        assert_eq!(wrong(b"read @staff\n"), DamagedRights::Line(1));
+        assert_eq!(wrong(b"\xff"), DamagedRights::NotText);
+        assert_eq!(
+            wrong(&vec![b'r'; RIGHTS_BYTES_MAX + 1]),
+            DamagedRights::TooLong
+        );
+        let access = Access::of(b"write @members\nreads ben\n");
+        assert!(!access.allows(who("anna"), Right::Read));
+    }
+}

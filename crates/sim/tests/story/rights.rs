@@ -1,0 +1,51 @@
+//! Rights lists as people write them: `admin m0, read m1, write @members`.
+
+use thorp_model::{NameId, Right, RightsList, Subject};
+
+/// Whoever made the first objects.
+const FOUNDER: NameId = NameId(u64::MAX);
+
+/// The id of a member's name: it rises with its number, as the members' own ids do.
+pub(crate) fn name_id(name: &str) -> NameId {
+    let number = name.strip_prefix('m').and_then(|of| of.parse::<u64>().ok());
+    number.map_or(NameId(0), |number| NameId(number + 1))
+}
+
+/// The name of an id.
+pub(crate) fn name(id: NameId) -> String {
+    match id {
+        FOUNDER => String::from("founder"),
+        NameId(0) => String::from("nobody"),
+        NameId(number) => format!("m{}", number - 1),
+    }
+}
+
+/// The bytes of a list; of what is none, the text.
+pub(crate) fn bytes_of(text: &str) -> Vec<u8> {
+    let mut list = RightsList::default();
+    for entry in text.split(", ").filter(|entry| !entry.is_empty()) {
+        let parts = entry.split_once(' ');
+        let right = parts.and_then(|(right, _)| right.parse::<Right>().ok());
+        let (Some((_, subject)), Some(right)) = (parts, right) else {
+            return text.as_bytes().to_vec();
+        };
+        let subject = match subject {
+            "@members" => Subject::Members,
+            name => Subject::Id(name_id(name)),
+        };
+        list.grant(subject, right);
+    }
+    list.to_bytes()
+}
+
+/// A list for people.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    let Ok(list) = RightsList::parse(bytes) else {
+        return super::names::value(bytes);
+    };
+    let entries = list.entries().map(|(subject, right)| match subject {
+        Subject::Id(id) => format!("{right} {}", name(*id)),
+        other => format!("{right} {other}"),
+    });
+    entries.collect::<Vec<_>>().join(", ")
+}
