@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+mod audit;
 pub mod change;
 pub mod codec;
 mod ids;
@@ -35,6 +36,7 @@ mod slots;
 pub mod snapshot;
 mod storage;
 
+pub use audit::{AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord};
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
 pub use ids::{
     Attempt, CommitId, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NameId,

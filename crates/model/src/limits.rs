@@ -73,6 +73,15 @@ pub const RIGHTS_BYTES_MAX: usize = 2048;
 /// Bytes of what a home tells a site about the readers of all its segments (rule R4).
 pub const READERS_BYTES_MAX: usize = 4 << 20;
 
+/// Kinds of events that a home audits and has not written yet (rule R8).
+pub const AUDIT_PENDING_MAX: usize = 256;
+
+/// Names that a home knows for its audit.
+pub const AUDIT_NAMES_MAX: usize = 4096;
+
+/// Pairs of name and segment that a parent counts denials of, between two reports (rule R8).
+pub const DENIALS_MAX: usize = 64;
+
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
 

@@ -64,6 +64,13 @@ pub struct RightsRecord {
     pub list: Blob,
 }
 
+/// Where the audit of a home is: `meta/audit` (rule R8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AuditMark {
+    /// The number of the last record.
+    pub last: u64,
+}
+
 /// One commit: `log/POSITION`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogRecord {
@@ -160,6 +167,8 @@ pub struct QuarantineRecord {
 
 /// `meta/home`.
 pub const HOME_KEY: &[u8] = b"home";
+/// The key of the audit's mark.
+pub const AUDIT_KEY: &[u8] = b"audit";
 /// `meta/next`.
 pub const NEXT_KEY: &[u8] = b"next";
 /// `meta/clock`: the reserved ceiling of the clock (rule 12).

@@ -18,7 +18,7 @@ pub use down::{
     Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Heartbeat,
     Hint, Joined, Redirect, Refused, Resynchronised, Step, Unwatched, Voted,
 };
-pub use up::{Ack, Call, Decide, Evict, Fetch, Report, Reported, Settled, Up, Watch};
+pub use up::{Ack, Call, Decide, Denied, Evict, Fetch, Report, Reported, Settled, Up, Watch};
 
 use crate::{Attempt, EntryNo, Epoch, HomeId, Image, MemberId, PageId, Position};
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,7 @@ use crate::{
     Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration, ReportNo,
     SegmentId,
 };
+use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,8 @@ pub enum Up {
     Watch(Watch),
     /// I hold these pages from an earlier stream: which have changed since (rule 13)?
     Report(Report),
+    /// A node below me wanted to read what it may not (rule R8).
+    Denied(Denied),
 }
 
 impl Up {
@@ -47,6 +50,7 @@ impl Up {
             Up::Call(call) => call.home,
             Up::Report(report) => report.home,
             Up::Watch(watch) => watch.home,
+            Up::Denied(denied) => denied.home,
         }
     }
 
@@ -59,7 +63,12 @@ impl Up {
             Up::Report(report) => Some(report.epoch),
             Up::Watch(watch) => Some(watch.epoch),
             // A helper's image belongs to a stream of its requester.
-            Up::Peer(_) | Up::Commit(_) | Up::Decide(_) | Up::Settled(_) | Up::Call(_) => None,
+            Up::Peer(_)
+            | Up::Commit(_)
+            | Up::Decide(_)
+            | Up::Settled(_)
+            | Up::Call(_)
+            | Up::Denied(_) => None,
         }
     }
 
@@ -80,6 +89,19 @@ impl Up {
             _ => true,
         }
     }
+}
+
+/// A node below the child wanted to read a segment that it may not read (rule R8).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Denied {
+    /// The home of the segment.
+    pub home: HomeId,
+    /// The name of that node.
+    pub name: String,
+    /// The segment.
+    pub segment: SegmentId,
+    /// How often, since the child reported this last.
+    pub count: u64,
 }
 
 /// The child asks for a page.

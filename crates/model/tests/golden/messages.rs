@@ -12,7 +12,7 @@ pub(crate) fn all() -> Vec<Sample> {
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
-        10,
+        11,
         "a kind of message has no sample"
     );
     assert_eq!(
@@ -55,6 +55,7 @@ fn up_name(up: &Up) -> &'static str {
         Up::Call(_) => "call",
         Up::Watch(_) => "watch",
         Up::Report(_) => "report",
+        Up::Denied(_) => "denied",
     }
 }
 
@@ -185,6 +186,12 @@ fn ups() -> Vec<Up> {
             epoch: EPOCH,
             segment: SEGMENT,
             on: true,
+        }),
+        Up::Denied(message::Denied {
+            home: HOME,
+            name: "ben".into(),
+            segment: SEGMENT,
+            count: 300,
         }),
         Up::Report(message::Report {
             home: HOME,
@@ -340,7 +347,7 @@ fn downs() -> Vec<Down> {
             position: POSITION,
             watermark: stamp(),
             silent_ms: 300,
-            readers: Vec::new(),
+            readers: readers(),
         }),
         Down::End(message::End { home: HOME }),
         Down::Step(step(Some(commit_id()))),
@@ -442,7 +449,7 @@ fn step(commit: Option<CommitId>) -> Step {
         watermark: stamp(),
         commit,
         changes: changes(),
-        readers: Vec::new(),
+        readers: readers(),
     }
 }
 
@@ -558,4 +565,14 @@ fn results() -> Vec<Result<CallResponse, CallError>> {
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()
+}
+
+fn readers() -> Vec<(SegmentId, Readers)> {
+    vec![
+        (SEGMENT, Readers::Members),
+        (
+            SegmentId(300),
+            Readers::Names(vec![NameId(1), NameId(u64::MAX)]),
+        ),
+    ]
 }

@@ -1,6 +1,7 @@
 //! What members ask of a home beside pages and commits.
 
 use crate::home::Outbox;
+use crate::home::audit::Occasion;
 use crate::home::commit::apply::extent_value;
 use crate::home::commit::effects::Effects;
 use crate::home::log::Log;
@@ -14,11 +15,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::records::{SegmentRecord, StagedRecord};
+use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, EdgeId, Generation, Note, Now, Op,
-    PageChange, PageId, PageNo, PageSlots, Principal, Purpose, RIGHTS_SLOT, Registration, Right,
-    RightsList, SegmentId, Slot, SlotChange, Stamp, planted,
+    AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
+    EdgeId, Generation, Note, Now, Op, PageNo, Principal, Purpose, RIGHTS_SLOT, Registration,
+    Right, RightsList, SegmentId, Slot, SlotChange, Stamp, Table, planted, records, rights_page,
 };
 
 /// Segments told by one answer.
@@ -106,6 +107,19 @@ impl Calls<'_> {
             } => self.outcome(commit, registration, outbox),
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
+    }
+
+    /// Judges whether a caller has a right (rule R4). What it lacks is recorded (rule R8).
+    fn check(&mut self, who: Principal, segment: SegmentId, right: Right) -> Result<(), CallError> {
+        let Tables {
+            rights, segments, ..
+        } = &*self.tables;
+        let judged = rights.check_call(segments, who, segment, right);
+        if judged.is_err() && segments.get(segment).is_some() {
+            let occasion = Occasion::denied(who.name, segment, right);
+            self.tables.audit.note(occasion, 1);
+        }
+        judged
     }
 
     /// Whether a call that needs space may go on. A call that makes space needs none: the store keeps
@@ -210,8 +224,7 @@ impl Calls<'_> {
             None if create => self.create_segment(now, who, path.to_string(), outbox)?,
             None => return Err(CallError::NoSuchSegment),
         };
-        let rights = &self.tables.rights;
-        rights.check_call(&self.tables.segments, who, id, Right::Read)?;
+        self.check(who, id, Right::Read)?;
         let info = self
             .tables
             .segments
@@ -227,6 +240,21 @@ impl Calls<'_> {
         path: String,
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
+        if path.starts_with('.') {
+            return Err(CallError::BadPath);
+        }
+        let list = RightsList::of_new(who.name);
+        self.found_segment(now, (path, PageNo(1)), &list, outbox)
+    }
+
+    /// A new segment whose first pages, up to a number, may hold objects at once.
+    fn found_segment(
+        &mut self,
+        now: Now,
+        (path, extent): (String, PageNo),
+        list: &RightsList,
+        outbox: &mut Outbox,
+    ) -> Result<SegmentId, CallError> {
         self.writable()?;
         if self.tables.pages.mob_is_full() {
             return Err(CallError::Busy);
@@ -238,35 +266,64 @@ impl Calls<'_> {
         let id = self.tables.next.segment;
         let record = SegmentRecord {
             path,
-            granted: PageNo(1),
-            extent: PageNo(1),
+            granted: extent,
+            extent,
             overflow: PageNo::OVERFLOW_FIRST,
             removing: false,
         };
         self.tables.segments.insert(id, record);
-        let first = PageId {
-            segment: id,
-            page: PageNo(0),
-        };
+        let first = rights_page(id);
         self.tables.pages.put_fresh(first);
         let list = SlotChange::Value {
             generation: Generation(1),
-            bytes: RightsList::of_new(who.name).to_bytes().into(),
+            bytes: list.to_bytes().into(),
         };
-        let slots = alloc::vec![(Slot(0), extent_value(PageNo(1))), (RIGHTS_SLOT, list)];
         let mut effects = Effects::default();
-        effects.changes.insert(
-            first,
-            PageChange {
-                page: first,
-                slots: PageSlots::Some(slots),
-            },
-        );
+        effects.set(first, Slot(0), extent_value(extent));
+        effects.set(first, RIGHTS_SLOT, list);
         effects.ops.push(self.tables.put_next());
         effects.ops.extend(self.tables.segments.put(id));
         let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
         self.tables.accept(now, entry, self.log, outbox);
         Ok(id)
+    }
+
+    // --- The audit (rule R8) ---
+
+    /// Writes what has to be recorded into the home's own segment. Without space for it, it waits.
+    pub(super) fn write_audit(&mut self, now: Now, outbox: &mut Outbox) {
+        let segment = match self.tables.segments.find(AUDIT_PATH) {
+            Some(segment) => Ok(segment),
+            None => {
+                let place = (String::from(AUDIT_PATH), PageNo(AUDIT_PAGES + 1));
+                self.found_segment(now, place, &RightsList::default(), outbox)
+            }
+        };
+        let Ok(segment) = segment else {
+            return;
+        };
+        if self.writable().is_err() || self.tables.pages.mob_is_full() {
+            return;
+        }
+        let at = (self.log.tip(), now.wall.0);
+        let segments = &self.tables.segments;
+        let path_of = |of| segments.get(of).map(|record| record.path.clone());
+        let mut effects = Effects::default();
+        for record in self.tables.audit.take(at, path_of) {
+            let (page, slot) = AuditRecord::place(segment, record.number);
+            let value = SlotChange::Value {
+                generation: Generation(1),
+                bytes: record.to_bytes().into(),
+            };
+            effects.set(page, slot, value);
+        }
+        let mark = AuditMark {
+            last: self.tables.audit.last(),
+        };
+        let key = records::AUDIT_KEY.to_vec();
+        effects.ops.push(records::put(Table::Meta, key, &mark));
+        let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
+        self.tables.accept(now, entry, self.log, outbox);
     }
 
     fn remove_segment(
@@ -278,8 +335,7 @@ impl Calls<'_> {
     ) -> Called {
         #[cfg(feature = "planted-bugs")]
         let id = self.tables.segments.named_as_before(id);
-        let rights = &self.tables.rights;
-        match rights.check_call(&self.tables.segments, who, id, Right::Admin) {
+        match self.check(who, id, Right::Admin) {
             // It may have been removed by this very request, which came before.
             Err(CallError::NoSuchSegment) => return Ok(CallResponse::Removed),
             judged => judged?,
@@ -302,8 +358,7 @@ impl Calls<'_> {
     }
 
     fn reserve(&mut self, who: Principal, segment: SegmentId, outbox: &mut Outbox) -> Called {
-        let rights = &self.tables.rights;
-        rights.check_call(&self.tables.segments, who, segment, Right::Write)?;
+        self.check(who, segment, Right::Write)?;
         self.writable()?;
         let (first, pages) = self
             .tables
@@ -325,8 +380,7 @@ impl Calls<'_> {
         piece: &Piece<'_>,
         outbox: &mut Outbox,
     ) -> Called {
-        let rights = &self.tables.rights;
-        rights.check_call(&self.tables.segments, who, piece.segment, Right::Write)?;
+        self.check(who, piece.segment, Right::Write)?;
         self.writable()?;
         let pages = piece.check()?;
         // Its pages, and the records of the value and of the segment.

@@ -15,6 +15,7 @@
 //! | `commit` | the pipeline of a request: validation, effects, dependencies, parking |
 //! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
+//! | `audit` | what is recorded about rights (rule R8) |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `serve`, `resync`, `calls` | what children ask for |
@@ -23,6 +24,7 @@
 
 mod admission;
 mod allowance;
+mod audit;
 mod calls;
 mod clock;
 mod commit;
@@ -51,6 +53,7 @@ pub use interface::{HomeAction, HomeCommand, LoadResult};
 use crate::edge::downstream::{Children, cut_off};
 use crate::edge::liveness::Neighbours;
 use crate::home::allowance::Allowance;
+use crate::home::audit::Occasion;
 use crate::home::calls::{Caller, Calls};
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
@@ -75,8 +78,9 @@ use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
-    MemberId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Principal,
-    Purpose, Reader, Refusal, Stamp, StateMachine, StorageError, Up, message, planted,
+    MemberId, Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
+    Principal, Purpose, Reader, Refusal, Right, Stamp, StateMachine, StorageError, Up, message,
+    planted,
 };
 
 /// What a home fills.
@@ -284,6 +288,7 @@ impl Home {
             return outbox.close(edge, "too many children");
         }
         self.neighbours.came(edge);
+        self.tables.audit.learn(&peer.name);
     }
 
     /// A child says nothing: it is struck, and what it has committed stays. Or another home does:
@@ -347,18 +352,48 @@ impl Home {
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, edge, call, outbox),
+            Up::Denied(denied) => self.denied_below(edge, &denied),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
+        }
+    }
+
+    /// A site has denied somebody something (rule R8).
+    fn denied_below(&mut self, edge: EdgeId, denied: &message::Denied) {
+        let child = self.children.get(edge);
+        let Some(site) = child.filter(|child| child.kind != NodeKind::Member) else {
+            return;
+        };
+        let occasion = Occasion {
+            site: Some(site.name.clone()),
+            ..Occasion::denied(NameId::of(&denied.name), denied.segment, Right::Read)
+        };
+        self.tables.audit.learn(&denied.name);
+        self.tables.audit.note(occasion, denied.count);
+    }
+
+    /// Records of what has happened are written, where the store has space for them (rule R8).
+    fn write_audit(&mut self, now: Now, outbox: &mut Outbox) {
+        for ((name, segment), count) in self.children.take_denials() {
+            let occasion = Occasion::denied(NameId::of(&name), segment, Right::Read);
+            self.tables.audit.note(occasion, count);
+        }
+        if self.tables.audit.is_due() && !self.log.is_busy() {
+            self.calls().write_audit(now, outbox);
         }
     }
 
     fn watch(&mut self, edge: EdgeId, watch: &message::Watch, outbox: &mut Outbox) {
         let (home, segment) = (self.config.home, watch.segment);
         let is_hidden = watch.on && !self.serve().may_read(edge, segment);
-        if is_hidden || !self.children.watch(edge, segment, watch.on) {
+        if is_hidden {
+            self.children.deny(edge, segment, outbox);
+        } else if self.children.watch(edge, segment, watch.on) {
+            return;
+        } else {
             outbox.note(Note::ChildLimited);
-            outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
         }
+        outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
     }
 
     fn called(&mut self, now: Now, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
@@ -540,6 +575,7 @@ impl Home {
                 .append(now, reservation, OnDurable::Nothing, outbox);
         }
         self.expire_staged(now, outbox);
+        self.write_audit(now, outbox);
         self.resolution().ask_others(now, outbox);
         self.delivery().send_due(outbox);
         let watermark = self.watermark(now);

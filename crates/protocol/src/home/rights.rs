@@ -99,26 +99,28 @@ impl Rights {
         who: Principal,
         part: &Part,
         of_several: bool,
-    ) -> Result<(), NotNow> {
+    ) -> Result<(), Denied> {
         if planted::is(Bug::RightsNotChecked) {
             return Ok(());
         }
         let read = part.reads.iter().map(|(page, _)| page.segment);
         let written = part.writes.iter().map(|writes| writes.page.segment);
         let mut all = read.chain(written);
-        if all.any(|segment| !self.may(who, segment, Right::Read)) {
-            return Err(InvalidCommit::NoSuchSegment.into());
+        if let Some(segment) = all.find(|segment| !self.may(who, *segment, Right::Read)) {
+            return Err(Denied {
+                why: InvalidCommit::NoSuchSegment.into(),
+                wanted: Some((segment, Right::Read)),
+            });
         }
-        let right = Right::Write;
         let mut written = part.writes.iter().map(|writes| writes.page.segment);
-        if written.any(|segment| !self.may(who, segment, right)) {
-            return Err(no_right(right));
+        if let Some(segment) = written.find(|segment| !self.may(who, *segment, Right::Write)) {
+            return Err(Denied::want(segment, Right::Write));
         }
         self.check_lists(who, part, of_several)
     }
 
     /// Judges what a part does to rights lists (rules R3 and R5).
-    fn check_lists(&self, who: Principal, part: &Part, of_several: bool) -> Result<(), NotNow> {
+    fn check_lists(&self, who: Principal, part: &Part, of_several: bool) -> Result<(), Denied> {
         let reads_list = |(page, slots): &(PageId, _)| is_list_page(*page) && has_list(slots);
         let writes = part.writes.iter().filter(|w| is_list_page(w.page));
         let lists: Vec<(SegmentId, &WriteOp)> = writes
@@ -132,7 +134,7 @@ impl Rights {
         }
         for (segment, op) in lists {
             if !self.may(who, segment, Right::Admin) {
-                return Err(no_right(Right::Admin));
+                return Err(Denied::want(segment, Right::Admin));
             }
             let list = list_of(op).ok_or(InvalidCommit::BadRights)?;
             let told = told_bytes(&Access::of(list.bytes()));
@@ -144,8 +146,31 @@ impl Rights {
     }
 }
 
-fn no_right(right: Right) -> NotNow {
-    NotNow::Refused(Refusal::NoRight { right })
+/// A part that rights forbid.
+#[derive(Debug)]
+pub(super) struct Denied {
+    /// What its sender is answered.
+    pub(super) why: NotNow,
+    /// The right that it lacks.
+    pub(super) wanted: Option<(SegmentId, Right)>,
+}
+
+impl Denied {
+    fn want(segment: SegmentId, right: Right) -> Self {
+        Denied {
+            why: NotNow::Refused(Refusal::NoRight { right }),
+            wanted: Some((segment, right)),
+        }
+    }
+}
+
+impl From<InvalidCommit> for Denied {
+    fn from(reason: InvalidCommit) -> Self {
+        Denied {
+            why: reason.into(),
+            wanted: None,
+        }
+    }
 }
 
 fn is_list_page(page: PageId) -> bool {

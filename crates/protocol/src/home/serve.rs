@@ -30,6 +30,7 @@ impl Serve<'_> {
     /// Answers a fetch, or lets it wait for the disk.
     pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         if !self.may_read(waiter.edge, page.segment) {
+            self.children.deny(waiter.edge, page.segment, outbox);
             self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
         } else if self.tables.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).

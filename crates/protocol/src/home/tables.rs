@@ -1,6 +1,7 @@
 //! The tables that commits read and change: each keeps its own invariant, and all take the same step.
 
 use crate::home::Outbox;
+use crate::home::audit::{Audit, Occasion};
 use crate::home::commit::Whose;
 use crate::home::commit::apply::Applier;
 use crate::home::commit::changes::Changes;
@@ -11,7 +12,7 @@ use crate::home::log::Log;
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
-use crate::home::rights::Rights;
+use crate::home::rights::{self, Rights};
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::locks::Locks;
@@ -21,9 +22,9 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::records::{LogRecord, NextRecord};
 use thorp_model::{
-    CommitRequest, Down, EdgeId, Note, Now, ObjectId, Op, Outcome, PageChange, PageId, PageNo,
-    PageSlots, Part, Position, Purpose, Refusal, Registration, SegmentId, SlotChange, Stamp, Table,
-    planted, records,
+    AuditEvent, CommitRequest, Down, EdgeId, NameId, Note, Now, ObjectId, Op, Outcome, PageChange,
+    PageId, PageNo, PageSlots, Part, Position, Purpose, Refusal, Registration, SegmentId,
+    SlotChange, Stamp, Table, planted, records,
 };
 
 /// Everything at a home that an accepted commit changes.
@@ -36,6 +37,7 @@ pub(super) struct Tables {
     pub(super) pages: Pages,
     pub(super) segments: Segments,
     pub(super) rights: Rights,
+    pub(super) audit: Audit,
     pub(super) staging: Staging,
     pub(super) outcomes: Outcomes,
     pub(super) votes: Votes,
@@ -140,6 +142,7 @@ impl Tables {
         self.note_changes(&changes, &effects.moved, at, &mut ops, outbox);
         if let Some((_, whose)) = whose {
             outbox.note(Note::CommitAccepted);
+            self.audit_lists(&changes, whose.id.member.name());
             for token in effects.staged {
                 self.staging.remove(whose.registration, token);
             }
@@ -211,6 +214,19 @@ impl Tables {
         }
         if floor_rose {
             outbox.note(Note::FloorRose);
+        }
+    }
+
+    /// A commit changed rights lists: that is recorded (rule R8).
+    fn audit_lists(&mut self, changes: &[PageChange], who: NameId) {
+        for (segment, _) in rights::readers_in(changes) {
+            let occasion = Occasion {
+                event: AuditEvent::RightsChanged,
+                who,
+                segment,
+                site: None,
+            };
+            self.audit.note(occasion, 1);
         }
     }
 

@@ -242,6 +242,11 @@ impl Redirector {
             (Up::Peer(peer), Some(proxy)) => {
                 proxy.serve().helper_answered(now, edge, peer, outbox);
             }
+            // A site below passes on what it denied; a member denies nobody.
+            (Up::Denied(denied), Some(proxy)) if child.kind == NodeKind::Redirector => {
+                proxy.up.pass(Up::Denied(denied), outbox);
+            }
+            (Up::Denied(_), Some(_)) => {}
             (Up::Report(report), Some(proxy)) => {
                 if let Err(why) = proxy.resync().report(edge, &report, outbox) {
                     cut_off(edge, why, outbox);
@@ -484,6 +489,7 @@ impl Redirector {
             self.next_beat = now.plus(HEARTBEAT_MS);
             for proxy in self.homes.values_mut() {
                 proxy.serve().expire_redirects(now);
+                proxy.report_denials(outbox);
                 proxy.acknowledge(outbox);
             }
         }

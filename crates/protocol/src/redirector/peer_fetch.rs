@@ -60,7 +60,8 @@ impl Serve<'_> {
 
     /// A child may not read a page: for it, there is no such segment (rule R5).
     fn deny(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
-        outbox.note(Note::ReadDenied);
+        let children = &mut self.subtree.children;
+        children.deny(waiter.edge, page.segment, outbox);
         let refusal = FetchRefusal::NoSuchSegment;
         self.answer(page, waiter, Err(refusal), outbox);
     }

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, Down, EdgeId, Epoch, HomeId, Millis, Note, PageChange, PageId, PageSlots, Peer,
-    PeerImage, Readers, SegmentId, SlotChange, Step, message, planted,
+    PeerImage, Readers, SegmentId, SlotChange, Step, Up, message, planted,
 };
 
 /// What a redirector knows of one home.
@@ -279,6 +279,23 @@ impl Proxy {
         self.children
             .heartbeat(self.up.position, self.up.watermark, outbox);
         self.caught_up(now, outbox);
+    }
+
+    /// Tells the home who was denied what, here and below (rule R8).
+    pub(super) fn report_denials(&mut self, outbox: &mut Outbox) {
+        let Some(edge) = self.up.edge else {
+            return;
+        };
+        let home = self.up.home;
+        for ((name, segment), count) in self.children.take_denials() {
+            let denied = message::Denied {
+                home,
+                name,
+                segment,
+                count,
+            };
+            outbox.up(edge, Up::Denied(denied));
+        }
     }
 
     pub(super) fn caught_up(&mut self, now: Millis, outbox: &mut Outbox) {

@@ -59,12 +59,15 @@ impl Watching<'_> {
         let full = on && !self.watched.has_space(segment);
         // Of a segment that it may not read, a child gets nothing (rule R4).
         let is_hidden = on && !self.children.may_read(edge, segment);
-        if full || is_hidden || !self.children.watch(edge, segment, on) {
-            let home = self.up.home;
+        if is_hidden {
+            self.children.deny(edge, segment, outbox);
+        } else if !full && self.children.watch(edge, segment, on) {
+            return self.follow(outbox);
+        } else {
             outbox.note(Note::ChildLimited);
-            return outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
         }
-        self.follow(outbox);
+        let home = self.up.home;
+        outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
     }
 
     /// The parent does not send the changes of a segment: nobody below gets

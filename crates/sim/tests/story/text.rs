@@ -73,6 +73,12 @@ impl Pen<'_> {
                 let pages: Vec<String> = pages.iter().map(reported).collect();
                 format!("report {report}: {}", pages.join(", "))
             }
+            Up::Denied(message::Denied {
+                name,
+                segment,
+                count,
+                ..
+            }) => format!("denied {name} {} {count} times", names::segment(*segment)),
             Up::Watch(message::Watch { segment, on, .. }) => {
                 let more = if *on { "" } else { " no more" };
                 format!("watch {}{more}", names::segment(*segment))

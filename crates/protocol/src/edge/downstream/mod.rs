@@ -2,6 +2,7 @@
 //! may hold, and how a position is told to each (rules 1, 2, 7, 8).
 
 mod delivery;
+mod denials;
 mod limits;
 mod readership;
 mod watch;
@@ -11,6 +12,7 @@ pub use crate::edge::downstream::limits::ChildLimits;
 
 use crate::edge::directory::{ChildNo, Directory, Holder, Notice};
 use crate::edge::downstream::delivery::{Steps, news_is_lost, send_step};
+use crate::edge::downstream::denials::Denials;
 use crate::edge::downstream::readership::Readership;
 use crate::edge::downstream::watch::Watches;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -39,6 +41,8 @@ pub(crate) struct Child {
     pub node: MemberId,
     /// Whose rights count for what it gets.
     pub who: Principal,
+    /// Its name.
+    pub name: String,
     /// This life of its stream.
     pub epoch: Epoch,
     /// How far it has acknowledged.
@@ -61,6 +65,7 @@ pub(crate) struct Children {
     worn_out: BTreeSet<EdgeId>,
     watches: Watches,
     readership: Readership,
+    denials: Denials,
     /// Which child may hold which page.
     pub directory: Directory,
 }
@@ -77,6 +82,7 @@ impl Children {
             worn_out: BTreeSet::new(),
             watches: Watches::default(),
             readership: Readership::default(),
+            denials: Denials::default(),
             directory: Directory::default(),
         }
     }
@@ -113,6 +119,7 @@ impl Children {
                     name: peer.node.name(),
                     is_operator: peer.is_operator,
                 },
+                name: peer.name.clone(),
                 epoch: self.next_epoch,
                 acked: at.0,
                 told: at.0,
@@ -214,6 +221,19 @@ impl Children {
 
     fn is_reader(&self, child: &Child, segment: SegmentId) -> bool {
         child.kind != NodeKind::Member || self.readership.includes(segment, child.who)
+    }
+
+    /// A child wanted something of a segment that it may not read.
+    pub(crate) fn deny<A>(&mut self, edge: EdgeId, segment: SegmentId, outbox: &mut Outbox<A>) {
+        outbox.note(Note::ReadDenied);
+        if let Some(child) = self.by_edge.get(&edge) {
+            self.denials.count(&child.name, segment);
+        }
+    }
+
+    /// Who was denied which segment how often, since this was asked last (rule R8).
+    pub(crate) fn take_denials(&mut self) -> BTreeMap<(String, SegmentId), u64> {
+        self.denials.take()
     }
 
     /// How many segments not every member may read.

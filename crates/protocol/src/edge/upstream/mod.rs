@@ -304,6 +304,13 @@ impl<W> Upstream<W> {
         }
     }
 
+    /// Passes a message of a node below on, as it is.
+    pub(crate) fn pass<A>(&self, message: Up, outbox: &mut Outbox<A>) {
+        if let Some(edge) = self.edge {
+            outbox.up(edge, message);
+        }
+    }
+
     // --- Pages on their way ---
 
     /// Sets how many messages are kept for a page that is on its way.

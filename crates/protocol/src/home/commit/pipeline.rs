@@ -1,5 +1,6 @@
 //! What becomes of a commit request: judged, then accepted, parked or refused.
 
+use crate::home::audit::Occasion;
 use crate::home::commit::Whose;
 use crate::home::commit::apply::Applier;
 use crate::home::commit::dependencies::Dependencies;
@@ -9,6 +10,7 @@ use crate::home::commit::refusal::NotNow;
 use crate::home::log::queue::OnDurable;
 use crate::home::log::{Log, space_estimate};
 use crate::home::outcomes::{self, Known};
+use crate::home::rights::Denied;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::votes::{State, Vote};
 use crate::home::{HomeConfig, Outbox};
@@ -17,7 +19,7 @@ use thorp_model::limits::{COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, CommitRequest, Down, EdgeId, InvalidCommit, Note, Now, Outcome, PageChange, PageId,
-    Purpose, Refusal, Registration, Stamp, planted,
+    Part, Principal, Purpose, Refusal, Registration, Stamp, planted,
 };
 
 /// The way of a commit request through the home.
@@ -161,7 +163,7 @@ impl Pipeline<'_> {
         }
         let of_several = !request.with.is_empty();
         if parked.needs.is_empty() || !planted::is(Bug::ParkedNotChecked) {
-            self.tables.rights.check_part(*who, part, of_several)?;
+            self.check_rights(*who, part, of_several)?;
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();
@@ -186,6 +188,18 @@ impl Pipeline<'_> {
             return Err(NotNow::Refused(Refusal::Full));
         }
         Ok(effects)
+    }
+
+    /// Judges a part's rights. What it lacks is recorded (rule R8).
+    fn check_rights(&mut self, who: Principal, part: &Part, several: bool) -> Result<(), NotNow> {
+        let judged = self.tables.rights.check_part(who, part, several);
+        judged.map_err(|Denied { why, wanted }| {
+            if let Some((segment, right)) = wanted {
+                let occasion = Occasion::denied(who.name, segment, right);
+                self.tables.audit.note(occasion, 1);
+            }
+            why
+        })
     }
 
     /// Whether the store has space for accepted commits, by what is known.

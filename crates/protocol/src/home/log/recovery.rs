@@ -1,5 +1,6 @@
 //! How a home starts: from nothing, or from what its store holds.
 
+use crate::home::audit::Audit;
 use crate::home::clock::Clock;
 use crate::home::commit::changes::Changes;
 use crate::home::config::HomeConfig;
@@ -17,7 +18,7 @@ use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
-    FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
+    AuditMark, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
     QuarantineRecord, RightsRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
 use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
@@ -45,6 +46,7 @@ pub(in crate::home) fn recover(
     next.life += 1;
     let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
     let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
+    let audited = read::<AuditMark>(store, records::AUDIT_KEY)?.unwrap_or_default();
     let mut parts = Parts {
         pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
         outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
@@ -59,6 +61,7 @@ pub(in crate::home) fn recover(
         pages: parts.pages,
         segments: parts.segments,
         rights: parts.rights,
+        audit: Audit::new(audited.last),
         staging: parts.staging,
         outcomes: parts.outcomes,
         votes: Votes::default(),

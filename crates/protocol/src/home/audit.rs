@@ -1,0 +1,180 @@
+//! The audit of a home: what is recorded about rights, and when it is written (rule R8).
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use thorp_model::limits::{AUDIT_NAMES_MAX, AUDIT_PENDING_MAX};
+use thorp_model::{AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, NameId, Position, Right, SegmentId};
+
+/// What makes two events equal: they are one record, with a count.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::home) struct Occasion {
+    pub(in crate::home) event: AuditEvent,
+    pub(in crate::home) who: NameId,
+    pub(in crate::home) segment: SegmentId,
+    /// The site that reported it.
+    pub(in crate::home) site: Option<String>,
+}
+
+impl Occasion {
+    /// A name wanted a right at the home itself.
+    pub(in crate::home) fn denied(who: NameId, segment: SegmentId, right: Right) -> Self {
+        Occasion {
+            event: AuditEvent::Denied { right },
+            who,
+            segment,
+            site: None,
+        }
+    }
+}
+
+/// Events that are not written yet, and where the records of equal ones lie.
+///
+/// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, `names` at most
+/// [`AUDIT_NAMES_MAX`] names, and `written` names only records that the ring still has. So no
+/// sender of requests makes it grow.
+#[derive(Debug, Default)]
+pub(in crate::home) struct Audit {
+    pending: BTreeMap<Occasion, u64>,
+    /// Of each occasion its record, and how often it was counted there.
+    written: BTreeMap<Occasion, (u64, u64)>,
+    names: BTreeMap<NameId, String>,
+    /// The number of the last record.
+    last: u64,
+}
+
+impl Audit {
+    /// An audit that goes on after the record with a number.
+    pub(in crate::home) fn new(last: u64) -> Self {
+        Audit {
+            last,
+            ..Audit::default()
+        }
+    }
+
+    /// The number of the last record.
+    pub(in crate::home) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The name that an id belongs to is known. The first come stay: a name costs a certificate.
+    pub(in crate::home) fn learn(&mut self, name: &str) {
+        if self.names.len() < AUDIT_NAMES_MAX {
+            self.names.insert(NameId::of(name), String::from(name));
+        }
+    }
+
+    /// Something has happened, so many times.
+    pub(in crate::home) fn note(&mut self, occasion: Occasion, times: u64) {
+        let has_space = self.pending.len() < AUDIT_PENDING_MAX;
+        if let Some(count) = self.pending.get_mut(&occasion) {
+            *count = count.saturating_add(times);
+        } else if has_space {
+            self.pending.insert(occasion, times);
+        }
+    }
+
+    /// Whether something has to be written.
+    pub(in crate::home) fn is_due(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Takes what has to be written. The paths are those of now.
+    pub(in crate::home) fn take(
+        &mut self,
+        (position, wall_ms): (Position, u64),
+        path_of: impl Fn(SegmentId) -> Option<String>,
+    ) -> Vec<AuditRecord> {
+        let pending = core::mem::take(&mut self.pending);
+        let records = pending.into_iter().map(|(occasion, times)| {
+            let (number, count) = self.place(&occasion, times);
+            AuditRecord {
+                number,
+                event: occasion.event,
+                who: occasion.who,
+                name: self.names.get(&occasion.who).cloned().unwrap_or_default(),
+                site: occasion.site,
+                segment: occasion.segment,
+                path: path_of(occasion.segment).unwrap_or_default(),
+                position,
+                wall_ms,
+                count,
+            }
+        });
+        let records: Vec<AuditRecord> = records.collect();
+        let oldest = self.last.saturating_sub(u64::from(AUDIT_RECORDS_MAX) - 1);
+        self.written.retain(|_, (number, _)| *number >= oldest);
+        records
+    }
+
+    /// The record of an occasion, and how often it has happened by now.
+    fn place(&mut self, occasion: &Occasion, times: u64) -> (u64, u64) {
+        let oldest = self.last.saturating_sub(u64::from(AUDIT_RECORDS_MAX) - 1);
+        let known = self.written.get(occasion).copied();
+        let (number, count) = match known.filter(|(number, _)| *number > oldest) {
+            Some((number, count)) => (number, count.saturating_add(times)),
+            None => {
+                self.last += 1;
+                (self.last, times)
+            }
+        };
+        self.written.insert(occasion.clone(), (number, count));
+        (number, count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    const SEGMENT: SegmentId = SegmentId(2);
+    const AT: (Position, u64) = (Position(5), 1_000);
+
+    fn denied(name: &str) -> Occasion {
+        Occasion::denied(NameId::of(name), SEGMENT, Right::Read)
+    }
+
+    fn take(audit: &mut Audit) -> Vec<(u64, u64, String)> {
+        let records = audit.take(AT, |_| Some(String::from("plans")));
+        let told = records.into_iter();
+        told.map(|record| (record.number, record.count, record.name))
+            .collect()
+    }
+
+    #[test]
+    fn equal_events_are_counted_in_one_record() {
+        let mut audit = Audit::new(7);
+        audit.learn("ben");
+        audit.note(denied("ben"), 1);
+        audit.note(denied("ben"), 2);
+        assert!(audit.is_due());
+        assert_eq!(take(&mut audit), [(8, 3, String::from("ben"))]);
+        assert!(!audit.is_due());
+        audit.note(denied("ben"), 1);
+        audit.note(denied("eve"), 1);
+        let mut records = take(&mut audit);
+        records.sort();
+        assert_eq!(records[0], (8, 4, String::from("ben")));
+        assert_eq!(records[1], (9, 1, String::new()), "nobody told its name");
+    }
+
+    #[test]
+    fn a_flood_of_names_takes_no_more_than_its_space() {
+        let mut audit = Audit::default();
+        for number in 0..2 * AUDIT_PENDING_MAX {
+            audit.note(denied(&format!("n{number}")), 1);
+            audit.learn(&format!("n{number}"));
+        }
+        assert_eq!(take(&mut audit).len(), AUDIT_PENDING_MAX);
+        assert!(audit.names.len() <= AUDIT_NAMES_MAX);
+        // What the ring has written over is a new record when it happens again.
+        for number in 0..2 * AUDIT_RECORDS_MAX {
+            audit.note(denied(&format!("x{number}")), 1);
+            take(&mut audit);
+        }
+        assert!(audit.written.len() <= AUDIT_RECORDS_MAX as usize);
+        audit.note(denied("x0"), 1);
+        assert_eq!(take(&mut audit)[0].0, audit.last());
+    }
+}
