@@ -2,7 +2,9 @@
 
 #[cfg(feature = "planner")]
 use crate::commands::plan;
-use crate::commands::{check, get, home, ifc, inspect, invite, ls, put, rm, site, status, watch};
+use crate::commands::{
+    audit, check, get, home, ifc, inspect, invite, ls, put, rights, rm, site, status, watch,
+};
 use crate::demo;
 use clap::{Parser, Subcommand};
 
@@ -30,6 +32,10 @@ pub(crate) enum Command {
     Inspect(inspect::Options),
     /// Remove a segment with all its objects
     Rm(rm::Options),
+    /// Show or change who may do what in a segment
+    Rights(rights::Options),
+    /// Show what a home has recorded about rights
+    Audit(audit::Options),
     /// Store bytes as an object
     Put(put::Options),
     /// Print an object's bytes

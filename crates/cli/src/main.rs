@@ -45,6 +45,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ls(options) => commands::ls::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Rm(options) => commands::rm::run(&options),
+        Command::Rights(options) => commands::rights::run(&options),
+        Command::Audit(options) => commands::audit::run(&options),
         Command::Put(options) => commands::put::run(&options),
         Command::Get(options) => commands::get::run(&options),
         Command::Watch(options) => commands::watch::run(&options),

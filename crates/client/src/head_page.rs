@@ -6,5 +6,5 @@ use thorp_model::{PageNo, Slot};
 pub(crate) const HEAD_PAGE: PageNo = PageNo(0);
 /// The segment's extent: how many of its pages may hold objects. The home writes it.
 pub(crate) const EXTENT_SLOT: Slot = Slot(0);
-/// The segment's named roots. Programs write them.
+/// The segment's named roots. Programs write them. The slot after it holds the rights list.
 pub(crate) const ROOTS_SLOT: Slot = Slot(1);

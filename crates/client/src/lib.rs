@@ -127,14 +127,15 @@ pub use config::{
 pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
-pub use member::Member;
+pub use member::{AuditEntry, AuditEvent, Member};
 pub use outcome::{Committed, Outcome};
 pub use reach::OutOfReach;
 pub use segment::{Change, Changed, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
 pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{
-    CommitId, HomeId, ObjectId, PageId, PageNo, Position, Reference, SegmentId, Slot, Stamp,
+    CommitId, DamagedRights, HomeId, NameId, ObjectId, PageId, PageNo, Position, Reference, Right,
+    RightsList, SegmentId, Slot, Stamp, Subject,
 };
 pub use thorp_net::{Congestion, Identity, Traffic};
 pub use transaction::{Pending, Transaction};

@@ -224,6 +224,13 @@ impl RightsList {
         list
     }
 
+    /// What a segment without a list has (rule R3).
+    pub fn without_list() -> Self {
+        let mut list = RightsList::default();
+        list.grant(Subject::Members, Right::Write);
+        list
+    }
+
     /// Reads an object's bytes.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod audit;
 pub(crate) mod check;
 pub(crate) mod get;
 pub(crate) mod home;
@@ -11,6 +12,7 @@ mod node;
 #[cfg(feature = "planner")]
 pub(crate) mod plan;
 pub(crate) mod put;
+pub(crate) mod rights;
 pub(crate) mod rm;
 pub(crate) mod signals;
 pub(crate) mod site;

@@ -1,7 +1,10 @@
 //! The member: a program's way in.
 
+mod audit;
 mod segments;
 mod transact;
+
+pub use audit::{AuditEntry, AuditEvent};
 
 use crate::due::due_after;
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};

@@ -1,5 +1,6 @@
 //! Segments: where objects live.
 
+mod rights;
 mod watch;
 
 pub use watch::{Change, Changed, Watch};

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Cursor;
-use thorp_model::{CallRequest, ObjectId, Position, Slot, SlotSet};
+use thorp_model::{CallRequest, ObjectId, Position, RIGHTS_SLOT, Slot, SlotSet};
 use thorp_protocol::Request;
 use tokio::sync::watch;
 
@@ -66,6 +66,11 @@ impl Change {
     /// Whether it is the segment's [named roots](crate::Transaction::root) that have changed.
     pub fn is_roots(&self) -> bool {
         self.is_at(ROOTS_SLOT)
+    }
+
+    /// Whether it is the segment's [rights list](crate::Transaction::rights) that has changed.
+    pub fn is_rights(&self) -> bool {
+        self.is_at(RIGHTS_SLOT)
     }
 
     fn is_at(&self, slot: Slot) -> bool {

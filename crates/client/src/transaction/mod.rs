@@ -5,6 +5,7 @@ mod early;
 mod large;
 mod pending;
 mod read;
+mod rights;
 mod roots;
 mod scan;
 mod send;

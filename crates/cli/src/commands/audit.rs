@@ -1,0 +1,128 @@
+//! `thorp audit`: what a home has recorded about rights.
+
+use super::{say, say_json};
+use crate::connect::Via;
+use crate::failure::Failure;
+use crate::text::{Side, Table};
+use clap::Args;
+use thorp_client::{AuditEntry, AuditEvent, ErrorKind};
+use time::OffsetDateTime;
+
+/// What `thorp audit` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    /// The home's name
+    home: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    via: Via,
+}
+
+/// Prints a line for each record, the oldest first.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let member = options.via.join()?;
+    let entries = member.audit(&options.home).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let what = format!("{} has no audit that this node may read", options.home);
+            let todo = "the audit is for operators (`thorp invite NAME --role operator`), and begins with its first record";
+            Failure::new(what, todo)
+        }
+        _ => error.into(),
+    })?;
+    if options.json {
+        return say_json(&entries.iter().map(as_json).collect::<Vec<_>>());
+    }
+    let mut table = Table::new(&[
+        ("no", Side::Right),
+        ("time (UTC)", Side::Left),
+        ("position", Side::Right),
+        ("who", Side::Left),
+        ("what", Side::Left),
+        ("segment", Side::Left),
+        ("by site", Side::Left),
+        ("times", Side::Right),
+    ]);
+    for entry in &entries {
+        table.row(vec![
+            entry.number.to_string(),
+            utc(entry.wall_ms),
+            entry.position.to_string(),
+            entry.who.clone(),
+            what(entry),
+            segment(entry),
+            entry.site.clone().unwrap_or_default(),
+            entry.count.to_string(),
+        ]);
+    }
+    say(&table.render())
+}
+
+fn what(entry: &AuditEntry) -> String {
+    match entry.event {
+        AuditEvent::Denied { right } => format!("wanted {right}, and has no right to"),
+        AuditEvent::RightsChanged => "changed the rights".to_owned(),
+    }
+}
+
+fn segment(entry: &AuditEntry) -> String {
+    match entry.path.is_empty() {
+        true => format!("(number {})", entry.segment),
+        false => entry.path.clone(),
+    }
+}
+
+fn as_json(entry: &AuditEntry) -> serde_json::Value {
+    let event = match entry.event {
+        AuditEvent::Denied { .. } => "denied",
+        AuditEvent::RightsChanged => "rights_changed",
+    };
+    serde_json::json!({
+        "number": entry.number,
+        "wall_ms": entry.wall_ms,
+        "position": entry.position.0,
+        "who": entry.who,
+        "event": event,
+        "right": entry.missing().map(thorp_client::Right::word),
+        "segment": entry.segment.0,
+        "path": entry.path,
+        "site": entry.site,
+        "count": entry.count,
+    })
+}
+
+/// A time as `2026-11-24 13:05:09`; the number itself if it is no time.
+fn utc(wall_ms: u64) -> String {
+    let seconds = i64::try_from(wall_ms / 1_000).ok();
+    match seconds.and_then(|of| OffsetDateTime::from_unix_timestamp(of).ok()) {
+        Some(time) => format!(
+            "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
+            time.year(),
+            u8::from(time.month()),
+            time.day(),
+            time.hour(),
+            time.minute(),
+            time.second()
+        ),
+        None => format!("{wall_ms} ms"),
+    }
+}
+
+const HELP: &str = "\
+Equal events are one record with a count; time and position are those of the last one. A home keeps the last 992
+records. What a site denied carries the site's name. Only operators may read the audit, and whom they let.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_printed_as_a_date() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00");
+        assert_eq!(utc(951_782_400_000), "2000-02-29 00:00:00");
+        assert_eq!(utc(1_795_525_509_999), "2026-11-24 13:05:09");
+        assert_eq!(utc(u64::MAX), "18446744073709551615 ms");
+    }
+}
