@@ -24,7 +24,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo test lint floors tla tla-deep unit kill trace histories sim same campaign bugs fuzz bench failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories sim same campaign bugs fuzz bench failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ build: ## The thorp command, optimised
 demo: build ## A village at work on this machine, checked: make demo [MODEL=file.ifc] [DEMO=--quick]
 	@python="$(PYTHON)"; [ -n "$$python" ] || python=$$(scripts/ifc_python.sh) || exit 1; \
 	exec $(CARGO) run -q --release -p thorp-cli -- demo --python "$$python" $(if $(MODEL),--model "$(MODEL)") $(DEMO)
+
+demo-rights: build ## Who is refused what, and by whom: rights on real processes, checked
+	exec $(CARGO) run -q --release -p thorp-cli -- demo --rights
 
 test: lint floors unit tla ## Everything that CI runs
 	@if [ -s "$(SKIPPED)" ]; then echo "These tests skipped. CONTRIBUTING.md says why, under A fork."; cat "$(SKIPPED)"; fi

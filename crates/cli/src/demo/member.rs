@@ -1,6 +1,7 @@
 //! A member of the demo: a process that joins, does what lines on its standard input order, and leaves when they end.
 
 use super::figures::Spent;
+use super::rights::{self, Kept};
 use super::wire::{Answer, Done, Order};
 use super::work;
 use crate::failure::Failure;
@@ -41,9 +42,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
     };
     answer(&Answer::Joined);
+    let mut kept = Kept::default();
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        answer(&match obey(&member, &line) {
+        answer(&match obey(&member, &mut kept, &line) {
             Ok(done) => Answer::Done(Box::new(done)),
             Err(failure) => Answer::Failed {
                 why: failure.to_string(),
@@ -54,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn obey(member: &Member, line: &str) -> Result<Done, Failure> {
+fn obey(member: &Member, kept: &mut Kept, line: &str) -> Result<Done, Failure> {
     let order: Order = serde_json::from_str(line)
         .map_err(|error| Failure::new(format!("{line:?} is no order: {error}"), ""))?;
     let open = |segment: &str| -> Result<MemberStore, Failure> {
@@ -73,6 +75,7 @@ fn obey(member: &Member, line: &str) -> Result<Done, Failure> {
         } => work::walk_and_edit(&open(&segment)?, &who, number, edits),
         Order::Export { segment, file } => work::export(&open(&segment)?, &file),
         Order::Build { segment } => work::build(&store(member, member.create(&segment)?)),
+        Order::Rights(errand) => rights::obey(member, kept, errand),
         Order::Traverse {
             segment,
             writing,

@@ -8,6 +8,7 @@ mod process;
 mod progress;
 mod reader;
 mod report;
+mod rights;
 pub(crate) mod village;
 mod wire;
 mod work;
@@ -46,6 +47,9 @@ pub(crate) struct Options {
     /// A Python that has ifcopenshell (default: .venv/bin/python, else python3)
     #[arg(long, value_name = "FILE", env = "THORP_PYTHON")]
     python: Option<PathBuf>,
+    /// Show rights instead: who is refused what, and by whom
+    #[arg(long, conflicts_with_all = ["model", "quick", "python"])]
+    rights: bool,
     /// Keep the home's directory and the sockets, and tell where they are
     #[arg(long)]
     keep: bool,
@@ -57,14 +61,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     listen_for_signals(&interrupted)?;
     let out = prepare(&options.out)?;
     let logs = out.join("logs");
+    if options.rights {
+        return in_own_directory(options.keep, |dir| rights::run(dir, &logs, &interrupted));
+    }
     let reader = Reader::find(options.python.as_deref(), &logs, &interrupted)?;
-    let dir = tempfile::Builder::new()
-        .prefix("thorp-")
-        .tempdir()
-        .map_err(|error| Failure::file(&std::env::temp_dir(), &error))?;
     let floors = if options.quick { 3 } else { 6 };
     let original = building::original(options.model.as_deref(), floors, &out)?;
-    let village = Village::new(dir.path(), &logs, options.rtt_ms, &interrupted)?;
     let job = Job {
         original: &original,
         name: name_of(options.model.as_deref()),
@@ -72,16 +74,31 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         edits: if options.quick { 10 } else { 30 },
         out: &out,
     };
-    let result = work(options, &job, &village, &reader);
-    if options.keep {
-        let kept = dir.keep();
-        let _ = text::note(&format!("kept: {}", kept.display()));
-    }
-    let figures = result?;
+    let figures = in_own_directory(options.keep, |dir| {
+        let village = Village::new(dir, &logs, options.rtt_ms, &interrupted)?;
+        work(options, &job, &village, &reader)
+    })?;
     let page = report::write(&figures, &out)?;
     say(&format!("\n{}\n", report::as_table(&figures)))?;
     say(&format!("Report: {}", page.display()))?;
     verdict(&figures, &logs)
+}
+
+/// Runs a village in a directory of its own, which goes in the end.
+fn in_own_directory<T>(
+    keep: bool,
+    work: impl FnOnce(&Path) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let dir = tempfile::Builder::new()
+        .prefix("thorp-")
+        .tempdir()
+        .map_err(|error| Failure::file(&std::env::temp_dir(), &error))?;
+    let result = work(dir.path());
+    if keep {
+        let kept = dir.keep();
+        let _ = text::note(&format!("kept: {}", kept.display()));
+    }
+    result
 }
 
 fn work(

@@ -6,6 +6,7 @@ use super::progress::Progress;
 use super::wire::{Answer, Done, Order};
 use crate::commands::status;
 use crate::failure::Failure;
+use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -67,12 +68,22 @@ impl Village {
 
     /// Starts a site. What it sends to the home is delayed, what it sends to its members is not.
     pub(super) fn site(&self, name: &str, home: &Node) -> Result<Node, Failure> {
+        self.site_with(name, home, SITE_MEMORY)
+    }
+
+    /// A site with so many bytes of memory for pages.
+    pub(super) fn site_with(
+        &self,
+        name: &str,
+        home: &Node,
+        memory: usize,
+    ) -> Result<Node, Failure> {
         self.identity(name)?;
         let (delay, home) = (
             self.one_way_ms.to_string(),
             format!("{HOME}={}", home.address),
         );
-        let memory = SITE_MEMORY.to_string();
+        let memory = memory.to_string();
         self.node(
             name,
             &[
@@ -108,6 +119,39 @@ impl Village {
             }
         }
         Ok(workers)
+    }
+
+    /// Starts one member, which may be in the village elsewhere, too.
+    pub(super) fn guest(&self, name: &str, parent: &Node) -> Result<Worker, Failure> {
+        let mut workers = self.workers(&[name.to_owned()], parent, false)?;
+        workers
+            .pop()
+            .ok_or_else(|| Failure::new(format!("{name} did not start"), ""))
+    }
+
+    /// Lets an operator into the village.
+    pub(super) fn operator(&self, name: &str) -> Result<(), Failure> {
+        self.identity(name)
+    }
+
+    /// Prints what the home has recorded about rights.
+    pub(super) fn audit(&self, operator: &str, home: &Node) -> Result<Vec<String>, Failure> {
+        let identity = self.dir.join(operator).join(IDENTITY);
+        let arguments = [
+            "audit".to_owned(),
+            HOME.to_owned(),
+            format!("--via={}", home.address),
+            format!("--identity={}", identity.display()),
+        ];
+        let process = self.start("audit", &arguments)?;
+        let (status, lines) = process.finish(START_TIMEOUT)?;
+        if !status.success() {
+            return Err(Failure::new(
+                format!("thorp audit ended with {status}"),
+                "look at its log",
+            ));
+        }
+        Ok(lines)
     }
 
     fn worker(&self, name: &str, parent: &Node, far: bool) -> Result<Worker, Failure> {
@@ -230,18 +274,18 @@ impl Worker {
 
 /// Gives each worker its order, all at once, and waits for all of them.
 pub(super) fn together(
-    workers: &mut [Worker],
+    workers: &mut [impl BorrowMut<Worker>],
     orders: &[Order],
     progress: &mut Progress,
 ) -> Result<Vec<Done>, Failure> {
     for (worker, order) in workers.iter_mut().zip(orders) {
-        worker.order(order)?;
+        worker.borrow_mut().order(order)?;
     }
     let end = Instant::now() + WORK_TIMEOUT;
     let mut done: Vec<Option<Done>> = workers.iter().map(|_| None).collect();
     while done.iter().any(Option::is_none) {
         for (worker, place) in workers.iter_mut().zip(&mut done) {
-            take_answers(worker, place, progress)?;
+            take_answers(worker.borrow_mut(), place, progress)?;
         }
         if Instant::now() >= end {
             let what = format!("the members took longer than {WORK_TIMEOUT:?}");

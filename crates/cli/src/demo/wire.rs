@@ -1,6 +1,7 @@
 //! What the demo tells its members, and what they answer: a line of JSON each.
 
 use super::figures::Spent;
+use super::rights::Errand;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use thorp_workloads::ifc::EditRecord;
@@ -39,6 +40,8 @@ pub(super) enum Order {
         /// The segment.
         segment: String,
     },
+    /// In the demo of rights.
+    Rights(Errand),
     /// Traverse an OO7 module.
     Traverse {
         /// The segment.
@@ -85,4 +88,6 @@ pub(super) struct Done {
     pub(super) edit_ms: Vec<f64>,
     /// Changes that were told without being asked for.
     pub(super) heard: u64,
+    /// Of [`Order::Rights`], what was read, or why it was refused.
+    pub(super) said: String,
 }

@@ -30,26 +30,19 @@ pub struct AuditEntry {
 
 pub use thorp_model::AuditEvent;
 
-impl Member {
-    /// The records of a home's audit, the oldest first: the last 992. Only operators may read them, and whom they let.
-    ///
-    /// # Errors
-    ///
-    /// As [`Member::open`] and [`Member::transact`]; [`NotFound`](crate::ErrorKind::NotFound) also if this member may not read the
-    /// audit, or the home has recorded nothing yet.
-    pub fn audit(&self, home: &str) -> Result<Vec<AuditEntry>> {
-        let segment = self.open(&SegmentName::format(home, AUDIT_PATH))?;
-        let mut records = self.transact(|tx| {
-            let mut records = Vec::new();
-            tx.scan(&segment, |_, bytes| {
-                records.extend(AuditRecord::parse(bytes));
-                Ok(())
-            })?;
-            Ok(records)
+/// The records of a home, the oldest first.
+pub(super) fn read(member: &Member, home: &str) -> Result<Vec<AuditEntry>> {
+    let segment = member.open(&SegmentName::format(home, AUDIT_PATH))?;
+    let mut records = member.transact(|tx| {
+        let mut records = Vec::new();
+        tx.scan(&segment, |_, bytes| {
+            records.extend(AuditRecord::parse(bytes));
+            Ok(())
         })?;
-        records.sort_by_key(|record| record.number);
-        Ok(records.into_iter().map(AuditEntry::from).collect())
-    }
+        Ok(records)
+    })?;
+    records.sort_by_key(|record| record.number);
+    Ok(records.into_iter().map(AuditEntry::from).collect())
 }
 
 impl From<AuditRecord> for AuditEntry {

@@ -67,6 +67,16 @@ impl Member {
         &self.runtime.shared
     }
 
+    /// The records of a home's audit, the oldest first: the last 992. Only operators may read them, and whom they let.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open`] and [`Member::transact`]; [`NotFound`](crate::ErrorKind::NotFound) also if this member may not
+    /// read the audit, or the home has recorded nothing yet.
+    pub fn audit(&self, home: &str) -> Result<Vec<AuditEntry>> {
+        audit::read(self, home)
+    }
+
     /// How transactions of [`Member::transact`] behave: as [`JoinConfig::session`] set it.
     pub fn session(&self) -> Session {
         self.session

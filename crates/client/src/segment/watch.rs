@@ -111,7 +111,8 @@ impl Watch {
     /// # Errors
     ///
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if a site or the home watches no more segments,
-    /// [`NotFound`](crate::ErrorKind::NotFound) if the segment was removed, and [`Closed`](crate::ErrorKind::Closed).
+    /// [`NotFound`](crate::ErrorKind::NotFound) if the segment was removed or this member may not read it any more, and
+    /// [`Closed`](crate::ErrorKind::Closed).
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Changed>> {
         block_on(self.next_until(due_after(timeout)))
     }
@@ -134,7 +135,9 @@ impl Watch {
         let shared = Arc::clone(self.segment.member().shared());
         loop {
             self.changes.mark_unchanged();
-            self.check()?;
+            if self.is_refused() {
+                return Err(self.refusal(&shared).await);
+            }
             let changes = self.take(&shared);
             if self.lost {
                 // The parent sends changes again, but not those that were committed before it received the watch.
@@ -163,15 +166,28 @@ impl Watch {
         }
     }
 
-    /// Fails if the site or the home sends no changes of this segment.
-    fn check(&self) -> Result<()> {
-        if !lock(&self.segment.allocator().watches).refused {
-            return Ok(());
+    /// Whether the site or the home sends no changes of this segment.
+    fn is_refused(&self) -> bool {
+        lock(&self.segment.allocator().watches).refused
+    }
+
+    /// Why it sends none: the member may not read the segment (any more), or a limit is reached. The home knows.
+    async fn refusal(&self, shared: &Arc<Shared>) -> Error {
+        let due = due_after(self.session.fetch_timeout);
+        let opened = match begin_fence(shared, &self.segment, due) {
+            Ok(fence) => fence.wait.await.called(),
+            Err(error) => Err(error),
+        };
+        let name = self.segment.name();
+        match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let words = format!("{name} is not watched any more: {error}");
+                Error::new(ErrorKind::NotFound, words)
+            }
+            _ => too_many(format!(
+                "the site or the home sends the changes of no more segments: {name} is not watched, drop this watch and watch less"
+            )),
         }
-        Err(too_many(format!(
-            "the site or the home tells the changes of no more segments: {} is not watched, drop this watch and watch less",
-            self.segment.name()
-        )))
     }
 
     /// The changes that are there.
@@ -221,8 +237,8 @@ impl Watch {
                 Err(error) if was_begun && error.kind() == ErrorKind::HomeUnreachable => {}
                 // A read shows that the segment is gone.
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ if self.is_refused() => return Err(self.refusal(shared).await),
                 _ => {
-                    self.check()?;
                     return Ok(begun_at.is_same_stream(shared.cache.now(home)));
                 }
             }

@@ -17,16 +17,17 @@ pub(crate) use typed::{decode, encode};
 
 use crate::allocator::Allocator;
 use crate::due::due_after;
+use crate::runtime::block_on;
 use crate::runtime::{Ending, MemberRuntime, Shared};
 use crate::trace::{Recorder, Use};
-use crate::{Error, ErrorKind, Reference, Result, Session};
+use crate::{Error, ErrorKind, Reference, Result, Segment, Session};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
-use thorp_model::{ObjectId, Place};
+use thorp_model::{ObjectId, Place, RightsList};
 use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 
 /// A transaction: all of it happens at one moment, or nothing. It sees one state of each home, with its own writes over
@@ -197,6 +198,48 @@ impl Transaction {
     /// Until when a read, a creation or a call may wait.
     fn fetch_due(&self) -> Instant {
         due_after(self.session.fetch_timeout)
+    }
+
+    // --- Rights ---
+
+    /// A segment's rights list. A segment from before there were rights has none: every member may read and write it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`], and [`DataDamaged`](crate::ErrorKind::DataDamaged) if the object is no list: then only
+    /// operators have rights.
+    pub fn rights(&mut self, segment: &Segment) -> Result<Option<RightsList>> {
+        block_on(self.rights_async(segment))
+    }
+
+    /// As [`Transaction::rights`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::rights`].
+    pub async fn rights_async(&mut self, segment: &Segment) -> Result<Option<RightsList>> {
+        rights::read(self, segment).await
+    }
+
+    /// Sets a segment's rights list. From this transaction's position on, who is not in the list gets nothing newer of
+    /// the segment. A list without an admin leaves the segment to operators.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::write`], and [`TooLarge`](crate::ErrorKind::TooLarge) if the list has more than 2,048 bytes. The
+    /// commit fails with [`NoRight`](crate::ErrorKind::NoRight) if the member is no admin of the segment, and with
+    /// [`Invalid`](crate::ErrorKind::Invalid) if the transaction touches several homes.
+    pub fn set_rights(&mut self, segment: &Segment, list: &RightsList) -> Result<()> {
+        block_on(self.set_rights_async(segment, list))
+    }
+
+    /// As [`Transaction::set_rights`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::set_rights`].
+    pub async fn set_rights_async(&mut self, segment: &Segment, list: &RightsList) -> Result<()> {
+        rights::write(self, segment, list).await
     }
 }
 

@@ -1,0 +1,293 @@
+//! `thorp demo --rights`: who is refused what, and by whom, in a village of processes (rules R3 to R5 and R8).
+
+mod member;
+
+pub(super) use member::{Errand, Kept, obey};
+
+use super::process::Interrupted;
+use super::progress::Progress;
+use super::village::{HOME, Node, Village, Worker, together};
+use super::wire::{Done, Order};
+use crate::commands::say;
+use crate::failure::{Code, Failure};
+use std::path::Path;
+
+/// Names in this demo: who may read, who may not, who writes, and who operates the village.
+const ANNA: &str = "anna";
+const BEN: &str = "ben";
+const CARL: &str = "carl";
+const OLGA: &str = "olga";
+/// How long Carl commits and Anna looks, and when Anna loses her right.
+const COUNT_MS: u64 = 4_000;
+const REVOKE_AFTER_MS: u64 = 1_500;
+/// What a site keeps in memory, in bytes: one site serves pages itself, the other sends requests to neighbours.
+const OFFICE_MEMORY: usize = 64 << 20;
+const YARD_MEMORY: usize = 0;
+
+/// Everybody in the village.
+struct Cast {
+    home: Node,
+    office: Node,
+    yard: Node,
+    carl: Worker,
+    olga: Worker,
+    anna: Worker,
+    ben: Worker,
+    anna_in_yard: Worker,
+    ben_in_yard: Worker,
+    ben_at_home: Worker,
+}
+
+/// What was checked.
+#[derive(Default)]
+struct Checks {
+    wrong: usize,
+}
+
+impl Checks {
+    /// Prints a check with what was seen.
+    fn check(&mut self, good: bool, what: &str, seen: &str) -> Result<(), Failure> {
+        let verdict = if good { "holds" } else { "WRONG" };
+        self.wrong += usize::from(!good);
+        say(&format!("  {verdict}  {what}\n         seen: {seen}"))
+    }
+
+    /// Somebody has to be refused.
+    fn refused(&mut self, by: &str, done: &Done) -> Result<(), Failure> {
+        let what = format!("Ben is refused by {by}");
+        self.check(done.count == 0, &what, &done.said)
+    }
+}
+
+/// Runs the demo and prints what was seen.
+pub(super) fn run(dir: &Path, logs: &Path, interrupted: &Interrupted) -> Result<(), Failure> {
+    let village = Village::new(dir, logs, 0, interrupted)?;
+    let mut progress = Progress::new(5);
+    progress.step("a home, two sites, and members start");
+    let mut cast = Cast::start(&village)?;
+    let mut checks = Checks::default();
+    progress.step("anna may read thorp://alps/plans, and ben may not");
+    cast.give_rights(&mut progress, &mut checks)?;
+    progress.step("ben asks the home, the memory of a site, a neighbour, and for a watch");
+    cast.ask(&mut progress, &mut checks)?;
+    progress.step("anna loses her right while carl commits");
+    cast.take_right(&mut progress, &mut checks)?;
+    progress.step("thorp audit");
+    cast.audit(&village, &mut checks)?;
+    cast.stop()?;
+    match checks.wrong {
+        0 => say("All checks hold."),
+        wrong => {
+            let what = format!("{wrong} checks do not hold");
+            let todo = format!(
+                "they are marked WRONG above; logs are in {}",
+                logs.display()
+            );
+            Err(Failure::new(what, todo).with(Code::Wrong))
+        }
+    }
+}
+
+fn segment() -> String {
+    format!("thorp://{HOME}/plans")
+}
+
+impl Cast {
+    fn start(village: &Village) -> Result<Self, Failure> {
+        let home = village.home(&[])?;
+        let office = village.site_with("office", &home, OFFICE_MEMORY)?;
+        let yard = village.site_with("yard", &home, YARD_MEMORY)?;
+        let join = |name, parent| village.guest(name, parent);
+        village.operator(OLGA)?;
+        Ok(Cast {
+            carl: join(CARL, &home)?,
+            olga: join(OLGA, &home)?,
+            anna: join(ANNA, &office)?,
+            ben: join(BEN, &office)?,
+            anna_in_yard: join(ANNA, &yard)?,
+            ben_in_yard: join(BEN, &yard)?,
+            ben_at_home: join(BEN, &home)?,
+            home,
+            office,
+            yard,
+        })
+    }
+
+    fn give_rights(&mut self, progress: &mut Progress, checks: &mut Checks) -> Result<(), Failure> {
+        let segment = segment();
+        one(
+            &mut self.carl,
+            Errand::Make {
+                segment: segment.clone(),
+            },
+            progress,
+        )?;
+        // Everybody reads it while it is open, so everybody knows where it is.
+        for worker in [&mut self.ben, &mut self.ben_in_yard] {
+            let read = one(
+                worker,
+                Errand::Read {
+                    segment: segment.clone(),
+                },
+                progress,
+            )?;
+            checks.check(
+                read.count == 1,
+                "a new segment is open to every member",
+                &read.said,
+            )?;
+            one(worker, Errand::Watch, progress)?;
+        }
+        let grant = Errand::Grant {
+            segment: segment.clone(),
+            right: "read".to_owned(),
+            subject: ANNA.to_owned(),
+        };
+        one(&mut self.carl, grant, progress)?;
+        let revoke = Errand::Revoke {
+            segment: segment.clone(),
+            subject: "@members".to_owned(),
+            after_ms: 0,
+        };
+        let left = one(&mut self.carl, revoke, progress)?;
+        say(&format!("  the rights are: {}", left.said))?;
+        for worker in [&mut self.anna, &mut self.anna_in_yard] {
+            let read = one(
+                worker,
+                Errand::Read {
+                    segment: segment.clone(),
+                },
+                progress,
+            )?;
+            checks.check(read.count == 1, "Anna reads", &read.said)?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, progress: &mut Progress, checks: &mut Checks) -> Result<(), Failure> {
+        let segment = segment();
+        let read = Errand::Read {
+            segment: segment.clone(),
+        };
+        let done = one(&mut self.ben_at_home, read, progress)?;
+        checks.refused("the home", &done)?;
+        let done = one(&mut self.ben, Errand::ReadAgain, progress)?;
+        checks.refused("the memory of the site office", &done)?;
+        let done = one(&mut self.ben_in_yard, Errand::ReadAgain, progress)?;
+        checks.refused(
+            "the site yard, where only his neighbour Anna has the page",
+            &done,
+        )?;
+        let write = Errand::WriteAgain;
+        let done = one(&mut self.ben, write, progress)?;
+        checks.refused("the home, when he writes by way of the site", &done)?;
+        for worker in [&mut self.ben, &mut self.ben_in_yard] {
+            let done = one(worker, Errand::Watched, progress)?;
+            checks.refused("the end of his watch", &done)?;
+        }
+        Ok(())
+    }
+
+    fn take_right(&mut self, progress: &mut Progress, checks: &mut Checks) -> Result<(), Failure> {
+        let segment = segment();
+        let count = Errand::Count {
+            segment: segment.clone(),
+            ms: COUNT_MS,
+        };
+        let look = Errand::Look {
+            segment: segment.clone(),
+            ms: COUNT_MS,
+        };
+        let revoke = Errand::Revoke {
+            segment,
+            subject: ANNA.to_owned(),
+            after_ms: REVOKE_AFTER_MS,
+        };
+        let orders = [count, look.clone(), look, revoke].map(Order::Rights);
+        let mut workers = [
+            &mut self.carl,
+            &mut self.anna,
+            &mut self.anna_in_yard,
+            &mut self.olga,
+        ];
+        let [carl, anna, yard, olga] = &together(&mut workers, &orders, progress)?[..] else {
+            return Err(Failure::new("a member did not answer", ""));
+        };
+        let goes_on = carl.count > olga.count;
+        let seen = format!(
+            "{} at the revocation, {} at the end",
+            olga.count, carl.count
+        );
+        checks.check(
+            goes_on,
+            "Carl goes on committing after Anna has lost her right",
+            &seen,
+        )?;
+        for (where_, anna) in [("office", anna), ("yard", yard)] {
+            let what = format!("Anna, in the {where_}, sees nothing that is committed after that");
+            let seen = format!(
+                "{} of at most {}, then: {}",
+                anna.count, olga.count, anna.said
+            );
+            let good = anna.count > 0 && anna.count <= olga.count && !anna.said.is_empty();
+            checks.check(good, &what, &seen)?;
+        }
+        Ok(())
+    }
+
+    fn audit(&mut self, village: &Village, checks: &mut Checks) -> Result<(), Failure> {
+        let lines = village.audit(OLGA, &self.home)?;
+        lines
+            .iter()
+            .try_for_each(|line| say(&format!("  {line}")))?;
+        let has = |who: &str, what: &str, by: &str| {
+            let mut lines = lines.iter();
+            lines.any(|line| [who, what, by].iter().all(|part| line.contains(part)))
+        };
+        let wanted = "wanted read";
+        for (who, what, by) in [
+            (BEN, wanted, "office"),
+            (BEN, wanted, "yard"),
+            (BEN, wanted, "plans"),
+            (CARL, "changed the rights", "plans"),
+            (OLGA, "changed the rights", "plans"),
+            (ANNA, wanted, "office"),
+        ] {
+            let line = format!("the audit has: {who} {what} ({by})");
+            checks.check(
+                has(who, what, by),
+                &line,
+                if has(who, what, by) {
+                    "it has"
+                } else {
+                    "it has not"
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn stop(self) -> Result<(), Failure> {
+        for worker in [
+            self.carl,
+            self.olga,
+            self.anna,
+            self.ben,
+            self.anna_in_yard,
+            self.ben_in_yard,
+            self.ben_at_home,
+        ] {
+            worker.stop()?;
+        }
+        self.office.stop()?;
+        self.yard.stop()?;
+        self.home.stop()
+    }
+}
+
+/// Gives one worker an errand, and waits for it.
+fn one(worker: &mut Worker, errand: Errand, progress: &mut Progress) -> Result<Done, Failure> {
+    let mut done = together(&mut [worker], &[Order::Rights(errand)], progress)?;
+    done.pop()
+        .ok_or_else(|| Failure::new("a member did not answer", ""))
+}
