@@ -9,8 +9,8 @@ use thorp_client::{JoinConfig, Member};
 use thorp_model::Note;
 use thorp_net::driver::{runtime, runtime_of};
 use thorp_net::{
-    Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay, Listener, Role,
-    dial,
+    Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay, Listener,
+    NodeRole, Role, dial,
 };
 use thorp_server::{
     Bytes, ChildDelay, HomeConfigFile, HomeServer, LinkLimits, ParentEntry, SiteConfigFile,
@@ -82,7 +82,7 @@ fn site(
     (cache_bytes, one_way_ms): (&str, &str),
     limits: &str,
 ) -> Result<()> {
-    identity(dir, name)?;
+    identity(dir, NodeRole::Site, name)?;
     let mut config = SiteConfigFile {
         name: Some(name.to_owned()),
         data_dir: Some(dir.to_owned()),
@@ -112,7 +112,7 @@ fn site(
 fn reader(dir: &Path, parent: &str, segment: &str) -> Result<()> {
     let name = "reader";
     let address = socket(dir, parent).to_string();
-    let config = JoinConfig::new(address).identity_of(identity(dir, name)?);
+    let config = JoinConfig::new(address).identity_of(identity(dir, NodeRole::Member, name)?);
     let member = Member::join(config.name(name))?;
     let segment = member.open(segment)?;
     let objects = member.transact(|tx| {
@@ -164,7 +164,7 @@ pub struct Asker {
 impl Asker {
     /// Connects to the echo of a directory.
     pub async fn dial(dir: &Path, one_way_ms: u64) -> Result<Self> {
-        let identity = identity(dir, "asker")?;
+        let identity = identity(dir, NodeRole::Member, "asker")?;
         let config = echo_config(one_way_ms);
         let addresses = [socket(dir, ECHO)];
         let connection: Connection = dial(&addresses, &identity, None, b"", &config).await?;

@@ -5,7 +5,7 @@ use crate::process::Process;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use thorp_client::{JoinConfig, Member, Reference, Segment};
-use thorp_net::{Identity, issue};
+use thorp_net::{Identity, NodeRole, issue};
 
 /// A directory with a home's data, sockets and everybody's certificates. Dropped, it is gone.
 #[derive(Debug)]
@@ -92,9 +92,9 @@ impl Village {
         Ok(Member::join(self.config(parent, name)?)?)
     }
 
-    /// A node's certificate; made if it is not there.
+    /// A member's certificate; made if it is not there.
     pub fn identity(&self, name: &str) -> Result<Identity> {
-        identity(self.dir.path(), name)
+        identity(self.dir.path(), NodeRole::Member, name)
     }
 
     /// A file that goes with the village.
@@ -115,9 +115,9 @@ impl Drop for Village {
     }
 }
 
-/// A node's certificate in a village's directory.
-pub fn identity(dir: &Path, name: &str) -> Result<Identity> {
-    Ok(issue(dir.join("identity"), dir.join(name), name)?)
+/// A node's certificate in a village's directory; made if it is not there.
+pub fn identity(dir: &Path, role: NodeRole, name: &str) -> Result<Identity> {
+    Ok(issue(dir.join("identity"), dir.join(name), role, name)?)
 }
 
 /// Fills so many pages with objects, [`OBJECTS_PER_PAGE`] each; the first object of each page.

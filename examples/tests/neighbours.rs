@@ -28,7 +28,7 @@ impl Neighbour {
         let mut child = Command::new(env!("CARGO_BIN_EXE_neighbours"))
             .args([name, &address(name), &neighbours.join(",")])
             .arg(format!("alps={}", village.address()))
-            .arg(village.path("identity"))
+            .arg(village.village().carrier(name))
             .arg("thorp://alps/count")
             .stdout(Stdio::piped())
             .spawn()
@@ -70,20 +70,20 @@ fn the_site_outlives_whoever_carries_it() {
     let names = ["anna", "bert", "carl"];
     let [mut anna, mut bert, mut carl] = names.map(|name| Neighbour::start(&village, name, &names));
     for neighbour in [&mut anna, &mut bert, &mut carl] {
-        neighbour.until_at("site-of-anna");
+        neighbour.until_at("anna");
     }
     let mut counted = anna.counted;
     drop(anna);
-    let last = [&mut bert, &mut carl].map(|neighbour| neighbour.until_at("site-of-bert"));
+    let last = [&mut bert, &mut carl].map(|neighbour| neighbour.until_at("bert"));
     counted += bert.counted + carl.counted;
     assert!(last.iter().max().unwrap() >= &counted);
     drop(bert);
-    carl.until_at("site-of-carl (this one), 1 here");
+    carl.until_at("carl (this one), 1 here");
 
     // Started anew, the first is the site again.
     let mut anna = Neighbour::start(&village, "anna", &names);
-    anna.until_at("site-of-anna (this one)");
-    let last = carl.until_at("site-of-anna");
+    anna.until_at("anna (this one)");
+    let last = carl.until_at("anna");
     let (member, segment) = village.member_at("count");
     let counter = counter::open(&member, &segment).unwrap();
     let strict = Session::new().strict(true);

@@ -67,7 +67,12 @@ impl Role {
     }
 }
 
-/// The name of its redirector, and of the link to it.
+/// The name in a member's certificate, and in that of the redirector that it carries.
+pub(crate) fn member(number: usize) -> String {
+    format!("member-{number}")
+}
+
+/// Of the socket of a member's redirector, and of the link to it.
 pub(crate) fn neighbour(number: usize) -> String {
     format!("neighbour-{number}")
 }

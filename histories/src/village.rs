@@ -9,7 +9,7 @@
 use crate::link::Link;
 use crate::place::{ALIVE_MISSED_MAX, ALIVE_MS, Place};
 use crate::process::{Running, start};
-use crate::roster::{CARRIER, PLACES, READS_ONLY, Role, neighbour};
+use crate::roster::{CARRIER, PLACES, READS_ONLY, Role, member, neighbour};
 use crate::told::{Ended, Told};
 use crate::worker::SLOTS;
 use crate::{Options, Outcome, Workload};
@@ -114,13 +114,13 @@ impl Village {
             arguments.push(format!("--other-home={}={way}", HOMES[other]));
             if own == 1 {
                 let identity = self.path("dale-identity");
-                self.invite(HOMES[1], &identity)?;
+                self.invite(HOMES[1], &["--role=home"], &identity)?;
                 arguments.push(format!("--identity={identity}"));
             }
             self.start_node(HOMES[own], arguments)?;
         }
         let identity = self.path("valley-identity");
-        self.invite(SITE, &identity)?;
+        self.invite(SITE, &["--role=site"], &identity)?;
         let mut arguments = vec!["site".to_owned(), format!("--identity={identity}")];
         for home in HOMES {
             let way = self.link(&format!("{SITE}-{home}"), home)?;
@@ -129,6 +129,14 @@ impl Village {
         self.start_node(SITE, arguments)?;
         for to in [HOMES[0], HOMES[1], SITE] {
             self.link(&format!("members-{to}"), to)?;
+        }
+        for (number, place) in PLACES.iter().enumerate() {
+            // A member that may carry a redirector needs an identity for that, too.
+            let flags: &[&str] = match place.has_neighbours() {
+                true => &["--with-site"],
+                false => &[],
+            };
+            self.invite(&member(number), flags, &self.identity(number))?;
         }
         let neighbours = (0..PLACES.len()).filter(|number| PLACES[*number].has_neighbours());
         for number in neighbours {
@@ -160,10 +168,17 @@ impl Village {
         self.start_again(self.nodes.len() - 1)
     }
 
-    fn invite(&self, name: &str, out: &str) -> Outcome<()> {
+    /// The identity of a member, by its number.
+    fn identity(&self, number: usize) -> String {
+        self.path(&format!("{}-identity", member(number)))
+    }
+
+    fn invite(&self, name: &str, flags: &[&str], out: &str) -> Outcome<()> {
         let dir = self.path(HOMES[0]);
         let mut command = Command::new(&self.thorp);
-        command.args(["invite", name, "--dir", &dir, "--out", out]);
+        command
+            .args(["invite", name, "--dir", &dir, "--out", out])
+            .args(flags);
         match command.stdout(Stdio::null()).status()?.success() {
             true => Ok(()),
             false => Err(format!("{name} was not let in").into()),
@@ -267,7 +282,7 @@ impl Village {
         command
             .arg("worker")
             .args(role.ways(|name| self.path(name)));
-        command.arg(format!("--identity={}", self.path("valley-identity")));
+        command.arg(format!("--identity={}", self.identity(role.number)));
         command.args(["--workload", workload_name(self.workload)]);
         command.arg(format!("--strict={}", self.strict));
         command.arg(format!("--process={}", self.next_process));
@@ -298,7 +313,7 @@ impl Village {
     /// Makes the objects: every other one of the same home. Their names, as the workers are told.
     fn found(&self) -> Outcome<String> {
         let founder = JoinConfig::new(format!("unix:{}", self.path("valley.sock")));
-        let founder = Member::join(founder.identity(self.path("valley-identity")))?;
+        let founder = Member::join(founder.identity(self.identity(0)))?;
         let segments = (0..SLOTS).map(|slot| {
             let home = HOMES[slot % HOMES.len()];
             founder.create(&format!("thorp://{home}/keys-{slot}"))

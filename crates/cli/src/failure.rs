@@ -107,6 +107,10 @@ impl From<JoinError> for Failure {
                 "give a directory that `thorp invite` made with --identity (or THORP_IDENTITY)",
                 Code::Failed,
             ),
+            JoinError::NoMember(_) => (
+                "give its directory with --identity (or THORP_IDENTITY); `thorp home` prints one for this machine when it starts",
+                Code::Failed,
+            ),
             JoinError::Unreachable(_) => (
                 "check that it runs there, and that --identity is of the same village",
                 Code::Unreachable,

@@ -35,7 +35,6 @@ const COMMITS_EACH: u64 = 30;
 struct Village {
     home: HomeProcess,
     sites: [Option<Site>; 2],
-    identity: String,
 }
 
 struct Site {
@@ -51,7 +50,8 @@ impl Village {
         let home = thorp().home_with(dir, &alive);
         let identity = dir.join("valley").display().to_string();
         let authority = dir.join("home").display().to_string();
-        let said = thorp().run(&["invite", "valley", "--dir", &authority, "--out", &identity]);
+        let invite = ["invite", "valley", "--role=site", "--dir", &authority];
+        let said = thorp().run(&[&invite[..], &["--out", &identity]].concat());
         assert_eq!(said.code, 0, "{}", said.err);
         let site = |name: &str| {
             let via = format!("unix:{}/{name}.sock", dir.display());
@@ -66,11 +66,7 @@ impl Village {
             Some(Site { process, via, http })
         };
         let sites = [site("first"), site("second")];
-        Village {
-            home,
-            sites,
-            identity,
-        }
+        Village { home, sites }
     }
 
     fn site(&self, which: usize) -> &Site {
@@ -90,7 +86,7 @@ impl Village {
 
     fn join_at(&self, config: JoinConfig, name: &str) -> Member {
         let every = Duration::from_millis(ALIVE_MS);
-        let config = config.identity(&self.identity).join_timeout(PATIENCE);
+        let config = config.identity(&self.home.identity).join_timeout(PATIENCE);
         Member::join(config.name(name).alive(every, MISSED_MAX)).unwrap()
     }
 

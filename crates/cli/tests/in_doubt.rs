@@ -28,7 +28,7 @@ fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
             .home(which)
             .welcome
             .concat()
-            .contains("thorp invite")
+            .contains("let another node in")
     };
     assert!(invites(0) && !invites(1));
     let alps = village.home(0);

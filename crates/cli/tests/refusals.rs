@@ -280,8 +280,9 @@ fn a_site_has_the_name_that_its_certificate_has() {
     let invite = [
         "invite",
         "office",
+        "--role=site",
         "--dir",
-        &home.identity,
+        &home.authority,
         "--out",
         &identity,
     ];
@@ -289,12 +290,13 @@ fn a_site_has_the_name_that_its_certificate_has() {
     let again = [
         "invite",
         "shop",
+        "--role=site",
         "--dir",
-        &home.identity,
+        &home.authority,
         "--out",
         &identity,
     ];
-    assert_refused(&thorp().run(&again), 1, "not of shop");
+    assert_refused(&thorp().run(&again), 1, "not of site shop");
     let site = ["site", "--home=alps=127.0.0.1:1", "--identity", &identity];
     let printed = thorp().run(&[&site[..], &["--print-config"]].concat());
     assert!(printed.out.contains("name = \"office\""), "{}", printed.out);
@@ -304,11 +306,76 @@ fn a_site_has_the_name_that_its_certificate_has() {
     let going = Process::start(command);
     going.ready();
     // It reaches no home: so it is not known what there is.
-    let ls = thorp().run(&["ls", "--via", &alone, "--identity", &identity]);
+    let ls = thorp().run(&["ls", "--via", &alone, "--identity", &home.identity]);
     assert_refused(&ls, 4, "no home is reached");
     assert_eq!(going.terminate(), 0);
     let other = thorp().run(&[&site[..], &["--name", "shop", "--listen=127.0.0.1:0"]].concat());
-    assert_refused(&other, 1, "not of shop");
+    assert_refused(&other, 1, "not of site shop");
+}
+
+#[test]
+fn a_name_has_one_role_and_a_node_starts_only_in_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let invite = |name: &str, flags: &[&str], out: &str| {
+        let invite = [
+            "invite",
+            name,
+            "--dir",
+            &home.authority,
+            "--out",
+            &path(out),
+        ];
+        thorp().run(&[&invite[..], flags].concat())
+    };
+    let said = invite("anna", &[], "anna");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("member anna is let into"), "{}", said.out);
+    for flags in [["--role=site"], ["--role=operator"], ["--with-site"]] {
+        let said = invite("anna", &flags, "other");
+        assert_refused(&said, 1, "the name anna belongs to member anna");
+        assert!(said.err.contains("take another name"), "{}", said.err);
+    }
+    assert_refused(
+        &invite("alps", &["--role=home"], "other"),
+        1,
+        "made this village",
+    );
+    let boss = invite("boss", &["--role=boss"], "other");
+    assert!(boss.code == 2 && boss.err.contains("home, site, member or operator"));
+    let said = invite("olga", &["--role=operator", "--with-site"], "other");
+    assert_refused(&said, 2, "operator olga carries no redirector");
+
+    let said = invite("bert", &["--with-site"], "bert");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("site bert"), "{}", said.out);
+    assert!(dir.path().join("bert/site/node.pem").exists());
+
+    // Neither home nor site starts as a member, and no program joins as one of them.
+    let above = format!("--home=alps={}", home.via);
+    let site = [
+        "site",
+        "--identity",
+        &path("anna"),
+        &above,
+        "--listen=127.0.0.1:0",
+    ];
+    let said = thorp().run(&[&site[..], &["--http=off"]].concat());
+    assert_refused(&said, 1, "the identity of member anna, not of site anna");
+    let (dir, identity) = (path("dale"), path("anna"));
+    let dale = [
+        "home",
+        "--name=anna",
+        "--dir",
+        &dir,
+        "--identity",
+        &identity,
+    ];
+    let said = thorp().run(&[&dale[..], &["--http=off", "--listen=127.0.0.1:0"]].concat());
+    assert_refused(&said, 1, "the identity of member anna, not of home anna");
+    let ls = thorp().run(&["ls", "--via", &home.via, "--identity", &home.authority]);
+    assert_refused(&ls, 1, "that of home alps, and a program needs a member's");
 }
 
 #[test]
@@ -318,8 +385,10 @@ fn a_home_that_went_away_is_waited_for_as_long_as_was_said() {
     let made = home.out(&["put", "thorp://alps/notes", "--text", "x"]);
     let via = format!("unix:{}/site.sock", dir.path().display());
     let above = format!("alps={}", home.via);
-    let mut site = thorp().command(&["site", "--name=alps", "--identity", &home.identity]);
-    site.args(["--home", &above, "--listen", &via])
+    let dir = text(&dir.path().join("site")).to_owned();
+    let mut site = thorp().command(&["site", "--name=valley", "--dir", &dir]);
+    site.args(["--authority", &home.authority, "--home", &above])
+        .args(["--listen", &via])
         .args(OF_A_TEST);
     let site = Process::start(site);
     site.ready();
@@ -389,7 +458,7 @@ fn a_home_without_its_certificate_founds_no_other_village() {
     assert!(!dir.path().join("new").exists() && !dir.path().join("nosuch").exists());
     let home = thorp().home(dir.path());
     assert_eq!(home.process.terminate(), 0);
-    std::fs::rename(&home.identity, dir.path().join("elsewhere")).unwrap();
+    std::fs::rename(&home.authority, dir.path().join("elsewhere")).unwrap();
     let again = [
         "home",
         "--name=alps",
@@ -399,7 +468,7 @@ fn a_home_without_its_certificate_founds_no_other_village() {
         "--listen=127.0.0.1:0",
     ];
     assert_refused(&thorp().run(&again), 1, "no certificate in");
-    assert!(!Path::new(&home.identity).exists());
+    assert!(!Path::new(&home.authority).exists());
 }
 
 #[test]
@@ -448,7 +517,7 @@ fn what_cannot_be_asked_or_read_later_is_refused() {
         "invite",
         "anna",
         "--dir",
-        &home.identity,
+        &home.authority,
         "--out",
         text(&file),
     ];
@@ -458,7 +527,7 @@ fn what_cannot_be_asked_or_read_later_is_refused() {
         "invite",
         "anna",
         "--dir",
-        &home.identity,
+        &home.authority,
         "--out",
         text(dir.path()),
     ];

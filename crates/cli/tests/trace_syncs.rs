@@ -97,7 +97,7 @@ fn commit_under_trace(dir: &Path, file: &Path) -> (Process, Vec<Waited>) {
     let going = Process::start(command);
     going.lines_until("ready");
 
-    let config = JoinConfig::new(&via).identity(home.join("identity"));
+    let config = JoinConfig::new(&via).identity(home.join("identity/local"));
     let member = Member::join(config.join_timeout(PATIENCE)).unwrap();
     let segment = member.create("thorp://alps/traced").unwrap();
     let object = member.transact(|tx| tx.create(&segment, [0; 200])).unwrap();

@@ -94,6 +94,7 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
         .map(|word| {
             word.replace("NAME-identity", &identity)
                 .replace("NAME", "valley")
+                .replace("ROLE", "site")
         })
         .collect();
     let mut invite = vec!["invite"];
@@ -124,7 +125,7 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
     assert!(said.iter().any(|line| line.trim() == printed), "{said:?}");
 
     let mut put = thorp().command(&["put", "thorp://alps/by-site", "--text", "x", "--via", &via]);
-    put.env("THORP_IDENTITY", &identity);
+    put.env("THORP_IDENTITY", &home.identity);
     let said = finish(put);
     assert_eq!(said.code, 0, "{}", said.err);
 
@@ -143,19 +144,19 @@ fn a_site_joins_by_the_printed_command_and_shows_in_the_status() {
     assert_eq!(json["role"], "site");
 
     #[cfg(feature = "planner")]
-    planned(&home, &site_http, &via, &identity);
+    planned(&home, &site_http, &via);
     assert_eq!(site.terminate(), 0);
 }
 
 /// `thorp plan site` takes from the site how many members it has.
 #[cfg(feature = "planner")]
-fn planned(home: &HomeProcess, site_http: &str, via: &str, identity: &str) {
+fn planned(home: &HomeProcess, site_http: &str, via: &str) {
     let planned = thorp().run(&["plan", "site", "--from-metrics", site_http]);
     assert_eq!(planned.code, 0, "{}", planned.err);
     let alone = format!("{site_http} does not tell members: none is connected");
     assert!(planned.err.contains(&alone), "{}", planned.err);
     let mut watch = thorp().command(&["watch", "thorp://alps/by-site", "--via", via]);
-    watch.env("THORP_IDENTITY", identity);
+    watch.env("THORP_IDENTITY", &home.identity);
     let watch = Process::start(watch);
     let measured = format!("measured at {site_http}");
     eventually("a member is counted", || {

@@ -93,8 +93,8 @@ impl JoinConfig {
         self
     }
 
-    /// The directory of this node's certificate and key (`thorp` makes one; where the directory holds the village's
-    /// authority, a missing certificate is made here).
+    /// The directory of this member's certificate and key (`thorp invite` makes one; where the directory holds the
+    /// village's authority, a missing certificate is made here).
     pub fn identity(mut self, dir: impl AsRef<Path>) -> Self {
         self.identity = Some(dir.as_ref().to_owned());
         self
@@ -106,7 +106,8 @@ impl JoinConfig {
         self
     }
 
-    /// The program's name, for people and in its certificate.
+    /// What the program calls itself in a recorded trace, and in a certificate that [`JoinConfig::identity`] makes. The
+    /// village knows the program by the name in its certificate.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self

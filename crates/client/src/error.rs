@@ -257,6 +257,15 @@ pub enum JoinError {
     Address(String),
     /// The identity in the directory given, or the lack of one.
     Identity(thorp_net::IdentityError),
+    /// The identity given is that of a home or a site, and a program needs a member's.
+    NoMember(thorp_net::CertifiedName),
+    /// This member may have to carry its site's redirector, and has no second identity for it.
+    NoSite {
+        /// The member's name.
+        name: String,
+        /// What was found instead.
+        found: String,
+    },
     /// This member may have to carry its site's redirector, and cannot listen.
     Listen {
         /// Where.
@@ -284,6 +293,17 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::Address(words) | JoinError::Limit(words) => write!(f, "{words}"),
             JoinError::Identity(error) => write!(f, "{error}"),
+            JoinError::NoMember(found) => write!(
+                f,
+                "the identity that was given is that of {found}, and a program needs a member's: `thorp invite NAME --out \
+                 DIR` makes one"
+            ),
+            JoinError::NoSite { name, found } => write!(
+                f,
+                "{name} may have to carry its site's redirector and needs a second identity for that, of role site and \
+                 under the same name{found}: `thorp invite NAME --with-site --out DIR` makes both; \
+                 SiteOfMembers::identity names another directory than DIR/site"
+            ),
             JoinError::Listen { address, error } => write!(
                 f,
                 "neighbours cannot come in at {address}: {error}; free that address, or listen at another one of this \
@@ -306,7 +326,11 @@ impl std::error::Error for JoinError {
             JoinError::Identity(error) => Some(error),
             JoinError::System(error) | JoinError::Trace { error, .. } => Some(error),
             JoinError::Listen { error, .. } => Some(error),
-            JoinError::Address(_) | JoinError::Limit(_) | JoinError::Unreachable(_) => None,
+            JoinError::Address(_)
+            | JoinError::NoMember(_)
+            | JoinError::NoSite { .. }
+            | JoinError::Limit(_)
+            | JoinError::Unreachable(_) => None,
         }
     }
 }

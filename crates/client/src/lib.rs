@@ -137,6 +137,6 @@ pub use thorp_model::{
     CommitId, DamagedRights, HomeId, NameId, ObjectId, PageId, PageNo, Position, Reference, Right,
     RightsList, SegmentId, Slot, Stamp, Subject,
 };
-pub use thorp_net::{Congestion, Identity, Traffic};
+pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};
 pub use typed::Ref;

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use joins::Joins;
-use thorp_client::{JoinConfig, JoinError, Member, Ref, Reference, SiteOfMembers};
+use thorp_client::{JoinConfig, JoinError, Member, NodeRole, Ref, Reference, SiteOfMembers};
 use thorp_testing::{HomeNode, Relay, eventually};
 
 /// What ten seconds are to people, this is to a test.
@@ -34,7 +34,7 @@ fn site(village: &HomeNode, own: &str, neighbours: &[String]) -> SiteOfMembers {
 
 fn config(village: &HomeNode, own: &str, neighbours: &[String]) -> JoinConfig {
     JoinConfig::among(site(village, own, neighbours))
-        .identity_of(village.identity())
+        .identity(village.village().carrier(own))
         .name(own)
         // Pages are counted.
         .fetch_ahead(0)
@@ -327,7 +327,8 @@ fn a_dedicated_site_comes_first() {
     let neighbours = names.map(|name| address(&village, name));
     let [anna, bert] = names.map(|name| {
         let config = JoinConfig::new(way.address()).or_among(site(&village, name, &neighbours));
-        Member::join(config.identity_of(village.identity()).name(name)).unwrap()
+        let identity = village.village().carrier(name);
+        Member::join(config.identity(identity).name(name)).unwrap()
     });
     let are_at_the_site = || {
         eventually("they are at the site", || {
@@ -375,6 +376,58 @@ fn what_cannot_be_is_told_with_what_to_do() {
     let twice =
         JoinConfig::new(village.address().to_string()).and_home(village.address().to_string());
     let twice = twice.or_among(site(&village, "bert", &neighbours));
-    let (words, _) = refused(twice.identity_of(village.identity()));
+    let (words, _) = refused(twice.identity(village.village().carrier("bert")));
     assert!(words.contains("none with and_home"), "{words}");
+}
+
+#[test]
+fn a_member_carries_a_site_only_with_a_second_identity_of_its_own_name() {
+    let village = HomeNode::new();
+    let neighbours = [address(&village, "anna")];
+    let refused = |site: SiteOfMembers| match Member::join(
+        JoinConfig::among(site).identity_of(village.identity()),
+    ) {
+        Ok(_) => panic!("it has joined"),
+        Err(error @ JoinError::NoSite { .. }) => error.to_string(),
+        Err(error) => panic!("{error}"),
+    };
+    let own = || site(&village, "anna", &neighbours);
+    let words = refused(own());
+    assert!(words.contains("thorp invite NAME --with-site"), "{words}");
+    let other = village.village().identity_of(NodeRole::Site, "valley");
+    let words = refused(own().identity_of(other));
+    assert!(words.contains("that of site valley"), "{words}");
+    let words = refused(own().identity_of(village.identity()));
+    assert!(words.contains("that of member anna"), "{words}");
+    let nowhere = village.path("nowhere");
+    let words = refused(own().identity(nowhere));
+    assert!(words.contains("nowhere is no directory"), "{words}");
+}
+
+#[test]
+fn a_program_joins_as_a_member_and_as_nothing_else() {
+    let village = HomeNode::new();
+    for (identity, what) in [
+        (village.village().identity(), "home alps"),
+        (
+            village.village().identity_of(NodeRole::Site, "valley"),
+            "site valley",
+        ),
+    ] {
+        let config = JoinConfig::new(village.address().to_string()).identity_of(identity);
+        match Member::join(config).map(|_| ()) {
+            Err(error @ JoinError::NoMember(_)) => {
+                let words = error.to_string();
+                assert!(
+                    words.contains(what) && words.contains("thorp invite"),
+                    "{words}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let olga = village.village().identity_of(NodeRole::Operator, "olga");
+    let config = JoinConfig::new(village.address().to_string()).identity_of(olga);
+    let olga = Member::join(config).unwrap();
+    olga.create("thorp://alps/orders").unwrap();
 }

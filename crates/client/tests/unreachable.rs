@@ -11,10 +11,10 @@ use joins::Joins;
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{
-    CommitId, Error, ErrorKind, Identity, JoinConfig, JoinError, Member, Outcome, Reference,
+    CommitId, Error, ErrorKind, JoinConfig, JoinError, Member, NodeRole, Outcome, Reference,
     Result, Session,
 };
-use thorp_testing::{HomeNode, eventually};
+use thorp_testing::{HomeNode, Village, eventually};
 
 const SOON: Duration = Duration::from_millis(300);
 
@@ -388,7 +388,8 @@ fn joining_nobody_fails_in_time_and_says_why() {
 #[test]
 fn a_stranger_does_not_get_in() {
     let village = HomeNode::new();
-    let eve = Identity::open_or_create(village.path("another village"), "eve").unwrap();
+    let other = Village::new();
+    let eve = other.identity_of(NodeRole::Member, "eve");
     let config = JoinConfig::new(village.address().to_string()).identity_of(eve);
     assert!(matches!(
         Member::join(config.join_timeout(SOON)).unwrap_err(),

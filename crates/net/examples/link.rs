@@ -7,8 +7,8 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use thorp_net::{
-    Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay, Listener, Role,
-    dial, issue,
+    Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay, Listener,
+    NodeRole, Role, dial, issue,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -25,7 +25,12 @@ const BULK_FRAMES: usize = 40_000;
 fn main() -> Outcome<()> {
     let dir = std::env::temp_dir().join(format!("thorp-net-link-{}", std::process::id()));
     let home = Identity::open_or_create(dir.join("home"), "home")?;
-    let member = issue(dir.join("home"), dir.join("member"), "member")?;
+    let member = issue(
+        dir.join("home"),
+        dir.join("member"),
+        NodeRole::Member,
+        "member",
+    )?;
     let runtime = runtime()?;
     let tcp: Address = "127.0.0.1:0".parse()?;
     let unix = Address::Unix(dir.join("home.sock"));

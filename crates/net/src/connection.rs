@@ -11,7 +11,7 @@ use crate::receiver::{FrameReceiver, Partial};
 use crate::socket::Stream;
 use crate::traffic::{Counters, Traffic};
 use crate::writer::{Outgoing, Writer};
-use crate::{Config, LinkDelay, Role};
+use crate::{CertifiedName, Config, LinkDelay, Role};
 
 /// An open connection to a node of the same village, after TLS and greetings.
 #[derive(Debug)]
@@ -23,13 +23,13 @@ pub struct Connection {
     pub(crate) token: Option<Token>,
 }
 
-/// Who is at the other end. Its names are proven by its certificate; its role and hello are its own words.
+/// Who is at the other end. Its certificate proves what it is; its role and hello are its own words.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// Where it is, for people to read: `tcp://192.0.2.1:40312`, `unix:/run/thorp.sock`.
     pub address: String,
-    /// The node names in its certificate; normally one.
-    pub names: Vec<String>,
+    /// The role and the name in its certificate.
+    pub certified: CertifiedName,
     /// What it says it is.
     pub role: Role,
     /// The bytes it greeted with, at most [`HELLO_BYTES_MAX`](crate::HELLO_BYTES_MAX).

@@ -10,7 +10,7 @@ use tracing::debug;
 
 use crate::config::ATTEMPTS_MAX;
 use crate::handshake::{self, within};
-use crate::listener::names_of;
+use crate::listener::certified_by;
 use crate::socket::{Socket, Stream};
 use crate::{Address, Config, Connection, Error, Identity, Peer, Role};
 use rustls::pki_types::{DnsName, ServerName};
@@ -120,12 +120,12 @@ impl Caller<'_> {
                 return Err(Error::from_tls("TLS", error));
             }
         };
-        let names = names_of(stream.get_ref().1.peer_certificates())?;
-        self.check_name(&names)?;
+        let certified = certified_by(stream.get_ref().1.peer_certificates())?;
+        self.check_name(certified.name())?;
         let greeting = handshake::greet(&mut stream, self.config, self.hello).await?;
         let peer = Peer {
             address: target.to_string(),
-            names,
+            certified,
             role: greeting.role,
             hello: greeting.hello,
             round_trip: None,
@@ -133,14 +133,12 @@ impl Caller<'_> {
         Ok((TlsStream::Client(stream), peer))
     }
 
-    fn check_name(&self, names: &[String]) -> Result<(), Error> {
+    fn check_name(&self, name: &str) -> Result<(), Error> {
         match self.expect_name {
-            Some(expected) if !names.iter().any(|name| name.eq_ignore_ascii_case(expected)) => {
-                Err(Error::WrongName {
-                    expected: expected.to_owned(),
-                    found: names.to_vec(),
-                })
-            }
+            Some(expected) if !name.eq_ignore_ascii_case(expected) => Err(Error::WrongName {
+                expected: expected.to_owned(),
+                found: name.to_owned(),
+            }),
             _ => Ok(()),
         }
     }
@@ -178,7 +176,7 @@ impl Connection {
         let (Some(target), Some(token)) = (self.remote(), self.token) else {
             return;
         };
-        let names = self.peer().names.clone();
+        let of = self.peer().certified.clone();
         let (identity, lanes) = (identity.clone(), Arc::downgrade(self.lanes()));
         let config = Config {
             role: Role::LANE,
@@ -187,7 +185,7 @@ impl Connection {
         tokio::spawn(async move {
             let caller = Caller {
                 identity: &identity,
-                expect_name: names.first().map(String::as_str),
+                expect_name: Some(of.name()),
                 hello: token.as_hello(),
                 config: &config,
             };

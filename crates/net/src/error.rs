@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::Role;
+use crate::identity::NEW_CERTIFICATE;
 
 /// What went wrong on a connection or while making one. [`Error::kind`] says what to do.
 #[derive(Debug)]
@@ -94,9 +95,11 @@ pub enum Error {
     WrongName {
         /// The node that was wanted.
         expected: String,
-        /// The names in the peer's certificate.
-        found: Vec<String>,
+        /// The name in the peer's certificate.
+        found: String,
     },
+    /// The peer's certificate does not name one role and one node.
+    NoRole,
     /// Anything else that TLS refuses.
     Tls(rustls::Error),
 }
@@ -138,6 +141,7 @@ impl Error {
             | Self::Expired { .. }
             | Self::NoCertificate { .. }
             | Self::WrongName { .. }
+            | Self::NoRole
             | Self::NotThorp { .. }
             | Self::NotTls => ErrorKind::Misconfigured,
             Self::FrameTooLong { .. }
@@ -261,10 +265,13 @@ impl fmt::Display for Error {
             Self::WrongName { expected, found } => {
                 write!(
                     f,
-                    "wanted the node {expected}, but what answered is {}",
-                    found.join(", ")
+                    "wanted the node {expected}, but what answered is {found}"
                 )
             }
+            Self::NoRole => write!(
+                f,
+                "the certificate of the peer names no role: {NEW_CERTIFICATE}"
+            ),
             Self::Tls(error) => write!(f, "TLS: {error}"),
         }
     }

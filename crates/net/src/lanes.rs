@@ -22,7 +22,7 @@ use crate::receiver::Partial;
 use crate::socket::Stream;
 use crate::traffic::Counters;
 use crate::writer::{Outgoing, Writer};
-use crate::{Error, Limits, LinkDelay, Queued, SendError};
+use crate::{CertifiedName, Error, Limits, LinkDelay, Queued, SendError};
 
 /// What both ends of a connection know and nobody else.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -247,8 +247,8 @@ pub(crate) struct Registry(Mutex<HashMap<Token, Known>>);
 
 struct Known {
     lanes: Weak<Lanes>,
-    /// In the certificate of whoever made the connection: its lanes have the same.
-    names: Vec<String>,
+    /// In the certificate of the node that made the connection: its lanes have the same.
+    certified: CertifiedName,
 }
 
 impl Registry {
@@ -256,16 +256,16 @@ impl Registry {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn insert(&self, token: Token, names: &[String], lanes: &Arc<Lanes>) {
+    pub(crate) fn insert(&self, token: Token, of: &CertifiedName, lanes: &Arc<Lanes>) {
         let mut known = self.known();
         known.retain(|_, known| known.lanes.strong_count() > 0);
-        let (lanes, names) = (Arc::downgrade(lanes), names.to_vec());
-        known.insert(token, Known { lanes, names });
+        let (lanes, certified) = (Arc::downgrade(lanes), of.clone());
+        known.insert(token, Known { lanes, certified });
     }
 
-    pub(crate) fn find(&self, token: Token, names: &[String]) -> Option<Arc<Lanes>> {
+    pub(crate) fn find(&self, token: Token, of: &CertifiedName) -> Option<Arc<Lanes>> {
         let known = self.known();
-        let known = known.get(&token).filter(|known| known.names == names)?;
+        let known = known.get(&token).filter(|known| known.certified == *of)?;
         known.lanes.upgrade()
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! The ways in:
 //!
-//! - [`Identity`]: a node's certificate and key, and the authority of its village.
+//! - [`Identity`]: a node's certificate and key, and the authority of its village. The certificate names one role and
+//!   one node ([`CertifiedName`], rule R1).
 //! - [`Listener::bind`], then [`Listener::accept`] gives an [`Incoming`] caller to accept or to reject.
 //! - [`dial`] gives a [`Connection`]; [`Backoff`] says how long to wait before trying again.
 //! - [`Connection::split`] gives a [`FrameSender`] (never waits, never grows) and a [`FrameReceiver`].
@@ -53,7 +54,10 @@ pub use connection::{Connection, FrameSender, Peer, Queued, SendError};
 pub use dialer::{DialError, dial};
 pub use error::{Error, ErrorKind, Side};
 pub use frame::Frame;
-pub use identity::{Identity, IdentityError, issue, may_hold_identity};
+pub use identity::{
+    CertifiedName, Identity, IdentityError, NodeRole, issue, issue_with_site, may_hold_identity,
+    site_dir,
+};
 pub use listener::{AcceptError, Incoming, Listener};
 pub use receiver::FrameReceiver;
 pub use traffic::Traffic;

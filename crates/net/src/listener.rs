@@ -18,7 +18,7 @@ use crate::handshake;
 use crate::lanes::{Registry, Token};
 use crate::local::Local;
 use crate::socket::{Buffered, Socket, Stream};
-use crate::{Address, Config, Congestion, Connection, Error, Identity, Peer, Role};
+use crate::{Address, CertifiedName, Config, Congestion, Connection, Error, Identity, Peer, Role};
 
 /// Hears callers on one address. Dropping it stops hearing; connections that were accepted live on.
 #[derive(Debug)]
@@ -122,8 +122,8 @@ impl Incoming {
         let answer = handshake::acceptance(&self.config, hello)?;
         let connection = Connection::start(self.stream, self.peer, &self.config, answer);
         if let Some(token) = connection.token {
-            let names = &connection.peer().names;
-            self.connections.insert(token, names, connection.lanes());
+            let of = &connection.peer().certified;
+            self.connections.insert(token, of, connection.lanes());
         }
         Ok(connection)
     }
@@ -131,7 +131,7 @@ impl Incoming {
     /// It is a further socket of a connection that is there.
     fn join(self) {
         let token = Token::from_hello(&self.peer.hello);
-        let of = token.and_then(|token| self.connections.find(token, &self.peer.names));
+        let of = token.and_then(|token| self.connections.find(token, &self.peer.certified));
         let answer = handshake::acceptance(&self.config, &[]);
         let (Some(lanes), Ok(answer)) = (of, answer) else {
             return self.reject("this is a lane of no connection");
@@ -240,10 +240,17 @@ impl Door {
         })?;
         match self.hear(&mut stream, address).await {
             Ok(peer) => Ok((TlsStream::Server(stream), peer)),
-            Err(error) => Err(Failed {
-                error,
-                farewell: Some(Box::pin(handshake::farewell(stream, &[]))),
-            }),
+            Err(error) => {
+                let words = match &error {
+                    Error::NoRole => handshake::rejection(&self.config, NO_ROLE),
+                    _ => Vec::new(),
+                };
+                let farewell = async move { handshake::farewell(stream, &words).await };
+                Err(Failed {
+                    error,
+                    farewell: Some(Box::pin(farewell)),
+                })
+            }
         }
     }
 
@@ -252,11 +259,11 @@ impl Door {
         stream: &mut ServerStream<Buffered>,
         address: String,
     ) -> Result<Peer, Error> {
-        let names = names_of(stream.get_ref().1.peer_certificates())?;
+        let certified = certified_by(stream.get_ref().1.peer_certificates())?;
         let greeting = handshake::hear(stream, &self.config).await?;
         Ok(Peer {
             address,
-            names,
+            certified,
             role: greeting.role,
             hello: greeting.hello,
             round_trip: None,
@@ -269,17 +276,22 @@ impl Door {
     }
 }
 
-/// The node names in the certificate the peer has shown.
-pub(crate) fn names_of(
+/// The role and the name in the certificate that the peer has shown (rule R1).
+pub(crate) fn certified_by(
     certificates: Option<&[rustls::pki_types::CertificateDer<'static>]>,
-) -> Result<Vec<String>, Error> {
+) -> Result<CertifiedName, Error> {
     let certificate = certificates
         .and_then(<[_]>::first)
         .ok_or(Error::NoCertificate {
             whose: crate::Side::Theirs,
         })?;
-    crate::identity::node_names(certificate).map_err(Error::Tls)
+    let certified = crate::identity::certified_name(certificate).map_err(Error::Tls)?;
+    certified.ok_or(Error::NoRole)
 }
+
+/// What a caller hears whose certificate is from an earlier version of Thorp.
+const NO_ROLE: &str =
+    "its certificate names no role: issue a new one with `thorp invite NAME --role ROLE --out DIR`";
 
 enum Bound {
     Tcp(TcpListener),

@@ -89,6 +89,12 @@ pub(crate) fn digest(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// Fills the bytes with randomness for keys and numbers.
+pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Error> {
+    let filled = ring::default_provider().secure_random.fill(bytes);
+    filled.map_err(Error::from)
+}
+
 /// The short key first: its strength is beyond attack, and a page costs less to encrypt.
 fn provider() -> Arc<CryptoProvider> {
     let cipher_suites = vec![

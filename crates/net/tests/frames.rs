@@ -40,8 +40,8 @@ async fn greetings_and_frames_over_tcp_and_unix_sockets() {
             (Role::MEMBER, &b"from anna"[..])
         );
         assert_eq!(
-            (&member.peer().names[..], &home.peer().names[..]),
-            (&["alps".into()][..], &["anna".into()][..])
+            (&member.peer().certified, &home.peer().certified),
+            (village.home.certified(), village.member.certified())
         );
         let ((up, mut down), (home_out, mut home_in)) = (member.split(), home.split());
         up.try_send(b"question".to_vec()).unwrap();

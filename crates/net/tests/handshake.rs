@@ -97,7 +97,7 @@ async fn a_caller_is_rejected_with_a_reason() {
         refused(&village, &address, Some("alps"), at_member()),
         async {
             let incoming = listener.accept().await.unwrap();
-            assert_eq!(incoming.peer().names, ["anna"]);
+            assert_eq!(incoming.peer().certified.to_string(), "member anna");
             incoming.reject("the home is being moved");
         }
     );
@@ -421,8 +421,11 @@ async fn a_hello_has_a_limit_and_coming_back_works() {
         let (member, home) = (dialed.unwrap(), accepted);
         assert_eq!((&member.peer().hello, &home.peer().hello), (&hello, &hello));
         assert_eq!(
-            (member.peer().names.clone(), home.peer().names.clone()),
-            (vec!["alps".into()], vec!["anna".into()])
+            (
+                member.peer().certified.to_uri(),
+                home.peer().certified.to_uri()
+            ),
+            ("thorp:home/alps".into(), "thorp:member/anna".into())
         );
         let (home_out, _home_in) = home.split();
         let (_up, mut down) = member.split();

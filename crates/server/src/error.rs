@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 use thorp_model::StorageError;
-use thorp_net::{Address, IdentityError};
+use thorp_net::{Address, IdentityError, NodeRole};
 use thorp_store::OpenError;
 
 use crate::config::ConfigError;
@@ -21,7 +21,9 @@ pub enum ServerError {
     NoIdentity {
         /// Where it should be.
         dir: PathBuf,
-        /// Whose.
+        /// The role of the node that should have it.
+        role: NodeRole,
+        /// Its name.
         name: String,
     },
     /// The store cannot be opened.
@@ -91,10 +93,10 @@ impl fmt::Display for ServerError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Identity(error) => error.fmt(f),
-            Self::NoIdentity { dir, name } => write!(
+            Self::NoIdentity { dir, role, name } => write!(
                 f,
-                "no certificate in {}: have one issued for {name:?} where the village's authority is (`thorp invite`), bring the directory here, \
-                 and name it with `--identity`; a site may have `authority_dir` instead, if the authority is on this machine",
+                "no certificate in {}: have one issued where the village's authority is (`thorp invite {name} --role {role}`), bring the directory \
+                 here, and name it with `--identity`; a site may have `authority_dir` instead, if the authority is on this machine",
                 dir.display()
             ),
             Self::Store(error) => error.fmt(f),

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use thorp_model::{MemberId, NodeKind, Peer};
+use thorp_model::Peer;
 use thorp_net::driver::{DriverConfig, DriverLimits, net_config};
 use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
 use tokio::net::TcpListener;
@@ -13,11 +13,11 @@ use tokio::net::TcpListener;
 use crate::config::{ChildDelay, LinkLimits};
 use crate::error::ServerError;
 
-/// A process start: 128 random bits.
-pub(crate) fn fresh_node() -> Result<MemberId, ServerError> {
-    let mut bytes = [0; 16];
+/// How a node greets in this process start (rule R1).
+pub(crate) fn fresh_greeting(identity: &Identity) -> Result<Peer, ServerError> {
+    let mut bytes = [0; 8];
     random(&mut bytes)?;
-    Ok(MemberId(u128::from_le_bytes(bytes)))
+    Ok(identity.greeting(u64::from_le_bytes(bytes)))
 }
 
 pub(crate) fn random(bytes: &mut [u8]) -> Result<(), ServerError> {
@@ -30,9 +30,7 @@ pub(crate) fn random(bytes: &mut [u8]) -> Result<(), ServerError> {
 /// What is needed to make a node's driver.
 pub(crate) struct Plan<'a> {
     pub(crate) identity: Identity,
-    pub(crate) kind: NodeKind,
-    pub(crate) node: MemberId,
-    pub(crate) name: &'a str,
+    pub(crate) hello: Peer,
     pub(crate) listen: &'a [Address],
     pub(crate) link: &'a LinkLimits,
     pub(crate) child_delay: &'a [ChildDelay],
@@ -41,15 +39,9 @@ pub(crate) struct Plan<'a> {
 impl Plan<'_> {
     /// Listens everywhere, and gives the driver's configuration with the addresses that the system chose.
     pub(crate) async fn listen(self) -> Result<(DriverConfig, Vec<Address>), ServerError> {
-        let hello = Peer {
-            kind: self.kind,
-            node: self.node,
-            name: self.name.to_owned(),
-            is_operator: false,
-        };
-        let mut net = net_config(self.kind);
+        let mut net = net_config(self.hello.kind);
         net.limits = net_limits(self.link);
-        let mut config = DriverConfig::new(self.identity, hello);
+        let mut config = DriverConfig::new(self.identity, self.hello);
         let mut addresses = Vec::new();
         for address in self.listen {
             let listener = Listener::bind(address, &config.identity, net.clone()).await;

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use thorp_model::{NodeKind, Outbox};
+use thorp_model::Outbox;
 use thorp_net::driver::{Driver, Handle, NoWorld, ParentConfig};
-use thorp_net::{Address, Identity, IdentityError, issue};
+use thorp_net::{Address, Identity, NodeRole, issue};
 use thorp_protocol::{Redirector, RedirectorConfig};
 use tracing::info;
 
@@ -13,7 +13,7 @@ use crate::beside::{serve_beside, until};
 use crate::config::SiteConfigFile;
 use crate::error::ServerError;
 use crate::http::Http;
-use crate::node::{Plan, fresh_node, listed, one_way};
+use crate::node::{Plan, fresh_greeting, listed, one_way};
 use crate::status::{
     Acknowledged, HomeStatus, LOOK_TIME_MAX, Nameplate, Patience, Status, Watched,
 };
@@ -35,8 +35,10 @@ impl SiteServer {
     /// [`ServerError`].
     pub async fn start(config: &SiteConfigFile) -> Result<Self, ServerError> {
         config.check()?;
-        let (name, node) = (config.name()?, fresh_node()?);
+        let name = config.name()?;
         let identity = identity(config)?;
+        let hello = fresh_greeting(&identity)?;
+        let node = hello.node;
         let plate = Nameplate {
             role: "site",
             name: name.to_owned(),
@@ -46,9 +48,7 @@ impl SiteServer {
         };
         let plan = Plan {
             identity,
-            kind: NodeKind::Redirector,
-            node,
-            name,
+            hello,
             listen: &config.listen,
             link: &config.link,
             child_delay: &config.child_delay,
@@ -121,19 +121,14 @@ fn parents(config: &SiteConfigFile) -> Vec<ParentConfig> {
 fn identity(config: &SiteConfigFile) -> Result<Identity, ServerError> {
     let (dir, name) = (config.identity_dir()?, config.name()?);
     if let Some(authority) = &config.authority_dir {
-        return Ok(issue(authority, &dir, name)?);
+        return Ok(issue(authority, &dir, NodeRole::Site, name)?);
     }
     // Whatever else is missing there, loading says so.
     if !dir.exists() {
-        let name = name.to_owned();
-        return Err(ServerError::NoIdentity { dir, name });
+        let (role, name) = (NodeRole::Site, name.to_owned());
+        return Err(ServerError::NoIdentity { dir, role, name });
     }
-    let identity = Identity::load(&dir)?;
-    if !identity.name().eq_ignore_ascii_case(name) {
-        let (wanted, found) = (name.to_owned(), identity.name().to_owned());
-        return Err(IdentityError::OtherName { dir, wanted, found }.into());
-    }
-    Ok(identity)
+    Ok(Identity::load_of(&dir, NodeRole::Site, name)?)
 }
 
 struct View {

@@ -135,8 +135,8 @@ pub struct ChildStatus {
     pub edge: u64,
     /// The name it tells.
     pub name: String,
-    /// The names in its certificate.
-    pub certificate: Vec<String>,
+    /// The role and the name in its certificate: `thorp:member/anna`.
+    pub certificate: String,
     /// `site` or `member`.
     pub kind: &'static str,
     /// Its process start.
@@ -508,7 +508,7 @@ fn child(
     ChildStatus {
         edge: edge.edge.0,
         name: edge.peer.name.clone(),
-        certificate: edge.names.clone(),
+        certificate: edge.certified.to_uri(),
         kind: match edge.peer.kind {
             NodeKind::Home => "home",
             NodeKind::Redirector => "site",
@@ -542,7 +542,7 @@ mod tests {
             let mut children = [ChildStatus {
                 edge: 3,
                 name: String::new(),
-                certificate: vec![],
+                certificate: String::new(),
                 kind: "member",
                 node: String::new(),
                 address: String::new(),

@@ -162,7 +162,7 @@ async fn metrics_are_what_prometheus_reads() {
         "thorp_room 1.0",
         "thorp_store_limit_bytes 1073741824.0",
         "thorp_commit_groups_total ",
-        "thorp_child_lag{child=\"member-1\",kind=\"member\",edge=\"1\"}",
+        "thorp_child_lag{child=\"anna\",kind=\"member\",edge=\"1\"}",
         "thorp_bytes_total{edges=\"down\",way=\"sent\"}",
         "thorp_position{home=\"alps\"} 1.0",
     ] {

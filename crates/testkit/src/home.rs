@@ -8,11 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use thorp_model::limits::REGISTRATIONS_MAX;
-use thorp_model::{
-    Batch, HomeId, Mark, MemberId, Millis, NodeKind, Op, Outbox, Purpose, Stamp, Table,
-};
+use thorp_model::{Batch, HomeId, Mark, Millis, NodeKind, Op, Outbox, Purpose, Stamp, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, net_config, now};
-use thorp_net::{Address, Identity, LinkDelay, Listener};
+use thorp_net::{Address, Identity, LinkDelay, Listener, NodeRole};
 use thorp_protocol::{Home, HomeCommand, HomeConfig};
 use tokio::sync::mpsc;
 
@@ -20,7 +18,7 @@ use crate::disk::{Disk, HomeWorld};
 use crate::patience::eventually;
 use crate::running::Thread;
 use crate::site::SiteNode;
-use crate::village::{Village, peer};
+use crate::village::Village;
 
 /// How a home is.
 #[derive(Clone, Debug)]
@@ -134,15 +132,16 @@ impl HomeNode {
         village: Village,
         options: HomeOptions,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let identity = village.identity_of(&options.name);
-        let node = MemberId(u128::from(options.id.0));
+        let identity = village.identity_of(NodeRole::Home, &options.name);
+        let hello = identity.greeting(u64::from(options.id.0));
+        let node = hello.node;
         let mut net = net_config(NodeKind::Home);
         net.delay = LinkDelay::new(options.one_way);
         let own = options.address.clone();
         let address = own.unwrap_or_else(|| village.socket(&options.name));
         let listener = Listener::bind(&address, &identity, net).await.unwrap();
         let address = listener.address().clone();
-        let mut config = DriverConfig::new(identity, peer(NodeKind::Home, node, &options.name));
+        let mut config = DriverConfig::new(identity, hello);
         config.listeners.push(listener);
         let others = options.others.iter().map(|other| vec![other.clone()]);
         config.parents = others
@@ -183,9 +182,9 @@ impl HomeNode {
         &self.village
     }
 
-    /// The authority's identity, with which anybody may join.
+    /// The identity of the member `anna`, with which any program may join.
     pub fn identity(&self) -> Identity {
-        self.village.identity()
+        self.village.member_identity()
     }
 
     /// A path in the village's directory.

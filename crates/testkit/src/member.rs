@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use thorp_model::{
     Blob, CallError, CallRequest, CallResponse, CommitId, Content, Generation, HomeId, Image,
-    MemberId, NewValue, NodeKind, Note, Outbox, Outcome, PageId, PageWrites, Part, Place, Position,
-    Publish, RequestId, SegmentId, Slot, Stamp, WriteOp,
+    NewValue, Note, Outbox, Outcome, PageId, PageWrites, Part, Place, Position, Publish, RequestId,
+    SegmentId, Slot, Stamp, WriteOp,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity};
@@ -17,7 +17,6 @@ use tokio::time::timeout;
 
 use crate::patience::SOON;
 use crate::running::Thread;
-use crate::village::peer;
 
 /// A member of one home, and what its program sees. It runs in the test's process, until it is dropped.
 pub struct MemberNode {
@@ -49,8 +48,9 @@ struct State {
 }
 
 impl MemberNode {
-    /// Starts a member on a thread of its own, below a parent, and waits until its stream has begun.
-    pub fn start(identity: Identity, parent: &Address, home: HomeId, id: MemberId) -> Self {
+    /// Starts a member on a thread of its own, below a parent, and waits until its stream has begun. `id` is the random part
+    /// of its process id.
+    pub fn start(identity: Identity, parent: &Address, home: HomeId, id: u64) -> Self {
         let parent = parent.clone();
         let (mut node, thread) = Thread::start(move || async move {
             let (node, mut work) = Self::open(identity, parent, home, id);
@@ -65,12 +65,7 @@ impl MemberNode {
     }
 
     /// As [`MemberNode::start`], in the runtime of the test.
-    pub async fn start_here(
-        identity: Identity,
-        parent: &Address,
-        home: HomeId,
-        id: MemberId,
-    ) -> Self {
+    pub async fn start_here(identity: Identity, parent: &Address, home: HomeId, id: u64) -> Self {
         let (node, work) = Self::open(identity, parent.clone(), home, id);
         tokio::spawn(work);
         node.until(|seen| seen.streams > 0).await;
@@ -81,15 +76,15 @@ impl MemberNode {
         identity: Identity,
         parent: Address,
         home: HomeId,
-        id: MemberId,
+        id: u64,
     ) -> (Self, std::pin::Pin<Box<impl Future<Output = ()> + use<>>>) {
-        let name = format!("member-{}", id.0);
-        let mut config = DriverConfig::new(identity, peer(NodeKind::Member, id, &name));
+        let hello = identity.greeting(id);
+        let mut member = Member::new(MemberConfig::new(hello.node, hello.name.clone()));
+        let mut config = DriverConfig::new(identity, hello);
         config.parents.push(ParentConfig::new(vec![parent]));
         let (mut driver, handle) = Driver::new(config);
         let shared = Arc::<Shared>::default();
         let mut world = MemberWorld(Arc::clone(&shared));
-        let mut member = Member::new(MemberConfig::new(id, name));
         let work = async move {
             let first = Outbox::new();
             driver.run(&mut member, &mut world, first, pending()).await;

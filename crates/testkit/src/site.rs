@@ -2,13 +2,13 @@
 
 use std::future::pending;
 
-use thorp_model::{NodeKind, Outbox};
+use thorp_model::Outbox;
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
-use thorp_net::{Address, Listener};
+use thorp_net::{Address, Listener, NodeRole};
 use thorp_protocol::{Redirector, RedirectorConfig};
 
 use crate::running::Thread;
-use crate::village::{Village, peer};
+use crate::village::Village;
 
 /// The name of every site.
 const NAME: &str = "valley";
@@ -57,12 +57,13 @@ impl SiteNode {
         parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let (kind, node) = (NodeKind::Redirector, village.fresh_node());
-        let identity = village.identity_of(NAME);
-        let listener = Listener::bind(&address, &identity, net_config(kind)).await;
+        let identity = village.identity_of(NodeRole::Site, NAME);
+        let hello = identity.greeting(village.fresh_id());
+        let node = hello.node;
+        let listener = Listener::bind(&address, &identity, net_config(hello.kind)).await;
         let listener = listener.unwrap();
         let address = listener.address().clone();
-        let mut config = DriverConfig::new(identity, peer(kind, node, NAME));
+        let mut config = DriverConfig::new(identity, hello);
         config.listeners.push(listener);
         config.parents = parents;
         let (mut driver, handle) = Driver::new(config);

@@ -54,7 +54,8 @@ impl Thorp {
             process,
             via,
             http,
-            identity: format!("{home}/identity"),
+            authority: format!("{home}/identity"),
+            identity: format!("{home}/identity/local"),
             welcome,
         }
     }
@@ -69,7 +70,9 @@ pub struct HomeProcess {
     pub via: String,
     /// Where it serves HTTP.
     pub http: String,
-    /// The directory of its identity, with which members join.
+    /// The directory of its own identity. A home that made its village lets others in from there.
+    pub authority: String,
+    /// The directory of the identity of the member `local`, with which programs join a home that made its village.
     pub identity: String,
     /// What it printed up to *ready*.
     pub welcome: Vec<String>,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
-use thorp_model::{MemberId, NodeKind, Peer};
-use thorp_net::{Address, Identity, issue};
+use thorp_net::{Address, Identity, NodeRole, issue, issue_with_site};
 
 /// Nodes under one authority: their certificates and a directory, which goes when the last node has gone.
 #[derive(Clone, Debug)]
@@ -33,7 +32,7 @@ impl Village {
         let dir = TempDir::new().unwrap();
         let at = |name: &str| dir.path().join(name);
         let home = Identity::open_or_create(at("identity"), "alps").unwrap();
-        let member = issue(at("identity"), at("member"), "anna").unwrap();
+        let (member, _) = issue_with_site(at("identity"), at("member"), "anna").unwrap();
         let nodes = AtomicU64::default();
         Self(Arc::new(Authority {
             dir,
@@ -48,26 +47,33 @@ impl Village {
         self.0.home.clone()
     }
 
-    /// An identity that the authority has given to a member.
+    /// The identity of the member `anna`, who may carry a redirector. It is in the directory `member`.
     pub fn member_identity(&self) -> Identity {
         self.0.member.clone()
     }
 
-    /// The identity of a node with this name: the authority's own if it has the name, or else one that the authority
-    /// issues.
-    pub(crate) fn identity_of(&self, name: &str) -> Identity {
+    /// The identity of a node: the authority's own if it is the home `alps`, or else one that the authority issues.
+    pub fn identity_of(&self, role: NodeRole, name: &str) -> Identity {
         let own = self.identity();
-        if own.name() == name {
+        if (own.role(), own.name()) == (role, name) {
             return own;
         }
-        let dir = self.path(&format!("node-{name}"));
-        issue(self.path("identity"), dir, name).unwrap()
+        let dir = self.path(&format!("{role}-{name}"));
+        issue(self.path("identity"), dir, role, name).unwrap()
     }
 
-    /// An id that no other node of the village has. A test that picks ids itself picks small numbers.
-    pub(crate) fn fresh_node(&self) -> MemberId {
+    /// The directory of both identities of a member that carries a redirector.
+    pub fn carrier(&self, name: &str) -> PathBuf {
+        let dir = self.path(&format!("carrier-{name}"));
+        issue_with_site(self.path("identity"), &dir, name).unwrap();
+        dir
+    }
+
+    /// 64 bits for the process id of a node, which no other node of the village has. A test that picks ids itself picks
+    /// small numbers.
+    pub(crate) fn fresh_id(&self) -> u64 {
         let drawn = self.0.nodes.fetch_add(1, Ordering::Relaxed);
-        MemberId((1 << 64) + u128::from(drawn))
+        (1 << 32) + drawn
     }
 
     /// A path in the village's directory.
@@ -86,15 +92,5 @@ pub fn loopback() -> Address {
     Address::Tcp {
         host: "127.0.0.1".to_owned(),
         port: 0,
-    }
-}
-
-/// What a node says of itself.
-pub(crate) fn peer(kind: NodeKind, node: MemberId, name: &str) -> Peer {
-    Peer {
-        kind,
-        node,
-        name: name.to_owned(),
-        is_operator: false,
     }
 }

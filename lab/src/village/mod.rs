@@ -86,7 +86,7 @@ impl<'a> Village<'a> {
     /// Starts a site in the namespace of that spoke, below the home.
     pub fn site(&mut self, spoke: &str, home: &str, memory: SiteMemory) -> Outcome<()> {
         let name = format!("site-{spoke}");
-        let identity = self.identity(&name)?;
+        let identity = self.identity("site", &name)?;
         let above = format!("{HOME}={}", self.address(home)?);
         let dir = self.path(&format!("{name}-dir")).display().to_string();
         let mut arguments = vec![
@@ -141,7 +141,7 @@ impl<'a> Village<'a> {
             "--via".to_owned(),
             self.address(at)?,
             "--identity".to_owned(),
-            self.identity(name)?,
+            self.identity("member", name)?,
             "--name".to_owned(),
             name.to_owned(),
             "--segment".to_owned(),
@@ -177,7 +177,7 @@ impl<'a> Village<'a> {
 
     fn bare(&self, spoke: &str, name: &str, words: [&str; 3]) -> Outcome<Process> {
         let mut arguments: Vec<String> = words.map(str::to_owned).to_vec();
-        arguments.extend(["--identity".to_owned(), self.identity(name)?]);
+        arguments.extend(["--identity".to_owned(), self.identity("member", name)?]);
         let namespace = self.wan.namespace(spoke)?;
         let (worker, logs) = (&self.programs.worker, self.dir.path());
         let mut process = Process::start(namespace, name, worker, &arguments, logs, &self.stop)?;
@@ -197,13 +197,13 @@ impl<'a> Village<'a> {
     }
 
     /// The directory of a certificate, which is made if it is not there.
-    fn identity(&self, name: &str) -> Outcome<String> {
+    fn identity(&self, role: &str, name: &str) -> Outcome<String> {
         let out = self.path(&format!("{name}-identity"));
         if out.is_dir() {
             return Ok(out.display().to_string());
         }
         let made = Command::new(&self.programs.thorp)
-            .args(["invite", name, "--dir"])
+            .args(["invite", name, "--role", role, "--dir"])
             .arg(self.path(HOME))
             .arg("--out")
             .arg(&out)

@@ -14,6 +14,7 @@ use thorp_bench::village::identity;
 use thorp_bench::{Result, process};
 use thorp_client::{ErrorKind, JoinConfig, Member, Outcome, Reference, Segment, Stats};
 use thorp_model::Slot;
+use thorp_net::NodeRole;
 
 pub(crate) const ROLE: &str = "worker";
 /// Between two transactions.
@@ -35,7 +36,9 @@ pub(crate) fn play(arguments: &[String]) -> Result<()> {
     let every = Duration::from_millis(every_ms.parse()?);
     let config = at.fold(JoinConfig::new(first), JoinConfig::or_at);
     // What is fetched again is counted.
-    let config = config.fetch_ahead(0).identity_of(identity(dir, name)?);
+    let config = config
+        .fetch_ahead(0)
+        .identity_of(identity(dir, NodeRole::Member, name)?);
     let config = config.name(name);
     let member = Member::join(config.alive(every, missed.parse()?))?;
     let own = member.create(&format!("thorp://alps/{name}"))?;

@@ -107,13 +107,17 @@ fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> 
     ))?;
     node::say_listening(server.addresses())?;
     if Identity::may_invite(&identity) {
-        say("  let another node in, and carry the directory to its machine:")?;
+        say(
+            "  let another node in (ROLE: member, site, home or operator), and carry the directory to its machine:",
+        )?;
         let pasted = node::pasted(&identity);
         say(&format!(
-            "    thorp invite NAME --dir {pasted} --out NAME-identity"
+            "    thorp invite NAME --role ROLE --dir {pasted} --out NAME-identity"
         ))?;
     }
-    node::say_ready(server.addresses(), &identity, server.http_address())
+    let local = config.local_identity_dir().map_err(wrong)?;
+    let local = Identity::load(&local).is_ok().then_some(&*local);
+    node::say_ready(server.addresses(), local, server.http_address())
 }
 
 /// The whole configuration as TOML.
@@ -163,10 +167,10 @@ const DEFAULT_NAME: &str = "home";
 
 const HELP: &str = "\
 Keeps segments in a directory, orders and validates commits, and makes each one durable. The
-first start in a directory makes the store, the village's authority and the home's certificate,
-and tells how others join. A further home of the village needs a certificate made by `thorp invite`
-at the first (--identity); where transactions touch several homes, name each to the others
-(--other-home). SIGTERM and SIGINT shut it down in order.";
+first start in a directory makes the store, the village's authority, the home's certificate, and
+one of the member `local` for programs on this machine; and tells how others join. A further home of
+the village needs a certificate made by `thorp invite NAME --role home` at the first (--identity);
+where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.";
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,12 @@
 //! `thorp invite`: a certificate for another node.
 
 use super::say;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use thorp_net::{IdentityError, issue, may_hold_identity};
+use thorp_net::{
+    Identity, IdentityError, NodeRole, issue, issue_with_site, may_hold_identity, site_dir,
+};
 
 /// What `thorp invite` is told.
 #[derive(Args, Debug)]
@@ -15,6 +17,12 @@ pub(crate) struct Options {
     /// Where to put it
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// What the node may be: member (a program), site, home, or operator (a program that administers the village)
+    #[arg(long, value_name = "ROLE", default_value = "member")]
+    role: NodeRole,
+    /// For a member that may carry its site's redirector: makes a second certificate, of role site, in DIR/site
+    #[arg(long)]
+    with_site: bool,
     /// The directory of the home that made the village
     #[arg(long, value_name = "DIR", default_value = super::home::DEFAULT_DIR)]
     dir: PathBuf,
@@ -26,22 +34,61 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let what = format!("{} holds other files", options.out.display());
         return Err(Failure::new(what, EMPTY));
     }
-    let authority = authority_in(&options.dir);
-    let identity = issue(&authority, &options.out, &options.name).map_err(|error| {
-        let todo = match error {
-            IdentityError::BadName { .. } => "take a name such as office or anna.laptop",
-            IdentityError::OtherName { .. } | IdentityError::OtherVillage { .. } => EMPTY,
-            IdentityError::File { ref path, .. } if path.starts_with(&options.out) => EMPTY,
-            _ => "give the directory of the home that was started first with --dir: its first start makes the village's authority",
-        };
+    if options.with_site && options.role != NodeRole::Member {
+        let what = format!("{} {} carries no redirector", options.role, options.name);
+        let todo = "only a member does: leave out --role, or --with-site";
+        return Err(Failure::new(what, todo).with(Code::Usage));
+    }
+    let identity = invited(options).map_err(|error| {
+        let todo = advice(&error, options);
         Failure::new(error.to_string(), todo)
     })?;
     let out = options.out.display();
+    let flag = match options.role {
+        NodeRole::Member | NodeRole::Operator => "name it there with THORP_IDENTITY or --identity",
+        NodeRole::Site | NodeRole::Home => "start it there with --identity",
+    };
     say(&format!(
-        "{} is let into village {}: carry {out} to its machine (it holds a key: keep it secret), and start it there with --identity",
-        identity.name(),
+        "{} is let into village {}: carry {out} to its machine (it holds a key: keep it secret), and {flag}",
+        identity.certified(),
         identity.village()
-    ))
+    ))?;
+    match options.with_site {
+        true => say(&format!(
+            "its redirector is site {}, with the identity in {}",
+            identity.name(),
+            site_dir(&options.out).display()
+        )),
+        false => Ok(()),
+    }
+}
+
+fn invited(options: &Options) -> Result<Identity, IdentityError> {
+    let (authority, out) = (authority_in(&options.dir), &options.out);
+    match options.with_site {
+        true => issue_with_site(authority, out, &options.name).map(|(member, _)| member),
+        false => issue(authority, out, options.role, &options.name),
+    }
+}
+
+fn advice(error: &IdentityError, options: &Options) -> &'static str {
+    match error {
+        IdentityError::BadName { .. } => "take a name such as office or anna.laptop",
+        IdentityError::NameTaken { held, .. }
+            if held.role() == NodeRole::Member && options.with_site =>
+        {
+            "take another name: only `thorp invite NAME --with-site` makes both certificates of a member that carries a site"
+        }
+        IdentityError::NameTaken { .. } => {
+            "take another name, or give the --role that the name has"
+        }
+        IdentityError::OwnHome { .. } => "take another name",
+        IdentityError::OtherNode { .. } | IdentityError::OtherVillage { .. } => EMPTY,
+        IdentityError::File { path, .. } if path.starts_with(&options.out) => EMPTY,
+        _ => {
+            "give the directory of the home that was started first with --dir: its first start makes the village's authority"
+        }
+    }
 }
 
 /// The village's authority lies in the home's directory, or is it itself.
@@ -58,5 +105,7 @@ const EMPTY: &str = "give a directory that is empty, or not there yet, with --ou
 
 const HELP: &str = "\
 Makes a directory with a certificate and a key for another node: to be carried to its machine
-and named there with --identity. Who has it may join. Doing it again for the same name and the same
-directory changes nothing.";
+and named there with --identity (or THORP_IDENTITY). A node that has it may join, with that name and
+in that role. A site needs --role site, a further home --role home. A name has one role for ever:
+the authority keeps a list of what it issued. Doing it again for the same name and the same directory
+changes nothing.";

@@ -211,10 +211,10 @@ pub(super) fn refused(error: &ServerError) -> Failure {
     let todo = match error {
         ServerError::Config(_) => return config_failure_words(error.to_string()),
         ServerError::Identity(_) => {
-            "give another --identity, or the --name that the certificate has"
+            "give another --identity, or the --name that the certificate has; `thorp invite NAME --role ROLE` makes a new one"
         }
         ServerError::NoIdentity { .. } => {
-            "`thorp invite NAME --dir HOME_DIR --out DIR` makes one; name it here with --identity DIR"
+            "`thorp invite NAME --role ROLE --dir HOME_DIR --out DIR` makes one; name it here with --identity DIR"
         }
         ServerError::Listen { .. } => "choose another address with --listen, or stop what is there",
         ServerError::Http { .. } => {
@@ -251,16 +251,27 @@ pub(super) fn say_listening(addresses: &[Address]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How to use it, and the last line of a start: everything listens now.
+/// How to use it, and the last line of a start: everything listens now. `local` is the identity of a member on this
+/// machine.
 pub(super) fn say_ready(
     addresses: &[Address],
-    identity: &Path,
+    local: Option<&Path>,
     http: Option<SocketAddr>,
 ) -> Result<(), Failure> {
     if let Some(address) = addresses.first() {
-        say("  use it from this machine:")?;
         let here = address.to_string().replace("0.0.0.0", "127.0.0.1");
-        let identity = pasted(identity);
+        let identity = match local {
+            Some(identity) => {
+                say("  use it from this machine:")?;
+                pasted(identity)
+            }
+            None => {
+                say(
+                    "  use it with the identity of a member, made by `thorp invite NAME --out NAME-identity`:",
+                )?;
+                "NAME-identity".to_owned()
+            }
+        };
         say(&format!(
             "    export THORP_VIA={here} THORP_IDENTITY={identity}"
         ))?;

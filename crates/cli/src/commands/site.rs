@@ -56,9 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             let above: Vec<String> = config.parent.iter().map(called).collect();
             say(&format!("site {name}, below {}", above.join(", ")))?;
             node::say_listening(server.addresses())?;
-            let identity = config.identity_dir();
-            let identity = identity.map_err(|error| node::config_failure(&error))?;
-            node::say_ready(server.addresses(), &identity, server.http_address())?;
+            node::say_ready(server.addresses(), None, server.http_address())?;
             server.run(shutdown).await;
             Ok(())
         },
@@ -156,7 +154,7 @@ const DEFAULT_DIR: &str = "thorp-site";
 
 const HELP: &str = "\
 Programs that sit together join here: what one has fetched, its neighbours get from it, and what
-one commits, they have at once. It needs a certificate of the village, made by `thorp invite`.
+one commits, they have at once. It needs a certificate made by `thorp invite NAME --role site`.
 SIGTERM and SIGINT shut it down in order.";
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use thorp_net::NodeRole;
 
 /// What all processes of a demo share.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ impl Village {
         home: &Node,
         memory: usize,
     ) -> Result<Node, Failure> {
-        self.identity(name)?;
+        self.identity(NodeRole::Site, name)?;
         let (delay, home) = (
             self.one_way_ms.to_string(),
             format!("{HOME}={}", home.address),
@@ -109,29 +110,26 @@ impl Village {
     ) -> Result<Vec<Worker>, Failure> {
         let mut workers = Vec::new();
         for name in names {
-            self.identity(name)?;
+            self.identity(NodeRole::Member, name)?;
             workers.push(self.worker(name, parent, far)?);
         }
         for worker in &mut workers {
-            match worker.answer(START_TIMEOUT)? {
-                Answer::Joined => {}
-                other => return Err(worker.unexpected(&other)),
-            }
+            worker.joined()?;
         }
         Ok(workers)
     }
 
-    /// Starts one member, which may be in the village elsewhere, too.
-    pub(super) fn guest(&self, name: &str, parent: &Node) -> Result<Worker, Failure> {
-        let mut workers = self.workers(&[name.to_owned()], parent, false)?;
-        workers
-            .pop()
-            .ok_or_else(|| Failure::new(format!("{name} did not start"), ""))
-    }
-
-    /// Lets an operator into the village.
-    pub(super) fn operator(&self, name: &str) -> Result<(), Failure> {
-        self.identity(name)
+    /// Starts one node that joins as a member. It may be in the village elsewhere, too.
+    pub(super) fn guest(
+        &self,
+        role: NodeRole,
+        name: &str,
+        parent: &Node,
+    ) -> Result<Worker, Failure> {
+        self.identity(role, name)?;
+        let mut worker = self.worker(name, parent, false)?;
+        worker.joined()?;
+        Ok(worker)
     }
 
     /// Prints what the home has recorded about rights.
@@ -200,10 +198,10 @@ impl Village {
         }
     }
 
-    fn identity(&self, name: &str) -> Result<(), Failure> {
+    fn identity(&self, role: NodeRole, name: &str) -> Result<(), Failure> {
         let authority = self.dir.join("home").join(IDENTITY);
         let out = self.dir.join(name).join(IDENTITY);
-        thorp_net::issue(authority, out, name)
+        thorp_net::issue(authority, out, role, name)
             .map(|_| ())
             .map_err(|error| Failure::new(error.to_string(), "run the demo again"))
     }
@@ -243,6 +241,14 @@ impl Worker {
                 format!("{name} ended with {status}"),
                 "look at its log",
             )),
+        }
+    }
+
+    /// Waits until it has joined.
+    fn joined(&mut self) -> Result<(), Failure> {
+        match self.answer(START_TIMEOUT)? {
+            Answer::Joined => Ok(()),
+            other => Err(self.unexpected(&other)),
         }
     }
 

@@ -37,10 +37,12 @@ impl Village {
         }
         let alps = start_home(&dirs, 0, knows[0]);
         let authority = dirs[0].join("home").display().to_string();
-        let invite = |name: &str, out: &Path| {
+        let invite = |name: &str, role: &str, out: &Path| {
             let said = thorp().run(&[
                 "invite",
                 name,
+                "--role",
+                role,
                 "--dir",
                 &authority,
                 "--out",
@@ -48,15 +50,16 @@ impl Village {
             ]);
             assert_eq!(said.code, 0, "{}", said.err);
         };
-        invite("dale", &dirs[1].join("identity"));
-        invite("valley", &dir.join("valley"));
+        invite("dale", "home", &dirs[1].join("identity"));
+        invite("valley", "site", &dir.join("valley"));
         let dale = start_home(&dirs, 1, knows[1]);
         let site = format!("unix:{}/site.sock", dir.display());
-        let identity = dir.join("valley").display().to_string();
+        let of_site = dir.join("valley").display().to_string();
+        let identity = alps.identity.clone();
         let parents = [("alps", &alps), ("dale", &dale)];
         let parents = parents.map(|(name, home)| format!("--home={name}={}", home.via));
         let site_dir = dir.join("site").display().to_string();
-        let mut command = thorp().command(&["site", "--dir", &site_dir, "--identity", &identity]);
+        let mut command = thorp().command(&["site", "--dir", &site_dir, "--identity", &of_site]);
         command
             .args(["--listen", &site])
             .args(parents)

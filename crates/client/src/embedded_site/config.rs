@@ -4,9 +4,10 @@ use crate::JoinError;
 use crate::addresses::check_addresses;
 use crate::limits::NEIGHBOURS_MAX;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thorp_net::Address;
 use thorp_net::driver::{PARENTS_MAX, ParentConfig};
+use thorp_net::{Address, Identity};
 
 /// A site that has no server of its own. One of its members carries the redirector; when that one is gone, the next one
 /// does (rule 13).
@@ -30,6 +31,8 @@ pub struct SiteOfMembers {
     listen: Option<String>,
     neighbours: Vec<String>,
     homes: Vec<(String, Vec<String>)>,
+    pub(crate) identity: Option<PathBuf>,
+    pub(crate) ready_identity: Option<Identity>,
     pub(super) heal_every: Duration,
 }
 
@@ -50,6 +53,8 @@ impl SiteOfMembers {
             listen: None,
             neighbours: Vec::new(),
             homes: Vec::new(),
+            identity: None,
+            ready_identity: None,
             heal_every: HEAL_EVERY,
         }
     }
@@ -74,6 +79,20 @@ impl SiteOfMembers {
             Some((_, addresses)) => addresses.push(address),
             None => self.homes.push((name, vec![address])),
         }
+        self
+    }
+
+    /// The directory of the redirector's certificate and key: of role site, under the member's own name. The default is
+    /// `site` in the directory of [`JoinConfig::identity`](crate::JoinConfig::identity); `thorp invite NAME --with-site`
+    /// makes both.
+    pub fn identity(mut self, dir: impl AsRef<Path>) -> Self {
+        self.identity = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// A redirector's identity that is loaded already; see [`SiteOfMembers::identity`].
+    pub fn identity_of(mut self, identity: Identity) -> Self {
+        self.ready_identity = Some(identity);
         self
     }
 

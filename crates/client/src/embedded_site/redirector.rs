@@ -128,7 +128,7 @@ mod tests {
     fn scene() -> Scene {
         let wanted = Arc::<AtomicUsize>::default();
         let count = Arc::clone(&wanted);
-        let config = RedirectorConfig::new(MemberId(1), "site-of-anna".to_owned());
+        let config = RedirectorConfig::new(MemberId(1), "anna".to_owned());
         let want = move || {
             count.fetch_add(1, Ordering::SeqCst);
         };

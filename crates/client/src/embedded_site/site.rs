@@ -4,11 +4,11 @@ use super::SiteOfMembers;
 use super::config::Plan;
 use super::redirector::EmbeddedRedirector;
 use crate::limits::EMBEDDED_SITE_CACHE_BYTES;
-use crate::runtime::{Worker, random_id};
+use crate::runtime::{Worker, random_bits};
 use crate::status::SiteStatus;
 use crate::{JoinError, OutOfReach};
 use std::time::Duration;
-use thorp_model::{Direction, NodeKind, Note, Outbox, Peer};
+use thorp_model::{Direction, NodeKind, Note, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
 use thorp_protocol::{AliveLimits, RedirectorConfig};
@@ -36,16 +36,15 @@ impl EmbeddedSite {
     /// Listens, and rests until a child comes.
     pub(crate) async fn start(
         site: &SiteOfMembers,
-        (identity, name): (Identity, &str),
+        identity: Identity,
         edges: Edges,
     ) -> Result<Self, JoinError> {
         let plan = site.plan()?;
         let before = plan.before.clone();
         let (sender, opened) = oneshot::channel();
-        let name = format!("site-of-{name}");
         let worker = Worker::start(move |stopped| async move {
             // Sockets belong to the runtime of this thread.
-            let result = open(plan, identity, name, edges).await;
+            let result = open(plan, identity, edges).await;
             let (mut driver, mut redirector, handle, loopback) = match result {
                 Ok(opened) => opened,
                 Err(error) => {
@@ -110,7 +109,6 @@ impl EmbeddedSite {
 async fn open(
     plan: Plan,
     identity: Identity,
-    name: String,
     edges: Edges,
 ) -> Result<
     (
@@ -121,13 +119,8 @@ async fn open(
     ),
     JoinError,
 > {
-    let node = random_id();
-    let hello = Peer {
-        kind: NodeKind::Redirector,
-        node,
-        name: name.clone(),
-        is_operator: false,
-    };
+    let hello = identity.greeting(random_bits());
+    let (node, name) = (hello.node, hello.name.clone());
     let listener = listen(&plan.listen, &identity, &edges).await?;
     let local = Address::Tcp {
         host: "127.0.0.1".to_owned(),

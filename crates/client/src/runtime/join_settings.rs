@@ -3,11 +3,11 @@
 use crate::addresses::check_addresses;
 use crate::embedded_site::{Edges, EmbeddedSite};
 use crate::trace::Recorder;
-use crate::{JoinConfig, JoinError};
+use crate::{JoinConfig, JoinError, SiteOfMembers};
 use std::path::Path;
 use std::time::Duration;
 use thorp_net::driver::{CALLED_WITHIN, PARENTS_MAX, ParentConfig};
-use thorp_net::{Address, Identity, Limits, LinkDelay};
+use thorp_net::{Address, Identity, Limits, LinkDelay, NodeRole, issue, site_dir};
 use thorp_protocol::{AliveLimits, AliveLimitsError};
 
 /// The recorder of a trace, if the configuration names a file.
@@ -22,24 +22,64 @@ pub(super) fn recorder(config: &JoinConfig) -> Result<Option<Recorder>, JoinErro
     })
 }
 
+/// The identity of a program: a member's or an operator's (rule R1).
 pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
-    if let Some(identity) = &config.ready_identity {
-        return Ok(identity.clone());
-    }
-    let Some(dir) = &config.identity else {
-        return Err(JoinError::Address(
-            "no identity was given: JoinConfig::identity names its directory".to_owned(),
-        ));
+    let identity = match (&config.ready_identity, &config.identity) {
+        (Some(identity), _) => identity.clone(),
+        (None, Some(dir)) => identity_in(dir, &config.name)?,
+        (None, None) => {
+            return Err(JoinError::Address(
+                "no identity was given: JoinConfig::identity names its directory".to_owned(),
+            ));
+        }
     };
+    match identity.role() {
+        NodeRole::Member | NodeRole::Operator => Ok(identity),
+        NodeRole::Home | NodeRole::Site => Err(JoinError::NoMember(identity.certified().clone())),
+    }
+}
+
+fn identity_in(dir: &Path, name: &str) -> Result<Identity, JoinError> {
     // Several programs may share a directory: the node's certificate counts, whatever they call themselves.
-    let holds = |file: &str| Path::new(dir).join(file).exists();
+    let holds = |file: &str| dir.join(file).exists();
     // A misspelt directory gets no authority: that would be a village of its own, without other nodes.
-    let identity = if !holds("node.pem") && holds("authority.key") {
-        Identity::open_or_create(dir, &config.name)
-    } else {
-        Identity::load(dir)
+    let identity = match !holds("node.pem") && holds("authority.key") {
+        true => issue(dir, dir, NodeRole::Member, name),
+        false => Identity::load(dir),
     };
     identity.map_err(JoinError::Identity)
+}
+
+/// The second identity of a member that carries a redirector: of role site, under the member's own name (rules R1 and R4).
+pub(super) fn site_identity(
+    config: &JoinConfig,
+    site: &SiteOfMembers,
+    of_member: &Identity,
+) -> Result<Identity, JoinError> {
+    let beside = config.identity.as_ref().map(site_dir);
+    let identity = match (
+        &site.ready_identity,
+        site.identity.as_ref().or(beside.as_ref()),
+    ) {
+        (Some(identity), _) => identity.clone(),
+        (None, Some(dir)) if dir.is_dir() => Identity::load(dir).map_err(JoinError::Identity)?,
+        (None, dir) => {
+            return Err(JoinError::NoSite {
+                name: of_member.name().to_owned(),
+                found: dir.map_or_else(String::new, |dir| {
+                    format!(", and {} is no directory", dir.display())
+                }),
+            });
+        }
+    };
+    let (name, certified) = (of_member.name(), identity.certified());
+    match certified.role() == NodeRole::Site && certified.name() == name {
+        true => Ok(identity),
+        false => Err(JoinError::NoSite {
+            name: name.to_owned(),
+            found: format!(", and the one that was given is that of {certified}"),
+        }),
+    }
 }
 
 fn alive(config: &JoinConfig) -> Result<AliveLimits, JoinError> {

@@ -1,8 +1,8 @@
 //! A running member: the loop that drives its state machine.
 
-use super::join_settings::{edges, identity, parents, recorder};
+use super::join_settings::{edges, identity, parents, recorder, site_identity};
 use super::member_host::MemberHost;
-use super::node_id::random_id;
+use super::node_id::random_bits;
 use super::request_sender::RequestSender;
 use super::shared::Shared;
 use super::worker::{Stopped, Worker};
@@ -13,7 +13,7 @@ use crate::status::SiteStatus;
 use crate::{Error, JoinConfig, JoinError, OutOfReach, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thorp_model::{NodeKind, Outbox, Peer};
+use thorp_model::{NodeKind, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, Handle, ParentState, ParentStatus};
 use thorp_protocol::{Member, MemberConfig, Request};
 use tokio::task::JoinSet;
@@ -33,18 +33,13 @@ impl MemberRuntime {
         let edges = edges(config)?;
         let embedded_site = match &config.among {
             Some(site) => {
-                let who = (identity.clone(), &config.name[..]);
-                Some(EmbeddedSite::start(site, who, edges.clone()).await?)
+                let of_site = site_identity(config, site, &identity)?;
+                Some(EmbeddedSite::start(site, of_site, edges.clone()).await?)
             }
             None => None,
         };
-        let node = random_id();
-        let hello = Peer {
-            kind: NodeKind::Member,
-            node,
-            name: config.name.clone(),
-            is_operator: false,
-        };
+        let hello = identity.greeting(random_bits());
+        let (node, name) = (hello.node, hello.name.clone());
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, embedded_site.as_ref())?;
         driver_config.net_limits = edges.limits;
@@ -55,7 +50,7 @@ impl MemberRuntime {
             RequestSender::new(Some(handle)),
             recorder(config)?,
         ));
-        let mut member = MemberConfig::new(node, config.name.clone());
+        let mut member = MemberConfig::new(node, name);
         member.alive = Some(edges.alive);
         member.images_beside = true;
         let member = Member::new(member);

@@ -31,7 +31,7 @@ pub(crate) use counters::Ending;
 pub(crate) use early_commit::EarlyCommit;
 pub(crate) use homes::KnownHome;
 pub(crate) use member_runtime::MemberRuntime;
-pub(crate) use node_id::random_id;
+pub(crate) use node_id::random_bits;
 pub(crate) use pending_requests::LateOutcome;
 pub(crate) use requests::{RequestFuture, Requests};
 pub(crate) use shared::Shared;

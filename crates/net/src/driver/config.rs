@@ -13,13 +13,13 @@ use crate::{Address, Config, Identity, Limits, LinkDelay, Listener, Role};
 pub struct DriverConfig {
     /// Proves who this node is.
     pub identity: Identity,
-    /// What this node tells its peers about itself.
+    /// How this node greets: as its certificate says ([`Identity::greeting`]).
     pub hello: Peer,
     /// Where children come in; bound with [`net_config`] of this node's kind.
     pub listeners: Vec<Listener>,
     /// Whom to dial, and to dial again for ever when lost.
     pub parents: Vec<ParentConfig>,
-    /// Delays towards children, by the name they tell; others have that of their listener. Plays wide-area links.
+    /// Delays towards children, by name; others have that of their listener. Plays wide-area links.
     pub child_delays: BTreeMap<String, LinkDelay>,
     /// Limits of this driver.
     pub limits: DriverLimits,

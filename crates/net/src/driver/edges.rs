@@ -10,17 +10,17 @@ use tokio::task::AbortHandle;
 
 use super::config::LEAVING_MAX;
 use super::counts::NoteCounts;
-use crate::{FrameSender, LinkDelay, Queued, Traffic};
+use crate::{CertifiedName, FrameSender, LinkDelay, Queued, Traffic};
 
 /// One edge, as others see it.
 #[derive(Clone, Debug)]
 pub struct EdgeStatus {
     /// Its name.
     pub edge: EdgeId,
-    /// Who the peer says it is.
+    /// Who the peer is: its certificate says the same (rule R1).
     pub peer: Peer,
-    /// The names in the peer's certificate.
-    pub names: Vec<String>,
+    /// The role and the name in the peer's certificate.
+    pub certified: CertifiedName,
     /// Where the peer is.
     pub address: String,
     /// Which end the peer is.
@@ -96,7 +96,7 @@ struct Table {
 struct Seen {
     sender: Arc<FrameSender>,
     peer: Peer,
-    names: Vec<String>,
+    certified: CertifiedName,
     address: String,
     direction: Direction,
     round_trip: Option<Duration>,
@@ -138,7 +138,7 @@ pub(super) struct Opening {
     pub(super) reader: AbortHandle,
     pub(super) held: Option<oneshot::Sender<End>>,
     pub(super) peer: Peer,
-    pub(super) names: Vec<String>,
+    pub(super) certified: CertifiedName,
     pub(super) address: String,
     pub(super) direction: Direction,
     pub(super) round_trip: Option<Duration>,
@@ -205,7 +205,7 @@ impl Edges {
         let seen = Seen {
             sender,
             peer: opening.peer,
-            names: opening.names,
+            certified: opening.certified,
             address: opening.address,
             direction: opening.direction,
             round_trip: opening.round_trip,
@@ -354,7 +354,7 @@ impl Seen {
         EdgeStatus {
             edge,
             peer: self.peer.clone(),
-            names: self.names.clone(),
+            certified: self.certified.clone(),
             address: self.address.clone(),
             direction: self.direction,
             round_trip: self.round_trip,

@@ -240,8 +240,8 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
         held: Option<tokio::sync::oneshot::Sender<End>>,
     ) -> EdgeId {
         let id = self.edges.fresh();
-        let (names, address) = (
-            connection.peer().names.clone(),
+        let (certified, address) = (
+            connection.peer().certified.clone(),
             connection.peer().address.clone(),
         );
         let round_trip = connection.peer().round_trip;
@@ -262,7 +262,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
             reader,
             held,
             peer: peer.clone(),
-            names,
+            certified,
             address,
             direction,
             round_trip,

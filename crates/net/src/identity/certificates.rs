@@ -5,19 +5,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, date_time_ymd,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, date_time_ymd,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
 
-use super::IdentityError;
 use super::files::{self, AUTHORITY_CERTIFICATE, AUTHORITY_KEY};
+use super::register::Entry;
+use super::{CertifiedName, IdentityError};
 use crate::tls;
 
-/// Ends every node's name in a certificate, so that no certificate of a village is ever good for a web site.
-const SUFFIX: &str = ".thorp";
-const LABEL_BYTES_MAX: usize = 63;
-const NAME_BYTES_MAX: usize = 200;
 /// Bytes of the digest that names a village.
 const VILLAGE_BYTES: usize = 8;
 
@@ -32,6 +29,12 @@ const VALID: Duration = Duration::from_secs(3653 * 24 * 60 * 60);
 pub(crate) struct Validity {
     pub(crate) from: Duration,
     pub(crate) to: Duration,
+}
+
+/// A certificate that is signed and not yet published, and its line for the register.
+pub(crate) struct Issued {
+    pub(crate) pem: String,
+    pub(crate) entry: Entry,
 }
 
 /// What lets nodes into a village.
@@ -98,16 +101,17 @@ impl Authority {
         &self.village
     }
 
-    /// A certificate for the node called `name` with this key, as PEM.
+    /// A certificate for a node with this key, and its line for the register.
     pub(crate) fn sign_node(
         &self,
         key: &KeyPair,
-        name: &str,
+        (subject, is_of_carrier): (&CertifiedName, bool),
         validity: Validity,
-    ) -> Result<String, IdentityError> {
-        let mut params =
-            CertificateParams::new([format!("{name}{SUFFIX}")]).map_err(IdentityError::crypto)?;
-        params.distinguished_name = distinguished_name(&format!("thorp node {name}"));
+    ) -> Result<Issued, IdentityError> {
+        let uri = subject.to_uri().try_into();
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = vec![SanType::URI(uri.map_err(IdentityError::crypto)?)];
+        params.distinguished_name = distinguished_name(&format!("thorp {subject}"));
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         // Every node calls and is called.
         params.extended_key_usages = vec![
@@ -115,12 +119,40 @@ impl Authority {
             ExtendedKeyUsagePurpose::ClientAuth,
         ];
         validity.put_into(&mut params);
+        let serial = fresh_serial()?;
+        params.serial_number = Some(serial.to_vec().into());
         let issuer = Issuer::new(authority_params(&self.village), &self.key);
-        Ok(params
-            .signed_by(key, &issuer)
-            .map_err(IdentityError::crypto)?
-            .pem())
+        let signed = params.signed_by(key, &issuer);
+        Ok(Issued {
+            pem: signed.map_err(IdentityError::crypto)?.pem(),
+            entry: Entry {
+                subject: subject.clone(),
+                serial: hexadecimal(&serial),
+                not_after: Duration::from_secs(validity.to.as_secs()),
+                is_of_carrier,
+            },
+        })
     }
+}
+
+#[cfg(test)]
+impl Authority {
+    /// As before roles: a DNS name, and nothing else.
+    pub(crate) fn sign_without_role(&self, key: &KeyPair, name: &str) -> String {
+        let mut params = CertificateParams::new([format!("{name}.thorp")]).unwrap();
+        Validity::from_now().put_into(&mut params);
+        let issuer = Issuer::new(authority_params(&self.village), &self.key);
+        params.signed_by(key, &issuer).unwrap().pem()
+    }
+}
+
+/// A serial number that no other certificate has.
+fn fresh_serial() -> Result<[u8; SERIAL_BYTES], IdentityError> {
+    let mut serial = [0; SERIAL_BYTES];
+    tls::random(&mut serial).map_err(IdentityError::crypto)?;
+    // Positive, and without leading zeros: the certificate has the same digits as the register.
+    serial[0] = serial[0] & 0x3f | 0x40;
+    Ok(serial)
 }
 
 fn sign_authority(key: &KeyPair) -> Result<String, IdentityError> {
@@ -159,39 +191,27 @@ pub(crate) fn village_of(authority: &CertificateDer<'_>) -> Result<String, rustl
 fn village_name(public_key: &[u8]) -> Result<String, IdentityError> {
     let digest =
         tls::digest(public_key).ok_or_else(|| IdentityError::crypto("no digest is available"))?;
-    Ok(digest
-        .iter()
-        .take(VILLAGE_BYTES)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(hexadecimal(&digest[..digest.len().min(VILLAGE_BYTES)]))
 }
 
-/// The node names in a certificate, without their suffix.
-pub(crate) fn node_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, rustls::Error> {
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The role and the name in a certificate. None if it names no node, or more than one.
+pub(crate) fn certified_name(
+    certificate: &CertificateDer<'_>,
+) -> Result<Option<CertifiedName>, rustls::Error> {
     let parsed = webpki::EndEntityCert::try_from(certificate)
         .map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))?;
-    Ok(parsed
-        .valid_dns_names()
-        .filter_map(|name| name.strip_suffix(SUFFIX))
-        .map(str::to_owned)
-        .collect())
+    let mut claimed = parsed
+        .valid_uri_names()
+        .filter(|uri| CertifiedName::is_claimed_by(uri));
+    Ok(match (claimed.next(), claimed.next()) {
+        (Some(uri), None) => CertifiedName::from_uri(uri),
+        _ => None,
+    })
 }
 
-/// Checks a node's name and puts it into lower case.
-pub(crate) fn check_name(name: &str) -> Result<String, IdentityError> {
-    let lower = name.to_ascii_lowercase();
-    if lower.len() > NAME_BYTES_MAX || !lower.split('.').all(is_label) {
-        return Err(IdentityError::BadName {
-            name: name.to_owned(),
-        });
-    }
-    Ok(lower)
-}
-
-fn is_label(label: &str) -> bool {
-    let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-    (1..=LABEL_BYTES_MAX).contains(&label.len())
-        && label.bytes().all(allowed)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
-}
+/// Bytes of a serial number: 126 of its bits are random.
+const SERIAL_BYTES: usize = 16;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::CertifiedName;
+
 /// What is wrong with a node's identity on disk. Nothing is overwritten when one of these is returned.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -41,14 +43,31 @@ pub enum IdentityError {
         /// The certificate.
         certificate: PathBuf,
     },
-    /// The directory holds the identity of a node of another name.
-    OtherName {
+    /// A certificate does not name one role and one node.
+    NoRole {
+        /// The certificate.
+        certificate: PathBuf,
+    },
+    /// The directory holds the identity of a node of another name or role.
+    OtherNode {
         /// The directory.
         dir: PathBuf,
-        /// The name asked for.
-        wanted: String,
-        /// The name in the certificate.
-        found: String,
+        /// The node asked for.
+        wanted: CertifiedName,
+        /// The node in the certificate.
+        found: CertifiedName,
+    },
+    /// The authority has issued this name to another role.
+    NameTaken {
+        /// Who has the name.
+        held: CertifiedName,
+        /// The node asked for.
+        wanted: CertifiedName,
+    },
+    /// The name is that of the home that made the village.
+    OwnHome {
+        /// The name.
+        name: String,
     },
     /// Not a name a node can have.
     BadName {
@@ -147,12 +166,26 @@ impl fmt::Display for IdentityError {
                     certificate.display()
                 )
             }
-            Self::OtherName { dir, wanted, found } => {
+            Self::NoRole { certificate } => write!(
+                f,
+                "{} names no role: it is from an earlier version of Thorp. Where the authority's key lies beside it, remove it, \
+                 and the home makes a new one; for any other node {NEW_CERTIFICATE}",
+                certificate.display()
+            ),
+            Self::OtherNode { dir, wanted, found } => {
                 write!(
                     f,
                     "{} holds the identity of {found}, not of {wanted}",
                     dir.display()
                 )
+            }
+            Self::NameTaken { held, wanted } => write!(
+                f,
+                "the name {} belongs to {held}: a name has one role, so it cannot be {wanted}, too",
+                held.name()
+            ),
+            Self::OwnHome { name } => {
+                write!(f, "{name} is the home that made this village")
             }
             Self::BadName { name } => write!(
                 f,
@@ -171,3 +204,7 @@ impl std::error::Error for IdentityError {
         }
     }
 }
+
+/// What to do about a certificate without a role.
+pub(crate) const NEW_CERTIFICATE: &str =
+    "issue a new one with `thorp invite NAME --role ROLE --out DIR`";

@@ -16,11 +16,15 @@ pub(crate) const AUTHORITY_CERTIFICATE: &str = "authority.pem";
 pub(crate) const AUTHORITY_KEY: &str = "authority.key";
 pub(crate) const NODE_CERTIFICATE: &str = "node.pem";
 pub(crate) const NODE_KEY: &str = "node.key";
+/// In a member's directory: the identity of the redirector that it carries.
+pub(crate) const SITE_DIR: &str = "site";
+/// Beside the authority's key.
+pub(crate) const REGISTER: &str = "issued";
 
 /// Permissions of certificates.
 pub(crate) const PUBLIC: u32 = 0o644;
-/// Permissions of keys.
-const SECRET: u32 = 0o600;
+/// Permissions of keys, and of the register.
+pub(crate) const SECRET: u32 = 0o600;
 /// A certificate or key has some hundred bytes; a file above this is something else.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
@@ -118,7 +122,7 @@ fn draft_path(path: &Path) -> PathBuf {
     name.into()
 }
 
-fn sync_dir(path: &Path) -> Result<(), IdentityError> {
+pub(crate) fn sync_dir(path: &Path) -> Result<(), IdentityError> {
     let dir = path
         .parent()
         .filter(|dir| !dir.as_os_str().is_empty())

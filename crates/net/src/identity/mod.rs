@@ -1,12 +1,15 @@
 //! Who a node is: its certificate, its key, and the authority of its village.
 //!
-//! In a directory: `authority.pem` and `authority.key` (the latter only where new nodes are let in), `node.pem` and
-//! `node.key`. Keys are readable by their owner only. A node called `alps` has `alps.thorp` in its certificate. A name may have
-//! several labels, so a home and a site of one name can be told apart (`alps.home`, `alps.site`).
+//! In a directory: `authority.pem`, `authority.key` and `issued`, the register (the latter two only where new nodes are
+//! let in), `node.pem` and `node.key`. Keys are readable by their owner only. A certificate names one role and one node: the
+//! home `alps` has the URI name `thorp:home/alps` in it (rule R1). A name may have several labels (`alps.north`).
 
 mod certificates;
+mod certified;
 mod error;
 mod files;
+mod issuing;
+mod register;
 
 use std::fmt;
 use std::path::Path;
@@ -14,12 +17,15 @@ use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use thorp_model::Peer;
 
+pub use certified::{CertifiedName, NodeRole};
 pub use error::IdentityError;
+pub use issuing::{issue, issue_with_site, may_hold_identity, site_dir};
 
 use crate::tls;
-use certificates::{Authority, Validity};
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
+use issuing::{Issuer, subject};
 
 /// A node's identity, ready for use. Cheap to clone; clones share TLS's memory of past connections, which makes coming back
 /// quicker.
@@ -29,30 +35,30 @@ pub struct Identity {
 }
 
 struct Inner {
-    name: String,
+    certified: CertifiedName,
     village: String,
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
 }
 
 impl Identity {
-    /// Loads the identity in `dir`, making what is missing: the directory, an authority (if there is none) and the
-    /// certificate of a node called `name`. Safe against another process doing the same, and against a crash on the way.
+    /// Loads the identity of a home in `dir`, making what is missing: the directory, an authority (if there is none) and
+    /// the certificate of the home called `name`. Safe against another process doing the same, and against a crash on the
+    /// way.
     ///
     /// # Errors
     ///
-    /// [`IdentityError`]; among others if the directory belongs to a node of another name, or has an authority's
-    /// certificate without its key and no node's certificate yet.
+    /// [`IdentityError`]; among others if the directory belongs to another node, or has an authority's certificate without
+    /// its key and no node's certificate yet.
     pub fn open_or_create(dir: impl AsRef<Path>, name: &str) -> Result<Self, IdentityError> {
         let dir = dir.as_ref();
-        let name = certificates::check_name(name)?;
+        let home = subject(NodeRole::Home, name)?;
         files::make_dir(dir)?;
-        // A node that was let in has no authority's key and needs none.
+        // A home that was let in has no authority's key and needs none.
         if !files::exists(&dir.join(NODE_CERTIFICATE))? {
-            let authority = Authority::open_or_create(dir)?;
-            make_node(&authority, dir, &name)?;
+            Issuer::open_or_create(dir)?.put(&[(dir, &home)], false)?;
         }
-        load_named(dir, name)
+        Self::load_as(dir, home)
     }
 
     /// Loads the identity in `dir`, checking that its parts belong together.
@@ -71,17 +77,7 @@ impl Identity {
         })?;
         let path = dir.join(NODE_CERTIFICATE);
         let certificate = files::read_certificate(&path)?;
-        let names =
-            certificates::node_names(&certificate).map_err(|error| IdentityError::Malformed {
-                path: path.clone(),
-                why: error.to_string(),
-            })?;
-        let Some(name) = names.into_iter().next() else {
-            return Err(IdentityError::Malformed {
-                path,
-                why: "it names no node".to_owned(),
-            });
-        };
+        let certified = certified_in(&certificate, &path)?;
         tls::verify(
             &certificate,
             &[],
@@ -89,7 +85,32 @@ impl Identity {
             rustls::pki_types::UnixTime::now(),
         )
         .map_err(|error| IdentityError::from_verification(&path, &authority_path, error))?;
-        Self::join(name, roots, certificate, dir)
+        Self::join(certified, roots, certificate, dir)
+    }
+
+    /// As [`Identity::load`], of one node and no other.
+    ///
+    /// # Errors
+    ///
+    /// As [`Identity::load`]; [`IdentityError::OtherNode`].
+    pub fn load_of(
+        dir: impl AsRef<Path>,
+        role: NodeRole,
+        name: &str,
+    ) -> Result<Self, IdentityError> {
+        Self::load_as(dir.as_ref(), subject(role, name)?)
+    }
+
+    fn load_as(dir: &Path, wanted: CertifiedName) -> Result<Self, IdentityError> {
+        let identity = Self::load(dir)?;
+        if identity.inner.certified != wanted {
+            return Err(IdentityError::OtherNode {
+                dir: dir.to_owned(),
+                wanted,
+                found: identity.inner.certified.clone(),
+            });
+        }
+        Ok(identity)
     }
 
     /// Whether others can be let in from `dir`: it has the key of the village's authority.
@@ -97,9 +118,24 @@ impl Identity {
         dir.as_ref().join(files::AUTHORITY_KEY).exists()
     }
 
+    /// The node's role and name, as in its certificate.
+    pub fn certified(&self) -> &CertifiedName {
+        &self.inner.certified
+    }
+
     /// The node's name, as in its certificate.
     pub fn name(&self) -> &str {
-        &self.inner.name
+        self.inner.certified.name()
+    }
+
+    /// The node's role, as in its certificate.
+    pub fn role(&self) -> NodeRole {
+        self.inner.certified.role()
+    }
+
+    /// How the node greets in one process start, for which it has drawn 64 random bits.
+    pub fn greeting(&self, random: u64) -> Peer {
+        self.inner.certified.greeting(random)
     }
 
     /// The village, as 16 hexadecimal digits that come from its authority's public key.
@@ -116,7 +152,7 @@ impl Identity {
     }
 
     fn join(
-        name: String,
+        certified: CertifiedName,
         roots: Arc<RootCertStore>,
         certificate: CertificateDer<'static>,
         dir: &Path,
@@ -135,67 +171,13 @@ impl Identity {
         let village = village_at(&dir.join(AUTHORITY_CERTIFICATE))?;
         Ok(Self {
             inner: Arc::new(Inner {
-                name,
+                certified,
                 village,
                 client,
                 server,
             }),
         })
     }
-}
-
-/// Makes an identity for another node of the village: `out_dir` gets `authority.pem`, `node.pem` and `node.key`, to be
-/// carried to the node's machine and opened there with [`Identity::load`]. `authority_dir` must hold the authority's
-/// certificate and key. Doing it again for the same name changes nothing.
-///
-/// # Errors
-///
-/// [`IdentityError`]; among others if `out_dir` already belongs to another name or village.
-pub fn issue(
-    authority_dir: impl AsRef<Path>,
-    out_dir: impl AsRef<Path>,
-    name: &str,
-) -> Result<Identity, IdentityError> {
-    let (authority_dir, out_dir) = (authority_dir.as_ref(), out_dir.as_ref());
-    let name = certificates::check_name(name)?;
-    let authority = Authority::load(authority_dir)?;
-    files::make_dir(out_dir)?;
-    let out_authority = out_dir.join(AUTHORITY_CERTIFICATE);
-    files::publish_or_keep(&out_authority, authority.pem().as_bytes(), files::PUBLIC)?;
-    // Before anything of ours lands next to what may be another village's.
-    if village_at(&out_authority)? != authority.village() {
-        let authority = authority_dir.join(AUTHORITY_CERTIFICATE);
-        return Err(IdentityError::OtherVillage {
-            certificate: out_authority,
-            authority,
-        });
-    }
-    make_node(&authority, out_dir, &name)?;
-    load_named(out_dir, name)
-}
-
-/// Whether an identity may be put into a directory by hand: it is empty, not there yet, or somebody has begun to make one there.
-/// A key among other files would be carried to wherever these go.
-pub fn may_hold_identity(dir: impl AsRef<Path>) -> bool {
-    let held = dir.as_ref().read_dir();
-    let names = held.into_iter().flatten().flatten();
-    let mut names = names
-        .map(|held| held.file_name().to_string_lossy().into_owned())
-        .peekable();
-    names.peek().is_none() || names.any(|name| name.starts_with(AUTHORITY_CERTIFICATE))
-}
-
-fn load_named(dir: &Path, wanted: String) -> Result<Identity, IdentityError> {
-    let identity = Identity::load(dir)?;
-    if identity.name() != wanted {
-        let found = identity.name().to_owned();
-        return Err(IdentityError::OtherName {
-            dir: dir.to_owned(),
-            wanted,
-            found,
-        });
-    }
-    Ok(identity)
 }
 
 fn village_at(path: &Path) -> Result<String, IdentityError> {
@@ -207,23 +189,35 @@ fn village_at(path: &Path) -> Result<String, IdentityError> {
     })
 }
 
-fn make_node(authority: &Authority, dir: &Path, name: &str) -> Result<(), IdentityError> {
-    // The key first: a crash leaves a key without a certificate, and the next start makes the certificate for it.
-    let key = files::open_or_create_key(&dir.join(NODE_KEY))?;
-    let pem = authority.sign_node(&key, name, Validity::from_now())?;
-    files::publish_or_keep(&dir.join(NODE_CERTIFICATE), pem.as_bytes(), files::PUBLIC)
+fn certified_at(path: &Path) -> Result<CertifiedName, IdentityError> {
+    certified_in(&files::read_certificate(path)?, path)
+}
+
+fn certified_in(
+    certificate: &CertificateDer<'_>,
+    path: &Path,
+) -> Result<CertifiedName, IdentityError> {
+    let certified = certificates::certified_name(certificate);
+    let certified = certified.map_err(|error| IdentityError::Malformed {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })?;
+    certified.ok_or_else(|| IdentityError::NoRole {
+        certificate: path.to_owned(),
+    })
 }
 
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")
-            .field("name", &self.name())
+            .field("node", self.certified())
             .field("village", &self.village())
             .finish_non_exhaustive()
     }
 }
 
-pub(crate) use certificates::node_names;
+pub(crate) use certificates::certified_name;
+pub(crate) use error::NEW_CERTIFICATE;
 
 #[cfg(test)]
 pub(crate) mod tests;

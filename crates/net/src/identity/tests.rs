@@ -3,6 +3,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::certificates::{Authority, Validity};
+use super::files::REGISTER;
+use super::register::Register;
 use super::*;
 use crate::{Address, Config, Error, Listener, Role, Side, dial};
 
@@ -29,15 +32,39 @@ fn mode(path: PathBuf) -> u32 {
 
 /// An identity with the certificate of a given time, past the check that loading would make.
 fn identity_valid(dir: &Path, name: &str, validity: Validity) -> Identity {
+    let home = subject(NodeRole::Home, name).unwrap();
+    identity_with(dir, &home, |authority, key| {
+        let issued = authority.sign_node(key, (&home, false), validity);
+        issued.unwrap().pem
+    })
+}
+
+/// An identity with a certificate that names a node as Thorp did before roles.
+fn identity_without_role(dir: &Path, name: &str) -> Identity {
+    let claimed = subject(NodeRole::Member, name).unwrap();
+    identity_with(dir, &claimed, |authority, key| {
+        authority.sign_without_role(key, name)
+    })
+}
+
+fn identity_with(
+    dir: &Path,
+    claimed: &CertifiedName,
+    sign: impl FnOnce(&Authority, &rcgen::KeyPair) -> String,
+) -> Identity {
     files::make_dir(dir).unwrap();
     let authority = Authority::open_or_create(dir).unwrap();
     let key = files::open_or_create_key(&dir.join(NODE_KEY)).unwrap();
-    let pem = authority.sign_node(&key, name, validity).unwrap();
+    let pem = sign(&authority, &key);
     files::publish_or_keep(&dir.join(NODE_CERTIFICATE), pem.as_bytes(), files::PUBLIC).unwrap();
     let roots =
         tls::roots(&files::read_certificate(&dir.join(AUTHORITY_CERTIFICATE)).unwrap()).unwrap();
     let certificate = files::read_certificate(&dir.join(NODE_CERTIFICATE)).unwrap();
-    Identity::join(name.to_owned(), roots, certificate, dir).unwrap()
+    Identity::join(claimed.clone(), roots, certificate, dir).unwrap()
+}
+
+fn member(home: &Dir, out: &Dir, name: &str) -> Result<Identity, IdentityError> {
+    issue(&home.0, &out.0, NodeRole::Member, name)
 }
 
 fn long_ago() -> Validity {
@@ -64,11 +91,11 @@ fn the_first_start_makes_everything_and_the_second_finds_it() {
     assert_eq!(fs::read(dir.0.join("node.pem")).unwrap(), before);
     assert_eq!(
         fs::read_dir(&dir.0).unwrap().count(),
-        4,
+        5,
         "no drafts are left"
     );
     let error = Identity::open_or_create(&dir.0, "jura").unwrap_err();
-    assert!(matches!(error, IdentityError::OtherName { .. }), "{error}");
+    assert!(matches!(error, IdentityError::OtherNode { .. }), "{error}");
 }
 
 #[test]
@@ -112,21 +139,19 @@ fn two_first_starts_at_once_agree() {
 fn an_issued_identity_works_without_the_authoritys_key() {
     let (home, out) = (Dir::new("issue"), Dir::new("issue-out"));
     let alps = Identity::open_or_create(&home.0, "alps").unwrap();
-    let jura = issue(&home.0, &out.0, "jura").unwrap();
+    let jura = member(&home, &out, "jura").unwrap();
     assert_eq!(jura.village(), alps.village());
     assert!(!out.0.join("authority.key").exists());
-    issue(&home.0, &out.0, "jura").unwrap();
-    assert_eq!(
-        Identity::open_or_create(&out.0, "jura").unwrap().name(),
-        "jura"
-    );
+    member(&home, &out, "jura").unwrap();
+    let loaded = Identity::load(&out.0).unwrap();
+    assert_eq!((loaded.name(), loaded.role()), ("jura", NodeRole::Member));
     assert!(matches!(
-        issue(&home.0, &out.0, "ural"),
-        Err(IdentityError::OtherName { .. })
+        member(&home, &out, "ural"),
+        Err(IdentityError::OtherNode { .. })
     ));
     // It cannot let in others: the file that is missing is named.
     let third = Dir::new("issue-third");
-    let error = issue(&out.0, &third.0, "ural").unwrap_err();
+    let error = member(&out, &third, "ural").unwrap_err();
     assert!(error.to_string().contains("authority.key"), "{error}");
 }
 
@@ -135,7 +160,7 @@ fn parts_that_do_not_belong_together_are_named() {
     let (one, two) = (Dir::new("parts-1"), Dir::new("parts-2"));
     Identity::open_or_create(&one.0, "alps").unwrap();
     Identity::open_or_create(&two.0, "alps").unwrap();
-    let error = issue(&one.0, &two.0, "alps").unwrap_err();
+    let error = member(&one, &two, "anna").unwrap_err();
     assert!(
         matches!(error, IdentityError::OtherVillage { .. }),
         "{error}"
@@ -155,7 +180,7 @@ fn parts_that_do_not_belong_together_are_named() {
     Identity::load(&one.0).unwrap();
     let third = Dir::new("parts-3");
     assert!(matches!(
-        issue(&one.0, &third.0, "jura"),
+        member(&one, &third, "jura"),
         Err(IdentityError::KeyMismatch { .. })
     ));
 }
@@ -213,13 +238,19 @@ fn an_expired_certificate_is_not_loaded() {
     ));
 }
 
+/// Both directories can issue for the one village.
+fn share_authority(from: &Dir, to: &Dir) {
+    files::make_dir(&to.0).unwrap();
+    for file in ["authority.key", "authority.pem"] {
+        fs::copy(from.0.join(file), to.0.join(file)).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn an_expired_certificate_is_refused_by_either_side() {
     let (home, member) = (Dir::new("late-home"), Dir::new("late-member"));
     let fresh = Identity::open_or_create(&home.0, "alps").unwrap();
-    issue(&home.0, &member.0, "old").unwrap();
-    fs::remove_file(member.0.join("node.pem")).unwrap();
-    fs::copy(home.0.join("authority.key"), member.0.join("authority.key")).unwrap();
+    share_authority(&home, &member);
     let stale = identity_valid(&member.0, "old", long_ago());
     let any: Address = "127.0.0.1:0".parse().unwrap();
     let config = Config::new(Role::HOME);
@@ -267,4 +298,168 @@ async fn an_expired_certificate_is_refused_by_either_side() {
         matches!(error, Error::Expired { whose: Side::Ours }),
         "{error}"
     );
+}
+
+#[test]
+fn a_certificate_without_a_role_is_not_loaded_and_what_to_do_is_said() {
+    let dir = Dir::new("roleless");
+    identity_without_role(&dir.0, "alps");
+    let error = Identity::load(&dir.0).unwrap_err().to_string();
+    assert!(
+        error.contains("names no role") && error.contains("thorp invite NAME --role ROLE"),
+        "{error}"
+    );
+    // The home that made the village follows the advice.
+    fs::remove_file(dir.0.join("node.pem")).unwrap();
+    let alps = Identity::open_or_create(&dir.0, "alps").unwrap();
+    assert_eq!(alps.role(), NodeRole::Home);
+}
+
+#[tokio::test]
+async fn a_certificate_without_a_role_is_refused_by_either_side() {
+    let (home, old) = (Dir::new("roleless-home"), Dir::new("roleless-old"));
+    let alps = Identity::open_or_create(&home.0, "alps").unwrap();
+    share_authority(&home, &old);
+    let old = identity_without_role(&old.0, "anna");
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let config = Config::new(Role::HOME);
+    for (listens, calls) in [(&alps, &old), (&old, &alps)] {
+        let mut listener = Listener::bind(&any, listens, config.clone()).await.unwrap();
+        let address = [listener.address().clone()];
+        let (dialed, heard) = tokio::join!(
+            dial(&address, calls, None, b"", &config),
+            tokio::time::timeout(Duration::from_secs(5), listener.accept())
+        );
+        let error = dialed.unwrap_err().to_string();
+        assert!(
+            error.contains("names no role") && error.contains("thorp invite NAME --role ROLE"),
+            "{error}"
+        );
+        let heard = heard.unwrap().unwrap_err().error;
+        let is_told = matches!(heard, Error::NoRole);
+        assert_eq!(is_told, std::ptr::eq(calls, &old), "{heard}");
+    }
+}
+
+#[test]
+fn a_name_has_one_role() {
+    let (home, one, two) = (
+        Dir::new("one-role"),
+        Dir::new("one-role-1"),
+        Dir::new("one-role-2"),
+    );
+    Identity::open_or_create(&home.0, "alps").unwrap();
+    issue(&home.0, &one.0, NodeRole::Site, "Office").unwrap();
+    for role in [NodeRole::Home, NodeRole::Member, NodeRole::Operator] {
+        let error = issue(&home.0, &two.0, role, "office").unwrap_err();
+        assert!(matches!(error, IdentityError::NameTaken { .. }), "{error}");
+        assert!(error.to_string().contains("belongs to site office"));
+    }
+    let error = issue_with_site(&home.0, &two.0, "office").unwrap_err();
+    assert!(matches!(error, IdentityError::NameTaken { .. }), "{error}");
+    for role in [NodeRole::Home, NodeRole::Member] {
+        let error = issue(&home.0, &two.0, role, "alps").unwrap_err();
+        assert!(matches!(error, IdentityError::OwnHome { .. }), "{error}");
+    }
+    assert!(!two.0.join("node.pem").exists());
+    // A further certificate of the same node is none of another.
+    issue(&home.0, &two.0, NodeRole::Site, "office").unwrap();
+    let error = issue(&home.0, &two.0, NodeRole::Site, "alps").unwrap_err();
+    assert!(matches!(error, IdentityError::OwnHome { .. }), "{error}");
+}
+
+#[test]
+fn a_member_that_carries_a_site_has_two_identities() {
+    let (home, one, two) = (
+        Dir::new("carrier"),
+        Dir::new("carrier-1"),
+        Dir::new("carrier-2"),
+    );
+    Identity::open_or_create(&home.0, "alps").unwrap();
+    for _ in 0..2 {
+        let (member, site) = issue_with_site(&home.0, &one.0, "anna").unwrap();
+        assert_eq!((member.name(), site.name()), ("anna", "anna"));
+        assert_eq!(
+            (member.role(), site.role()),
+            (NodeRole::Member, NodeRole::Site)
+        );
+        assert_eq!(
+            Identity::load(site_dir(&one.0)).unwrap().role(),
+            site.role()
+        );
+    }
+    let register = Register::open(&home.0).unwrap();
+    assert_eq!(register.entries().len(), 3);
+    drop(register);
+    // Either of them again, and both again; no third role.
+    issue(&home.0, &two.0, NodeRole::Site, "anna").unwrap();
+    fs::remove_dir_all(&two.0).unwrap();
+    issue_with_site(&home.0, &two.0, "anna").unwrap();
+    let third = Dir::new("carrier-3");
+    let error = issue(&home.0, &third.0, NodeRole::Operator, "anna").unwrap_err();
+    assert!(matches!(error, IdentityError::NameTaken { .. }), "{error}");
+    // A member that was issued alone stays alone.
+    member(&home, &third, "bert").unwrap();
+    let fourth = Dir::new("carrier-4");
+    let error = issue_with_site(&home.0, &fourth.0, "bert").unwrap_err();
+    assert!(matches!(error, IdentityError::NameTaken { .. }), "{error}");
+}
+
+#[test]
+fn the_register_has_a_line_for_each_certificate() {
+    let (home, out) = (Dir::new("register"), Dir::new("register-out"));
+    Identity::open_or_create(&home.0, "alps").unwrap();
+    member(&home, &out, "anna").unwrap();
+    member(&home, &out, "anna").unwrap();
+    let path = home.0.join(REGISTER);
+    assert_eq!(mode(path.clone()), 0o600);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].starts_with("alps home ") && lines[1].starts_with("anna member "));
+    let pem = files::read_certificate(&out.0.join(NODE_CERTIFICATE)).unwrap();
+    let parsed = webpki::EndEntityCert::try_from(&pem).unwrap();
+    let serial: String = parsed
+        .serial()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(lines[1].split(' ').nth(2), Some(&*serial));
+
+    // A line that a crash cut short goes with the next one.
+    fs::write(&path, format!("{text}bert mem")).unwrap();
+    let bert = Dir::new("register-bert");
+    issue(&home.0, &bert.0, NodeRole::Site, "bert").unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    // Any other line that is none stops the authority.
+    fs::write(&path, "rubbish\n").unwrap();
+    let error = member(&home, &Dir::new("register-carl"), "carl").unwrap_err();
+    assert!(
+        error.to_string().contains("line 1 names no certificate"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_issued_at_once_are_all_in_the_register() {
+    let home = Dir::new("at-once");
+    Identity::open_or_create(&home.0, "alps").unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let home = &home;
+            scope.spawn(move || {
+                let out = Dir::new(&format!("at-once-{number}"));
+                // All but one of the roles are refused.
+                let role = [NodeRole::Member, NodeRole::Site][number % 2];
+                let _ = issue(&home.0, &out.0, role, "anna");
+            });
+        }
+    });
+    let register = Register::open(&home.0).unwrap();
+    let roles = register.entries()[1..].iter();
+    let mut roles: Vec<_> = roles.map(|entry| entry.subject.role()).collect();
+    assert_eq!(roles.len(), 4);
+    roles.dedup();
+    assert_eq!(roles.len(), 1);
 }

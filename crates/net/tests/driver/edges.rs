@@ -9,7 +9,7 @@ use thorp_net::{BACKOFF_MIN, Config, LinkDelay, dial};
 
 use crate::common::Village;
 use crate::toy::{
-    self, ToyEvent, ToyOutbox, ack, begin_of, child, end_of, parent, parent_at, peer, silent, start,
+    self, ToyEvent, ToyOutbox, ack, begin_of, child, end_of, parent, parent_at, silent, start,
 };
 
 /// Answers every acknowledgement.
@@ -56,7 +56,7 @@ async fn both_ends_hear_who_is_there_and_messages_cross() {
     else {
         panic!("no child came");
     };
-    assert_eq!(who, peer(NodeKind::Member, "anna"));
+    assert_eq!(who, village.member.greeting(7));
     let message = ack(5);
     assert_eq!(home.next().await, Event::Received { edge, message });
     let up = connected(&member.next().await);
@@ -73,7 +73,10 @@ async fn both_ends_hear_who_is_there_and_messages_cross() {
     assert_eq!(seen.queued.frames, 0);
     let parents = member.handle.parents();
     assert_eq!(parents[0].state, ParentState::Connected(up));
-    assert_eq!(home.handle.edges()[0].names, ["anna"]);
+    assert_eq!(
+        &home.handle.edges()[0].certified,
+        village.member.certified()
+    );
 }
 
 #[tokio::test]
@@ -169,7 +172,7 @@ async fn bytes_that_are_no_message_end_that_edge_and_nothing_else() {
     member.next().await;
     home.next().await;
 
-    let hello = postcard::to_allocvec(&peer(NodeKind::Member, "mallory")).unwrap();
+    let hello = postcard::to_allocvec(&village.member.greeting(8)).unwrap();
     let config = net_config(NodeKind::Member);
     let addresses = [address.clone()];
     let mallory = dial(&addresses, &village.member, None, &hello, &config).await;
@@ -223,7 +226,8 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
     let listener = thorp_net::Listener::bind(&crate::common::any(), &village.home, net).await;
     let listener = listener.unwrap();
     let address = listener.address().clone();
-    let mut config = thorp_net::driver::DriverConfig::new(village.home.clone(), peer(kind, "alps"));
+    let mut config =
+        thorp_net::driver::DriverConfig::new(village.home.clone(), village.home.greeting(7));
     config.listeners.push(listener);
     // An acknowledgement asks for so many answers: more than its queue holds are sent in one turn.
     let mut home = start(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thorp_model::{Down, EdgeId, Event, Message, Millis, NodeKind, Outbox, message};
+use thorp_model::{Down, EdgeId, Event, Message, Millis, Outbox, message};
 use thorp_net::driver::{Driver, DriverConfig, ParentState, now};
 use thorp_net::{Address, FRAME_SIGN_BYTES_MIN};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -204,7 +204,7 @@ async fn a_frame_that_trickles_is_no_sign_of_life() {
     let (config, address) = parent(&village).await;
     let mut home = start_ticking(config);
     let mut child = village.raw(&address).await;
-    let hello = postcard::to_allocvec(&toy::peer(NodeKind::Member, "anna")).unwrap();
+    let hello = postcard::to_allocvec(&village.member.greeting(7)).unwrap();
     let hello_bytes = [u8::try_from(hello.len()).unwrap(), 0];
     let member = 3;
     child

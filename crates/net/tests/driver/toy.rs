@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use thorp_model::{
-    Command, Down, Epoch, Event, HomeId, MemberId, Message, Millis, NodeKind, Now, Outbox, Peer,
-    Position, Stamp, StateMachine, Up, message,
+    Command, Down, Epoch, Event, HomeId, Message, Millis, NodeKind, Now, Outbox, Position, Stamp,
+    StateMachine, Up, message,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Listener};
@@ -68,15 +68,6 @@ pub(crate) struct Running {
     pub(crate) task: JoinHandle<()>,
 }
 
-pub(crate) fn peer(kind: NodeKind, name: &str) -> Peer {
-    Peer {
-        kind,
-        node: MemberId(7),
-        name: name.to_owned(),
-        is_operator: false,
-    }
-}
-
 pub(crate) fn silent() -> Act {
     Box::new(|_, _, _| {})
 }
@@ -111,7 +102,7 @@ pub(crate) async fn parent_at(village: &Village, address: &Address) -> (DriverCo
     let listener = Listener::bind(address, &village.home, net_config(kind)).await;
     let listener = listener.unwrap();
     let address = listener.address().clone();
-    let mut config = DriverConfig::new(village.home.clone(), peer(kind, "alps"));
+    let mut config = DriverConfig::new(village.home.clone(), village.home.greeting(7));
     config.listeners.push(listener);
     (config, address)
 }
@@ -121,7 +112,7 @@ pub(crate) async fn parent(village: &Village) -> (DriverConfig, Address) {
 }
 
 pub(crate) fn child(village: &Village, parent: &Address) -> DriverConfig {
-    let mut config = DriverConfig::new(village.member.clone(), peer(NodeKind::Member, "anna"));
+    let mut config = DriverConfig::new(village.member.clone(), village.member.greeting(7));
     let parent = ParentConfig::new(vec![parent.clone()]).named("alps");
     config.parents.push(parent);
     config

@@ -140,6 +140,15 @@ impl HomeConfigFile {
         identity_dir(self.identity_dir.as_deref(), self.data_dir.as_deref())
     }
 
+    /// Where the home that made the village puts the identity of the member `local`, for programs on its machine.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn local_identity_dir(&self) -> Result<PathBuf, ConfigError> {
+        Ok(self.identity_dir()?.join(LOCAL_MEMBER))
+    }
+
     /// Whether a home can start with it.
     ///
     /// # Errors
@@ -355,6 +364,9 @@ fn given<T>(value: Option<T>, key: &'static str, example: &'static str) -> Resul
 fn data_dir(dir: Option<&Path>) -> Result<&Path, ConfigError> {
     given(dir, "data_dir", "data_dir = \"/var/lib/thorp\"")
 }
+
+/// The name of that member, and of its directory.
+pub(crate) const LOCAL_MEMBER: &str = "local";
 
 fn identity_dir(given: Option<&Path>, data: Option<&Path>) -> Result<PathBuf, ConfigError> {
     match given {

@@ -9,6 +9,7 @@ mod tests;
 mod values;
 
 pub use error::ConfigError;
+pub(crate) use file::LOCAL_MEMBER;
 pub use file::{
     HOME_HTTP_PORT, HOME_PORT, HomeConfigFile, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile,
 };

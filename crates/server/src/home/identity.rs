@@ -2,9 +2,11 @@
 
 use thorp_model::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
 use thorp_model::{HomeId, Reader, Table};
+use thorp_net::{Identity, IdentityError, NodeRole, issue};
 use thorp_store::Store;
+use tracing::{info, warn};
 
-use crate::config::HomeConfigFile;
+use crate::config::{HomeConfigFile, LOCAL_MEMBER};
 use crate::error::ServerError;
 use crate::node::random;
 
@@ -15,8 +17,26 @@ pub(super) fn check(config: &HomeConfigFile, is_new: bool) -> Result<(), ServerE
     if dir.exists() || is_new && config.identity_dir.is_none() {
         return Ok(());
     }
-    let name = config.name()?.to_owned();
-    Err(ServerError::NoIdentity { dir, name })
+    let (role, name) = (NodeRole::Home, config.name()?.to_owned());
+    Err(ServerError::NoIdentity { dir, role, name })
+}
+
+/// A program on this machine needs an identity of its own: the home's is no member's (rule R1). So the home that made the
+/// village also lets in the member `local`. A village that has given that name to another node does without.
+pub(super) fn let_in_local_member(config: &HomeConfigFile) -> Result<(), ServerError> {
+    let (authority, dir) = (config.identity_dir()?, config.local_identity_dir()?);
+    if !Identity::may_invite(&authority) {
+        return Ok(());
+    }
+    match issue(&authority, dir, NodeRole::Member, LOCAL_MEMBER) {
+        Ok(_) => {}
+        Err(error @ (IdentityError::NameTaken { .. } | IdentityError::OwnHome { .. })) => {
+            info!("there is no member {LOCAL_MEMBER}: {error}");
+        }
+        // A home does not stop because a member's certificate is too old.
+        Err(error) => warn!("the member {LOCAL_MEMBER} has no identity: {error}"),
+    }
+    Ok(())
 }
 
 /// The id of the home in a store; none if the store is new.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use thorp_model::{HomeId, MemberId, NodeKind, StorageError};
+use thorp_model::{HomeId, MemberId, StorageError};
 use thorp_net::driver::{Driver, Ended, Handle, ParentConfig};
 use thorp_net::{Address, Backoff, Identity};
 use thorp_protocol::Home;
@@ -30,7 +30,7 @@ use crate::beside::{serve_beside, until};
 use crate::config::{HomeConfigFile, OtherHome};
 use crate::error::ServerError;
 use crate::http::Http;
-use crate::node::{Plan, can_listen, fresh_node, listed, one_way};
+use crate::node::{Plan, can_listen, fresh_greeting, listed, one_way};
 use crate::status::{Nameplate, Status, Watched};
 use disk::Disk;
 use life::{EndedLife, Life};
@@ -72,7 +72,7 @@ impl HomeServer {
     pub async fn start(config: HomeConfigFile) -> Result<Self, ServerError> {
         config.check()?;
         let config = Arc::new(config);
-        let (name, node) = (config.name()?, fresh_node()?);
+        let name = config.name()?;
         if !config.store_dir()?.exists() {
             // A new home that cannot be one leaves nothing behind.
             identity::check(&config, true)?;
@@ -85,6 +85,9 @@ impl HomeServer {
         identity::check(&config, known.is_none())?;
         let home = known.map_or_else(identity::fresh, Ok)?;
         let identity = Identity::open_or_create(config.identity_dir()?, name)?;
+        identity::let_in_local_member(&config)?;
+        let hello = fresh_greeting(&identity)?;
+        let node = hello.node;
         let plate = Nameplate {
             role: "home",
             name: name.to_owned(),
@@ -94,9 +97,7 @@ impl HomeServer {
         };
         let plan = Plan {
             identity,
-            kind: NodeKind::Home,
-            node,
-            name,
+            hello,
             listen: &config.listen,
             link: &config.link,
             child_delay: &config.child_delay,

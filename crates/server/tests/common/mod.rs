@@ -10,8 +10,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use thorp_model::{HomeId, MemberId, Outcome};
-use thorp_net::{Address, issue};
+use thorp_model::{HomeId, Outcome};
+use thorp_net::{Address, NodeRole, issue};
 use thorp_server::{HomeConfigFile, HomeServer, ServerError, SiteConfigFile, SiteServer};
 use thorp_testing::MemberNode;
 use tokio::sync::oneshot;
@@ -123,10 +123,10 @@ impl Village {
     }
 
     /// A member without the client library, below a home or a site.
-    pub async fn member(&self, parent: &Address, home: HomeId, id: u128) -> MemberNode {
+    pub async fn member(&self, parent: &Address, home: HomeId, id: u64) -> MemberNode {
         let dir = self.dir.path().join("member");
-        let identity = issue(self.authority(), dir, "anna").unwrap();
-        MemberNode::start_here(identity, parent, home, MemberId(id)).await
+        let identity = issue(self.authority(), dir, NodeRole::Member, "anna").unwrap();
+        MemberNode::start_here(identity, parent, home, id).await
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use thorp_model::{MemberId, PageId};
+use thorp_model::PageId;
 use thorp_net::{Config, Listener, Role, dial};
 use thorp_testing::{HomeNode, MemberNode, SiteNode, Village, create, loopback};
 
@@ -109,7 +109,7 @@ async fn prepared(village: &Village, cache_bytes: usize) -> Prepared {
     let site = SiteNode::start(village, &loopback(), parents, cache_bytes);
     let [anna, bert] = [10, 11].map(|id| {
         let identity = village.member_identity();
-        MemberNode::start(identity, site.address(), HOME, MemberId(id))
+        MemberNode::start(identity, site.address(), HOME, id)
     });
     let segment = anna.open_or_create("letters").await;
     let page = anna.fresh_page(segment).await;

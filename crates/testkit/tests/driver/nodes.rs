@@ -1,6 +1,6 @@
 //! A home, a site and members for these tests, all in the runtime of the test.
 
-use thorp_model::{HomeId, MemberId, Outcome, PageId, Position, Slot, WriteOp};
+use thorp_model::{HomeId, Outcome, PageId, Position, Slot, WriteOp};
 use thorp_net::Address;
 use thorp_testing::{HomeNode, HomeOptions, MemberNode, SiteNode, Village, loopback};
 
@@ -22,8 +22,8 @@ pub(crate) async fn site(village: &Village, home: &HomeNode, cache_bytes: usize)
     SiteNode::start_here(village, &loopback(), parents, cache_bytes).await
 }
 
-pub(crate) async fn member(village: &Village, parent: &Address, id: u128) -> MemberNode {
-    MemberNode::start_here(village.member_identity(), parent, HOME, MemberId(id)).await
+pub(crate) async fn member(village: &Village, parent: &Address, id: u64) -> MemberNode {
+    MemberNode::start_here(village.member_identity(), parent, HOME, id).await
 }
 
 /// Commits one write to the first slot of a page.

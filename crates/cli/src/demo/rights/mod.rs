@@ -11,6 +11,7 @@ use super::wire::{Done, Order};
 use crate::commands::say;
 use crate::failure::{Code, Failure};
 use std::path::Path;
+use thorp_net::NodeRole;
 
 /// Names in this demo: who may read, who may not, who writes, and who operates the village.
 const ANNA: &str = "anna";
@@ -97,11 +98,10 @@ impl Cast {
         let home = village.home(&[])?;
         let office = village.site_with("office", &home, OFFICE_MEMORY)?;
         let yard = village.site_with("yard", &home, YARD_MEMORY)?;
-        let join = |name, parent| village.guest(name, parent);
-        village.operator(OLGA)?;
+        let join = |name, parent| village.guest(NodeRole::Member, name, parent);
         Ok(Cast {
             carl: join(CARL, &home)?,
-            olga: join(OLGA, &home)?,
+            olga: village.guest(NodeRole::Operator, OLGA, &home)?,
             anna: join(ANNA, &office)?,
             ben: join(BEN, &office)?,
             anna_in_yard: join(ANNA, &yard)?,

@@ -1,0 +1,162 @@
+//! Letting nodes into a village: their certificates, made from the authority's key.
+
+use std::path::Path;
+
+use super::certificates::{Authority, Validity};
+use super::files::{self, AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY, SITE_DIR};
+use super::register::Register;
+use super::{CertifiedName, Identity, IdentityError, NodeRole};
+
+/// Makes an identity for another node of the village: `out_dir` gets `authority.pem`, `node.pem` and `node.key`, to be
+/// carried to the node's machine and opened there with [`Identity::load`]. `authority_dir` must hold the authority's
+/// certificate and key. Doing it again for the same node changes nothing.
+///
+/// # Errors
+///
+/// [`IdentityError`]; among others if the name belongs to another role ([`IdentityError::NameTaken`]), or `out_dir` to
+/// another node or village.
+pub fn issue(
+    authority_dir: impl AsRef<Path>,
+    out_dir: impl AsRef<Path>,
+    role: NodeRole,
+    name: &str,
+) -> Result<Identity, IdentityError> {
+    let subject = subject(role, name)?;
+    let (authority_dir, out_dir) = (authority_dir.as_ref(), out_dir.as_ref());
+    let issuer = Issuer::load(authority_dir)?;
+    issuer.check_own_home(&subject)?;
+    issuer.put(&[(out_dir, &subject)], false)?;
+    Identity::load_as(out_dir, subject)
+}
+
+/// Makes both identities of a member that carries a redirector (rule R4): `out_dir` gets that of the member, and
+/// [`site_dir`] of it that of the redirector. Both have the same name; no other name may hold two roles.
+///
+/// # Errors
+///
+/// As [`issue`]; the name must not have been issued before, except by this function.
+pub fn issue_with_site(
+    authority_dir: impl AsRef<Path>,
+    out_dir: impl AsRef<Path>,
+    name: &str,
+) -> Result<(Identity, Identity), IdentityError> {
+    let member = subject(NodeRole::Member, name)?;
+    let site = subject(NodeRole::Site, name)?;
+    let (authority_dir, out_dir) = (authority_dir.as_ref(), out_dir.as_ref());
+    let issuer = Issuer::load(authority_dir)?;
+    issuer.check_own_home(&member)?;
+    let inner = site_dir(out_dir);
+    issuer.put(&[(out_dir, &member), (&inner, &site)], true)?;
+    Ok((
+        Identity::load_as(out_dir, member)?,
+        Identity::load_as(&inner, site)?,
+    ))
+}
+
+/// Where a member that carries a redirector has its second identity, if its first one is in `dir`.
+pub fn site_dir(dir: impl AsRef<Path>) -> std::path::PathBuf {
+    dir.as_ref().join(SITE_DIR)
+}
+
+/// Whether an identity may be put into a directory by hand: it is empty, not there yet, or somebody has begun to make one there.
+/// A key among other files would be carried to wherever these go.
+pub fn may_hold_identity(dir: impl AsRef<Path>) -> bool {
+    let held = dir.as_ref().read_dir();
+    let names = held.into_iter().flatten().flatten();
+    let mut names = names
+        .map(|held| held.file_name().to_string_lossy().into_owned())
+        .peekable();
+    names.peek().is_none() || names.any(|name| name.starts_with(AUTHORITY_CERTIFICATE))
+}
+
+/// The node that a certificate is to name.
+pub(crate) fn subject(role: NodeRole, name: &str) -> Result<CertifiedName, IdentityError> {
+    CertifiedName::new(role, name).map_err(|_| IdentityError::BadName {
+        name: name.to_owned(),
+    })
+}
+
+/// An authority and its directory, where the register is.
+pub(crate) struct Issuer<'a> {
+    authority: Authority,
+    dir: &'a Path,
+}
+
+impl<'a> Issuer<'a> {
+    fn load(dir: &'a Path) -> Result<Self, IdentityError> {
+        let authority = Authority::load(dir)?;
+        Ok(Self { authority, dir })
+    }
+
+    /// Makes the authority if there is neither certificate nor key.
+    pub(crate) fn open_or_create(dir: &'a Path) -> Result<Self, IdentityError> {
+        let authority = Authority::open_or_create(dir)?;
+        Ok(Self { authority, dir })
+    }
+
+    /// Puts identities where they are missing: each key, then the register's lines, then the certificates. So a crash
+    /// leaves a key without a certificate, or a line without one, and the next try completes that.
+    pub(crate) fn put(
+        &self,
+        wanted: &[(&Path, &CertifiedName)],
+        is_of_carrier: bool,
+    ) -> Result<(), IdentityError> {
+        for (dir, _) in wanted {
+            self.prepare(dir)?;
+        }
+        let mut register = Register::open(self.dir)?;
+        let mut issued = Vec::new();
+        for (dir, subject) in wanted {
+            // Only one process at a time comes here.
+            if files::exists(&dir.join(NODE_CERTIFICATE))? {
+                continue;
+            }
+            register.check(subject, is_of_carrier)?;
+            let is_of_carrier = register.is_of_carrier(subject.name()) || is_of_carrier;
+            let key = files::open_or_create_key(&dir.join(NODE_KEY))?;
+            let signed =
+                self.authority
+                    .sign_node(&key, (*subject, is_of_carrier), Validity::from_now())?;
+            issued.push((dir, signed));
+        }
+        if issued.is_empty() {
+            return Ok(());
+        }
+        register.add(issued.iter().map(|(_, one)| one.entry.clone()).collect())?;
+        for (dir, one) in &issued {
+            let path = dir.join(NODE_CERTIFICATE);
+            files::publish_or_keep(&path, one.pem.as_bytes(), files::PUBLIC)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a directory into one of this village, if it is not one of another.
+    fn prepare(&self, dir: &Path) -> Result<(), IdentityError> {
+        files::make_dir(dir)?;
+        let path = dir.join(AUTHORITY_CERTIFICATE);
+        files::publish_or_keep(&path, self.authority.pem().as_bytes(), files::PUBLIC)?;
+        // Before anything of ours lands next to what may be another village's.
+        if super::village_at(&path)? != self.authority.village() {
+            return Err(IdentityError::OtherVillage {
+                certificate: path,
+                authority: self.dir.join(AUTHORITY_CERTIFICATE),
+            });
+        }
+        Ok(())
+    }
+
+    /// The home that made the village has its certificate beside the authority's key. No other node gets its name.
+    fn check_own_home(&self, subject: &CertifiedName) -> Result<(), IdentityError> {
+        let path = self.dir.join(NODE_CERTIFICATE);
+        if !files::exists(&path)? {
+            return Ok(());
+        }
+        let own = super::certified_at(&path)?;
+        match own.role() == NodeRole::Home && own.name() == subject.name() {
+            true => Err(IdentityError::OwnHome {
+                name: subject.name().to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What an authority has issued: one line for each certificate, in its directory.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::files::{self, REGISTER};
+use super::{CertifiedName, IdentityError, NodeRole};
+
+/// The register of an authority, held by one process at a time.
+///
+/// A certificate is in the register before it is published. A name has one role; only a member that carries a
+/// redirector holds the role site, too, and both lines say so (rule R1).
+#[derive(Debug)]
+pub(crate) struct Register {
+    path: PathBuf,
+    /// Locked until it is dropped.
+    file: File,
+    entries: Vec<Entry>,
+}
+
+/// One certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) subject: CertifiedName,
+    /// In hexadecimal digits.
+    pub(crate) serial: String,
+    /// From the Unix epoch, in whole seconds.
+    pub(crate) not_after: Duration,
+    /// It is one of the two certificates of a member that carries a redirector.
+    pub(crate) is_of_carrier: bool,
+}
+
+impl Register {
+    /// Opens the register in the authority's directory, and waits while another process has it.
+    pub(crate) fn open(authority_dir: &Path) -> Result<Self, IdentityError> {
+        let path = authority_dir.join(REGISTER);
+        let is_new = !files::exists(&path)?;
+        let opened = fs::OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(files::SECRET)
+            .open(&path)
+            .and_then(|file| file.lock().map(|()| file));
+        let mut file = opened.map_err(IdentityError::file(&path))?;
+        if is_new {
+            files::sync_dir(&path)?;
+        }
+        let entries = read(&path, &mut file)?;
+        Ok(Self {
+            path,
+            file,
+            entries,
+        })
+    }
+
+    /// Whether the name was issued to a member that carries a redirector.
+    pub(crate) fn is_of_carrier(&self, name: &str) -> bool {
+        self.of(name).any(|entry| entry.is_of_carrier)
+    }
+
+    /// Whether this certificate may be issued; `is_of_carrier`: together with the one of the carrier's other role.
+    pub(crate) fn check(
+        &self,
+        subject: &CertifiedName,
+        is_of_carrier: bool,
+    ) -> Result<(), IdentityError> {
+        let fits = |entry: &&Entry| match is_of_carrier {
+            true => entry.is_of_carrier,
+            false => entry.subject.role() == subject.role() || entry.is_for_carrier(subject.role()),
+        };
+        match self.of(subject.name()).find(|entry| !fits(entry)) {
+            None => Ok(()),
+            Some(entry) => Err(IdentityError::NameTaken {
+                held: entry.subject.clone(),
+                wanted: subject.clone(),
+            }),
+        }
+    }
+
+    fn of(&self, name: &str) -> impl Iterator<Item = &Entry> {
+        let entries = self.entries.iter();
+        entries.filter(move |entry| entry.subject.name() == name)
+    }
+
+    /// Adds certificates, all of them in one write, and makes that durable.
+    pub(crate) fn add(&mut self, entries: Vec<Entry>) -> Result<(), IdentityError> {
+        let mut lines = String::new();
+        for entry in &entries {
+            entry.write(&mut lines);
+        }
+        let failed = IdentityError::file(&self.path);
+        let bytes = self.file.seek(SeekFrom::End(0)).map_err(&failed)? + lines.len() as u64;
+        if bytes > BYTES_MAX {
+            return Err(malformed(
+                &self.path,
+                format!("it is full: its limit is {BYTES_MAX} bytes"),
+            ));
+        }
+        let written = self.file.write_all(lines.as_bytes());
+        written
+            .and_then(|()| self.file.sync_all())
+            .map_err(&failed)?;
+        self.entries.extend(entries);
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+}
+
+impl Entry {
+    /// It allows its name the other role of a carrier.
+    fn is_for_carrier(&self, role: NodeRole) -> bool {
+        self.is_of_carrier && matches!(role, NodeRole::Member | NodeRole::Site)
+    }
+
+    fn write(&self, lines: &mut String) {
+        let (name, role) = (self.subject.name(), self.subject.role());
+        let not_after = self.not_after.as_secs();
+        let mark = if self.is_of_carrier { CARRIER_MARK } else { "" };
+        // Writing into a text does not fail.
+        let _ = writeln!(lines, "{name} {role} {} {not_after}{mark}", self.serial);
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        if line.len() > LINE_BYTES_MAX {
+            return None;
+        }
+        let (line, is_of_carrier) = match line.strip_suffix(CARRIER_MARK) {
+            Some(line) => (line, true),
+            None => (line, false),
+        };
+        let mut words = line.split(' ');
+        let (name, role) = (words.next()?, words.next()?.parse().ok()?);
+        let (serial, not_after) = (words.next()?, words.next()?.parse().ok()?);
+        let subject = CertifiedName::new(role, name).ok()?;
+        let is_hexadecimal = serial.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (words.next().is_none() && is_hexadecimal).then(|| Entry {
+            subject,
+            serial: serial.to_owned(),
+            not_after: Duration::from_secs(not_after),
+            is_of_carrier,
+        })
+    }
+}
+
+/// Reads all lines. A line without its end was cut short by a crash before its certificate was published, so it goes.
+fn read(path: &Path, file: &mut File) -> Result<Vec<Entry>, IdentityError> {
+    let failed = IdentityError::file(path);
+    let mut text = String::new();
+    let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
+    if read.map_err(&failed)? as u64 > BYTES_MAX {
+        return Err(malformed(path, format!("more than {BYTES_MAX} bytes")));
+    }
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if whole < text.len() {
+        file.set_len(whole as u64).map_err(&failed)?;
+    }
+    let lines = text[..whole].lines().zip(1..);
+    let entries = lines.map(|(line, number)| {
+        let entry = Entry::parse(line);
+        entry.ok_or_else(|| malformed(path, format!("line {number} names no certificate")))
+    });
+    entries.collect()
+}
+
+fn malformed(path: &Path, why: String) -> IdentityError {
+    IdentityError::Malformed {
+        path: path.to_owned(),
+        why,
+    }
+}
+
+/// Ends the lines of a member that carries a redirector.
+const CARRIER_MARK: &str = " with-site";
+/// A name of 200 bytes, a role, a serial number of 32 digits, a time.
+const LINE_BYTES_MAX: usize = 512;
+/// Some hundred thousand certificates with names of usual length.
+const BYTES_MAX: u64 = 16 << 20;
