@@ -183,7 +183,7 @@ impl From<FetchRefusal> for Error {
     fn from(refusal: FetchRefusal) -> Self {
         match refusal {
             FetchRefusal::NoSuchSegment => {
-                let what = "there is no such page: its segment does not exist (any more), or does not reach so far";
+                let what = "there is no such page: its segment does not exist (any more) or does not reach so far, or this node may not read it";
                 Self::new(ErrorKind::NotFound, what)
             }
             FetchRefusal::Damaged => Self::damaged(

@@ -1,68 +1,12 @@
 //! What a member of the demo of rights does.
 
-use super::super::wire::Done;
+use super::errand::Errand;
+use crate::demo::wire::Done;
 use crate::failure::Failure;
-use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use thorp_client::{Error, Member, Reference, Right, RightsList, Segment, Session, Subject, Watch};
-
-/// An errand of a member.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "errand", rename_all = "snake_case")]
-pub(in crate::demo) enum Errand {
-    /// Make a segment with a counter.
-    Make {
-        /// The segment.
-        segment: String,
-    },
-    /// Read the counter, and remember where it is.
-    Read {
-        /// The segment.
-        segment: String,
-    },
-    /// Read it once more, by its reference.
-    ReadAgain,
-    /// Write it, by its reference.
-    WriteAgain,
-    /// Watch the segment that was read.
-    Watch,
-    /// What the watch has to say.
-    Watched,
-    /// Give a right.
-    Grant {
-        /// The segment.
-        segment: String,
-        /// The right.
-        right: String,
-        /// Who gets it.
-        subject: String,
-    },
-    /// Take rights, and tell what the counter is in the same transaction.
-    Revoke {
-        /// The segment.
-        segment: String,
-        /// Who loses them.
-        subject: String,
-        /// Not before so many milliseconds.
-        after_ms: u64,
-    },
-    /// Count up, a commit for each number.
-    Count {
-        /// The segment.
-        segment: String,
-        /// For so many milliseconds.
-        ms: u64,
-    },
-    /// Read the counter again and again.
-    Look {
-        /// The segment.
-        segment: String,
-        /// For so many milliseconds.
-        ms: u64,
-    },
-}
 
 /// What a member remembers between its errands.
 #[derive(Default)]
@@ -161,13 +105,19 @@ fn counter_of(kept: &Kept) -> Result<(Segment, Reference), Failure> {
 fn told<E: Display>(result: Result<String, E>) -> Done {
     let (count, said) = match result {
         Ok(value) => (1, value),
-        Err(error) => (0, error.to_string()),
+        Err(error) => (0, first_line(&error)),
     };
     Done {
         count,
         said,
         ..Done::default()
     }
+}
+
+/// What a person could do about it is left out.
+fn first_line(error: &impl Display) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 fn listed(list: &RightsList, count: u64) -> Done {
@@ -231,7 +181,7 @@ fn look(member: &Member, name: &str, time: Duration) -> Result<Done, Failure> {
         match member.transact_with(session, |tx| Ok(number(tx.read(&counter)?))) {
             // It goes on: perhaps it sees something after it was refused.
             Ok(seen) => done.count = done.count.max(seen),
-            Err(error) => done.said = error.to_string(),
+            Err(error) => done.said = first_line(&error),
         }
     }
     Ok(done)

@@ -1,8 +1,10 @@
 //! `thorp demo --rights`: who is refused what, and by whom, in a village of processes (rules R3 to R5 and R8).
 
+mod errand;
 mod member;
 
-pub(super) use member::{Errand, Kept, obey};
+pub(super) use errand::Errand;
+pub(super) use member::{Kept, obey};
 
 use super::process::Interrupted;
 use super::progress::Progress;
