@@ -262,8 +262,13 @@ impl Node {
             kind: self.kind,
             node: self.id,
             name: self.name.clone(),
-            is_operator: false,
+            is_operator: self.is_operator(),
         }
+    }
+
+    /// Whether it is none of the village, and looks at everything in the end.
+    pub fn is_operator(&self) -> bool {
+        self.plan == usize::MAX
     }
 
     /// Whether it runs.

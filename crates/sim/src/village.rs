@@ -168,6 +168,8 @@ pub struct Habits {
     pub reserved: u64,
     /// Of a thousand, those that make and remove a segment.
     pub passing: u64,
+    /// Of a thousand writes in such a segment, those that change its rights.
+    pub rights: u64,
     /// Of a thousand, those that flood the parent with calls.
     pub flood: u64,
     /// Of a hundred commits, those whose program goes on before they are answered (rule 14).
@@ -195,6 +197,9 @@ const WIDE_PAGES_MAX: u64 = 48;
 
 /// Of a thousand times between transactions, those at which a segment is made, where this is done all the time.
 const PASSING_PER_MILLE_MAX: u64 = 150;
+
+/// Of a thousand writes in a segment that comes and goes, those that change its rights, at most.
+const RIGHTS_PER_MILLE_MAX: u64 = 200;
 
 /// Milliseconds by which the clocks of homes differ, at most: three times what a home reserves (rule 12).
 const WALL_APART_MS_MAX: u64 = 30_000;
@@ -315,6 +320,9 @@ impl Village {
         }
         if prng.percent(8) {
             self.habits.passing = prng.range(30, PASSING_PER_MILLE_MAX);
+        }
+        if self.habits.passing > 0 && prng.percent(60) {
+            self.habits.rights = prng.range(20, RIGHTS_PER_MILLE_MAX);
         }
         if self.homes.len() > 1 && prng.percent(20) {
             for home in &mut self.homes {
@@ -511,6 +519,7 @@ fn draw_habits(prng: &mut Xoshiro256) -> Habits {
         wrong: rare(prng, 40, 10),
         reserved: prng.range(0, 30),
         passing: rare(prng, 40, 15),
+        rights: 0,
         flood: rare(prng, 20, 10),
         joint: 0,
         early: rare(prng, 50, 60),

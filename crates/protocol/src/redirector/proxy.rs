@@ -225,6 +225,7 @@ impl Proxy {
         if planted::is(Bug::DroppedNotInvalidated) {
             changes.iter_mut().for_each(drop_invalid);
         }
+        let restricts = !step.readers.is_empty();
         let news = News {
             position: step.position,
             stamp: step.stamp,
@@ -234,7 +235,13 @@ impl Proxy {
             origin,
             readers: step.readers,
         };
-        self.children.deliver(news, outbox);
+        for page in self.children.deliver(news, outbox) {
+            self.subtree().give_up_if_unused(page, outbox);
+        }
+        if restricts {
+            // A child that may not read any more watches no more.
+            self.watching().follow(outbox);
+        }
         invalidated
     }
 

@@ -9,6 +9,7 @@ use thorp_model::{Place, Publish};
 /// Takes a publication into the cache, and looks at what became of it.
 pub fn publish(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {
     super::promises::published(world, no, publish)?;
+    super::rights::published(world, no, publish)?;
     let now = world.now;
     let node = world.node(no);
     let mono = node.now(now).mono;

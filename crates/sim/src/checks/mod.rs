@@ -9,6 +9,7 @@ pub mod end;
 pub mod joint;
 pub mod promises;
 pub mod reads;
+pub mod rights;
 pub mod silence;
 pub mod told;
 pub mod validity;

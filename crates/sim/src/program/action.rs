@@ -3,7 +3,10 @@
 use super::value::Known;
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
-use thorp_model::{ObjectId, Overflow, PageId, PageNo, SegmentId, Slot, Xoshiro256};
+use thorp_model::{
+    NameId, ObjectId, Overflow, PageId, PageNo, Right, RightsList, SegmentId, Slot, Subject,
+    Xoshiro256,
+};
 
 /// One thing that a transaction does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +35,8 @@ pub enum Operation {
     Audit(SegmentId),
     /// Writes a value that was staged.
     Large(ObjectId, Overflow),
+    /// Sets who may do what in a segment.
+    Restrict(SegmentId, RightsList),
 }
 
 impl Operation {
@@ -43,6 +48,9 @@ impl Operation {
         )
     }
 }
+
+/// Members that a rights list may name.
+const MEMBERS_MAX: u64 = 12;
 
 /// Accounts of the bank.
 pub const ACCOUNTS: u16 = 5;
@@ -72,6 +80,8 @@ pub struct Places {
     pub reserved: Option<PageNo>,
     /// A segment that somebody may remove at any time.
     pub passing: Option<SegmentId>,
+    /// Whose rights count for what this session does.
+    pub own: NameId,
     /// How many of the shared pages programs have left behind them, where these fill up.
     pub left_behind: u32,
 }
@@ -113,6 +123,10 @@ fn draw_one(
     read_only: bool,
 ) -> Option<Operation> {
     let plaza = places.passing.or(places.plaza)?;
+    let is_passing = places.passing.is_some();
+    if is_passing && !read_only && prng.per_mille(habits.rights) {
+        return Some(Operation::Restrict(plaza, draw_rights(prng, places.own)));
+    }
     let object = draw_object(prng, habits, places, plaza);
     if read_only {
         return Some(if prng.percent(8) {
@@ -133,6 +147,25 @@ fn draw_one(
         85..=96 => Operation::Delete(object),
         _ => Operation::Scan(plaza),
     })
+}
+
+/// Some members get some right, and now and then all of them do. Whoever draws the list stays an admin, mostly.
+fn draw_rights(prng: &mut Xoshiro256, own: NameId) -> RightsList {
+    const RIGHTS: [Right; 3] = [Right::Read, Right::Write, Right::Admin];
+    let mut list = RightsList::default();
+    for number in 0..MEMBERS_MAX {
+        if prng.percent(40) {
+            let subject = Subject::Name(format!("m{number}"));
+            list.grant(subject, RIGHTS[prng.index(RIGHTS.len())]);
+        }
+    }
+    if prng.percent(30) {
+        list.grant(Subject::Members, RIGHTS[prng.index(2)]);
+    }
+    if prng.percent(90) {
+        list.grant(Subject::Id(own), Right::Admin);
+    }
+    list
 }
 
 /// An object of the shared pages, the reserved ones, or somebody else's; or the root.

@@ -131,7 +131,10 @@ impl Session {
         let request = match &errand {
             Errand::Plaza => open("plaza"),
             Errand::Bank => open("bank"),
-            Errand::Passing => open(PASSING[self.prng.index(PASSING.len())]),
+            Errand::Passing => {
+                self.places.own = context.member.name();
+                open(PASSING[self.prng.index(PASSING.len())])
+            }
             Errand::Remove(segment) => CallRequest::Remove { segment: *segment },
             Errand::Reserve(segment) => CallRequest::Reserve { segment: *segment },
             Errand::Register => CallRequest::Register,
@@ -256,7 +259,12 @@ impl Session {
             (Errand::Stage, Ok(CallResponse::Staged(overflow))) => self.staged(overflow),
             (Errand::Remove(_), Ok(CallResponse::Removed) | Err(CallError::NoRight { .. }))
             | (Errand::Unstage | Errand::Fence(..), Ok(_)) => {}
-            (Errand::Reserve(segment), Err(CallError::NoSuchSegment)) => {
+            // Somebody else has restricted it.
+            (Errand::Passing, Err(CallError::NoSuchSegment)) => {}
+            (
+                Errand::Reserve(segment),
+                Err(CallError::NoSuchSegment | CallError::NoRight { .. }),
+            ) => {
                 if Some(segment) == self.places.passing {
                     self.leave_passing();
                 }

@@ -14,7 +14,7 @@ use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_model::{
     Content, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, Place, Position,
-    Reference, SegmentId, Slot, Stamp, WriteOp,
+    RIGHTS_SLOT, Reference, RightsList, SegmentId, Slot, Stamp, WriteOp, rights_page,
 };
 use thorp_session::{Act, Commit, Found, ObjectAt, Terms};
 
@@ -111,6 +111,7 @@ impl Transaction {
     ) -> Result<(), Stop> {
         self.home = home;
         match *action {
+            Operation::Restrict(segment, ref list) => self.restrict(segment, list),
             Operation::Read(object) => self.read(object, tools).map(|_| ()),
             Operation::Upsert(object) => self.upsert(object, tools),
             Operation::Patch(object) => self.patch(object, tools),
@@ -279,6 +280,26 @@ impl Transaction {
         self.operations += 1;
         self.after.insert((home, object), after);
         Ok(())
+    }
+
+    /// Sets a rights list, whatever it is now.
+    fn restrict(&mut self, segment: SegmentId, list: &RightsList) -> Result<(), Stop> {
+        let object = ObjectId {
+            page: rights_page(segment),
+            slot: RIGHTS_SLOT,
+        };
+        if self.own(object).is_some() {
+            return Ok(());
+        }
+        self.core.begin_writing()?;
+        let generation = Generation(1);
+        let bytes = list.to_bytes();
+        let after = Object {
+            generation,
+            value: Some(bytes.clone().into()),
+        };
+        let value = NewValue::Inline(bytes.into());
+        self.prepare(object, WriteOp::Write { generation, value }, Some(after))
     }
 
     fn patch(&mut self, object: ObjectId, tools: &mut Tools<'_>) -> Result<(), Stop> {

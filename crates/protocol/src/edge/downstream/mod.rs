@@ -450,27 +450,36 @@ impl Children {
     // --- Delivery ---
 
     /// Sends a position: to every child what concerns it, as ONE step (rule 1).
-    /// The child that the commit came from gets no values: it kept them.
-    pub(crate) fn deliver<A>(&mut self, mut news: News, outbox: &mut Outbox<A>) {
+    /// The child that the commit came from gets no values: it kept them. Returns pages that a child
+    /// held and may not hold any more: perhaps nobody below needs them.
+    pub(crate) fn deliver<A>(&mut self, mut news: News, outbox: &mut Outbox<A>) -> Vec<PageId> {
         news.origin = news
             .origin
             .filter(|(edge, _)| self.by_edge.contains_key(edge));
-        let steps = self.sort(&news, outbox);
+        let mut steps = Steps::new(news.origin.map(|(edge, _)| edge));
+        let ended = self.set_readers_at(&news, &mut steps, outbox);
+        self.sort(&news, &mut steps, outbox);
         for (edge, step) in steps.of(self.home, &news) {
             if let Some(child) = self.by_edge.get_mut(&edge) {
                 child.told = child.told.max(news.position);
             }
             send_step(edge, step, outbox);
         }
+        ended
     }
 
-    /// Decides what each child gets of a position. The directory follows.
-    fn sort<A>(&mut self, news: &News, outbox: &mut Outbox<A>) -> Steps {
-        let origin = news.origin.map(|(edge, _)| edge);
-        let mut steps = Steps::new(origin);
+    /// A position may change who may read: sites learn it, and children that lose the right lose the
+    /// pages. Returns these.
+    fn set_readers_at<A>(
+        &mut self,
+        news: &News,
+        steps: &mut Steps,
+        outbox: &mut Outbox<A>,
+    ) -> Vec<PageId> {
+        let mut ended = Vec::new();
         for (segment, readers) in &news.readers {
             if self.readership.set(*segment, readers.clone()) {
-                self.revoke(*segment, &mut steps, outbox);
+                ended.extend(self.revoke(*segment, steps, outbox));
                 let sites = self
                     .by_edge
                     .iter()
@@ -478,6 +487,12 @@ impl Children {
                 sites.for_each(|(edge, _)| steps.add_readers(*edge, *segment, readers));
             }
         }
+        ended
+    }
+
+    /// Decides what each child gets of a position. The directory follows.
+    fn sort<A>(&mut self, news: &News, steps: &mut Steps, outbox: &mut Outbox<A>) {
+        let origin = news.origin.map(|(edge, _)| edge);
         for change in &news.changes {
             let (page, silent) = (change.page, change.without_values());
             for edge in self.concerned(page) {
@@ -500,17 +515,22 @@ impl Children {
             }
             self.follow(change, &silent, news, outbox);
         }
-        steps
     }
 
     /// The readers of a segment have changed: children that may not read it any more get nothing
     /// newer of it (rule R5). Its pages end for them at this position, and so do their watches.
-    fn revoke<A>(&mut self, segment: SegmentId, steps: &mut Steps, outbox: &mut Outbox<A>) {
+    fn revoke<A>(
+        &mut self,
+        segment: SegmentId,
+        steps: &mut Steps,
+        outbox: &mut Outbox<A>,
+    ) -> Vec<PageId> {
+        let mut ended = Vec::new();
         let all = self.by_edge.iter();
         let lost = all.filter(|(_, child)| !self.is_reader(child, segment));
         let lost: Vec<(EdgeId, ChildNo)> = lost.map(|(edge, child)| (*edge, child.no)).collect();
         if lost.is_empty() || planted::is(Bug::RevokedKeepsPages) {
-            return;
+            return ended;
         }
         outbox.note(Note::RightLost);
         for page in self.directory.pages_of(segment) {
@@ -518,6 +538,7 @@ impl Children {
                 if self.directory.remove(page, *no) {
                     let slots = PageSlots::Whole;
                     steps.add(*edge, &PageChange { page, slots });
+                    ended.push(page);
                 }
             }
         }
@@ -527,6 +548,7 @@ impl Children {
                 outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
             }
         }
+        ended
     }
 
     /// The directory follows a change: who had the page has new holes in it, or holds it no more.
