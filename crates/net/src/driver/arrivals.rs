@@ -9,6 +9,7 @@ use tracing::{debug, error, info, warn};
 
 use super::config::{ParentConfig, STOOD_MIN};
 use super::edges::{End, ParentState, Shared};
+use super::greeting;
 use super::parent_choice::{Answered, Caller, Patience, Refused};
 use super::routes::Routes;
 use super::time::now;
@@ -41,8 +42,8 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
                 continue;
             }
         };
-        match decode_hello(&incoming.peer().hello) {
-            Some(peer) => {
+        match greeting::read(incoming.peer()) {
+            Ok(peer) => {
                 if arrivals
                     .send(Arrival::Child(Box::new(incoming), peer))
                     .await
@@ -51,12 +52,13 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
                     return;
                 }
             }
-            None => {
+            Err(wrong) => {
+                let words = wrong.to_string();
                 warn!(
                     address = incoming.peer().address,
-                    "a caller's hello says nothing"
+                    "a caller is turned away: {words}"
                 );
-                incoming.reject("the hello does not say who calls");
+                incoming.reject(&words);
             }
         }
     }
@@ -249,25 +251,4 @@ impl Dialer {
             _ => warn!(parent = name, "not reached, dialing on: {words}"),
         }
     }
-}
-
-pub(super) fn encode_hello(hello: &Peer) -> Vec<u8> {
-    // Encoding into memory fails for no value of this type.
-    postcard::to_allocvec(hello).unwrap_or_default()
-}
-
-pub(super) fn decode_hello(hello: &[u8]) -> Option<Peer> {
-    match postcard::take_from_bytes::<Peer>(hello) {
-        Ok((mut peer, [])) => {
-            peer.name = printable(&peer.name);
-            Some(peer)
-        }
-        _ => None,
-    }
-}
-
-/// A name comes from another machine and ends on somebody's terminal.
-fn printable(name: &str) -> String {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    name.chars().map(shown).collect()
 }

@@ -20,6 +20,7 @@ mod arrivals;
 mod config;
 mod counts;
 mod edges;
+mod greeting;
 mod handle;
 mod parent_choice;
 mod reader;

@@ -12,8 +12,8 @@ use thorp_model::{NodeKind, Peer};
 use tokio::task::JoinSet;
 use tokio::time::error::Elapsed;
 
-use super::arrivals::decode_hello;
 use super::config::{ParentConfig, TURN_STAGGER, net_config};
+use super::greeting;
 use crate::backoff::Jitter;
 use crate::{Address, Config, Connection, DialError, ErrorKind, Identity, Limits, dial};
 
@@ -90,8 +90,8 @@ impl Caller {
             &self.config,
         );
         let connection = dialing.await.map_err(|error| Refused::from(&error))?;
-        match decode_hello(&connection.peer().hello) {
-            Some(peer) => {
+        match greeting::read_parent(connection.peer()) {
+            Ok(peer) => {
                 self.widen(&connection, &peer);
                 Ok(Answered {
                     connection,
@@ -99,8 +99,8 @@ impl Caller {
                     place: 0,
                 })
             }
-            None => Err(Refused {
-                words: "its hello does not say who answers".to_owned(),
+            Err(wrong) => Err(Refused {
+                words: format!("{}: {wrong}", connection.peer().address),
                 kind: Some(ErrorKind::PeerMisbehaved),
             }),
         }

@@ -13,6 +13,7 @@ use super::World;
 use super::arrivals::{self, Arrival, Dialer};
 use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
+use super::greeting;
 use super::handle::{Command, Handle, is_bounded};
 use super::parent_choice::Caller;
 use super::reader::{Inbox, ReaderEvent};
@@ -66,7 +67,7 @@ impl<C: StateMachine> Driver<C> {
             Arc::clone(&shared),
         );
         let driver = Self {
-            hello: arrivals::encode_hello(&config.hello),
+            hello: greeting::encode(&config.hello),
             config,
             edges: Edges::new(Arc::clone(&shared)),
             shared,

@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod edges;
+mod greetings;
 mod life;
 mod parent_choice;
 mod routes;

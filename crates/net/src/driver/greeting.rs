@@ -1,0 +1,135 @@
+//! What a peer says of itself is compared with its certificate, before the first frame (rule R1).
+
+use std::fmt;
+
+use thorp_model::{NameId, NodeKind, Peer};
+
+use super::config::net_config;
+use crate::{CertifiedName, NodeRole};
+
+/// A greeting that a peer may not give under its certificate. Its words say what the peer should do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BadGreeting {
+    /// It is not the encoding of a [`Peer`].
+    Unreadable,
+    Kind {
+        claimed: NodeKind,
+        certified: CertifiedName,
+    },
+    Name {
+        claimed: String,
+        certified: CertifiedName,
+    },
+    ProcessId {
+        certified: CertifiedName,
+    },
+    Operator {
+        claimed: bool,
+        certified: CertifiedName,
+    },
+    /// It answers as a parent, and may not be one.
+    NotAParent {
+        certified: CertifiedName,
+    },
+}
+
+/// How this node greets.
+pub(super) fn encode(hello: &Peer) -> Vec<u8> {
+    // Encoding into memory fails for no value of this type.
+    postcard::to_allocvec(hello).unwrap_or_default()
+}
+
+/// Who a peer is, by its greeting and its certificate.
+pub(super) fn read(peer: &crate::Peer) -> Result<Peer, BadGreeting> {
+    let Ok((hello, [])) = postcard::take_from_bytes::<Peer>(&peer.hello) else {
+        return Err(BadGreeting::Unreadable);
+    };
+    let certified = peer.certified.clone();
+    let kind = certified.role().kind();
+    if hello.kind != kind || peer.role != net_config(kind).role {
+        let claimed = hello.kind;
+        return Err(BadGreeting::Kind { claimed, certified });
+    }
+    if hello.name != certified.name() {
+        let claimed = printable(&hello.name);
+        return Err(BadGreeting::Name { claimed, certified });
+    }
+    if hello.node.name() != NameId::of(certified.name()) {
+        return Err(BadGreeting::ProcessId { certified });
+    }
+    if hello.is_operator != (certified.role() == NodeRole::Operator) {
+        let claimed = hello.is_operator;
+        return Err(BadGreeting::Operator { claimed, certified });
+    }
+    Ok(hello)
+}
+
+/// Who a parent is. Only homes and sites are parents.
+pub(super) fn read_parent(peer: &crate::Peer) -> Result<Peer, BadGreeting> {
+    let hello = read(peer)?;
+    match peer.certified.role().is_parent() {
+        true => Ok(hello),
+        false => Err(BadGreeting::NotAParent {
+            certified: peer.certified.clone(),
+        }),
+    }
+}
+
+impl fmt::Display for BadGreeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable => f.write_str(
+                "the hello does not say who calls: use a program of the same version of Thorp",
+            ),
+            Self::Kind { claimed, certified } => write!(
+                f,
+                "the greeting is that of a {}, the certificate that of {certified}: greet as the certificate says, or issue one of \
+                 the other role with `thorp invite NAME --role ROLE --out DIR`",
+                noun(*claimed)
+            ),
+            Self::Name { claimed, certified } => write!(
+                f,
+                "the greeting names {claimed:?}, the certificate is that of {certified}: greet with the name in the certificate"
+            ),
+            Self::ProcessId { certified } => write!(
+                f,
+                "the process id is of another name than that of {certified}: begin it with the first 64 bits of BLAKE3 of the \
+                 name in the certificate"
+            ),
+            Self::Operator {
+                claimed: true,
+                certified,
+            } => write!(
+                f,
+                "the greeting is that of an operator, the certificate that of {certified}: an operator's is issued with \
+                 `thorp invite NAME --role operator --out DIR`"
+            ),
+            Self::Operator {
+                claimed: false,
+                certified,
+            } => write!(
+                f,
+                "the certificate is that of {certified}, and the greeting does not say so: greet as an operator"
+            ),
+            Self::NotAParent { certified } => write!(
+                f,
+                "what answers is {certified}, and only homes and sites are parents: give the address of one, or issue that node \
+                 a certificate with `thorp invite NAME --role site --out DIR`"
+            ),
+        }
+    }
+}
+
+fn noun(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Home => "home",
+        NodeKind::Redirector => "site",
+        NodeKind::Member => "member",
+    }
+}
+
+/// A name comes from another machine and ends on somebody's terminal.
+fn printable(name: &str) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    name.chars().map(shown).collect()
+}
