@@ -8,6 +8,7 @@
 //! - a [`SiteNode`] is a redirector below it;
 //! - a [`MemberNode`] speaks the protocol without the client library. Members of the library join by the address of a
 //!   home or a site, as any program does, so this crate imports neither client nor server;
+//! - an [`Attacker`] has a certificate and keeps no rules;
 //! - a [`Relay`] leads from one socket to another, and can be cut.
 //!
 //! ```no_run
@@ -28,6 +29,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+mod attacker;
 mod disk;
 mod home;
 mod member;
@@ -41,6 +43,7 @@ mod skipped;
 mod thorp;
 mod village;
 
+pub use attacker::{Attacker, AttackerEdge};
 pub use home::{HomeNode, HomeOptions};
 pub use member::{MemberNode, Seen, create, holds};
 pub use patience::{PATIENCE, SOON, eventually};

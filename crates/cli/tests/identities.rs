@@ -1,0 +1,190 @@
+//! A member is what its certificate says, and nothing else: attacks by a node with an ordinary certificate (rule R1).
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
+mod common;
+
+use common::thorp;
+use serde_json::Value;
+use std::path::Path;
+use thorp_client::{JoinConfig, Member, Ref};
+use thorp_model::{MemberId, NodeKind, Peer};
+use thorp_testing::{Attacker, HomeProcess, OF_A_TEST, PATIENCE, Process, eventually};
+
+/// A home, a site below it, and a member of the site; and mallory, whom the village has let in as a member.
+struct Village {
+    home: HomeProcess,
+    site: Process,
+    site_via: String,
+    site_http: String,
+    mallory: Attacker,
+}
+
+/// A child of the site, as its status shows it.
+#[derive(Debug, PartialEq, Eq)]
+struct Child {
+    name: String,
+    edge: u64,
+    node: MemberId,
+}
+
+impl Village {
+    fn start(dir: &Path) -> Self {
+        let home = thorp().home(dir);
+        let path = |name: &str| dir.join(name).display().to_string();
+        let invite = |name: &str, role: &str| {
+            let out = path(name);
+            let invite = ["invite", name, "--role", role, "--dir", &home.authority];
+            let said = thorp().run(&[&invite[..], &["--out", &out]].concat());
+            assert_eq!(said.code, 0, "{}", said.err);
+            out
+        };
+        let site_via = format!("unix:{}", path("site.sock"));
+        let mut command = thorp().command(&["site", "--identity", &invite("valley", "site")]);
+        command
+            .arg(format!("--home=alps={}", home.via))
+            .args(["--listen", &site_via])
+            .args(OF_A_TEST);
+        let site = Process::start(command);
+        let (_, site_http) = site.ready();
+        let mallory = Attacker::at(&invite("mallory", "member"));
+        invite("anna", "member");
+        Village {
+            home,
+            site,
+            site_via,
+            site_http,
+            mallory,
+        }
+    }
+
+    fn anna(&self, dir: &Path) -> Member {
+        let config = JoinConfig::new(&self.site_via).identity(dir.join("anna"));
+        Member::join(config.join_timeout(PATIENCE)).unwrap()
+    }
+
+    /// The children of the site.
+    fn children(&self) -> Vec<Child> {
+        let said = thorp().run(&["status", &self.site_http, "--json"]);
+        let status: Value = serde_json::from_str(&said.out).unwrap();
+        let children = status["children"].as_array().unwrap().iter();
+        let child = |child: &Value| Child {
+            name: child["name"].as_str().unwrap().to_owned(),
+            edge: child["edge"].as_u64().unwrap(),
+            node: MemberId(u128::from_str_radix(child["node"].as_str().unwrap(), 16).unwrap()),
+        };
+        children.map(child).collect()
+    }
+}
+
+fn count(member: &Member, counter: &Ref<u64>) -> u64 {
+    let counted = member.transact(|tx| {
+        let count = tx.get(counter)? + 1;
+        tx.put(counter, &count)?;
+        Ok(count)
+    });
+    counted.unwrap()
+}
+
+/// Threats 3 and 4: the role was self-declared, and a process id was a secret that many nodes see.
+#[test]
+fn an_attacker_is_turned_away_and_the_edge_of_its_victim_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = Village::start(dir.path());
+    let anna = village.anna(dir.path());
+    let notes = anna.open_or_create("thorp://alps/notes").unwrap();
+    let counter = anna.transact(|tx| tx.create_typed(&notes, &0u64)).unwrap();
+    eventually("anna is a child of the site", || {
+        village.children().len() == 1
+    });
+    let children = village.children();
+    let [victim] = &children[..] else {
+        panic!("anna is alone there");
+    };
+
+    let mallory = &village.mallory;
+    let honest = mallory.greeting();
+    let of_kind = |kind| Peer {
+        kind,
+        ..honest.clone()
+    };
+    let attacks = [
+        (
+            of_kind(NodeKind::Redirector),
+            "the greeting is that of a site, the certificate that of member mallory",
+        ),
+        (
+            of_kind(NodeKind::Home),
+            "the greeting is that of a home, the certificate that of member mallory",
+        ),
+        (
+            Peer {
+                is_operator: true,
+                ..honest.clone()
+            },
+            "the greeting is that of an operator, the certificate that of member mallory",
+        ),
+        (
+            Peer {
+                name: "anna".to_owned(),
+                ..honest.clone()
+            },
+            "the greeting names \"anna\", the certificate is that of member mallory",
+        ),
+        (
+            Peer {
+                node: victim.node,
+                ..honest.clone()
+            },
+            "the process id is of another name than that of member mallory",
+        ),
+    ];
+    for address in [&village.home.via, &village.site_via] {
+        for (hello, words) in &attacks {
+            match mallory.call(address, hello) {
+                Ok(_) => panic!("{address} has let in {hello:?}"),
+                Err(said) => assert!(said.contains(words), "{said}"),
+            }
+        }
+    }
+    assert_eq!(&village.children()[..], std::slice::from_ref(victim));
+    assert_eq!(count(&anna, &counter), 1);
+
+    // As what it is, it is let in, and hears of the home.
+    let mut edge = mallory.call(&village.site_via, &honest).unwrap();
+    assert!(edge.receive().is_some());
+    assert_eq!(count(&anna, &counter), 2);
+    assert!(village.children().contains(victim));
+    drop(edge);
+    assert_eq!(village.site.terminate(), 0);
+}
+
+/// Threat 14: a node did not look at whom it took for its parent.
+#[test]
+fn a_member_does_not_take_a_member_for_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = Village::start(dir.path());
+    let mallory = &village.mallory;
+    let honest = mallory.greeting();
+    let kinds = [
+        (NodeKind::Member, "only homes and sites are parents"),
+        (NodeKind::Redirector, "certificate that of member mallory"),
+        (NodeKind::Home, "certificate that of member mallory"),
+    ];
+    for (number, (kind, words)) in kinds.into_iter().enumerate() {
+        let here = format!("unix:{}/mallory-{number}.sock", dir.path().display());
+        let hello = Peer {
+            kind,
+            ..honest.clone()
+        };
+        mallory.listen(&here, &hello);
+        let anna = dir.path().join("anna").display().to_string();
+        let ls = ["ls", "--via", &here, "--identity", &anna, "--timeout=2"];
+        let said = thorp().run(&ls);
+        assert_eq!(said.code, 4, "{}", said.err);
+        assert!(said.err.contains(words), "{}", said.err);
+    }
+}

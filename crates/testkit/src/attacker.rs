@@ -1,0 +1,116 @@
+//! A node that keeps no rules.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thorp_model::{Message, Peer, codec};
+use thorp_net::driver::{net_config, runtime_of};
+use thorp_net::{Address, FrameReceiver, FrameSender, Identity, Listener, dial};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::patience::SOON;
+
+/// A node with an ordinary certificate that greets and sends what a test wants. It runs on threads of its own, until it
+/// and its edges are dropped.
+pub struct Attacker {
+    identity: Identity,
+    runtime: Arc<Runtime>,
+}
+
+/// An edge on which an attacker was let in.
+pub struct AttackerEdge {
+    sender: FrameSender,
+    receiver: FrameReceiver,
+    runtime: Arc<Runtime>,
+}
+
+impl Attacker {
+    /// An attacker with this certificate.
+    pub fn new(identity: Identity) -> Self {
+        let runtime = Arc::new(runtime_of(2).unwrap());
+        Self { identity, runtime }
+    }
+
+    /// An attacker with the certificate in a directory.
+    pub fn at(identity: &str) -> Self {
+        Self::new(Identity::load(identity).unwrap())
+    }
+
+    /// How it would greet if it kept the rules. A test changes what it wants.
+    pub fn greeting(&self) -> Peer {
+        self.identity.greeting(0xbad)
+    }
+
+    /// Calls a node and greets so.
+    ///
+    /// # Errors
+    ///
+    /// The words with which it is turned away.
+    pub fn call(&self, address: &str, hello: &Peer) -> Result<AttackerEdge, String> {
+        let address = [address.parse::<Address>().unwrap()];
+        let (hello, config) = (encoded(hello), net_config(hello.kind));
+        let calling = dial(&address, &self.identity, None, &hello, &config);
+        let called = self.runtime.block_on(calling);
+        let (sender, receiver) = called.map_err(|error| error.to_string())?.split();
+        Ok(AttackerEdge {
+            sender,
+            receiver,
+            runtime: Arc::clone(&self.runtime),
+        })
+    }
+
+    /// Listens, lets all callers in, and greets them so. It says nothing more, and ends with this attacker.
+    pub fn listen(&self, address: &str, hello: &Peer) {
+        let address: Address = address.parse().unwrap();
+        let (hello, config) = (encoded(hello), net_config(hello.kind));
+        let binding = Listener::bind(&address, &self.identity, config);
+        let mut listener = self.runtime.block_on(binding).unwrap();
+        self.runtime.spawn(async move {
+            let mut callers = Vec::new();
+            loop {
+                // Callers that give up meanwhile are no concern of it.
+                if let Ok(caller) = listener.accept().await {
+                    callers.push(caller.accept(&hello));
+                }
+            }
+        });
+    }
+}
+
+impl AttackerEdge {
+    /// Sends a message.
+    pub fn send(&self, message: &Message) {
+        self.send_bytes(codec::encode(message).unwrap());
+    }
+
+    /// Sends a frame that may be no message.
+    pub fn send_bytes(&self, frame: Vec<u8>) {
+        self.sender.try_send(frame).unwrap();
+    }
+
+    /// The next message, or none if the other end hangs up.
+    ///
+    /// # Panics
+    ///
+    /// Neither happens within [`SOON`], or what comes is no message.
+    pub fn receive(&mut self) -> Option<Message> {
+        let received = self.receive_within(SOON);
+        received.expect("a message or the end, in time")
+    }
+
+    /// As [`AttackerEdge::receive`]; none if neither happens within a time.
+    pub fn receive_within(&mut self, time: Duration) -> Option<Option<Message>> {
+        let receiving = self.receiver.recv();
+        let received = async { timeout(time, receiving).await };
+        match self.runtime.block_on(received).ok()? {
+            Ok(Some(frame)) => Some(Some(codec::decode(&frame).unwrap())),
+            // However it ends.
+            Ok(None) | Err(_) => Some(None),
+        }
+    }
+}
+
+fn encoded(hello: &Peer) -> Vec<u8> {
+    postcard::to_allocvec(hello).unwrap()
+}
