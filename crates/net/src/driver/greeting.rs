@@ -2,18 +2,19 @@
 
 use std::fmt;
 
-use thorp_model::{NameId, NodeKind, Peer};
+use thorp_model::{NameId, Peer};
 
 use super::config::net_config;
-use crate::{CertifiedName, NodeRole};
+use crate::{CertifiedName, NodeRole, Role};
 
 /// A greeting that a peer may not give under its certificate. Its words say what the peer should do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadGreeting {
     /// It is not the encoding of a [`Peer`].
     Unreadable,
-    Kind {
-        claimed: NodeKind,
+    /// It claims another role: in its first bytes, or in its hello.
+    Role {
+        claimed: Role,
         certified: CertifiedName,
     },
     Name {
@@ -45,10 +46,10 @@ pub(super) fn read(peer: &crate::Peer) -> Result<Peer, BadGreeting> {
         return Err(BadGreeting::Unreadable);
     };
     let certified = peer.certified.clone();
-    let kind = certified.role().kind();
-    if hello.kind != kind || peer.role != net_config(kind).role {
-        let claimed = hello.kind;
-        return Err(BadGreeting::Kind { claimed, certified });
+    let role = net_config(certified.role().kind()).role;
+    let mut claimed = [peer.role, net_config(hello.kind).role].into_iter();
+    if let Some(claimed) = claimed.find(|claimed| *claimed != role) {
+        return Err(BadGreeting::Role { claimed, certified });
     }
     if hello.name != certified.name() {
         let claimed = printable(&hello.name);
@@ -81,11 +82,10 @@ impl fmt::Display for BadGreeting {
             Self::Unreadable => f.write_str(
                 "the hello does not say who calls: use a program of the same version of Thorp",
             ),
-            Self::Kind { claimed, certified } => write!(
+            Self::Role { claimed, certified } => write!(
                 f,
-                "the greeting is that of a {}, the certificate that of {certified}: greet as the certificate says, or issue one of \
-                 the other role with `thorp invite NAME --role ROLE --out DIR`",
-                noun(*claimed)
+                "the greeting is that of a {claimed}, the certificate that of {certified}: greet as the certificate says, or issue one of \
+                 the other role with `thorp invite NAME --role ROLE --out DIR`"
             ),
             Self::Name { claimed, certified } => write!(
                 f,
@@ -117,14 +117,6 @@ impl fmt::Display for BadGreeting {
                  a certificate with `thorp invite NAME --role site --out DIR`"
             ),
         }
-    }
-}
-
-fn noun(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Home => "home",
-        NodeKind::Redirector => "site",
-        NodeKind::Member => "member",
     }
 }
 

@@ -59,6 +59,14 @@ async fn a_member_greets_neither_as_site_nor_as_home_nor_as_operator() {
         assert!(words.contains(&what), "{words}");
         assert!(words.contains("thorp invite NAME --role ROLE"), "{words}");
     }
+    // Nor with the first bytes of a site before the hello of a member.
+    let (config, address) = parent(&village).await;
+    let _home = start(config, silent());
+    let bytes = postcard::to_allocvec(&honest).unwrap();
+    let config = net_config(NodeKind::Redirector);
+    let called = dial(&[address], &village.member, None, &bytes, &config).await;
+    let words = called.unwrap_err().to_string();
+    assert!(words.contains("greeting is that of a site"), "{words}");
     let hello = Peer {
         is_operator: true,
         ..honest
