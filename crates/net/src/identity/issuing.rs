@@ -95,37 +95,41 @@ impl<'a> Issuer<'a> {
     }
 
     /// Puts identities where they are missing: each key, then the register's lines, then the certificates. So a crash
-    /// leaves a key without a certificate, or a line without one, and the next try completes that.
+    /// leaves a key without a certificate, or a line without one, and the next try completes that. What may not be issued
+    /// leaves nothing behind.
     pub(crate) fn put(
         &self,
         wanted: &[(&Path, &CertifiedName)],
         is_of_carrier: bool,
     ) -> Result<(), IdentityError> {
+        let mut register = Register::open(self.dir)?;
+        let mut missing = Vec::new();
+        for (dir, subject) in wanted {
+            // Only one process at a time comes here.
+            if !files::exists(&dir.join(NODE_CERTIFICATE))? {
+                register.check(subject, is_of_carrier)?;
+                missing.push((dir, subject));
+            }
+        }
         for (dir, _) in wanted {
             self.prepare(dir)?;
         }
-        let mut register = Register::open(self.dir)?;
         let mut issued = Vec::new();
-        for (dir, subject) in wanted {
-            // Only one process at a time comes here.
-            if files::exists(&dir.join(NODE_CERTIFICATE))? {
-                continue;
-            }
-            register.check(subject, is_of_carrier)?;
-            let is_of_carrier = register.is_of_carrier(subject.name()) || is_of_carrier;
+        for (dir, subject) in missing {
+            let is_of_carrier = is_of_carrier || register.is_of_carrier(subject.name());
             let key = files::open_or_create_key(&dir.join(NODE_KEY))?;
-            let signed =
-                self.authority
-                    .sign_node(&key, (*subject, is_of_carrier), Validity::from_now())?;
-            issued.push((dir, signed));
+            let subject = (*subject, is_of_carrier);
+            let signed = self
+                .authority
+                .sign_node(&key, subject, Validity::from_now())?;
+            issued.push((dir.join(NODE_CERTIFICATE), signed));
         }
         if issued.is_empty() {
             return Ok(());
         }
         register.add(issued.iter().map(|(_, one)| one.entry.clone()).collect())?;
-        for (dir, one) in &issued {
-            let path = dir.join(NODE_CERTIFICATE);
-            files::publish_or_keep(&path, one.pem.as_bytes(), files::PUBLIC)?;
+        for (path, one) in &issued {
+            files::publish_or_keep(path, one.pem.as_bytes(), files::PUBLIC)?;
         }
         Ok(())
     }
