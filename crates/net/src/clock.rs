@@ -8,7 +8,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -25,6 +25,14 @@ pub(crate) async fn sleep_until(due: Instant) {
         None => tokio::time::sleep_until(due.into()).await,
     }
 }
+
+/// The moment `wait` after `from`. A wait that no clock can express ends after [`FAR`]: a program may set any duration.
+pub(crate) fn later(from: Instant, wait: Duration) -> Instant {
+    from.checked_add(wait).unwrap_or_else(|| from + FAR)
+}
+
+/// A year: longer than any connection, and within what every clock can express.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The sleepers, one for each link that waits for its next frame: bounded by the number of connections, and an
 /// abandoned one leaves when its time comes.
@@ -127,7 +135,6 @@ impl Eq for Sleeper {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[tokio::test]
     async fn nobody_is_woken_early_whatever_the_order_of_asking() {

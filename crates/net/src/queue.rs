@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::clock::later;
 use crate::config::BATCH_BYTES_MAX;
 use crate::frame::Frame;
 use crate::{Limits, LinkDelay, Queued, SendError};
@@ -76,7 +77,7 @@ impl Queue {
         }
         self.held.bytes = bytes;
         self.held.frames += 1;
-        let due = (!self.one_way.is_zero()).then(|| now + self.one_way);
+        let due = (!self.one_way.is_zero()).then(|| later(now, self.one_way));
         self.waiting.push_back(Waiting { frame, due });
         Ok(())
     }
@@ -208,6 +209,16 @@ mod tests {
             take(&mut queue, start + 100 * MS),
             (Next::Write, vec![vec![1], vec![2]])
         );
+    }
+
+    #[test]
+    fn the_longest_delay_holds_a_frame_and_everything_behind_it() {
+        let (mut queue, start) = (queue(Duration::MAX), Instant::now());
+        queue.push(start, vec![1]).unwrap();
+        queue.set_delay(LinkDelay::default());
+        queue.push(start, vec![2]).unwrap();
+        let next = take(&mut queue, start + Duration::from_secs(3600));
+        assert!(matches!(next, (Next::WaitUntil(_), batch) if batch.is_empty()));
     }
 
     #[test]
