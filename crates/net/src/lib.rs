@@ -36,6 +36,7 @@ mod listener;
 mod local;
 mod queue;
 mod receiver;
+mod shares;
 mod socket;
 mod tls;
 mod traffic;

@@ -49,7 +49,7 @@ pub struct ParentConfig {
 /// Limits of a driver. The defaults are the constants of the same names.
 #[derive(Clone, Debug)]
 pub struct DriverLimits {
-    /// Edges at one time, both ways.
+    /// Edges at one time, both ways. No name in a certificate has more of them than it leaves free (rule 15).
     pub edges_max: usize,
     /// Received frames that wait for the loop.
     pub inbox_frames_max: usize,

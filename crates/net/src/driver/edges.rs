@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::config::LEAVING_MAX;
 use super::counts::NoteCounts;
+use crate::shares::Shares;
 use crate::{CertifiedName, FrameSender, LinkDelay, Queued, Traffic};
 
 /// One edge, as others see it.
@@ -107,6 +108,8 @@ struct Seen {
 pub(super) struct Edges {
     shared: Arc<Shared>,
     open: HashMap<EdgeId, Edge>,
+    /// Of the open ones, how many each name has.
+    shares: Shares<String>,
     last: EdgeId,
 }
 
@@ -114,6 +117,8 @@ pub(super) struct Edge {
     sender: Arc<FrameSender>,
     reader: AbortHandle,
     pub(super) name: String,
+    /// The name in its certificate, which the edge is counted for.
+    owner: String,
     /// Whether the parent has begun a home's stream: it does what it is there for.
     begun: bool,
     /// Of an incomplete frame, the last sign of life when it was last looked.
@@ -146,10 +151,11 @@ pub(super) struct Opening {
 }
 
 impl Edges {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, edges_max: usize) -> Self {
         Self {
             shared,
             open: HashMap::new(),
+            shares: Shares::new(edges_max),
             last: EdgeId(0),
         }
     }
@@ -179,8 +185,20 @@ impl Edges {
         self.last
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.open.len()
+    /// Why a child of this name may have no further edge, in words for it. No name has more edges than it leaves free
+    /// (rule 15): one certificate keeps nobody else out.
+    pub(super) fn refusal(&self, name: &str) -> Option<String> {
+        if self.shares.allows(name, 1) {
+            return None;
+        }
+        Some(match self.shares.of(name) {
+            0 => "too many connections, try again later".to_owned(),
+            had => format!(
+                "{name} has {had} connections here, and one name may have no more than it leaves free of {}: close \
+                 some of them, or try again later",
+                self.shares.max()
+            ),
+        })
     }
 
     pub(super) fn get(&self, edge: EdgeId) -> Option<&Edge> {
@@ -197,6 +215,7 @@ impl Edges {
             sender: Arc::clone(&sender),
             reader: opening.reader,
             name: format!("{} ({})", opening.peer.name, opening.address),
+            owner: opening.certified.name().to_owned(),
             begun: false,
             sign: 0,
             end: End::default(),
@@ -211,6 +230,7 @@ impl Edges {
             round_trip: opening.round_trip,
             since: opening.since,
         };
+        self.shares.take(edge.owner.clone(), 1);
         self.open.insert(id, edge);
         self.shared.insert(id, seen);
     }
@@ -221,6 +241,7 @@ impl Edges {
         edge.end.wanted = *self.shared.wanted.borrow();
         edge.reader.abort();
         edge.sender.close();
+        self.shares.give_back(&edge.owner, 1);
         self.shared.remove(id);
         Some(edge)
     }

@@ -22,6 +22,7 @@ mod counts;
 mod edges;
 mod greeting;
 mod handle;
+mod lines;
 mod parent_choice;
 mod reader;
 mod routes;

@@ -68,8 +68,8 @@ impl<C: StateMachine> Driver<C> {
         );
         let driver = Self {
             hello: greeting::encode(&config.hello),
+            edges: Edges::new(Arc::clone(&shared), config.limits.edges_max),
             config,
-            edges: Edges::new(Arc::clone(&shared)),
             shared,
             commands,
             _inputs: inputs,

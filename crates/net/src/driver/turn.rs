@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::time::Instant;
 
 use thorp_model::codec::Encoded;
 use thorp_model::{
@@ -13,6 +14,7 @@ use super::World;
 use super::arrivals::Arrival;
 use super::config::DriverConfig;
 use super::edges::{Edges, End, Opening, ParentState, Shared};
+use super::lines::Lines;
 use super::reader::{Gone, Inbox, ReaderEvent, What};
 use crate::{Connection, Frame, LinkDelay, SendError};
 
@@ -28,6 +30,8 @@ pub(super) struct Turn<'a, C: StateMachine, W> {
     pub(super) outbox: Outbox<C::Action>,
     /// Edges that ended while an outbox was carried out. The machine gets an [`Event::Disconnected`] for each, in this order.
     ended: VecDeque<EdgeId>,
+    /// Log lines about names that are turned away.
+    turned_away: Lines<String>,
 }
 
 impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
@@ -48,6 +52,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
             inbox,
             outbox: first,
             ended: VecDeque::new(),
+            turned_away: Lines::new(),
         }
     }
 
@@ -194,9 +199,13 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
     pub(super) fn arrival(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Child(incoming, peer) => {
-                if self.edges.len() >= self.config.limits.edges_max {
-                    warn!(peer = peer.name, "turned away: too many connections");
-                    return incoming.reject("too many connections, try again later");
+                let owner = incoming.peer().certified.name();
+                if let Some(words) = self.edges.refusal(owner) {
+                    if let Some(left_out) = self.turned_away.write(Instant::now(), owner.to_owned())
+                    {
+                        warn!(peer = peer.name, left_out, "turned away: {words}");
+                    }
+                    return incoming.reject(&words);
                 }
                 match incoming.accept(self.hello) {
                     Ok(connection) => {

@@ -11,4 +11,5 @@ mod greetings;
 mod life;
 mod parent_choice;
 mod routes;
+mod shares;
 mod toy;

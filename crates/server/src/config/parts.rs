@@ -94,7 +94,7 @@ pub struct LinkLimits {
     pub queue_frames_max: usize,
     /// Bytes received from all peers that wait for the loop.
     pub inbox: Bytes,
-    /// Edges at one time.
+    /// Edges at one time. No name in a certificate has more of them than it leaves free.
     pub edges_max: usize,
     /// How long a clean shutdown goes on writing, in milliseconds.
     pub flush_ms_max: u64,
