@@ -46,8 +46,14 @@ pub struct Limits {
     pub connect_timeout: Duration,
     /// Longest time for TLS and greetings together.
     pub handshake_timeout: Duration,
-    /// Most callers of one listener that are in handshake or not yet accepted; more wait in the system's backlog.
+    /// Longest time until the first byte of a caller, and after TLS until the first byte of its greeting.
+    pub first_byte_time_max: Duration,
+    /// Most callers of one listener that are in handshake or not yet accepted. No address has more of them than it leaves
+    /// free. Above that a newer caller takes the place of the oldest one whose greeting has not come; until it may, it
+    /// waits in the system's backlog.
     pub handshakes_max: usize,
+    /// So many more are kept for addresses of which a caller has completed its greeting before.
+    pub handshakes_known_max: usize,
     /// Longest time a closed sender goes on writing what is queued (the link delay comes on top).
     pub close_linger_max: Duration,
     /// Most sockets of one connection, for frames that may overtake others ([`Connection::widen`](crate::Connection::widen)).
@@ -106,7 +112,9 @@ impl Default for Limits {
             queue_frames_max: QUEUE_FRAMES_MAX,
             connect_timeout: CONNECT_TIMEOUT,
             handshake_timeout: HANDSHAKE_TIMEOUT,
+            first_byte_time_max: FIRST_BYTE_TIME_MAX,
             handshakes_max: HANDSHAKES_MAX,
+            handshakes_known_max: HANDSHAKES_KNOWN_MAX,
             close_linger_max: CLOSE_LINGER_MAX,
             lanes: LANES,
             congestion: Congestion::default(),
@@ -135,8 +143,13 @@ pub const HELLO_BYTES_MAX: usize = 4 << 10;
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time for TLS and greetings together.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most callers of one listener not yet accepted.
-pub const HANDSHAKES_MAX: usize = 64;
+/// Longest time until a caller's first byte: it has no reason to wait before it sends one.
+pub const FIRST_BYTE_TIME_MAX: Duration = Duration::from_secs(2);
+/// Most callers of one listener not yet accepted. One address alone has half: by [`HANDSHAKE_TIME_MIN`] that is more than
+/// five hundred callers a second.
+pub const HANDSHAKES_MAX: usize = 256;
+/// Places more for addresses that are known.
+pub const HANDSHAKES_KNOWN_MAX: usize = 32;
 /// Longest time a closed sender goes on writing.
 pub const CLOSE_LINGER_MAX: Duration = Duration::from_secs(5);
 /// Most sockets of one connection: with one packet in a hundred lost at 40 ms, and thirty pages under way, the median page
@@ -154,6 +167,11 @@ pub const BACKOFF_MIN: Duration = Duration::from_millis(50);
 /// Longest wait of a [`Backoff`](crate::Backoff).
 pub const BACKOFF_MAX: Duration = Duration::from_secs(10);
 
+/// Nobody loses its place to a newer caller within this time: a handshake takes one round trip
+/// from the moment in which the system has connected the caller.
+pub(crate) const HANDSHAKE_TIME_MIN: Duration = Duration::from_millis(250);
+/// Addresses of complete callers that a listener remembers.
+pub(crate) const KNOWN_ORIGINS_MAX: usize = 1024;
 /// A peer whose machine is gone is noticed after this long without an answer to what was sent. A peer whose machine
 /// answers but whose program reads nothing for as long is taken for gone too.
 pub(crate) const UNANSWERED_MAX: Duration = Duration::from_secs(30);

@@ -43,6 +43,8 @@ pub enum Error {
     },
     /// This side cut the connection off ([`FrameSender::abort`](crate::FrameSender::abort)).
     CutOff,
+    /// This side hung up on a caller whose greeting had not come: newer callers needed its place.
+    Displaced,
     /// The peer speaks TLS but not this protocol.
     NotThorp {
         /// The first bytes it sent.
@@ -132,9 +134,11 @@ impl Error {
     /// What to do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Io { .. } | Self::Timeout { .. } | Self::Lost | Self::Truncated { .. } => {
-                ErrorKind::Retry
-            }
+            Self::Io { .. }
+            | Self::Timeout { .. }
+            | Self::Lost
+            | Self::Truncated { .. }
+            | Self::Displaced => ErrorKind::Retry,
             Self::Rejected { .. } => ErrorKind::Refused,
             Self::Version { .. }
             | Self::OtherVillage { .. }
@@ -230,6 +234,9 @@ impl fmt::Display for Error {
                 )
             }
             Self::CutOff => f.write_str("the connection was cut off by this side"),
+            Self::Displaced => f.write_str(
+                "it had not greeted when its place was needed for newer callers: see [link] handshakes_max",
+            ),
             Self::NotThorp { found } => {
                 write!(
                     f,

@@ -26,6 +26,7 @@ mod config;
 mod congestion;
 mod connection;
 mod dialer;
+mod doorway;
 pub mod driver;
 mod error;
 mod frame;
@@ -34,6 +35,7 @@ mod identity;
 mod lanes;
 mod listener;
 mod local;
+mod places;
 mod queue;
 mod receiver;
 mod shares;
@@ -46,9 +48,9 @@ pub use address::{Address, AddressError};
 pub use backoff::Backoff;
 pub use config::{
     ADDRESSES_MAX, ATTEMPTS_MAX, BACKOFF_MAX, BACKOFF_MIN, CLOSE_LINGER_MAX, CONNECT_TIMEOUT,
-    Config, FRAME_BYTES_MAX, FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX, HANDSHAKE_TIMEOUT,
-    HANDSHAKES_MAX, HELLO_BYTES_MAX, LANES, LANES_MAX, Limits, LinkDelay, PROTOCOL_VERSION,
-    QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
+    Config, FIRST_BYTE_TIME_MAX, FRAME_BYTES_MAX, FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX,
+    HANDSHAKE_TIMEOUT, HANDSHAKES_KNOWN_MAX, HANDSHAKES_MAX, HELLO_BYTES_MAX, LANES, LANES_MAX,
+    Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
 };
 pub use congestion::Congestion;
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};

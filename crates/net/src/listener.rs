@@ -1,4 +1,5 @@
-//! Hearing callers: the handshakes run side by side, and only so many at once.
+//! Hearing callers: the handshakes run side by side, and only so many at once. Who has to make place when more callers come, is
+//! said by [`Places`](crate::places::Places).
 
 use std::fmt;
 use std::io;
@@ -7,16 +8,19 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tokio::io::AsyncBufReadExt;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::server::TlsStream as ServerStream;
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use crate::config::ACCEPT_PAUSE;
-use crate::handshake;
+use crate::doorway::{Doorway, Place};
+use crate::handshake::{self, within};
 use crate::lanes::{Registry, Token};
 use crate::local::Local;
+use crate::places::Origin;
 use crate::socket::{Buffered, Socket, Stream};
 use crate::{Address, CertifiedName, Config, Congestion, Connection, Error, Identity, Peer, Role};
 
@@ -38,7 +42,8 @@ pub struct Incoming {
     peer: Peer,
     config: Arc<Config>,
     connections: Arc<Registry>,
-    place: OwnedSemaphorePermit,
+    origin: Origin,
+    place: Place,
 }
 
 /// A caller that did not get through the handshake, or a refusal of the system to accept. The listener goes on.
@@ -46,6 +51,8 @@ pub struct Incoming {
 pub struct AcceptError {
     /// Where the caller is; empty if nobody got as far.
     pub address: String,
+    /// What it is counted by.
+    pub(crate) origin: Option<Origin>,
     /// What went wrong.
     pub error: Error,
 }
@@ -67,16 +74,16 @@ impl Listener {
             Bound::Unix(_, file) => Some(file.clone()),
             Bound::Tcp(_) => None,
         };
-        let places_max = config
-            .limits
-            .handshakes_max
-            .clamp(1, Semaphore::MAX_PERMITS);
-        let (arrived, arrivals) = mpsc::channel(places_max);
+        let (max, known_max) = (
+            config.limits.handshakes_max.clamp(1, PLACES_MAX),
+            config.limits.handshakes_known_max.min(PLACES_MAX),
+        );
+        let (arrived, arrivals) = mpsc::channel(max + known_max);
         let door = Door {
             acceptor: TlsAcceptor::from(Arc::clone(identity.server())),
             config: Arc::new(config),
             arrived,
-            places: Arc::new(Semaphore::new(places_max)),
+            doorway: Arc::new(Doorway::new(max, known_max)),
             connections: Arc::default(),
         };
         let hearing = tokio::spawn(door.keep(bound)).abort_handle();
@@ -101,6 +108,7 @@ impl Listener {
     pub async fn accept(&mut self) -> Result<Incoming, AcceptError> {
         let ended = || AcceptError {
             address: String::new(),
+            origin: None,
             error: Error::CutOff,
         };
         self.arrivals.recv().await.unwrap_or_else(|| Err(ended()))
@@ -111,6 +119,11 @@ impl Incoming {
     /// Who calls.
     pub fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    /// What the caller is counted by.
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Lets the caller in. `hello` goes before the first frame. Does not wait.
@@ -143,10 +156,13 @@ impl Incoming {
     /// Turns the caller away, telling it why (the first 4 KiB of it). Does not wait.
     pub fn reject(self, reason: &str) {
         let words = handshake::rejection(&self.config, reason);
-        let (stream, place) = (self.stream, self.place);
+        let (stream, mut place) = (self.stream, self.place);
+        place.turn_away();
         tokio::spawn(async move {
-            handshake::farewell(stream, &words).await;
-            drop(place);
+            tokio::select! {
+                () = handshake::farewell(stream, &words) => {}
+                () = place.lost() => {}
+            }
         });
     }
 }
@@ -157,7 +173,7 @@ struct Door {
     acceptor: TlsAcceptor,
     config: Arc<Config>,
     arrived: mpsc::Sender<Result<Incoming, AcceptError>>,
-    places: Arc<Semaphore>,
+    doorway: Arc<Doorway>,
     connections: Arc<Registry>,
 }
 
@@ -171,73 +187,96 @@ impl Door {
     async fn keep(self, bound: Bound) {
         // Ends with this task, so no handshake outlives the listener.
         let mut handshakes = JoinSet::new();
-        while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
+        loop {
             while handshakes.try_join_next().is_some() {}
             match bound.accept(&self.config.limits.congestion).await {
-                Ok((socket, address)) => {
-                    handshakes.spawn(self.clone().receive(socket, address, place));
+                Ok((socket, address, origin)) => {
+                    let place = self.doorway.enter(origin).await;
+                    let caller = (address, origin);
+                    handshakes.spawn(self.clone().receive(socket, caller, place));
                 }
                 Err(error) => {
                     let error = Error::Io {
                         during: "accepting",
                         source: error,
                     };
-                    self.report(Err(AcceptError {
+                    self.report(AcceptError {
                         address: String::new(),
+                        origin: None,
                         error,
-                    }))
-                    .await;
+                    });
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
-    async fn receive(self, socket: Socket, address: String, place: OwnedSemaphorePermit) {
-        let limit = self.config.limits.handshake_timeout;
-        let during = "the handshake";
-        let shaken = tokio::time::timeout(limit, self.shake_hands(socket, address.clone())).await;
-        let timeout = || Failed {
-            error: Error::Timeout {
-                during,
-                after: limit,
-            },
-            farewell: None,
+    async fn receive(self, socket: Socket, (address, origin): (String, Origin), mut place: Place) {
+        let shaken = tokio::select! {
+            // Whose greeting has come with this turn gets in.
+            biased;
+            shaken = self.in_time(self.shake_hands(socket, address.clone())) => shaken,
+            () = place.lost() => Err(Error::Displaced.into()),
         };
-        match shaken.unwrap_or_else(|_| Err(timeout())) {
+        let shaken = shaken.and_then(|shaken| match place.complete() {
+            true => Ok(shaken),
+            false => Err(Error::Displaced.into()),
+        });
+        match shaken {
             Ok((stream, peer)) => {
                 let incoming = Incoming {
                     stream,
                     peer,
                     config: Arc::clone(&self.config),
                     connections: Arc::clone(&self.connections),
+                    origin,
                     place,
                 };
                 match incoming.peer.role {
                     Role::LANE => incoming.join(),
-                    _ => self.report(Ok(incoming)).await,
+                    // Fails only if the listener was dropped: then nobody wants to know.
+                    _ => drop(self.arrived.send(Ok(incoming)).await),
                 }
             }
-            Err(failed) => {
-                self.report(Err(AcceptError {
+            Err(Failed { error, farewell }) => {
+                self.report(AcceptError {
                     address,
-                    error: failed.error,
-                }))
-                .await;
-                if let Some(farewell) = failed.farewell {
-                    farewell.await;
+                    origin: Some(origin),
+                    error,
+                });
+                if let Some(farewell) = farewell {
+                    tokio::select! {
+                        () = farewell => {}
+                        () = place.lost() => {}
+                    }
                 }
-                drop(place);
             }
         }
     }
 
+    /// Bounds TLS and greetings together.
+    async fn in_time<T>(
+        &self,
+        shaking: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
+        let after = self.config.limits.handshake_timeout;
+        let during = "the handshake";
+        let timeout = Error::Timeout { during, after };
+        let shaken = tokio::time::timeout(after, shaking).await;
+        shaken.unwrap_or_else(|_| Err(timeout.into()))
+    }
+
     async fn shake_hands(&self, socket: Socket, address: String) -> Result<(Stream, Peer), Failed> {
-        let accepting = self.acceptor.accept(socket.buffered()).into_fallible();
+        let mut socket = socket.buffered();
+        self.first_byte("the first byte", &mut socket).await?;
+        let accepting = self.acceptor.accept(socket).into_fallible();
         let mut stream = accepting.await.map_err(|(error, socket)| Failed {
             error: Error::from_tls("TLS", error),
             farewell: Some(Box::pin(handshake::farewell(socket, &[]))),
         })?;
+        // Also a caller that has shown its certificate is silent if it does not greet.
+        self.first_byte("the first byte of the greeting", &mut stream)
+            .await?;
         match self.hear(&mut stream, address).await {
             Ok(peer) => Ok((TlsStream::Server(stream), peer)),
             Err(error) => {
@@ -252,6 +291,23 @@ impl Door {
                 })
             }
         }
+    }
+
+    /// Waits for a byte, and leaves it where it is. A caller that is silent is let go soon, without words.
+    async fn first_byte(
+        &self,
+        during: &'static str,
+        stream: &mut (impl AsyncBufReadExt + Unpin),
+    ) -> Result<(), Error> {
+        let after = self.config.limits.first_byte_time_max;
+        let byte = async {
+            stream
+                .fill_buf()
+                .await
+                .map_err(|error| Error::from_tls(during, error))
+        };
+        // How a stream that ends here has ended is said where it is read.
+        within(after, during, byte).await.map(drop)
     }
 
     async fn hear(
@@ -270,9 +326,16 @@ impl Door {
         })
     }
 
-    async fn report(&self, arrival: Result<Incoming, AcceptError>) {
-        // Fails only if the listener was dropped: then nobody wants to know.
-        let _ = self.arrived.send(arrival).await;
+    /// The owner hears of a failure if it listens: it need not, and nobody waits for that.
+    fn report(&self, failed: AcceptError) {
+        let _ = self.arrived.try_send(Err(failed));
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        let farewell = None;
+        Self { error, farewell }
     }
 }
 
@@ -306,18 +369,19 @@ struct SocketFile {
 }
 
 impl Bound {
-    async fn accept(&self, congestion: &Congestion) -> io::Result<(Socket, String)> {
+    async fn accept(&self, congestion: &Congestion) -> io::Result<(Socket, String, Origin)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 let socket = Socket::from_tcp(stream, congestion)?;
-                Ok((socket, format!("tcp://{address}")))
+                Ok((socket, format!("tcp://{address}"), Origin::of(address)))
             }
             Self::Unix(listener, file) => {
                 let (stream, _) = listener.accept().await?;
                 Ok((
                     Socket::Unix(Local::new(stream)?),
                     format!("unix:{}", file.path.display()),
+                    Origin::Machine,
                 ))
             }
         }
@@ -383,6 +447,9 @@ impl Drop for Listener {
         }
     }
 }
+
+/// More callers than these have no use: the system's backlog is shorter.
+const PLACES_MAX: usize = 1 << 16;
 
 impl fmt::Display for AcceptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

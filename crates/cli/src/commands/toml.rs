@@ -60,6 +60,9 @@ impl Toml {
         self.number("queue_frames_max", link.queue_frames_max as u64);
         self.size("inbox", link.inbox);
         self.number("edges_max", link.edges_max as u64);
+        self.number("handshakes_max", link.handshakes_max as u64);
+        self.number("handshakes_known_max", link.handshakes_known_max as u64);
+        self.number("first_byte_ms_max", link.first_byte_ms_max);
         self.number("flush_ms_max", link.flush_ms_max);
         self.number("alive_ms", link.alive_ms);
         self.number("alive_missed_max", u64::from(link.alive_missed_max));

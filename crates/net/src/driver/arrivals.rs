@@ -10,6 +10,7 @@ use tracing::{debug, error, info, warn};
 use super::config::{ParentConfig, STOOD_MIN};
 use super::edges::{End, ParentState, Shared};
 use super::greeting;
+use super::lines::Lines;
 use super::parent_choice::{Answered, Caller, Patience, Refused};
 use super::routes::Routes;
 use super::time::now;
@@ -31,14 +32,18 @@ pub(super) enum Arrival {
 
 /// Hears callers of one listener, for ever.
 pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>) {
+    // Anybody can call, and fail, as often as it likes.
+    let mut lines = Lines::new();
     loop {
         let incoming = match listener.accept().await {
             Ok(incoming) => incoming,
             Err(failed) => {
-                warn!(
-                    address = failed.address,
-                    "a caller did not get in: {}", failed.error
-                );
+                if let Some(left_out) = lines.write(Instant::now(), failed.origin) {
+                    warn!(
+                        address = failed.address,
+                        "a caller did not get in: {}{left_out}", failed.error
+                    );
+                }
                 continue;
             }
         };
@@ -54,10 +59,12 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
             }
             Err(wrong) => {
                 let words = wrong.to_string();
-                warn!(
-                    address = incoming.peer().address,
-                    "a caller is turned away: {words}"
-                );
+                if let Some(left_out) = lines.write(Instant::now(), Some(incoming.origin())) {
+                    warn!(
+                        address = incoming.peer().address,
+                        "a caller is turned away: {words}{left_out}"
+                    );
+                }
                 incoming.reject(&words);
             }
         }

@@ -1,6 +1,7 @@
 //! Log lines that others can cause: only so many for each of them.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,10 @@ pub(super) struct Lines<K> {
     left_out: u64,
 }
 
+/// So many lines are missing before this one. For its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LeftOut(u64);
+
 impl<K: Hash + Eq> Lines<K> {
     pub(super) fn new() -> Self {
         Self {
@@ -22,8 +27,8 @@ impl<K: Hash + Eq> Lines<K> {
         }
     }
 
-    /// Whether to write a line about `key`; if so, how many lines were left out since the last one, about anybody.
-    pub(super) fn write(&mut self, now: Instant, key: K) -> Option<u64> {
+    /// Whether to write a line about `key`; if so, how many lines about anybody were left out since the last one.
+    pub(super) fn write(&mut self, now: Instant, key: K) -> Option<LeftOut> {
         let is_over = |began: Instant| now.saturating_duration_since(began) >= MINUTE;
         if self.minute.is_none_or(is_over) {
             self.minute = Some(now);
@@ -43,7 +48,16 @@ impl<K: Hash + Eq> Lines<K> {
             return None;
         }
         *lines += 1;
-        Some(std::mem::take(&mut self.left_out))
+        Some(LeftOut(std::mem::take(&mut self.left_out)))
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            lines => write!(f, " ({lines} such lines were left out before this one)"),
+        }
     }
 }
 
@@ -63,12 +77,21 @@ mod tests {
         let written = (0..1000).filter(|_| lines.write(start, 1).is_some());
         assert_eq!(written.count(), LINES_MAX);
         // The next line says how many are missing.
-        assert_eq!(lines.write(start, 2), Some(1000 - LINES_MAX as u64));
+        assert_eq!(
+            lines.write(start, 2),
+            Some(LeftOut(1000 - LINES_MAX as u64))
+        );
         assert_eq!(
             lines.write(start + MINUTE - Duration::from_millis(1), 1),
             None
         );
-        assert_eq!(lines.write(start + MINUTE, 1), Some(1));
+        let left_out = lines.write(start + MINUTE, 1).unwrap();
+        assert_eq!(
+            left_out.to_string(),
+            " (1 such lines were left out before this one)"
+        );
+        let none = lines.write(start + MINUTE, 1).unwrap();
+        assert_eq!(none.to_string(), "");
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
                 if let Some(words) = self.edges.refusal(owner) {
                     if let Some(left_out) = self.turned_away.write(Instant::now(), owner.to_owned())
                     {
-                        warn!(peer = peer.name, left_out, "turned away: {words}");
+                        warn!(peer = peer.name, "turned away: {words}{left_out}");
                     }
                     return incoming.reject(&words);
                 }

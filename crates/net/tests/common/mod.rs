@@ -88,13 +88,17 @@ impl Village {
 
     /// A member that speaks TLS but none of our code.
     pub async fn raw(&self, address: &Address) -> TlsStream<TcpStream> {
+        connect_raw(address, self.raw_member()).await
+    }
+
+    /// How such a member calls.
+    pub fn raw_member(&self) -> ClientConfig {
         let dir = self.dir.join("member");
         let certificate = CertificateDer::from_pem_slice(&read(&dir, "node.pem")).unwrap();
         let key = PrivateKeyDer::from_pem_slice(&read(&dir, "node.key")).unwrap();
-        let config = self
-            .raw_config()
-            .with_client_auth_cert(vec![certificate], key);
-        connect_raw(address, config.unwrap()).await
+        self.raw_config()
+            .with_client_auth_cert(vec![certificate], key)
+            .unwrap()
     }
 
     /// The same, but it shows no certificate.

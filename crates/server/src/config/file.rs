@@ -405,6 +405,16 @@ fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {
             why: format!("1 to {THREADS_MAX}"),
         });
     }
+    // Nobody could get in.
+    for (key, is_zero) in [
+        ("link.handshakes_max", link.handshakes_max == 0),
+        ("link.first_byte_ms_max", link.first_byte_ms_max == 0),
+    ] {
+        if is_zero {
+            let why = "at least 1".to_owned();
+            return Err(ConfigError::Value { key, why });
+        }
+    }
     link.congestion.check().map_err(|error| ConfigError::Value {
         key: "link.congestion",
         why: format!(

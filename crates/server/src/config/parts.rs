@@ -96,6 +96,13 @@ pub struct LinkLimits {
     pub inbox: Bytes,
     /// Edges at one time. No name in a certificate has more of them than it leaves free.
     pub edges_max: usize,
+    /// Callers of one address to listen on that have not greeted or are not let in yet. No address that they come from has
+    /// more of them than it leaves free; above that a newer caller takes the place of the oldest one that has not greeted.
+    pub handshakes_max: usize,
+    /// So many more for addresses of which a caller has greeted before.
+    pub handshakes_known_max: usize,
+    /// How long a caller may send nothing, and after TLS no greeting, in milliseconds.
+    pub first_byte_ms_max: u64,
     /// How long a clean shutdown goes on writing, in milliseconds.
     pub flush_ms_max: u64,
     /// How often this node tells its neighbours that it is alive, in milliseconds (rule 13).
@@ -188,6 +195,9 @@ impl Default for LinkLimits {
             queue_frames_max: thorp_net::QUEUE_FRAMES_MAX,
             inbox: bytes(driver::INBOX_BYTES_MAX),
             edges_max: driver::EDGES_MAX,
+            handshakes_max: thorp_net::HANDSHAKES_MAX,
+            handshakes_known_max: thorp_net::HANDSHAKES_KNOWN_MAX,
+            first_byte_ms_max: thorp_net::FIRST_BYTE_TIME_MAX.as_millis() as u64,
             flush_ms_max: driver::FLUSH_TIME_MAX.as_millis() as u64,
             alive_ms: limits::ALIVE_MS,
             alive_missed_max: limits::ALIVE_MISSED_MAX,
