@@ -38,6 +38,8 @@ pub struct LinkDelay {
 pub struct Limits {
     /// Longest frame, without its length prefix, in bytes; for both directions.
     pub frame_bytes_max: usize,
+    /// Longest time in which a frame that is arriving gives no sign of life ([`FRAME_SIGNS_MAX`]): then the connection ends.
+    pub frame_progress_time_max: Duration,
     /// Most bytes (with length prefixes) that wait to be written to one peer.
     pub queue_bytes_max: usize,
     /// Most frames that wait to be written to one peer.
@@ -108,6 +110,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             frame_bytes_max: FRAME_BYTES_MAX,
+            frame_progress_time_max: FRAME_PROGRESS_TIME_MAX,
             queue_bytes_max: QUEUE_BYTES_MAX,
             queue_frames_max: QUEUE_FRAMES_MAX,
             connect_timeout: CONNECT_TIMEOUT,
@@ -135,6 +138,9 @@ pub const FRAME_SIGN_BYTES_MIN: usize = 8 << 10;
 /// Most signs of life that one frame gives while it arrives: each of them is an equal part of it. So no frame takes longer than
 /// this many times the silence that rule 13 allows, and 16 MiB need 64 KiB in each.
 pub const FRAME_SIGNS_MAX: usize = 256;
+/// Longest time between two signs of life of a frame that is arriving, on any socket of a connection. It is twice the silence
+/// that rule 13 allows, which a node counts for the first socket only: so half a frame holds its space for no longer.
+pub const FRAME_PROGRESS_TIME_MAX: Duration = Duration::from_secs(30);
 /// Most frames waiting for one peer: bounds what tiny frames cost beyond their bytes.
 pub const QUEUE_FRAMES_MAX: usize = 256 << 10;
 /// Longest hello, and longest reason of a rejection.

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::abort::AbortHandle;
 use crate::frame::Frame;
+use crate::intake::Quota;
 use crate::lanes::{Lanes, Token};
-use crate::receiver::{FrameReceiver, Partial};
+use crate::receiver::{Bounds, FrameReceiver, Partial};
 use crate::socket::Stream;
 use crate::traffic::{Counters, Traffic};
 use crate::writer::{Outgoing, Writer};
@@ -85,6 +86,11 @@ impl Connection {
         (self.sender, self.receiver)
     }
 
+    /// Counts the frames that arrive by this connection in a common space.
+    pub(crate) fn count_in(&self, quota: Quota) {
+        self.sender.lanes.bounds().count_in(quota);
+    }
+
     pub(crate) fn lanes(&self) -> &Arc<Lanes> {
         &self.sender.lanes
     }
@@ -106,17 +112,18 @@ impl Connection {
             limits: config.limits.clone(),
         };
         tokio::spawn(writer.run(first));
+        let bounds = Arc::new(Bounds::new(&config.limits));
         let (lanes, arrivals) = Lanes::new(
             Arc::clone(&outgoing),
             Arc::clone(&cut),
             Arc::clone(&counters),
-            (&config.limits, config.delay),
+            (&config.limits, Arc::clone(&bounds), config.delay),
         );
         let receiver = FrameReceiver {
             stream: read_half,
             cut: Arc::clone(&cut),
             counters: Arc::clone(&counters),
-            frame_bytes_max: config.limits.frame_bytes_max,
+            bounds,
             partial: Partial::default(),
             lanes: arrivals,
         };
@@ -174,6 +181,11 @@ impl FrameSender {
     /// The last sign of life of a frame that is arriving and not complete; zero if there is none. No two are the same.
     pub(crate) fn sign(&self) -> u64 {
         self.counters.sign()
+    }
+
+    /// Whether a frame of the peer waits because this side has no space for it.
+    pub(crate) fn is_waiting_for_space(&self) -> bool {
+        self.counters.is_waiting_for_space()
     }
 
     /// Changes the delay for frames queued from now on; the order stays.

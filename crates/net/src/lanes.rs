@@ -18,7 +18,7 @@ use tokio_rustls::TlsStream;
 use crate::abort::AbortHandle;
 use crate::frame::Frame;
 use crate::queue::PREFIX_BYTES;
-use crate::receiver::Partial;
+use crate::receiver::{Bounds, Partial, Received};
 use crate::socket::Stream;
 use crate::traffic::Counters;
 use crate::writer::{Outgoing, Writer};
@@ -34,11 +34,12 @@ pub(crate) struct Lanes {
     cut: Arc<AbortHandle>,
     counters: Arc<Counters>,
     limits: Limits,
+    bounds: Arc<Bounds>,
     arrived: mpsc::Sender<Arrived>,
 }
 
 /// A frame that came by a lane, or why it ended.
-pub(crate) type Arrived = Result<Vec<u8>, Error>;
+pub(crate) type Arrived = Result<Received, Error>;
 
 struct State {
     /// The first socket first.
@@ -55,7 +56,7 @@ impl Lanes {
         first: Arc<Outgoing>,
         cut: Arc<AbortHandle>,
         counters: Arc<Counters>,
-        (limits, delay): (&Limits, LinkDelay),
+        (limits, bounds, delay): (&Limits, Arc<Bounds>, LinkDelay),
     ) -> (Self, mpsc::Receiver<Arrived>) {
         let (arrived, arrivals) = mpsc::channel(ARRIVED_MAX);
         let state = State {
@@ -69,6 +70,7 @@ impl Lanes {
             cut,
             counters,
             limits: limits.clone(),
+            bounds,
             arrived,
         };
         (lanes, arrivals)
@@ -77,6 +79,10 @@ impl Lanes {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics half-way through a change of it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Takes one more socket, past its greetings; `first` is sent before any frame. False if the connection is closed or has
@@ -101,7 +107,7 @@ impl Lanes {
             stream: read_half,
             cut: Arc::clone(&self.cut),
             counters: Arc::clone(&self.counters),
-            frame_bytes_max: self.limits.frame_bytes_max,
+            bounds: Arc::clone(&self.bounds),
             arrived: self.arrived.clone(),
         };
         tokio::spawn(reader.run());
@@ -176,7 +182,7 @@ struct Reader {
     stream: ReadHalf<Stream>,
     cut: Arc<AbortHandle>,
     counters: Arc<Counters>,
-    frame_bytes_max: usize,
+    bounds: Arc<Bounds>,
     arrived: mpsc::Sender<Arrived>,
 }
 
@@ -196,13 +202,14 @@ impl Reader {
         // Signs of life of long frames are those of the first socket.
         let signs = Counters::default();
         loop {
-            let read = partial.read(&mut self.stream, self.frame_bytes_max, &signs);
+            let read = partial.read(&mut self.stream, &self.bounds, &signs);
             let arrived = match read.await {
                 // Its first socket says whether the connection has ended.
                 Ok(None) => return,
-                Ok(Some(frame)) => {
-                    self.counters.received(PREFIX_BYTES + frame.len());
-                    Ok(frame)
+                Ok(Some(received)) => {
+                    let bytes = PREFIX_BYTES + received.frame.len();
+                    self.counters.received(bytes);
+                    Ok(received)
                 }
                 Err(error) => Err(error),
             };

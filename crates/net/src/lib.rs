@@ -32,6 +32,7 @@ mod error;
 mod frame;
 mod handshake;
 mod identity;
+mod intake;
 mod lanes;
 mod listener;
 mod local;
@@ -48,9 +49,9 @@ pub use address::{Address, AddressError};
 pub use backoff::Backoff;
 pub use config::{
     ADDRESSES_MAX, ATTEMPTS_MAX, BACKOFF_MAX, BACKOFF_MIN, CLOSE_LINGER_MAX, CONNECT_TIMEOUT,
-    Config, FIRST_BYTE_TIME_MAX, FRAME_BYTES_MAX, FRAME_SIGN_BYTES_MIN, FRAME_SIGNS_MAX,
-    HANDSHAKE_TIMEOUT, HANDSHAKES_KNOWN_MAX, HANDSHAKES_MAX, HELLO_BYTES_MAX, LANES, LANES_MAX,
-    Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
+    Config, FIRST_BYTE_TIME_MAX, FRAME_BYTES_MAX, FRAME_PROGRESS_TIME_MAX, FRAME_SIGN_BYTES_MIN,
+    FRAME_SIGNS_MAX, HANDSHAKE_TIMEOUT, HANDSHAKES_KNOWN_MAX, HANDSHAKES_MAX, HELLO_BYTES_MAX,
+    LANES, LANES_MAX, Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
 };
 pub use congestion::Congestion;
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};

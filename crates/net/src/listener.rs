@@ -18,6 +18,7 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 use crate::config::ACCEPT_PAUSE;
 use crate::doorway::{Doorway, Place};
 use crate::handshake::{self, within};
+use crate::intake::Quota;
 use crate::lanes::{Registry, Token};
 use crate::local::Local;
 use crate::places::Origin;
@@ -132,8 +133,16 @@ impl Incoming {
     ///
     /// [`Error::HelloTooLong`]; the caller is hung up on then.
     pub fn accept(self, hello: &[u8]) -> Result<Connection, Error> {
+        self.accept_in(hello, None)
+    }
+
+    /// The same; what the caller sends is counted in a common space, by all its sockets from their first byte.
+    pub(crate) fn accept_in(self, hello: &[u8], quota: Option<Quota>) -> Result<Connection, Error> {
         let answer = handshake::acceptance(&self.config, hello)?;
         let connection = Connection::start(self.stream, self.peer, &self.config, answer);
+        if let Some(quota) = quota {
+            connection.count_in(quota);
+        }
         if let Some(token) = connection.token {
             let of = &connection.peer().certified;
             self.connections.insert(token, of, connection.lanes());

@@ -1,6 +1,6 @@
 //! What really crossed a link.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What has crossed one connection so far, counting frames with their length prefixes (4 bytes each) but neither TLS's own bytes
 /// nor the handshake. A frame counts as sent when the system has taken it, as received when it is complete.
@@ -25,6 +25,8 @@ pub(crate) struct Counters {
     frames_received: AtomicU64,
     /// While a frame is arriving: the number of its last sign of life, of all that any frame gave. Else zero.
     arriving: AtomicU64,
+    /// A frame has begun to arrive, and this side has no space for it yet.
+    waits: AtomicBool,
 }
 
 impl Counters {
@@ -45,6 +47,14 @@ impl Counters {
 
     pub(crate) fn sign(&self) -> u64 {
         self.arriving.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn waits_for_space(&self, waits: bool) {
+        self.waits.store(waits, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_waiting_for_space(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
     }
 
     pub(crate) fn snapshot(&self) -> Traffic {

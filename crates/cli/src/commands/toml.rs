@@ -59,6 +59,7 @@ impl Toml {
         self.size("queue", link.queue);
         self.number("queue_frames_max", link.queue_frames_max as u64);
         self.size("inbox", link.inbox);
+        self.number("frame_progress_ms_max", link.frame_progress_ms_max);
         self.number("edges_max", link.edges_max as u64);
         self.number("handshakes_max", link.handshakes_max as u64);
         self.number("handshakes_known_max", link.handshakes_known_max as u64);

@@ -53,7 +53,8 @@ pub struct DriverLimits {
     pub edges_max: usize,
     /// Received frames that wait for the loop.
     pub inbox_frames_max: usize,
-    /// Their bytes.
+    /// The bytes of these, and of frames that are arriving. No name in a certificate has more of them than it leaves free
+    /// (rule 15).
     pub inbox_bytes_max: usize,
     /// Asks of the program that wait for the loop.
     pub asks_waiting_max: usize,
@@ -158,7 +159,7 @@ pub const PARENTS_MAX: usize = OTHER_HOMES_MAX;
 pub const CALLED_WITHIN: Duration = Duration::from_secs(5);
 /// Received frames that wait for the loop.
 pub const INBOX_FRAMES_MAX: usize = 1024;
-/// Bytes of received frames that wait for the loop.
+/// Bytes of frames that are arriving or wait for the loop. A quarter is the most that one frame counts: the longest one.
 pub const INBOX_BYTES_MAX: usize = 64 << 20;
 /// Asks of the program that wait for the loop.
 pub const ASKS_WAITING_MAX: usize = 16 << 10;

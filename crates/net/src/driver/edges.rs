@@ -167,11 +167,12 @@ impl Edges {
         }
     }
 
-    /// Where enough of a frame has arrived since the last look.
+    /// Where enough of a frame has arrived since the last look, or the frame has to wait for space here.
     pub(super) fn arriving(&mut self) -> Vec<EdgeId> {
         let moved = |edge: &mut Edge| {
             let before = std::mem::replace(&mut edge.sign, edge.sender.sign());
-            edge.sign != 0 && edge.sign != before
+            // Where this side has no space for the frame, the peer cannot show that it is alive.
+            (edge.sign != 0 && edge.sign != before) || edge.sender.is_waiting_for_space()
         };
         let edges = self.open.iter_mut();
         edges

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use thorp_model::codec::CodecError;
 use thorp_model::{EdgeId, Message, codec};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 
+use crate::intake::{Held, Intake};
+use crate::receiver::Received;
 use crate::{Error, FrameReceiver};
 
 /// What the loop hears from an edge.
@@ -16,8 +18,8 @@ pub(super) struct ReaderEvent {
 }
 
 pub(super) enum What {
-    /// A message; its room in the inbox is free when it is dropped.
-    Message(Message, Option<OwnedSemaphorePermit>),
+    /// A message, and its space in the inbox.
+    Message(Message, Option<Held>),
     /// The last thing that is heard.
     Gone(Gone),
 }
@@ -30,31 +32,29 @@ pub(super) enum Gone {
     NoMessage(CodecError),
 }
 
-/// Where readers put what they read: bounded in frames by the channel and in bytes by the permits.
+/// Where readers put what they read: bounded in frames by the channel, and in bytes by the intake.
 #[derive(Clone)]
 pub(super) struct Inbox {
     pub(super) events: mpsc::Sender<ReaderEvent>,
-    pub(super) room: Arc<Semaphore>,
-    pub(super) bytes_max: u32,
+    pub(super) intake: Arc<Intake>,
 }
 
 impl Inbox {
-    /// Reads until the edge ends. One frame after the other: what waits for room keeps the next from being read.
+    /// Reads until the edge ends. One frame after the other: what waits for the loop keeps the next from being read.
     pub(super) async fn read(self, edge: EdgeId, mut receiver: FrameReceiver) {
         let gone = loop {
-            let frame = match receiver.recv().await {
-                Ok(Some(frame)) => frame,
+            let Received { frame, held } = match receiver.recv_held().await {
+                Ok(Some(received)) => received,
                 Ok(None) => break Gone::Goodbye,
                 Err(error) => break Gone::Failed(error),
             };
-            let permit = self.room_for(frame.len()).await;
             let message = match codec::decode(&frame) {
                 Ok(message) => message,
                 Err(error) => break Gone::NoMessage(error),
             };
-            // What waits for room in the inbox has to be in memory once only, but for a page.
+            // What waits in the inbox has to be in memory once only, but for a page.
             receiver.reuse(frame);
-            let what = What::Message(message, permit);
+            let what = What::Message(message, held);
             if self.events.send(ReaderEvent { edge, what }).await.is_err() {
                 return;
             }
@@ -62,14 +62,6 @@ impl Inbox {
         let what = What::Gone(gone);
         // Fails only if the driver is gone.
         let _ = self.events.send(ReaderEvent { edge, what }).await;
-    }
-
-    async fn room_for(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        // A frame larger than all the room gets all of it.
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.bytes_max);
-        let room = Arc::clone(&self.room);
-        // Fails only if the semaphore were closed, which nobody does.
-        room.acquire_many_owned(bytes).await.ok()
     }
 }
 

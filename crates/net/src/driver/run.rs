@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use thorp_model::{Outbox, StateMachine};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::World;
@@ -19,6 +19,7 @@ use super::parent_choice::Caller;
 use super::reader::{Inbox, ReaderEvent};
 use super::time::Alarm;
 use super::turn::Turn;
+use crate::intake::Intake;
 
 /// Joins a machine to sockets, time, and the rest of its world.
 ///
@@ -58,8 +59,7 @@ impl<C: StateMachine> Driver<C> {
         let (events_in, events) = mpsc::channel(limits.inbox_frames_max.max(1));
         let (arrived, arrivals) = mpsc::channel(ARRIVALS_MAX);
         let (shared, asks) = (Arc::<Shared>::default(), Arc::<AtomicUsize>::default());
-        let bytes_max = limits.inbox_bytes_max.min(Semaphore::MAX_PERMITS);
-        let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
+        let intake = Intake::new(limits.inbox_bytes_max);
         let handle = Handle::new(
             inputs.clone(),
             Arc::clone(&asks),
@@ -76,8 +76,7 @@ impl<C: StateMachine> Driver<C> {
             asks,
             inbox: Inbox {
                 events: events_in,
-                room: Arc::new(Semaphore::new(bytes_max as usize)),
-                bytes_max,
+                intake,
             },
             events,
             arrived,

@@ -167,7 +167,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
             return;
         }
         match what {
-            What::Message(message, _permit) => {
+            What::Message(message, _held) => {
                 if let Message::Down(Down::Begin(_)) = message {
                     self.edges.begun(edge);
                 }
@@ -207,7 +207,8 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
                     }
                     return incoming.reject(&words);
                 }
-                match incoming.accept(self.hello) {
+                let quota = self.inbox.intake.quota(owner);
+                match incoming.accept_in(self.hello, Some(quota)) {
                     Ok(connection) => {
                         let delay = self.config.child_delays.get(&peer.name).copied();
                         self.open(connection, peer, Direction::Down, delay, None);
@@ -222,6 +223,8 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
                 held,
             } => {
                 self.leave(index);
+                let owner = owner(&connection.peer().names);
+                connection.count_in(self.inbox.intake.quota(owner));
                 let edge = self.open(*connection, peer, Direction::Up, None, Some(held));
                 self.shared.set_parent(index, ParentState::Connected(edge));
             }

@@ -405,10 +405,14 @@ fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {
             why: format!("1 to {THREADS_MAX}"),
         });
     }
-    // Nobody could get in.
+    // Nobody could get in, or stay.
     for (key, is_zero) in [
         ("link.handshakes_max", link.handshakes_max == 0),
         ("link.first_byte_ms_max", link.first_byte_ms_max == 0),
+        (
+            "link.frame_progress_ms_max",
+            link.frame_progress_ms_max == 0,
+        ),
     ] {
         if is_zero {
             let why = "at least 1".to_owned();

@@ -92,8 +92,11 @@ pub struct LinkLimits {
     pub queue: Bytes,
     /// Frames that wait to be written to one peer.
     pub queue_frames_max: usize,
-    /// Bytes received from all peers that wait for the loop.
+    /// Bytes of frames that are arriving from all peers, or wait for the loop. No name in a certificate has more of them
+    /// than it leaves free.
     pub inbox: Bytes,
+    /// How long a frame that is arriving may show no sign of life, in milliseconds; then the connection ends.
+    pub frame_progress_ms_max: u64,
     /// Edges at one time. No name in a certificate has more of them than it leaves free.
     pub edges_max: usize,
     /// Callers of one address to listen on that have not greeted or are not let in yet. No address that they come from has
@@ -194,6 +197,7 @@ impl Default for LinkLimits {
             queue: bytes(thorp_net::QUEUE_BYTES_MAX),
             queue_frames_max: thorp_net::QUEUE_FRAMES_MAX,
             inbox: bytes(driver::INBOX_BYTES_MAX),
+            frame_progress_ms_max: thorp_net::FRAME_PROGRESS_TIME_MAX.as_millis() as u64,
             edges_max: driver::EDGES_MAX,
             handshakes_max: thorp_net::HANDSHAKES_MAX,
             handshakes_known_max: thorp_net::HANDSHAKES_KNOWN_MAX,

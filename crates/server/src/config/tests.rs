@@ -165,8 +165,12 @@ fn a_connection_has_a_socket_and_a_node_a_thread_and_not_too_many() {
             assert!(why.contains(&format!("`link.{key}`")), "{why}");
         }
     }
-    // A node that lets nobody in.
-    for key in ["handshakes_max", "first_byte_ms_max"] {
+    // A node that nobody gets into, or stays at.
+    for key in [
+        "handshakes_max",
+        "first_byte_ms_max",
+        "frame_progress_ms_max",
+    ] {
         assert_eq!(checked(key, 1), Ok(()));
         let why = checked(key, 0).unwrap_err();
         assert!(why.contains(&format!("`link.{key}`")), "{why}");
