@@ -50,9 +50,12 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// Longest time until the first byte of a caller, and after TLS until the first byte of its greeting.
     pub first_byte_time_max: Duration,
-    /// Most callers of one listener that are in handshake or not yet accepted. No address has more of them than it leaves
-    /// free. Above that a newer caller takes the place of the oldest one whose greeting has not come; until it may, it
-    /// waits in the system's backlog.
+    /// Most callers of one listener that have sent nothing yet, or wait for a place in handshake. No address has more of
+    /// them than it leaves free. Above that a newer caller takes the place of the oldest silent one; until it may, it waits
+    /// in the system's backlog.
+    pub silent_callers_max: usize,
+    /// Most callers of one listener that are in handshake or not yet accepted. The same holds for these: a newer one takes
+    /// the place of the oldest one whose greeting has not come.
     pub handshakes_max: usize,
     /// So many more are kept for addresses of which a caller has completed its greeting before.
     pub handshakes_known_max: usize,
@@ -116,6 +119,7 @@ impl Default for Limits {
             connect_timeout: CONNECT_TIMEOUT,
             handshake_timeout: HANDSHAKE_TIMEOUT,
             first_byte_time_max: FIRST_BYTE_TIME_MAX,
+            silent_callers_max: SILENT_CALLERS_MAX,
             handshakes_max: HANDSHAKES_MAX,
             handshakes_known_max: HANDSHAKES_KNOWN_MAX,
             close_linger_max: CLOSE_LINGER_MAX,
@@ -151,7 +155,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time until a caller's first byte: it has no reason to wait before it sends one.
 pub const FIRST_BYTE_TIME_MAX: Duration = Duration::from_secs(2);
-/// Most callers of one listener not yet accepted. One address alone has half: by [`HANDSHAKE_TIME_MIN`] that is more than
+/// Most callers of one listener that have sent nothing. Each costs a descriptor, and little memory.
+pub const SILENT_CALLERS_MAX: usize = 512;
+/// Most callers of one listener in handshake. One address alone has half: by [`HANDSHAKE_TIME_MIN`] that is more than
 /// five hundred callers a second.
 pub const HANDSHAKES_MAX: usize = 256;
 /// Places more for addresses that are known.

@@ -31,8 +31,8 @@ impl Doorway {
         }
     }
 
-    /// Waits until there is a place for a caller. Only the task that accepts waits here. The callers after this one wait in
-    /// the system's backlog meanwhile: of a flood from one address a place becomes free every few milliseconds.
+    /// Waits until there is a place for a caller. Only one task waits here, and the callers after this one wait behind it: of
+    /// a flood from one address a place becomes free every few milliseconds.
     pub(crate) async fn enter(self: &Arc<Self>, origin: Origin) -> Place {
         loop {
             let (token, lost) = oneshot::channel();
@@ -66,7 +66,7 @@ impl Doorway {
 }
 
 impl Place {
-    /// The caller's greeting has come. False if it has lost its place.
+    /// The caller has done what its place is for. False if it has lost its place.
     pub(crate) fn complete(&self) -> bool {
         self.doorway.places().complete(self.id)
     }

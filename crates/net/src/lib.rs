@@ -52,6 +52,7 @@ pub use config::{
     Config, FIRST_BYTE_TIME_MAX, FRAME_BYTES_MAX, FRAME_PROGRESS_TIME_MAX, FRAME_SIGN_BYTES_MIN,
     FRAME_SIGNS_MAX, HANDSHAKE_TIMEOUT, HANDSHAKES_KNOWN_MAX, HANDSHAKES_MAX, HELLO_BYTES_MAX,
     LANES, LANES_MAX, Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
+    SILENT_CALLERS_MAX,
 };
 pub use congestion::Congestion;
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use socket2::SockRef;
 use tokio::io::AsyncBufReadExt;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
@@ -75,7 +76,8 @@ impl Listener {
             Bound::Unix(_, file) => Some(file.clone()),
             Bound::Tcp(_) => None,
         };
-        let (max, known_max) = (
+        let (silent_max, max, known_max) = (
+            config.limits.silent_callers_max.clamp(1, PLACES_MAX),
             config.limits.handshakes_max.clamp(1, PLACES_MAX),
             config.limits.handshakes_known_max.min(PLACES_MAX),
         );
@@ -84,6 +86,7 @@ impl Listener {
             acceptor: TlsAcceptor::from(Arc::clone(identity.server())),
             config: Arc::new(config),
             arrived,
+            silent: Arc::new(Doorway::new(silent_max, 0)),
             doorway: Arc::new(Doorway::new(max, known_max)),
             connections: Arc::default(),
         };
@@ -182,9 +185,22 @@ struct Door {
     acceptor: TlsAcceptor,
     config: Arc<Config>,
     arrived: mpsc::Sender<Result<Incoming, AcceptError>>,
+    /// Of callers until their first byte: they cost a socket each.
+    silent: Arc<Doorway>,
+    /// Of callers in their handshake: they cost memory and processor time.
     doorway: Arc<Doorway>,
     connections: Arc<Registry>,
 }
+
+/// A connection that the system has made.
+struct Caller {
+    socket: Socket,
+    address: String,
+    origin: Origin,
+}
+
+/// A caller that has sent something, with its place among the silent ones until it has one for its handshake.
+type Spoken = (Caller, Place);
 
 /// A handshake that failed. The owner hears of it first; then the peer is let go gently.
 struct Failed {
@@ -194,33 +210,70 @@ struct Failed {
 
 impl Door {
     async fn keep(self, bound: Bound) {
-        // Ends with this task, so no handshake outlives the listener.
-        let mut handshakes = JoinSet::new();
+        let (spoke, spoken) = mpsc::channel(SPOKEN_MAX);
+        // Ends with this task, so no caller outlives the listener.
+        let mut callers = JoinSet::new();
+        callers.spawn(self.clone().admit(spoken));
         loop {
-            while handshakes.try_join_next().is_some() {}
+            while callers.try_join_next().is_some() {}
             match bound.accept(&self.config.limits.congestion).await {
-                Ok((socket, address, origin)) => {
-                    let place = self.doorway.enter(origin).await;
-                    let caller = (address, origin);
-                    handshakes.spawn(self.clone().receive(socket, caller, place));
+                Ok(caller) => {
+                    let place = self.silent.enter(caller.origin).await;
+                    callers.spawn(self.clone().listen(caller, place, spoke.clone()));
                 }
                 Err(error) => {
                     let error = Error::Io {
                         during: "accepting",
                         source: error,
                     };
-                    self.report(AcceptError {
-                        address: String::new(),
-                        origin: None,
-                        error,
-                    });
+                    self.report(String::new(), None, error);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
-    async fn receive(self, socket: Socket, (address, origin): (String, Origin), mut place: Place) {
+    /// Waits for the first byte of a caller.
+    async fn listen(self, caller: Caller, mut place: Place, spoke: mpsc::Sender<Spoken>) {
+        let limits = &self.config.limits;
+        let (after, during) = (
+            limits.first_byte_time_max.min(limits.handshake_timeout),
+            "the first byte",
+        );
+        let byte = async { caller.socket.readable().await.map_err(Error::io(during)) };
+        let heard = tokio::select! {
+            biased;
+            byte = within(after, during, byte) => byte,
+            () = place.lost() => Err(Error::Displaced),
+        };
+        let heard = heard.and_then(|()| match place.complete() {
+            true => Ok(()),
+            false => Err(Error::Displaced),
+        });
+        match heard {
+            // Fails only at the end of the listener.
+            Ok(()) => drop(spoke.send((caller, place)).await),
+            Err(error) => self.report(caller.address, Some(caller.origin), error),
+        }
+    }
+
+    /// Gives callers places for their handshakes, in the order of their first bytes.
+    async fn admit(self, mut spoken: mpsc::Receiver<Spoken>) {
+        let mut handshakes = JoinSet::new();
+        while let Some((caller, silent)) = spoken.recv().await {
+            while handshakes.try_join_next().is_some() {}
+            let place = self.doorway.enter(caller.origin).await;
+            drop(silent);
+            handshakes.spawn(self.clone().receive(caller, place));
+        }
+    }
+
+    async fn receive(self, caller: Caller, mut place: Place) {
+        let Caller {
+            socket,
+            address,
+            origin,
+        } = caller;
         let shaken = tokio::select! {
             // Whose greeting has come with this turn gets in.
             biased;
@@ -248,11 +301,7 @@ impl Door {
                 }
             }
             Err(Failed { error, farewell }) => {
-                self.report(AcceptError {
-                    address,
-                    origin: Some(origin),
-                    error,
-                });
+                self.report(address, Some(origin), error);
                 if let Some(farewell) = farewell {
                     tokio::select! {
                         () = farewell => {}
@@ -336,7 +385,12 @@ impl Door {
     }
 
     /// The owner hears of a failure if it listens: it need not, and nobody waits for that.
-    fn report(&self, failed: AcceptError) {
+    fn report(&self, address: String, origin: Option<Origin>, error: Error) {
+        let failed = AcceptError {
+            address,
+            origin,
+            error,
+        };
         let _ = self.arrived.try_send(Err(failed));
     }
 }
@@ -378,20 +432,23 @@ struct SocketFile {
 }
 
 impl Bound {
-    async fn accept(&self, congestion: &Congestion) -> io::Result<(Socket, String, Origin)> {
+    async fn accept(&self, congestion: &Congestion) -> io::Result<Caller> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                let socket = Socket::from_tcp(stream, congestion)?;
-                Ok((socket, format!("tcp://{address}"), Origin::of(address)))
+                Ok(Caller {
+                    socket: Socket::from_tcp(stream, congestion)?,
+                    address: format!("tcp://{address}"),
+                    origin: Origin::of(address),
+                })
             }
             Self::Unix(listener, file) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((
-                    Socket::Unix(Local::new(stream)?),
-                    format!("unix:{}", file.path.display()),
-                    Origin::Machine,
-                ))
+                Ok(Caller {
+                    socket: Socket::Unix(Local::new(stream)?),
+                    address: format!("unix:{}", file.path.display()),
+                    origin: Origin::Machine,
+                })
             }
         }
     }
@@ -401,6 +458,7 @@ async fn bind(address: &Address) -> io::Result<(Bound, Address)> {
     match address {
         Address::Tcp { host, port } => {
             let listener = TcpListener::bind((host.as_str(), *port)).await?;
+            SockRef::from(&listener).listen(BACKLOG)?;
             let port = listener.local_addr()?.port();
             Ok((
                 Bound::Tcp(listener),
@@ -412,6 +470,7 @@ async fn bind(address: &Address) -> io::Result<(Bound, Address)> {
         }
         Address::Unix(path) => {
             let listener = bind_unix(path)?;
+            SockRef::from(&listener).listen(BACKLOG)?;
             // Whoever connects before this line still has to show a certificate.
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
             let file = SocketFile {
@@ -457,8 +516,13 @@ impl Drop for Listener {
     }
 }
 
-/// More callers than these have no use: the system's backlog is shorter.
+/// Connections that the system makes and keeps until this process takes them. The runtime's own number is lower: then those
+/// above it are not even made, and their programs have to try again.
+const BACKLOG: i32 = 1024;
+/// More places have no use.
 const PLACES_MAX: usize = 1 << 16;
+/// Callers that have sent something and wait for a place; the others wait with theirs.
+const SPOKEN_MAX: usize = 16;
 
 impl fmt::Display for AcceptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

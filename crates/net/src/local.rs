@@ -33,6 +33,11 @@ impl Local {
         Ok(Self { socket, room: None })
     }
 
+    /// Waits until there is something to read.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        self.socket.readable().await.map(drop)
+    }
+
     /// Writes what fits, or waits for room.
     fn poll_write_with(
         &mut self,

@@ -17,10 +17,11 @@ pub(crate) enum Origin {
     Machine,
 }
 
-/// The callers of one listener that are not let in yet, each with a token of its task.
+/// Callers of one listener that are not let in yet, each with a token of its task. A listener has two such tables: of callers
+/// until their first byte, and of callers in their handshake.
 ///
-/// - A caller has a place from its arrival until somebody decides on it. It is *incomplete* until its greeting has come, and
-///   again when it is turned away.
+/// - A caller has a place from its arrival until somebody decides on it. It is *incomplete* until its first byte or its
+///   greeting has come, and again when it is turned away.
 /// - No origin has more places than it leaves free (record 0009). At its share, and where the table is full of others, a
 ///   newer caller takes the place of the oldest incomplete one: of its own origin, if that has any places.
 /// - Nobody loses its place within [`HANDSHAKE_TIME_MIN`]. Until then the newer caller waits.
@@ -121,7 +122,7 @@ impl<T> Places<T> {
         }
     }
 
-    /// A caller's greeting has come: it keeps its place until somebody decides on it, and its origin is known. False if
+    /// A caller's first byte or greeting has come: it keeps its place until somebody decides on it, and its origin is known. False if
     /// it has lost its place before.
     pub(crate) fn complete(&mut self, id: CallerId) -> bool {
         let Some(caller) = self.caller(id) else {

@@ -59,6 +59,14 @@ impl Socket {
         Ok(Self::Tcp(stream))
     }
 
+    /// Waits until there is something to read, or nothing more will come. It may say so too early.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.readable().await,
+            Self::Unix(local) => local.readable().await,
+        }
+    }
+
     pub(crate) fn buffered(self) -> Buffered {
         BufReader::with_capacity(READ_BYTES, self)
     }

@@ -111,6 +111,7 @@ fn net_limits(link: &LinkLimits) -> Limits {
         queue_bytes_max: link.queue.size(),
         queue_frames_max: link.queue_frames_max,
         frame_progress_time_max: Duration::from_millis(link.frame_progress_ms_max),
+        silent_callers_max: link.silent_callers_max,
         handshakes_max: link.handshakes_max,
         handshakes_known_max: link.handshakes_known_max,
         first_byte_time_max: Duration::from_millis(link.first_byte_ms_max),

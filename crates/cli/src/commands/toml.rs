@@ -61,6 +61,7 @@ impl Toml {
         self.size("inbox", link.inbox);
         self.number("frame_progress_ms_max", link.frame_progress_ms_max);
         self.number("edges_max", link.edges_max as u64);
+        self.number("silent_callers_max", link.silent_callers_max as u64);
         self.number("handshakes_max", link.handshakes_max as u64);
         self.number("handshakes_known_max", link.handshakes_known_max as u64);
         self.number("first_byte_ms_max", link.first_byte_ms_max);

@@ -407,6 +407,7 @@ fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {
     }
     // Nobody could get in, or stay.
     for (key, is_zero) in [
+        ("link.silent_callers_max", link.silent_callers_max == 0),
         ("link.handshakes_max", link.handshakes_max == 0),
         ("link.first_byte_ms_max", link.first_byte_ms_max == 0),
         (

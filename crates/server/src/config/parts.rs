@@ -99,8 +99,10 @@ pub struct LinkLimits {
     pub frame_progress_ms_max: u64,
     /// Edges at one time. No name in a certificate has more of them than it leaves free.
     pub edges_max: usize,
-    /// Callers of one address to listen on that have not greeted or are not let in yet. No address that they come from has
-    /// more of them than it leaves free; above that a newer caller takes the place of the oldest one that has not greeted.
+    /// Callers of one address to listen on that have sent nothing yet. No address that they come from has more of them than
+    /// it leaves free; above that a newer caller takes the place of the oldest one.
+    pub silent_callers_max: usize,
+    /// Callers that are in handshake or not let in yet. The same holds for these.
     pub handshakes_max: usize,
     /// So many more for addresses of which a caller has greeted before.
     pub handshakes_known_max: usize,
@@ -199,6 +201,7 @@ impl Default for LinkLimits {
             inbox: bytes(driver::INBOX_BYTES_MAX),
             frame_progress_ms_max: thorp_net::FRAME_PROGRESS_TIME_MAX.as_millis() as u64,
             edges_max: driver::EDGES_MAX,
+            silent_callers_max: thorp_net::SILENT_CALLERS_MAX,
             handshakes_max: thorp_net::HANDSHAKES_MAX,
             handshakes_known_max: thorp_net::HANDSHAKES_KNOWN_MAX,
             first_byte_ms_max: thorp_net::FIRST_BYTE_TIME_MAX.as_millis() as u64,

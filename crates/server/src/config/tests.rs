@@ -167,6 +167,7 @@ fn a_connection_has_a_socket_and_a_node_a_thread_and_not_too_many() {
     }
     // A node that nobody gets into, or stays at.
     for key in [
+        "silent_callers_max",
         "handshakes_max",
         "first_byte_ms_max",
         "frame_progress_ms_max",
