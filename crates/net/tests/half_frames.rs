@@ -22,10 +22,12 @@ use std::time::Duration;
 use common::{Village, any, greeting};
 use thorp_model::{EdgeId, Event, Message, NodeKind, Outbox, codec};
 use thorp_net::driver::{Driver, DriverConfig, INBOX_BYTES_MAX, NoWorld, net_config, now};
-use thorp_net::{Address, Connection, FRAME_BYTES_MAX, Identity, Limits, Listener, dial, issue};
+use thorp_net::{
+    Address, Connection, FRAME_BYTES_MAX, Identity, Limits, Listener, NodeRole, dial, issue,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
-use toy::{Running, ToyCommand, ack, peer, silent, toy};
+use toy::{Running, ToyCommand, ack, silent, toy};
 
 struct Counting;
 
@@ -61,7 +63,7 @@ async fn home(village: &Village, limits: Limits) -> (Running, Address) {
     net.limits = limits;
     let listener = Listener::bind(&any(), &village.home, net).await.unwrap();
     let address = listener.address().clone();
-    let mut config = DriverConfig::new(village.home.clone(), peer(kind, "alps"));
+    let mut config = DriverConfig::new(village.home.clone(), village.home.greeting(1));
     config.listeners.push(listener);
     let (mut driver, handle) = Driver::new(config);
     let (mut machine, heard) = toy(silent());
@@ -104,7 +106,7 @@ impl HalfFrames {
     /// As many as there are connections, each of which is an edge already when this returns.
     async fn of(village: &Village, address: &Address, home: &mut Running, edges: usize) -> Self {
         static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-        let hello = postcard::to_allocvec(&peer(NodeKind::Member, "mallory")).unwrap();
+        let hello = postcard::to_allocvec(&village.member.greeting(2)).unwrap();
         let written = Arc::<AtomicUsize>::default();
         let mut senders = JoinSet::new();
         for _ in 0..edges {
@@ -145,7 +147,7 @@ impl HalfFrames {
 }
 
 async fn call(address: &Address, identity: &Identity) -> Connection {
-    let hello = postcard::to_allocvec(&peer(NodeKind::Member, "somebody")).unwrap();
+    let hello = postcard::to_allocvec(&identity.greeting(3)).unwrap();
     let config = net_config(NodeKind::Member);
     let addresses = [address.clone()];
     let dialed = dial(&addresses, identity, None, &hello, &config).await;
@@ -171,7 +173,13 @@ async fn half_frames_of_one_name_stay_within_the_inbox_and_hold_up_no_other_name
     let _turn = TURN.lock().await;
     let village = Village::new();
     let (mut home, address) = home(&village, Limits::default()).await;
-    let other = issue(village.dir.join("home"), village.dir.join("bert"), "bert").unwrap();
+    let other = issue(
+        village.dir.join("home"),
+        village.dir.join("bert"),
+        NodeRole::Member,
+        "bert",
+    )
+    .unwrap();
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let mallory = HalfFrames::of(&village, &address, &mut home, EDGES).await;

@@ -223,7 +223,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
                 held,
             } => {
                 self.leave(index);
-                let owner = owner(&connection.peer().names);
+                let owner = connection.peer().certified.name();
                 connection.count_in(self.inbox.intake.quota(owner));
                 let edge = self.open(*connection, peer, Direction::Up, None, Some(held));
                 self.shared.set_parent(index, ParentState::Connected(edge));
