@@ -8,7 +8,7 @@
 mod common;
 
 use common::thorp;
-use common::two_homes::{BALANCE, Village, found, newest, pay};
+use common::two_homes::{BALANCE, NAMES, Village, found, newest, pay};
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{ErrorKind, Session, Transaction};
@@ -147,19 +147,28 @@ fn metrics(http: &str) -> String {
     text
 }
 
+/// It could not ask how the transaction ended (rule R7).
 #[test]
-fn a_home_that_votes_and_knows_no_other_home_says_so() {
+fn a_home_that_knows_no_other_home_shares_no_transaction_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let village = Village::start_knowing(dir.path(), [false, true]);
     let member = village.join(0);
-    let accounts = found(&member, "bank", 2, BALANCE);
-    member.transact(|tx| pay(tx, &accounts, (0, 1, 1))).unwrap();
-    let [alps, dale] = [0, 1].map(|which| {
-        let said = thorp().run(&["status", &village.home(which).http]);
-        (said.code, said.out + &said.err)
+    let segments = NAMES.map(|name| {
+        let segment = member.open_or_create(&format!("thorp://{name}/bank"));
+        segment.unwrap()
     });
-    assert_eq!(dale.0, 0, "{}", dale.1);
-    assert_ne!(alps.0, 0, "{}", alps.1);
-    assert!(alps.1.contains("--other-home"), "{}", alps.1);
-    assert_eq!(village.agreement(0)["nobody_to_ask"], true);
+    let over_both = |tx: &mut Transaction| {
+        tx.create_typed(&segments[0], &BALANCE)?;
+        tx.create_typed(&segments[1], &BALANCE)
+    };
+    let refused = member.transact(over_both).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+    assert!(refused.to_string().contains("--other-home"), "{refused}");
+    // Each alone is well.
+    for segment in &segments {
+        member
+            .transact(|tx| tx.create_typed(segment, &BALANCE))
+            .unwrap();
+    }
+    village.eventually_no_doubt();
 }

@@ -245,7 +245,8 @@ fn kind_of_invalid(reason: InvalidCommit) -> ErrorKind {
         | InvalidCommit::Malformed
         | InvalidCommit::Participants
         | InvalidCommit::BadRights
-        | InvalidCommit::RightsOfSeveral => ErrorKind::Invalid,
+        | InvalidCommit::RightsOfSeveral
+        | InvalidCommit::UnknownHome { .. } => ErrorKind::Invalid,
     }
 }
 

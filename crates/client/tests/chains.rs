@@ -29,7 +29,7 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    let village = HomeNode::new();
+    let village = HomeNode::sharing_with(&["dale"]);
     let (anna, shop) = village.member_at("shop");
     let bert = Member::join(village.config().name("bert")).unwrap();
     let make = |tx: &mut Transaction| {

@@ -30,7 +30,7 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    let alps = HomeNode::new();
+    let alps = HomeNode::sharing_with(&["dale"]);
     let dale = alps.beside("dale", HomeId(8));
     let anna = Member::join(ways(&alps, &dale)).unwrap();
     let (here, there) = (bank(&anna, "alps"), bank(&anna, "dale"));

@@ -69,6 +69,8 @@ bugs! {
     VoteKept,
     /// Rule 10: a member is believed at what stamp its transaction is committed.
     DecisionBelieved,
+    /// Rule R7: a home votes for a transaction with homes that it does not know.
+    ParticipantsBelieved,
     /// Rule 10: what a vote read and wrote is not locked.
     VoteNotLocked,
     /// Rules 3 and 10: what a vote will write is moved for another commit.

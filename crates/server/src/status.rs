@@ -67,12 +67,12 @@ pub struct AgreementStatus {
     pub resolved_by_member: u64,
     /// Votes whose outcome another home told.
     pub resolved_by_homes: u64,
-    /// It has voted, and its configuration names no other home that it could ask.
+    /// It is in doubt, and its configuration names no other home that it could ask.
     pub nobody_to_ask: bool,
 }
 
-/// What is wrong at a home that shares transactions with homes that it does not know.
-pub(crate) const NOBODY_TO_ASK: &str = "it votes for transactions over several homes and knows none of the others: what a member or a home leaves in doubt stays locked; name them with --other-home, or as [[other_home]]";
+/// What is wrong at a home that has voted with homes that it does not know any more.
+const NOBODY_TO_ASK: &str = "it is in doubt about transactions over several homes and knows none of the others: what they touched stays locked; name them with --other-home, or as [[other_home]]";
 
 /// A home that can tell how a transaction ended.
 #[derive(Clone, Debug, Serialize)]
@@ -306,7 +306,6 @@ impl Nameplate {
 
 impl AgreementStatus {
     pub(crate) fn of<C: StateMachine>(doubts: &Doubts, handle: &Handle<C>) -> Self {
-        let has_voted = handle.notes().get(Note::Voted) > 0;
         let notes = handle.notes();
         let homes = doubts.homes.iter();
         let waits_for = homes.map(|(home, reached)| WaitsFor {
@@ -321,7 +320,7 @@ impl AgreementStatus {
             resolved_by_member: notes.get(Note::DecidedByMember),
             resolved_by_homes: notes.get(Note::InDoubtResolved),
             // Each of them is dialed on demand: a parent of the driver.
-            nobody_to_ask: has_voted && handle.parents().is_empty(),
+            nobody_to_ask: doubts.votes > 0 && handle.parents().is_empty(),
         }
     }
 

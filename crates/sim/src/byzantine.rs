@@ -10,6 +10,9 @@ use thorp_model::{
     Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up, Xoshiro256, message,
 };
 
+/// A home that is not there. No vote may wait for it (rule R7).
+const NOBODYS: HomeId = HomeId(u32::MAX);
+
 /// The rogue.
 pub struct Byzantine {
     prng: Xoshiro256,
@@ -141,8 +144,8 @@ impl Byzantine {
         );
     }
 
-    /// Takes part in transactions with another home, which knows nothing of them, and says
-    /// that they ended as no votes can have.
+    /// Takes part in transactions with another home, which knows nothing of them, or with one that
+    /// is not there, and says that they ended as no votes can have.
     fn decide_all(
         &mut self,
         edge: EdgeId,
@@ -150,10 +153,10 @@ impl Byzantine {
         registration: Registration,
         outbox: &mut Outbox<Infallible>,
     ) {
-        let Some(other) = self.homes.iter().copied().find(|other| *other != home) else {
-            return;
-        };
+        let others = self.homes.iter().copied().filter(|other| *other != home);
+        let others: Vec<HomeId> = others.chain([NOBODYS]).collect();
         for sequence in 1..=20 {
+            let other = others[self.prng.index(others.len())];
             let commit = CommitId {
                 member: self.member,
                 sequence,

@@ -100,6 +100,7 @@ pub fn kind_of(refusal: &Refusal) -> &'static str {
         InvalidCommit::Participants => "invalid: Participants",
         InvalidCommit::BadRights => "invalid: BadRights",
         InvalidCommit::RightsOfSeveral => "invalid: RightsOfSeveral",
+        InvalidCommit::UnknownHome { .. } => "invalid: UnknownHome",
     }
 }
 

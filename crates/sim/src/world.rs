@@ -280,7 +280,9 @@ impl World {
         let Some((home, disk)) = &node.home else {
             return Ok(());
         };
+        let others = node.parents.iter();
         let config = HomeConfig {
+            other_homes: others.map(|no| self.nodes[no.0].name.clone()).collect(),
             changes_known_max: plan.changes_known_max,
             mob_bytes_high: plan.mob_bytes_high,
             log_records_high: plan.log_records_high(),

@@ -35,8 +35,8 @@ pub struct HomeOptions {
     pub registrations_max: usize,
     /// A directory for its store; none: its records are in memory.
     pub store: Option<PathBuf>,
-    /// Other homes of its village, which it can reach (rule 10).
-    pub others: Vec<Address>,
+    /// Other homes of its village, by name, with which it shares transactions (rule 10).
+    pub others: Vec<ParentConfig>,
 }
 
 impl HomeOptions {
@@ -104,6 +104,18 @@ impl HomeNode {
         Self::start(&Village::new(), options)
     }
 
+    /// As [`HomeNode::new`], sharing transactions with homes of these names: those that are started
+    /// [beside](HomeNode::beside) it.
+    pub fn sharing_with(names: &[&str]) -> Self {
+        let village = Village::new();
+        let other = |name: &&str| ParentConfig::new(vec![village.socket(name)]).named(*name);
+        let options = HomeOptions {
+            others: names.iter().map(other).collect(),
+            ..HomeOptions::default()
+        };
+        Self::start(&village, options)
+    }
+
     /// Starts a home on a thread of its own.
     pub fn start(village: &Village, options: HomeOptions) -> Self {
         let village = village.clone();
@@ -119,10 +131,11 @@ impl HomeNode {
         node
     }
 
-    /// One more home of the same village, which can reach this one (rule 10).
+    /// One more home of the same village, which shares transactions with this one (rule 10). This one
+    /// has to [share](HomeNode::sharing_with) them with it, too.
     pub fn beside(&self, name: &str, id: HomeId) -> Self {
         let options = HomeOptions {
-            others: vec![self.address.clone()],
+            others: vec![self.as_parent()],
             ..HomeOptions::new(name, id)
         };
         Self::start(&self.village, options)
@@ -143,10 +156,8 @@ impl HomeNode {
         let address = listener.address().clone();
         let mut config = DriverConfig::new(identity, hello);
         config.listeners.push(listener);
-        let others = options.others.iter().map(|other| vec![other.clone()]);
-        config.parents = others
-            .map(|other| ParentConfig::new(other).on_demand())
-            .collect();
+        let others = options.others.iter().cloned();
+        config.parents = others.map(ParentConfig::on_demand).collect();
         let (driver, handle) = Driver::new(config);
         let disk = match &options.store {
             Some(dir) => Disk::in_directory(dir),
@@ -156,6 +167,10 @@ impl HomeNode {
         let (start, starts) = mpsc::unbounded_channel();
         let mut config = HomeConfig::new(options.id, options.name.clone(), node);
         config.registrations_max = options.registrations_max;
+        let others = options.others.iter();
+        config.other_homes = others
+            .filter_map(|other| other.expect_name.clone())
+            .collect();
         let keeper = Keeper {
             driver,
             handle: handle.clone(),

@@ -200,6 +200,11 @@ pub enum InvalidCommit {
     BadRights,
     /// A transaction over several homes reads or writes a rights list (rule R5).
     RightsOfSeveral,
+    /// A home that takes part and that the refusing home is not configured for (rule R7).
+    UnknownHome {
+        /// The home that is not known.
+        home: HomeId,
+    },
 }
 
 impl Refusal {
@@ -299,6 +304,10 @@ impl fmt::Display for InvalidCommit {
             InvalidCommit::RightsOfSeveral => write!(
                 f,
                 "a transaction over several homes may not touch rights: change them in one of their own"
+            ),
+            InvalidCommit::UnknownHome { home } => write!(
+                f,
+                "one of its homes is not configured for the other one, home id {home}: start each of them with --other-home for the other, or name it as [[other_home]]"
             ),
         }
     }

@@ -502,6 +502,7 @@ pub(crate) fn refused() -> Vec<Refusal> {
         InvalidCommit::Participants,
         InvalidCommit::BadRights,
         InvalidCommit::RightsOfSeveral,
+        InvalidCommit::UnknownHome { home: HOME },
     ];
     let mut refused = vec![
         Refusal::Conflict { object: object() },

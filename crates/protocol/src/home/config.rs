@@ -3,6 +3,7 @@
 use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
 use alloc::string::String;
+use alloc::vec::Vec;
 use thorp_model::{HomeId, MemberId, limits};
 
 /// What a home is given when it starts.
@@ -14,6 +15,9 @@ pub struct HomeConfig {
     pub name: String,
     /// This process start.
     pub node: MemberId,
+    /// The names of the other homes with which it shares transactions (rule 10). It votes for no
+    /// transaction that names another home (rule R7).
+    pub other_homes: Vec<String>,
     /// Objects of which the last change is known.
     pub changes_known_max: usize,
     /// Bytes of modified objects before installation begins.
@@ -54,6 +58,7 @@ impl HomeConfig {
             home,
             name,
             node,
+            other_homes: Vec::new(),
             changes_known_max: limits::CHANGES_KNOWN_MAX,
             mob_bytes_high: limits::MOB_BYTES_HIGH,
             log_records_high: limits::LOG_RECORDS_HIGH,

@@ -184,7 +184,7 @@ impl Home {
             installer: Installer::new(installed, config.log_records_high, config.log_trim_max),
             log,
             tables,
-            inquiry: Inquiry::new(config.node),
+            inquiry: Inquiry::new(config.node, &config.other_homes),
             children,
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiters: Waiters::default(),
@@ -521,7 +521,7 @@ impl Home {
     /// The stream of another home: it begins, and brings answers. The rest is not for a home.
     fn heard_other(&mut self, now: Now, edge: EdgeId, message: Down, outbox: &mut Outbox) {
         match message {
-            Down::Begin(begin) => self.inquiry.found(begin.home, edge),
+            Down::Begin(begin) => self.inquiry.found((begin.home, &begin.name), edge),
             Down::CallResult(answer) => self.resolution().answered(now, edge, answer, outbox),
             _ => {}
         }
@@ -576,6 +576,7 @@ impl Home {
         }
         self.expire_staged(now, outbox);
         self.write_audit(now, outbox);
+        self.inquiry.look_for_missing(outbox);
         self.resolution().ask_others(now, outbox);
         self.delivery().send_due(outbox);
         let watermark = self.watermark(now);
@@ -622,6 +623,7 @@ impl Home {
             log: &mut self.log,
             tables: &mut self.tables,
             parking: &mut self.parking,
+            other_homes: self.inquiry.configured(),
         }
     }
 

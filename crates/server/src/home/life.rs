@@ -62,12 +62,7 @@ impl Life {
             );
         }
         let pending_bytes_max = config.limits.pending.size();
-        let knows_others = !config.other_home.is_empty();
-        let world = HomeWorld::start(
-            Arc::clone(&disk),
-            handle.clone(),
-            (pending_bytes_max, knows_others),
-        );
+        let world = HomeWorld::start(Arc::clone(&disk), handle.clone(), pending_bytes_max);
         let world = world.map_err(|error| ServerError::System {
             wanted: "thread",
             error,
@@ -103,7 +98,9 @@ fn core_config(
     node: MemberId,
 ) -> Result<HomeConfig, ServerError> {
     let limits = &config.limits;
+    let others = config.other_home.iter();
     Ok(HomeConfig {
+        other_homes: others.map(|other| other.name.clone()).collect(),
         changes_known_max: limits.changes_known_max,
         mob_bytes_high: limits.mob.size(),
         cache_bytes: limits.cache.size(),

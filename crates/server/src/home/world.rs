@@ -17,7 +17,6 @@ use tracing::{error, warn};
 
 use super::disk::Disk;
 use super::life::EndedLife;
-use crate::status::NOBODY_TO_ASK;
 
 pub(super) struct HomeWorld {
     disk: Arc<Disk>,
@@ -32,8 +31,6 @@ pub(super) struct HomeWorld {
     /// The mark of the last batch that was gathered.
     last: Mark,
     durable: Arc<AtomicU64>,
-    /// It can ask other homes, or it was said that it cannot.
-    has_others: bool,
 }
 
 /// Ends a life, and says why: the first reason is the one.
@@ -50,7 +47,7 @@ impl HomeWorld {
     pub(super) fn start(
         disk: Arc<Disk>,
         handle: Handle<Home>,
-        (pending_bytes_max, knows_others): (usize, bool),
+        pending_bytes_max: usize,
     ) -> io::Result<Self> {
         let trouble = Arc::new(Trouble {
             why: Mutex::new(None),
@@ -88,7 +85,6 @@ impl HomeWorld {
             gathered: VecDeque::new(),
             last: Mark::default(),
             durable,
-            has_others: knows_others,
         })
     }
 
@@ -152,9 +148,6 @@ impl World<HomeAction> for HomeWorld {
     fn note(&mut self, note: Note) {
         if note == Note::OtherHomeWanted {
             self.trouble.handle.want_parents();
-        }
-        if note == Note::Voted && !std::mem::replace(&mut self.has_others, true) {
-            warn!("{NOBODY_TO_ASK}");
         }
     }
 

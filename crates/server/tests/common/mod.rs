@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 use thorp_model::{HomeId, Outcome};
-use thorp_net::{Address, NodeRole, issue};
+use thorp_net::{Address, Identity, NodeRole, issue};
 use thorp_server::{HomeConfigFile, HomeServer, ServerError, SiteConfigFile, SiteServer};
 use thorp_testing::MemberNode;
 use tokio::sync::oneshot;
@@ -124,9 +124,14 @@ impl Village {
 
     /// A member without the client library, below a home or a site.
     pub async fn member(&self, parent: &Address, home: HomeId, id: u64) -> MemberNode {
-        let dir = self.dir.path().join("member");
-        let identity = issue(self.authority(), dir, NodeRole::Member, "anna").unwrap();
+        let identity = self.identity("anna");
         MemberNode::start_here(identity, parent, home, id).await
+    }
+
+    /// An ordinary identity of this name.
+    pub fn identity(&self, name: &str) -> Identity {
+        let dir = self.dir.path().join(format!("member-{name}"));
+        issue(self.authority(), dir, NodeRole::Member, name).unwrap()
     }
 }
 

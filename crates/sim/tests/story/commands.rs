@@ -16,6 +16,7 @@
 //! again m0->R commit m0#1   (what was delivered comes once more)
 //! late m0->R commit m0#1    (the same, on the edge that it came on)
 //! forge R->H m0#1 at @100000+1   (a rogue decides so on that commit, at the stamp of another home)
+//! forge m0->H1 m0#1 under 2 with H9 reads P.x   (a rogue names that home in a part that only reads)
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
@@ -37,8 +38,8 @@ use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId, Message,
-    NewValue, ObjectId, PageId, Part, Position, RIGHTS_SLOT, Registration, SegmentId, Stamp, Up,
-    WriteOp, message, rights_page,
+    NewValue, ObjectId, PageId, Part, Participant, Position, RIGHTS_SLOT, Registration, SegmentId,
+    SlotSet, Stamp, Up, WriteOp, message, rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -190,30 +191,52 @@ impl Teller {
         self.village.work();
     }
 
-    /// A decision that no right member would send.
+    /// What no right member would send.
     fn forge(&mut self, rest: &str) {
         let words: Vec<&str> = rest.split_whitespace().collect();
-        let &[way, commit, "at", stamp] = &words[..] else {
-            panic!("forge a->b COMMIT at STAMP");
+        let &[way, commit, ref what @ ..] = &words[..] else {
+            panic!("forge a->b COMMIT what");
         };
         let (from, to) = link(way);
         let (member, sequence) = commit.split_once('#').expect("MEMBER#NUMBER");
-        let home = names::home_id(to).expect("a home");
-        let stamp = Stamp {
-            clock: query::size_of(stamp),
-            home: HomeId(home.0 + 1),
+        let commit = CommitId {
+            member: self.village.node(member).id,
+            sequence: number(sequence),
         };
-        let message = Up::Decide(message::Decide {
-            home,
-            commit: CommitId {
-                member: self.village.node(member).id,
-                sequence: number(sequence),
-            },
-            registration: Registration::default(),
-            decision: Decision::Commit(stamp),
-        });
+        let message = match what {
+            ["at", stamp] => decision(to, commit, query::size_of(stamp)),
+            ["under", registration, "with", other, "reads", name] => {
+                let registration = Registration(number(registration));
+                let mut request = self.reading(to, (commit, registration), object(name).0);
+                let other = names::home_id(other).expect("a home");
+                let with = [request.home(), other];
+                request.with = Vec::from(with.map(|home| Participant { home, registration }));
+                Up::Commit(request)
+            }
+            _ => panic!("at STAMP, or under NUMBER with HOME reads OBJECT"),
+        };
         self.village.put(from, to, Message::Up(message));
         self.village.say("    it is on its way");
+    }
+
+    /// A commit that only reads an object, as it is at a home now.
+    fn reading(
+        &self,
+        to: &str,
+        (id, registration): (CommitId, Registration),
+        object: ObjectId,
+    ) -> CommitRequest {
+        let home = names::home_id(to).expect("a home");
+        let machine = self.village.machine(to).expect("it runs");
+        let call = CallId {
+            member: id.member,
+            number: id.sequence,
+        };
+        let mut request = empty_commit(call, registration);
+        request.part.home = home;
+        request.part.evidence = machine.position(home).unwrap_or_default();
+        request.part.reads = vec![(object.page, SlotSet::of(object.slot))];
+        request
     }
 
     /// Many requests that no right member would send: fetches and neighbours' helps `from` a page, commits `under` a
@@ -426,6 +449,21 @@ fn write_op(
         },
         _ => WriteOp::Write { generation, value },
     }
+}
+
+/// The transaction ended so, at a stamp of another home.
+fn decision(to: &str, commit: CommitId, clock: u64) -> Up {
+    let home = names::home_id(to).expect("a home");
+    let stamp = Stamp {
+        clock,
+        home: HomeId(home.0 + 1),
+    };
+    Up::Decide(message::Decide {
+        home,
+        commit,
+        registration: Registration::default(),
+        decision: Decision::Commit(stamp),
+    })
 }
 
 fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {

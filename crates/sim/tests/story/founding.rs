@@ -36,6 +36,12 @@ pub(crate) fn found(village: &mut Village, line: &str) {
     for node in village.nodes.values_mut() {
         node.homes = homes.clone();
     }
+    for (parent, child) in &pairs {
+        if village.node(parent).kind == NodeKind::Home {
+            // Only homes look at this.
+            village.node(child).other_homes.push(parent.clone());
+        }
+    }
     set_limits(village, limits);
     for home in village.of_kind(NodeKind::Home) {
         village.start(&home);

@@ -72,6 +72,8 @@ pub(crate) struct Node {
     pub(crate) wall_ms_ahead: i64,
     /// The homes there are.
     pub(crate) homes: Homes,
+    /// The other homes that a home is configured for: those that it is connected to at first.
+    pub(crate) other_homes: Vec<String>,
     /// Limits that the story sets.
     pub(crate) limits: BTreeMap<String, u64>,
 }
@@ -144,6 +146,7 @@ impl Node {
             disk: Disk::default(),
             wall_ms_ahead: 0,
             homes: Homes::default(),
+            other_homes: Vec::new(),
             limits: BTreeMap::new(),
         }
     }
@@ -195,6 +198,7 @@ impl Node {
 
     fn home_config(&self) -> HomeConfig {
         let mut config = HomeConfig::new(self.home(), self.name.clone(), self.id);
+        config.other_homes = self.other_homes.clone();
         self.limit("changes", |n| config.changes_known_max = n as usize);
         self.limit("mob", |n| config.mob_bytes_high = n as usize);
         self.limit("cache", |n| config.cache_bytes = n as usize);

@@ -12,6 +12,7 @@ use crate::home::log::{Log, space_estimate};
 use crate::home::outcomes::{self, Known};
 use crate::home::rights::Denied;
 use crate::home::tables::{Entry, Tables};
+use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Vote};
 use crate::home::{HomeConfig, Outbox};
 use alloc::vec::Vec;
@@ -32,6 +33,7 @@ pub(in crate::home) struct Pipeline<'a> {
     pub(in crate::home) log: &'a mut Log,
     pub(in crate::home) tables: &'a mut Tables,
     pub(in crate::home) parking: &'a mut Parking,
+    pub(in crate::home) other_homes: &'a OtherHomes,
 }
 
 impl Pipeline<'_> {
@@ -175,7 +177,8 @@ impl Pipeline<'_> {
         }
         let named = self.dependencies().positions(request)?;
         let votes = &self.tables.votes;
-        votes.check_participants(request, part.home, self.config.votes_bytes_max)?;
+        votes.check_participants(request, self.other_homes)?;
+        votes.check_space(request, self.config.votes_bytes_max)?;
         // A commit that conflicts with a vote in doubt never waits (trap 14).
         if votes.conflict(&self.tables.locks_of(part)) {
             return Err(NotNow::Refused(Refusal::InDoubt));

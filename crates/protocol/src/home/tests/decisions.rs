@@ -1,7 +1,7 @@
 //! What a home believes of the outcome that a member tells it (rule 10): a rogue's word moves
 //! neither what was promised nor the clock.
 
-use crate::home::tests::world::{HOME, SITE, World, create, inline, on, page, write};
+use crate::home::tests::world::{HOME, OTHER, SITE, World, create, inline, on, page, write};
 use alloc::vec;
 use alloc::vec::Vec;
 use thorp_model::limits::{
@@ -13,7 +13,6 @@ use thorp_model::{
     message,
 };
 
-pub(super) const OTHER: HomeId = HomeId(2);
 pub(super) const TO_OTHER: EdgeId = EdgeId(7);
 pub(super) const MEMBER: EdgeId = EdgeId(8);
 
@@ -30,10 +29,15 @@ pub(super) fn voted_for(world: &mut World, writes: Vec<PageWrites>) -> (CommitId
 
 /// A home that is asked to vote for a part.
 pub(super) fn asked_for(world: &mut World, writes: Vec<PageWrites>) -> CommitId {
+    asked_with(world, OTHER, writes)
+}
+
+/// The same, with this other home.
+pub(super) fn asked_with(world: &mut World, other: HomeId, writes: Vec<PageWrites>) -> CommitId {
     let evidence = world.home.durable();
     let mut request = world.request(evidence, Vec::new(), writes);
     let registration = world.registration;
-    let with = [HOME, OTHER].map(|home| Participant { home, registration });
+    let with = [HOME, other].map(|home| Participant { home, registration });
     request.with = Vec::from(with);
     let id = world.send(request);
     world.sync();

@@ -3,18 +3,21 @@
 use crate::edge::liveness::AliveLimits;
 use crate::home::HomeCommand;
 use crate::home::tests::decisions::{
-    MEMBER, OTHER, TO_OTHER, asked_for, commit_at, decide, other_answers, voted, voted_for, world,
+    MEMBER, TO_OTHER, asked_for, asked_with, commit_at, decide, other_answers, voted, voted_for,
+    world,
 };
-use crate::home::tests::world::{HOME, SITE, World, create, inline, on, page, write};
+use crate::home::tests::world::{HOME, OTHER, SITE, World, create, inline, on, page, write};
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    DECIDED_AHEAD_MS_MAX, IN_DOUBT_MS, IN_DOUBT_RETRY_MS, STAGED_SILENT_MS_MAX, UNSETTLED_MS,
+    DECIDED_AHEAD_MS_MAX, HEARTBEAT_MS, IN_DOUBT_MS, IN_DOUBT_RETRY_MS, STAGED_SILENT_MS_MAX,
+    UNSETTLED_MS,
 };
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, Decision, Direction, Down, EdgeId, Event,
-    HomeId, MemberId, Message, NodeKind, Outcome, Participant, Refusal, Registration, SegmentId,
-    Stamp, Table, Up, message,
+    HomeId, InvalidCommit, MemberId, Message, NodeKind, Note, Outcome, Participant, Refusal,
+    Registration, SegmentId, Stamp, Table, Up, message,
 };
 
 /// Bytes of the vote records on the disk.
@@ -294,4 +297,41 @@ fn only_who_was_asked_is_heard() {
         })),
     );
     assert_eq!(world.size("in_doubt"), 1);
+}
+
+/// A member that only reads locks what it read. Another home that nobody can ask never ends that (rule R7).
+#[test]
+fn a_vote_names_only_homes_that_are_configured() {
+    let mut world = world();
+    let unknown = HomeId(u32::MAX);
+    let id = asked_with(&mut world, unknown, Vec::new());
+    let reason = InvalidCommit::UnknownHome { home: unknown };
+    let refused = Err(Refusal::Invalid { reason });
+    assert_eq!(world.outcome(id), Some(refused));
+    assert_eq!((world.size("votes"), stored(&world)), (0, 0));
+    voted(&mut world, 1);
+}
+
+/// The home that is named may be the one that has not come yet: the member asks again.
+#[test]
+fn while_a_configured_home_was_not_heard_the_home_is_busy() {
+    let mut world = World::new(|config| config.other_homes.push(String::from("isle")));
+    let busy = |world: &World, id| matches!(world.outcome(id), Some(Err(Refusal::Busy { .. })));
+    let id = asked_with(&mut world, HomeId(3), Vec::new());
+    assert!(busy(&world, id) && world.size("votes") == 0);
+    // It is looked for, again and again.
+    let wanted = |world: &World| {
+        let notes = world.notes.iter();
+        notes.filter(|n| **n == Note::OtherHomeWanted).count()
+    };
+    let before = wanted(&world);
+    world.wait(HEARTBEAT_MS);
+    world.wait(HEARTBEAT_MS);
+    assert_eq!(wanted(&world), before + 2);
+    world.other_home_named(HomeId(3), "isle", TO_OTHER);
+    let before = wanted(&world);
+    world.wait(HEARTBEAT_MS);
+    assert_eq!(wanted(&world), before);
+    let id = asked_with(&mut world, HomeId(3), Vec::new());
+    assert!(world.vote(id).is_some());
 }

@@ -15,6 +15,9 @@ use thorp_model::{
 
 pub(super) const HOME: HomeId = HomeId(1);
 pub(super) const SITE: EdgeId = EdgeId(1);
+/// The other home that is configured.
+pub(super) const OTHER: HomeId = HomeId(2);
+const HEARD_BY: EdgeId = EdgeId(6);
 
 #[derive(Default)]
 struct Disk(BTreeMap<(Table, Vec<u8>), Vec<u8>>);
@@ -60,6 +63,7 @@ impl World {
     /// A home with a segment of 32 pages beside its first one, all durable.
     pub(super) fn new(limit: impl FnOnce(&mut HomeConfig)) -> Self {
         let mut config = HomeConfig::new(HOME, String::from("h"), MemberId(1));
+        config.other_homes = Vec::from([String::from(name_of(OTHER))]);
         limit(&mut config);
         let (disk, mut outbox) = (Disk::default(), Outbox::new());
         let home = Home::open(config, &disk, now(0), &mut outbox).expect("an empty disk");
@@ -86,6 +90,9 @@ impl World {
             _ => None,
         });
         world.epoch = begun.expect("a stream");
+        // It was there when this life began.
+        world.other_home(OTHER, HEARD_BY);
+        world.handle(Event::Disconnected { edge: HEARD_BY });
         match world.called(CallRequest::Register) {
             Ok(CallResponse::Registered(registration)) => world.registration = registration,
             other => panic!("{other:?}"),
@@ -310,10 +317,15 @@ impl World {
 
     /// A way to another home, whose stream begins.
     pub(super) fn other_home(&mut self, home: HomeId, edge: EdgeId) {
+        self.other_home_named(home, name_of(home), edge);
+    }
+
+    /// The same, under this name.
+    pub(super) fn other_home_named(&mut self, home: HomeId, name: &str, edge: EdgeId) {
         self.connect(edge, Direction::Up, NodeKind::Home, MemberId(5));
         let begin = Down::Begin(message::Begin {
             home,
-            name: String::from("other"),
+            name: String::from(name),
             epoch: Epoch(0),
             position: Position(0),
             watermark: Stamp::default(),
@@ -349,6 +361,13 @@ impl World {
             Down::Voted(message::Voted { commit, stamp, .. }) if *commit == id => Some(*stamp),
             _ => None,
         })
+    }
+}
+
+fn name_of(home: HomeId) -> &'static str {
+    match home {
+        OTHER => "other",
+        _ => "a stranger",
     }
 }
 

@@ -1,8 +1,10 @@
 //! The inquiry: what a home asks other homes about votes in doubt, and what it finds out (rule 10).
 
 use crate::home::Outbox;
+use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Votes};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use thorp_model::limits::{IN_DOUBT_MS, OTHER_HOMES_MAX};
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, Decision, EdgeId, HomeId, MemberId,
@@ -59,6 +61,8 @@ pub(in crate::home) struct Answered {
 pub(in crate::home) struct Inquiry {
     /// Names this home in its questions.
     node: MemberId,
+    /// The homes that a transaction may name.
+    configured: OtherHomes,
     /// The ways to other homes.
     others: BTreeMap<HomeId, EdgeId>,
     /// Other homes that ask here.
@@ -68,10 +72,11 @@ pub(in crate::home) struct Inquiry {
 }
 
 impl Inquiry {
-    /// No other home is known.
-    pub(in crate::home) fn new(node: MemberId) -> Self {
+    /// Homes of these names are configured, and there is no way to any of them.
+    pub(in crate::home) fn new(node: MemberId, configured: &[String]) -> Self {
         Inquiry {
             node,
+            configured: OtherHomes::new(configured),
             others: BTreeMap::new(),
             askers: BTreeSet::new(),
             asking: BTreeMap::new(),
@@ -117,9 +122,22 @@ impl Inquiry {
         has_space
     }
 
+    /// The homes that a transaction may name.
+    pub(in crate::home) fn configured(&self) -> &OtherHomes {
+        &self.configured
+    }
+
+    /// Has the configured homes dialed until each of them was heard once (rule R7).
+    pub(in crate::home) fn look_for_missing(&self, outbox: &mut Outbox) {
+        if self.configured.is_missing() {
+            outbox.note(Note::OtherHomeWanted);
+        }
+    }
+
     /// The stream of another home begins: this is a way to it. An edge stands for one home, the
     /// last that it named; so a home that names many has one place here.
-    pub(in crate::home) fn found(&mut self, home: HomeId, edge: EdgeId) {
+    pub(in crate::home) fn found(&mut self, (home, name): (HomeId, &str), edge: EdgeId) {
+        self.configured.heard(name, home);
         self.others.retain(|_, other| *other != edge);
         if self.others.contains_key(&home) || self.others.len() < OTHER_HOMES_MAX {
             self.others.insert(home, edge);
@@ -285,25 +303,25 @@ mod tests {
     #[test]
     fn a_home_is_asked_once_by_each_way() {
         let (mut votes, commit, other) = voted();
-        let mut inquiry = Inquiry::new(MemberId(1));
+        let mut inquiry = Inquiry::new(MemberId(1), &[]);
         let mut outbox = Outbox::new();
-        inquiry.found(OTHER, EdgeId(4));
+        inquiry.found((OTHER, "other"), EdgeId(4));
         for _ in 0..2 {
             inquiry.ask(other, commit, &mut votes, &mut outbox);
         }
         assert_eq!((asked(&outbox), inquiry.len()), (1, 1));
         inquiry.went(EdgeId(4), &mut votes);
-        inquiry.found(OTHER, EdgeId(5));
+        inquiry.found((OTHER, "other"), EdgeId(5));
         inquiry.ask(other, commit, &mut votes, &mut outbox);
         assert_eq!((asked(&outbox), inquiry.len()), (2, 1));
     }
 
     #[test]
     fn an_edge_stands_for_one_home_however_many_it_names() {
-        let mut inquiry = Inquiry::new(MemberId(1));
-        inquiry.found(OTHER, EdgeId(4));
+        let mut inquiry = Inquiry::new(MemberId(1), &[]);
+        inquiry.found((OTHER, "other"), EdgeId(4));
         for home in 0..3 * OTHER_HOMES_MAX as u32 {
-            inquiry.found(HomeId(100 + home), EdgeId(5));
+            inquiry.found((HomeId(100 + home), "other"), EdgeId(5));
         }
         assert_eq!(inquiry.others.len(), 2);
         assert_eq!(inquiry.others.get(&OTHER), Some(&EdgeId(4)));
@@ -311,22 +329,22 @@ mod tests {
 
     #[test]
     fn there_are_ways_to_so_many_homes() {
-        let mut inquiry = Inquiry::new(MemberId(1));
+        let mut inquiry = Inquiry::new(MemberId(1), &[]);
         for home in 0..=OTHER_HOMES_MAX as u32 {
-            inquiry.found(HomeId(100 + home), EdgeId(u64::from(home)));
+            inquiry.found((HomeId(100 + home), "other"), EdgeId(u64::from(home)));
         }
         assert_eq!(inquiry.others.len(), OTHER_HOMES_MAX);
         // A home that is known may come by another edge.
-        inquiry.found(HomeId(100), EdgeId(1_000));
+        inquiry.found((HomeId(100), "other"), EdgeId(1_000));
         assert_eq!(inquiry.others.get(&HomeId(100)), Some(&EdgeId(1_000)));
     }
 
     #[test]
     fn only_the_edge_that_was_asked_answers() {
         let (mut votes, commit, other) = voted();
-        let mut inquiry = Inquiry::new(MemberId(1));
+        let mut inquiry = Inquiry::new(MemberId(1), &[]);
         let mut outbox = Outbox::new();
-        inquiry.found(OTHER, EdgeId(4));
+        inquiry.found((OTHER, "other"), EdgeId(4));
         inquiry.ask(other, commit, &mut votes, &mut outbox);
         let stamp = Stamp {
             clock: 5,

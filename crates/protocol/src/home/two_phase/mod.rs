@@ -4,5 +4,7 @@
 pub(in crate::home) mod decision;
 pub(in crate::home) mod inquiry;
 pub(in crate::home) mod locks;
+pub(in crate::home) mod other_homes;
 pub(in crate::home) mod resolution;
+mod shares;
 pub(in crate::home) mod votes;

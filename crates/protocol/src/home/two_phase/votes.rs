@@ -4,11 +4,11 @@
 use crate::edge::reply_routes::ReplyRoutes;
 use crate::home::commit::refusal::NotNow;
 use crate::home::two_phase::locks::Locks;
+use crate::home::two_phase::other_homes::{Known, OtherHomes};
+use crate::home::two_phase::shares::{Share, Shares};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::{
-    IN_DOUBT_MS, IN_DOUBT_RETRY_MS, PARTICIPANTS_MAX, UNSETTLED_MS, VOTES_MAX,
-};
+use thorp_model::limits::{IN_DOUBT_MS, IN_DOUBT_RETRY_MS, PARTICIPANTS_MAX, UNSETTLED_MS};
 use thorp_model::planted::Bug;
 use thorp_model::records::VoteRecord;
 use thorp_model::{
@@ -164,10 +164,11 @@ pub(in crate::home) enum Inquire {
 /// All votes of a home.
 ///
 /// A vote is in `open` and in `locked` if, and only if, it holds locks; `open_bytes` is the sum of
-/// those requests. A vote in `decided` holds locks, too.
+/// those requests. A vote in `decided` holds locks, too. `shares` adds up the same for each name.
 #[derive(Debug, Default)]
 pub(in crate::home) struct Votes {
     by_commit: BTreeMap<CommitId, Vote>,
+    shares: Shares,
     /// Those that hold locks: they may still become commits. By the stamps voted for.
     open: BTreeSet<(Stamp, CommitId)>,
     /// Those of them whose outcome is known and could not be carried out yet.
@@ -206,14 +207,14 @@ impl Votes {
         self.by_commit.iter().map(|(id, vote)| (*id, vote))
     }
 
-    /// Whether a part may be voted for: its homes are listed well, and there is space for the vote.
+    /// Whether the homes of a part are listed well, and are known. A vote that names a home which
+    /// nobody can ask would lock what it read for ever (rule R7).
     pub(in crate::home) fn check_participants(
         &self,
         request: &CommitRequest,
-        home: HomeId,
-        bytes_max: usize,
+        other_homes: &OtherHomes,
     ) -> Result<(), NotNow> {
-        let with = &request.with;
+        let (with, home) = (&request.with, request.home());
         if with.is_empty() {
             return Ok(());
         }
@@ -223,12 +224,40 @@ impl Votes {
         if !ascending || !right || !(2..=PARTICIPANTS_MAX).contains(&with.len()) {
             return Err(InvalidCommit::Participants.into());
         }
-        let bytes = self.open_bytes + request.bytes();
-        let is_first = self.open.is_empty();
-        if self.by_commit.len() >= VOTES_MAX || (bytes > bytes_max && !is_first) {
-            return Err(NotNow::Refused(Refusal::busy()));
+        for other in with.iter().filter(|other| other.home != home) {
+            let home = other.home;
+            match other_homes.known(home) {
+                _ if planted::is(Bug::ParticipantsBelieved) => {}
+                Known::Heard => {}
+                Known::Unheard => return Err(NotNow::Refused(Refusal::busy())),
+                Known::Unknown => return Err(InvalidCommit::UnknownHome { home }.into()),
+            }
         }
         Ok(())
+    }
+
+    /// Whether there is space for a vote. No name has more votes, and no more of their bytes, than
+    /// it leaves free (rule R7): so there is space for a member of another name.
+    pub(in crate::home) fn check_space(
+        &self,
+        request: &CommitRequest,
+        bytes_max: usize,
+    ) -> Result<(), NotNow> {
+        if request.with.is_empty() {
+            return Ok(());
+        }
+        let total = Share {
+            votes: self.by_commit.len(),
+            open_bytes: self.open_bytes,
+        };
+        let name = request.id.member.name();
+        match self
+            .shares
+            .has_space(name, request.bytes(), total, bytes_max)
+        {
+            true => Ok(()),
+            false => Err(NotNow::Refused(Refusal::busy())),
+        }
     }
 
     /// Votes for a part that came by an edge: its objects are locked. Returns the operations that
@@ -259,9 +288,12 @@ impl Votes {
     /// Takes a vote: a new one, or one from the store.
     fn insert(&mut self, vote: Vote) {
         let id = vote.request.id;
-        if vote.holds_locks() {
+        let open_bytes = vote.holds_locks().then(|| vote.request.bytes());
+        self.shares
+            .begin(id.member.name(), open_bytes.unwrap_or_default());
+        if let Some(bytes) = open_bytes {
             self.open.insert((vote.stamp, id));
-            self.open_bytes += vote.request.bytes();
+            self.open_bytes += bytes;
             for page in vote.locks.pages() {
                 self.locked.entry(page).or_default().insert(id);
             }
@@ -292,7 +324,9 @@ impl Votes {
         vote.needs.clear();
         vote.ask_at = now.plus(UNSETTLED_MS);
         if self.open.remove(&(vote.stamp, commit)) {
-            self.open_bytes -= vote.request.bytes();
+            let bytes = vote.request.bytes();
+            self.open_bytes -= bytes;
+            self.shares.unlock(commit.member.name(), bytes);
         }
         self.decided.remove(&commit);
         let locks = core::mem::take(&mut vote.locks);
@@ -367,6 +401,7 @@ impl Votes {
         let vote = self.by_commit.get(&commit);
         vote.filter(|vote| !vote.holds_locks())?;
         let vote = self.by_commit.remove(&commit)?;
+        self.shares.forget(commit.member.name());
         for other in vote.others() {
             self.note_asked(commit, other.home);
         }
