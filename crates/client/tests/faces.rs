@@ -176,8 +176,9 @@ fn a_program_may_be_as_patient_as_it_likes() {
     let committed = pending.wait().unwrap();
     assert!(watch.next(Duration::MAX).unwrap().is_some());
     anna.transact(|tx| tx.read(&note).map(|_| ())).unwrap();
+    // It was given, and this member has sent it.
     let outcome = anna.outcome(committed.id.unwrap());
-    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::OutcomeLost);
     anna.close();
 }
 

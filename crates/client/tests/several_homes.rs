@@ -538,3 +538,40 @@ fn who_leaves_right_after_a_commit_leaves_no_home_in_doubt() {
     assert_eq!(scene.dale.size("in_doubt"), 0, "it was told");
     assert_eq!(scene.balances(&scene.anna), (100, 100));
 }
+
+/// What a program was promised to learn is not pushed out by what no program asks for.
+#[test]
+fn many_readings_that_end_too_late_push_out_no_outcome() {
+    let scene = scene();
+    let (bert, carl) = (scene.known(Session::new()), scene.known(Session::new()));
+    let soon = Session::new().commit_timeout(SHORTLY);
+    scene.alps.hold_disk();
+    let error = bert.transact_with(soon, |tx| tx.put(&scene.here, &70));
+    let unknown = doubt(&error.unwrap_err());
+    scene.alps.release_disk();
+    let strict = Session::new()
+        .strict(true)
+        .commit_timeout(Duration::from_millis(2));
+    let mut too_late = 0;
+    for round in 0.. {
+        if too_late >= 400 {
+            break;
+        }
+        // What dale validates waits for this.
+        scene.dale.hold_disk();
+        let write = carl.transact_early(|tx| tx.put(&scene.there, &round));
+        let ((), written) = write.unwrap();
+        eventually("it is about to be written", || scene.dale.has_waiting());
+        for _ in 0..30 {
+            let mut tx = bert.begin(strict);
+            let seen = tx.get(&scene.here).and_then(|_| tx.get(&scene.there));
+            let error = seen.and_then(|_| tx.commit()).unwrap_err();
+            too_late += u32::from(error.kind() == ErrorKind::HomeUnreachable);
+        }
+        scene.dale.release_disk();
+        written.wait().unwrap();
+    }
+    let outcome = bert.outcome(unknown).unwrap();
+    assert!(matches!(outcome, Outcome::Committed(_)), "{outcome:?}");
+    assert_eq!(scene.balances(&bert).0, 70);
+}

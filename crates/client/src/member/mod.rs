@@ -83,12 +83,13 @@ impl Member {
     }
 
     /// The outcome of a commit that ended with [`OutcomeUnknown`](ErrorKind::OutcomeUnknown). It waits as long as a
-    /// commit would. The member remembers the last 256 such outcomes.
+    /// commit would. The member remembers the last 256 such outcomes, whatever else it commits meanwhile.
     ///
     /// # Errors
     ///
-    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) still, [`NotFound`](ErrorKind::NotFound) if this member does not
-    /// wait for that commit, and [`Closed`](ErrorKind::Closed).
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) still, [`OutcomeLost`](ErrorKind::OutcomeLost) if this member sent
+    /// the commit and does not keep its outcome, [`NotFound`](ErrorKind::NotFound) if it did not send the commit, and
+    /// [`Closed`](ErrorKind::Closed).
     pub fn outcome(&self, id: CommitId) -> Result<Outcome> {
         block_on(self.outcome_async(id))
     }
@@ -104,15 +105,21 @@ impl Member {
         loop {
             outcomes.mark_unchanged();
             match self.shared().requests.pending.late(id) {
-                Some(LateOutcome::Ended(outcome, by)) => {
+                LateOutcome::Ended(outcome, by) => {
                     if let thorp_model::Outcome::Committed { stamp, .. } = outcome {
                         self.shared().session.raise_floor(stamp);
                     }
                     return Ok(outcome_of(id, outcome, by));
                 }
-                Some(LateOutcome::Pending) => {}
-                None => {
-                    let words = format!("commit {id} is none that this member waits for");
+                LateOutcome::Pending => {}
+                LateOutcome::NotKept => {
+                    let words = format!(
+                        "the outcome of commit {id} was given or is not kept any more: look before you run it again"
+                    );
+                    return Err(Error::new(ErrorKind::OutcomeLost, words));
+                }
+                LateOutcome::NotSent => {
+                    let words = format!("commit {id} is none that this member has sent");
                     return Err(Error::new(ErrorKind::NotFound, words));
                 }
             }

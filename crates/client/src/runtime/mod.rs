@@ -32,7 +32,7 @@ pub(crate) use early_commit::EarlyCommit;
 pub(crate) use homes::KnownHome;
 pub(crate) use member_runtime::MemberRuntime;
 pub(crate) use node_id::random_bits;
-pub(crate) use pending_requests::LateOutcome;
+pub(crate) use pending_requests::{LateOutcome, RequestKind};
 pub(crate) use requests::{RequestFuture, Requests};
 pub(crate) use shared::Shared;
 pub(crate) use staged_tokens::StagedTokens;

@@ -24,19 +24,28 @@ pub(crate) enum RequestKind {
     /// The outcome of a commit, which goes on when no thread waits any more. Its id, as soon as the member has given
     /// it.
     Commit(Option<CommitId>),
+    /// The same of a commit that only reads. If it ends too late, the program learns neither its id nor its outcome.
+    Validation(Option<CommitId>),
 }
 
-/// The outcome of a commit for which no thread waits.
+/// The outcome of a commit for which a program asks by its id.
 #[derive(Clone, Debug)]
 pub(crate) enum LateOutcome {
     /// Not known yet.
     Pending,
     /// Known, from this home if it was one.
     Ended(Outcome, Option<HomeId>),
+    /// This member sent the commit, and does not keep its outcome, or not any more.
+    NotKept,
+    /// This member did not send it.
+    NotSent,
 }
 
 /// The requests under way, and the commits of this program whose outcome is not known. Each request has one entry until
 /// it ends.
+///
+/// `late` has a commit as soon as its program may ask for it: a thread heard that the outcome did not come in time, its
+/// program went on ahead of the outcome, or a thread asks. No other outcome takes a place there.
 pub(crate) struct PendingRequests {
     table: Mutex<Table>,
     /// A request is due before the alarm.
@@ -53,8 +62,10 @@ struct Table {
     late: HashMap<CommitId, Option<(Outcome, Option<HomeId>)>>,
     /// Commits that are shown and have no outcome yet (rule 14).
     open: HashSet<CommitId>,
-    /// Ended late commits, the oldest first.
+    /// Those of `late` that have ended, the oldest first.
     ended: VecDeque<CommitId>,
+    /// The commit that the member named last: it counts its commits.
+    last_named: Option<CommitId>,
     closed: bool,
 }
 
@@ -148,8 +159,13 @@ impl PendingRequests {
 
     /// The member has given a commit its id.
     pub(crate) fn named(&self, request: RequestId, id: CommitId) {
-        if let Some(entry) = lock(&self.table).entries.get_mut(&request) {
-            entry.kind = RequestKind::Commit(Some(id));
+        let mut table = lock(&self.table);
+        table.last_named = table.last_named.max(Some(id));
+        if let Some(entry) = table.entries.get_mut(&request) {
+            entry.kind = match entry.kind {
+                RequestKind::Validation(_) => RequestKind::Validation(Some(id)),
+                _ => RequestKind::Commit(Some(id)),
+            };
         }
     }
 
@@ -166,18 +182,33 @@ impl PendingRequests {
             entry.staged.iter().for_each(|staged| staged.ended(outcome));
         }
         self.close_open(&response);
+        self.end_late(&response);
+        let is_early = entry.early.is_some();
         let completion = Completion::Response(response);
         let untaken = match entry.waiter {
             Some(waiter) => waiter.send(completion).err(),
             None => Some(completion),
         };
-        untaken.into_iter().for_each(|untaken| self.keep(untaken));
+        if let Some(untaken) = untaken.filter(|_| is_early) {
+            self.keep(untaken);
+        }
     }
 
-    /// Keeps an outcome that no thread took, for a later [`late`](Self::late).
+    /// Keeps the outcome of an early commit that no thread took: its program has the id.
     pub(crate) fn keep(&self, completion: Completion) {
-        if let Completion::Response(Response::Outcome(id, outcome, by)) = completion {
-            lock(&self.table).end_late(id, (outcome, by));
+        if let Completion::Response(response) = completion {
+            if let Response::Outcome(id, ..) = &response {
+                lock(&self.table).late.entry(*id).or_default();
+            }
+            self.end_late(&response);
+        }
+    }
+
+    /// Keeps an outcome if its program may ask for it.
+    fn end_late(&self, response: &Response) {
+        if let Response::Outcome(id, outcome, by) = response
+            && lock(&self.table).end_late(*id, (outcome.clone(), *by))
+        {
             self.outcomes.send_modify(|count| *count += 1);
         }
     }
@@ -204,12 +235,12 @@ impl PendingRequests {
             return false;
         };
         match entry.kind {
-            RequestKind::Commit(id) => {
+            RequestKind::Commit(id) | RequestKind::Validation(id) => {
                 entry.waiter = None;
-                let due = entry.due;
+                let (due, is_early) = (entry.due, entry.early.is_some());
                 table.alarms.remove(&(due, request));
-                if let Some(id) = id {
-                    table.late.insert(id, None);
+                if let Some(id) = id.filter(|_| is_early) {
+                    table.late.entry(id).or_default();
                 }
                 false
             }
@@ -220,12 +251,18 @@ impl PendingRequests {
         }
     }
 
-    /// The outcome of a commit for which no thread waits; `None` if this member has no such commit.
-    pub(crate) fn late(&self, id: CommitId) -> Option<LateOutcome> {
-        let late = lock(&self.table).late.get(&id).cloned()?;
-        Some(late.map_or(LateOutcome::Pending, |(outcome, by)| {
-            LateOutcome::Ended(outcome, by)
-        }))
+    /// The outcome of a commit for which a program asks. While it is not known, it is kept for that program.
+    pub(crate) fn late(&self, id: CommitId) -> LateOutcome {
+        let mut table = lock(&self.table);
+        if table.is_under_way(id) {
+            table.late.entry(id).or_default();
+        }
+        match table.late.get(&id).cloned() {
+            Some(Some((outcome, by))) => LateOutcome::Ended(outcome, by),
+            Some(None) => LateOutcome::Pending,
+            None if table.has_named(id) => LateOutcome::NotKept,
+            None => LateOutcome::NotSent,
+        }
     }
 
     /// Changes when another outcome is known.
@@ -280,14 +317,30 @@ impl Table {
         Some(entry)
     }
 
-    fn end_late(&mut self, id: CommitId, ended: (Outcome, Option<HomeId>)) {
-        self.late.insert(id, Some(ended));
+    /// False: no program may ask for it, or it has ended before.
+    fn end_late(&mut self, id: CommitId, ended: (Outcome, Option<HomeId>)) -> bool {
+        let Some(late @ None) = self.late.get_mut(&id) else {
+            return false;
+        };
+        *late = Some(ended);
         self.ended.push_back(id);
         while self.ended.len() > OUTCOMES_KEPT_MAX {
             if let Some(oldest) = self.ended.pop_front() {
                 self.late.remove(&oldest);
             }
         }
+        true
+    }
+
+    fn is_under_way(&self, id: CommitId) -> bool {
+        let mut entries = self.entries.values();
+        entries.any(|entry| entry.kind == RequestKind::Commit(Some(id)))
+    }
+
+    /// Whether the member has given this id: it counts them up.
+    fn has_named(&self, id: CommitId) -> bool {
+        let last = self.last_named.filter(|last| last.member == id.member);
+        last.is_some_and(|last| (1..=last.sequence).contains(&id.sequence))
     }
 
     /// Ends the requests that are due. Gives the next alarm, and the requests that the member may forget.
@@ -308,12 +361,15 @@ impl Table {
         };
         match entry.kind {
             // Without the id, the program could not ask for the outcome later. The member gives the id soon.
-            RequestKind::Commit(None) => {
+            RequestKind::Commit(None) | RequestKind::Validation(None) => {
                 entry.due = now + ID_PATIENCE;
                 self.alarms.insert((entry.due, request));
             }
             RequestKind::Commit(Some(id)) => {
-                self.late.insert(id, None);
+                self.late.entry(id).or_default();
+                complete(entry.waiter.take(), Completion::TimedOut(Some(id)));
+            }
+            RequestKind::Validation(Some(id)) => {
                 complete(entry.waiter.take(), Completion::TimedOut(Some(id)));
             }
             kind => {
@@ -380,21 +436,57 @@ mod tests {
             () = pending.end_in_time(|_| ()) => {}
             ended = completion => assert!(matches!(ended, Ok(Completion::TimedOut(Some(late))) if late == id(1))),
         }
-        assert!(matches!(pending.late(id(1)), Some(LateOutcome::Pending)));
+        assert!(matches!(pending.late(id(1)), LateOutcome::Pending));
         pending.complete(request, outcome(id(1)));
-        assert!(matches!(pending.late(id(1)), Some(LateOutcome::Ended(..))));
-        assert!(pending.late(id(2)).is_none());
+        assert!(matches!(pending.late(id(1)), LateOutcome::Ended(..)));
+        assert!(matches!(pending.late(id(2)), LateOutcome::NotSent));
+    }
+
+    /// Commits under way whose threads stop waiting before the outcomes come.
+    fn leave(pending: &PendingRequests, kind: RequestKind, sequences: std::ops::Range<u64>) {
+        for sequence in sequences {
+            let request = RequestId(sequence);
+            drop(pending.begin(request, kind, Instant::now()));
+            pending.named(request, id(sequence));
+            if kind == RequestKind::Commit(None) {
+                let (_, forgotten) = lock(&pending.table).fire(Instant::now());
+                assert!(forgotten.is_empty(), "a commit goes on");
+            }
+            pending.complete(request, outcome(id(sequence)));
+        }
     }
 
     #[test]
     fn late_outcomes_are_bounded() {
         let pending = PendingRequests::new();
-        for sequence in 0..2 * OUTCOMES_KEPT_MAX as u64 {
-            let (request, commit) = (RequestId(sequence), RequestKind::Commit(Some(id(sequence))));
-            drop(pending.begin(request, commit, Instant::now()));
-            pending.complete(request, outcome(id(sequence)));
-        }
+        let kept = OUTCOMES_KEPT_MAX as u64;
+        leave(&pending, RequestKind::Commit(None), 1..2 * kept + 1);
         assert_eq!(lock(&pending.table).late.len(), OUTCOMES_KEPT_MAX);
+        // The member sent them all: none is unknown to it.
+        assert!(matches!(pending.late(id(kept)), LateOutcome::NotKept));
+        assert!(matches!(pending.late(id(kept + 1)), LateOutcome::Ended(..)));
+    }
+
+    #[test]
+    fn outcomes_for_which_no_program_may_ask_push_out_none() {
+        let pending = PendingRequests::new();
+        leave(&pending, RequestKind::Commit(None), 1..2);
+        let many = 10 * OUTCOMES_KEPT_MAX as u64;
+        leave(&pending, RequestKind::Validation(None), 2..many);
+        assert_eq!(lock(&pending.table).late.len(), 1);
+        assert!(matches!(pending.late(id(1)), LateOutcome::Ended(..)));
+    }
+
+    #[test]
+    fn an_outcome_that_is_asked_for_is_kept_also_if_a_thread_takes_it() {
+        let pending = PendingRequests::new();
+        let (request, due) = (RequestId(1), Instant::now() + Duration::from_secs(60));
+        let mut waiting = pending.begin(request, RequestKind::Commit(None), due);
+        pending.named(request, id(1));
+        assert!(matches!(pending.late(id(1)), LateOutcome::Pending));
+        pending.complete(request, outcome(id(1)));
+        assert!(waiting.try_recv().is_ok());
+        assert!(matches!(pending.late(id(1)), LateOutcome::Ended(..)));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(crate) struct RequestFuture {
     id: RequestId,
     completion: oneshot::Receiver<Completion>,
     ended: bool,
+    /// Its program goes on before the response, and has its id.
+    early: bool,
 }
 
 impl Requests {
@@ -49,6 +51,7 @@ impl Requests {
             requests: Arc::clone(self),
             id,
             ended: false,
+            early: false,
         }
     }
 
@@ -122,6 +125,7 @@ impl Requests {
     /// Sends a commit. The staged values are kept until its outcome is known, also if nobody waits for that.
     pub(crate) fn commit(
         self: &Arc<Self>,
+        kind: RequestKind,
         parts: Vec<Part>,
         staged: Vec<Arc<StagedTokens>>,
         (depends_on, after): (Vec<(HomeId, CommitId)>, Stamp),
@@ -133,7 +137,7 @@ impl Requests {
             after,
             early: false,
         };
-        let future = self.begin(RequestKind::Commit(None), due);
+        let future = self.begin(kind, due);
         self.pending.hold(future.id, staged);
         self.send(future, request)
     }
@@ -151,7 +155,8 @@ impl Requests {
             after: call.after,
             early: true,
         };
-        let future = self.begin(RequestKind::Commit(None), due);
+        let mut future = self.begin(RequestKind::Commit(None), due);
+        future.early = true;
         self.pending.hold_early(future.id, early);
         self.send(future, request)
     }
@@ -212,7 +217,10 @@ impl Drop for RequestFuture {
         // The completion may be here unseen. After this close, its sender keeps it.
         self.completion.close();
         if let Ok(completion) = self.completion.try_recv() {
-            return self.requests.pending.keep(completion);
+            if self.early {
+                self.requests.pending.keep(completion);
+            }
+            return;
         }
         if self.requests.pending.forget(self.id) {
             self.requests.sender.try_send(Request::Forget(self.id));

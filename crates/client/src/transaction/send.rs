@@ -2,7 +2,7 @@
 
 use super::large::Staged;
 use super::{ObjectAt, Transaction};
-use crate::runtime::{Completion, Shared};
+use crate::runtime::{Completion, RequestKind, Shared};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,12 @@ impl Transaction {
         let seen = (call.depends_on, call.after);
         // Dropping the future does not stop the commit: its slots and values stay its own.
         self.in_doubt = true;
-        let result = match self.shared.requests.commit(call.parts, tokens, seen, due) {
+        let kind = match only_reads {
+            true => RequestKind::Validation(None),
+            false => RequestKind::Commit(None),
+        };
+        let requests = &self.shared.requests;
+        let result = match requests.commit(kind, call.parts, tokens, seen, due) {
             Ok(wait) => self.answered(wait.await),
             Err(error) => Err(error),
         };
@@ -45,12 +50,9 @@ impl Transaction {
     ) -> Result<()> {
         let mut requests = Vec::new();
         for call in calls {
-            let seen = (call.depends_on, call.after);
-            requests.push(
-                self.shared
-                    .requests
-                    .commit(call.parts, Vec::new(), seen, due)?,
-            );
+            let (seen, kind) = ((call.depends_on, call.after), RequestKind::Validation(None));
+            let member = &self.shared.requests;
+            requests.push(member.commit(kind, call.parts, Vec::new(), seen, due)?);
         }
         for wait in requests {
             commit.ended(self.answered(wait.await).map_err(only_read)?);
