@@ -168,6 +168,8 @@ bugs! {
     AppliedTwice,
     /// Evidence is rewritten on the way to the redirector's position.
     EvidenceRewritten,
+    /// Rule R2: a home that remembers as many members as it may forgets the longest silent one, whose it is.
+    OthersForgotten,
     /// Outcomes are forgotten: a commit sent again runs again.
     OutcomeForgotten,
     /// The validation floor is ignored: what is not known counts as unchanged.

@@ -1,17 +1,21 @@
 //! A process that keeps no rules: it asks for more than any member may, and
 //! says what no child says. Nobody may grow or go wrong by it (rule 15).
 
+use crate::made_up::MADE_UP_NAMES;
 use crate::node::WALL_MS_FIRST;
 use std::convert::Infallible;
 use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
-    EntryNo, Epoch, Event, HomeId, MemberId, Message, Millis, Now, Outbox, PageId, Part,
+    EntryNo, Epoch, Event, HomeId, MemberId, Message, Millis, NameId, Now, Outbox, PageId, Part,
     Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up, Xoshiro256, message,
 };
 
 /// A home that is not there. No vote may wait for it (rule R7).
 const NOBODYS: HomeId = HomeId(u32::MAX);
+
+/// Members that a rogue makes up at a time.
+const MADE_UP_MEMBERS: u64 = 60;
 
 /// The rogue.
 pub struct Byzantine {
@@ -22,6 +26,9 @@ pub struct Byzantine {
     /// Children of its parent: limits are for each of them.
     neighbours: usize,
     homes: Vec<HomeId>,
+    /// It says that it is a site, and registers members that it makes up. Until members sign their
+    /// registrations, a site could do much worse (rule R2).
+    is_site: bool,
 }
 
 impl Byzantine {
@@ -31,9 +38,11 @@ impl Byzantine {
         [member, other]: [MemberId; 2],
         neighbours: usize,
         homes: Vec<HomeId>,
+        is_site: bool,
     ) -> Self {
         Byzantine {
             homes,
+            is_site,
             member,
             other,
             neighbours: neighbours + 5,
@@ -51,6 +60,9 @@ impl Byzantine {
         else {
             return;
         };
+        if self.is_site {
+            return self.register_made_up(*edge, message, outbox);
+        }
         if let Down::CallResult(message::CallResult {
             home,
             result: Ok(CallResponse::Registered(registration)),
@@ -124,6 +136,26 @@ impl Byzantine {
                     request,
                 }),
             );
+        }
+    }
+
+    /// Half of them have a name of their own, the others have one that comes again and again.
+    fn register_made_up(&mut self, edge: EdgeId, message: &Down, outbox: &mut Outbox<Infallible>) {
+        let Down::Begin(message::Begin { home, .. }) = message else {
+            return;
+        };
+        for number in 0..MADE_UP_MEMBERS {
+            let name = match number % 2 {
+                0 => NameId(0),
+                _ => NameId(self.prng.below(MADE_UP_NAMES)),
+            };
+            let member = MemberId::new(name, self.prng.bits());
+            let call = message::Call {
+                call: CallId { member, number },
+                home: *home,
+                request: CallRequest::Register,
+            };
+            outbox.up(edge, Up::Call(call));
         }
     }
 

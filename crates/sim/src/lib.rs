@@ -19,6 +19,7 @@ pub mod faults;
 pub mod freshness;
 pub mod history;
 pub mod link;
+mod made_up;
 pub mod members;
 pub mod network;
 pub mod node;

@@ -176,6 +176,8 @@ pub struct Node {
     pub name: String,
     /// What it is.
     pub kind: NodeKind,
+    /// What it says that it is.
+    pub greets_as: NodeKind,
     /// Its process start.
     pub id: MemberId,
     /// Counts its starts: what was planned for an earlier life is dropped.
@@ -259,7 +261,7 @@ impl Node {
     /// How it names itself when it connects.
     pub fn peer(&self) -> Peer {
         Peer {
-            kind: self.kind,
+            kind: self.greets_as,
             node: self.id,
             name: self.name.clone(),
             is_operator: self.is_operator(),

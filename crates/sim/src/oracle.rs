@@ -4,6 +4,7 @@
 //! into page images (what nodes may hold) and objects (what programs may see).
 
 use crate::failure::{Checked, Failure, demand};
+use crate::made_up::is_made_up;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;
@@ -69,6 +70,24 @@ pub struct Oracle {
     removed_at: BTreeMap<Position, SegmentId>,
 }
 
+/// The member that an operation registers.
+fn newcomer(op: &Op) -> Checked<Option<(Registration, MemberId)>> {
+    let Op::Put {
+        table: Table::Meta,
+        key,
+        value,
+    } = op
+    else {
+        return Ok(None);
+    };
+    let Some(registration) = records::member_of(key) else {
+        return Ok(None);
+    };
+    let record: MemberRecord = records::decode(Table::Meta, key, value)
+        .map_err(|error| Failure::new("log", error.to_string()))?;
+    Ok(Some((registration, record.member)))
+}
+
 #[derive(Debug)]
 struct Version {
     position: Position,
@@ -95,8 +114,12 @@ impl Oracle {
                 commits.push((record, changed));
             }
         }
+        let mut newcomers = Vec::new();
         for op in &batch.ops {
-            self.take_registration(op)?;
+            newcomers.extend(newcomer(op)?);
+        }
+        for op in &batch.ops {
+            self.take_registration(op, &newcomers)?;
             self.take_refusal(op)?;
             self.take_removal(op)?;
             self.take_page(op)?;
@@ -104,29 +127,31 @@ impl Oracle {
         Ok(commits)
     }
 
-    fn take_registration(&mut self, op: &Op) -> Checked {
-        match op {
-            Op::Put {
-                table: Table::Meta,
-                key,
-                value,
-            } => {
-                if let Some(registration) = records::member_of(key) {
-                    let record: MemberRecord = records::decode(Table::Meta, key, value)
-                        .map_err(|error| Failure::new("log", error.to_string()))?;
-                    self.members.insert(registration, record.member);
-                }
-            }
-            Op::Delete {
-                table: Table::Meta,
-                key,
-            } => {
-                let registration = records::member_of(key);
-                let member = registration.and_then(|known| self.members.remove(&known));
-                self.forgotten.extend(member);
-            }
-            _ => {}
+    fn take_registration(&mut self, op: &Op, newcomers: &[(Registration, MemberId)]) -> Checked {
+        self.members.extend(newcomer(op)?);
+        if let Op::Delete {
+            table: Table::Meta,
+            key,
+        } = op
+        {
+            let registration = records::member_of(key);
+            let member = registration.and_then(|known| self.members.remove(&known));
+            self.forgotten.extend(member);
+            member.map_or(Ok(()), |member| self.check_forgotten(member, newcomers))?;
         }
+        Ok(())
+    }
+
+    /// Rule R2: a name forgets its own registrations, or one of several that another name has.
+    fn check_forgotten(&self, member: MemberId, newcomers: &[(Registration, MemberId)]) -> Checked {
+        let name = member.name();
+        let new = newcomers.iter().map(|(_, newcomer)| newcomer);
+        let mut others = new.chain(self.members.values());
+        demand!(
+            is_made_up(name) || others.any(|other| other.name() == name),
+            "registrations",
+            "{member:?} is forgotten, the only one of its name, for {newcomers:?}"
+        );
         Ok(())
     }
 

@@ -396,12 +396,13 @@ impl Village {
         self
     }
 
-    /// Sometimes the homes remember hardly more members than there are: those
-    /// that died, and now and then a silent one, are forgotten.
+    /// Sometimes the homes remember few members: of each name one or two. Those that died, and now
+    /// and then a silent one, are forgotten. Rogues and visitors have one name together.
     fn with_registrations(mut self, prng: &mut Xoshiro256) -> Self {
         for home in &mut self.homes {
             if prng.percent(40) {
-                home.registrations_max = self.members.len() + prng.below(3) as usize;
+                let names = self.members.len() + 2;
+                home.registrations_max = 2 * names + prng.below(3) as usize;
             }
         }
         self

@@ -197,6 +197,7 @@ impl World {
             no,
             name: format!("{letter}{plan}"),
             kind,
+            greets_as: kind,
             id: MemberId(0),
             life: 0,
             started: self.now,

@@ -87,6 +87,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::VoteForgotten, "in-doubt-asks"),
     (Bug::DecisionBelieved, "decided-by-a-rogue"),
     (Bug::OthersHeard, "decided-by-another"),
+    (Bug::OthersForgotten, "a-name-forgets-its-own"),
     (Bug::ParticipantsBelieved, "a-vote-for-nobody"),
     (Bug::VoteKept, "in-doubt-last-to-hear"),
     (Bug::VoteNotLocked, "trap-14-deadlock"),

@@ -8,6 +8,7 @@ use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::outcomes::{self, Known};
 use crate::home::pages::remove::Remover;
+use crate::home::registrars::{Newcomer, Place};
 use crate::home::segments::is_path;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
@@ -18,8 +19,9 @@ use thorp_model::planted::Bug;
 use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
 use thorp_model::{
     AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
-    EdgeId, Generation, Note, Now, Op, PageNo, Principal, Purpose, RIGHTS_SLOT, Registration,
-    Right, RightsList, SegmentId, Slot, SlotChange, Stamp, Table, planted, records, rights_page,
+    EdgeId, Generation, NameId, Note, Now, Op, PageNo, Principal, Purpose, RIGHTS_SLOT,
+    Registration, Right, RightsList, SegmentId, Slot, SlotChange, Stamp, Table, planted, records,
+    rights_page,
 };
 
 /// Segments told by one answer.
@@ -33,6 +35,8 @@ type Called = Result<CallResponse, CallError>;
 /// rests on.
 #[derive(Debug)]
 pub(super) struct Calls<'a> {
+    /// The name of the child that calls. Another home registers nobody.
+    pub(super) carrier: Option<NameId>,
     pub(super) log: &'a mut Log,
     pub(super) tables: &'a mut Tables,
     pub(super) remover: &'a mut Remover,
@@ -156,17 +160,17 @@ impl Calls<'_> {
         // What a vote in doubt names has to be there when it is decided.
         let in_doubt = self.tables.votes.registrations_in_doubt();
         let may_go = |silent| !in_doubt.contains(&silent);
-        if !self.tables.outcomes.has_space(may_go) {
-            return Err(CallError::Busy);
-        }
+        let (member, carrier) = (call.member, self.carrier.ok_or(CallError::Invalid)?);
+        let newcomer = Newcomer { member, carrier };
+        let place = self.tables.outcomes.place_for(newcomer, may_go);
+        let place = place.ok_or(CallError::Busy)?;
         self.tables.next.registration = self.tables.next.registration.next();
         let registration = self.tables.next.registration;
         let mut ops = alloc::vec![self.tables.put_next()];
-        let forgotten = self
-            .tables
+        self.tables
             .outcomes
-            .register(registration, call.member, &mut ops, may_go);
-        if let Some(forgotten) = forgotten {
+            .register(registration, newcomer, place, &mut ops);
+        if let Place::Of(forgotten) = place {
             outbox.note(Note::RegistrationForgotten);
             self.tables.staging.drop_all(forgotten, &mut ops);
         }

@@ -35,6 +35,7 @@ mod interface;
 pub(crate) mod log;
 mod outcomes;
 mod pages;
+mod registrars;
 mod responses;
 mod resync;
 mod rights;
@@ -379,7 +380,7 @@ impl Home {
             self.tables.audit.note(occasion, count);
         }
         if self.tables.audit.is_due() && !self.log.is_busy() {
-            self.calls().write_audit(now, outbox);
+            self.calls(None).write_audit(now, outbox);
         }
     }
 
@@ -408,7 +409,8 @@ impl Home {
             call: call.call,
             who: self.principal(edge, call.call.member),
         };
-        self.calls().call(now, caller, call.request, outbox);
+        let carrier = self.children.get(edge).map(|child| child.node.name());
+        self.calls(carrier).call(now, caller, call.request, outbox);
     }
 
     /// Who asks for something: a name, and on its own edge also its role.
@@ -512,7 +514,7 @@ impl Home {
                     call: call.call,
                     who: self.principal(edge, call.call.member),
                 };
-                self.calls().call(now, caller, call.request, outbox);
+                self.calls(None).call(now, caller, call.request, outbox);
             }
             _ => outbox.note(Note::OtherEpochDropped),
         }
@@ -641,8 +643,9 @@ impl Home {
         self.resolution().decisions
     }
 
-    fn calls(&mut self) -> Calls<'_> {
+    fn calls(&mut self, carrier: Option<NameId>) -> Calls<'_> {
         Calls {
+            carrier,
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,

@@ -1,15 +1,19 @@
 //! Outcomes of commits, remembered for a bounded window (rule 11).
 
+use crate::home::registrars::{Group, Newcomer, Place, Registrars};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use thorp_model::planted::Bug;
 use thorp_model::records::{MemberRecord, OutcomeRecord};
 use thorp_model::{
-    CommitId, MemberId, Op, Outcome, Position, Refusal, Registration, Stamp, Table, records,
+    CommitId, MemberId, Op, Outcome, Position, Refusal, Registration, Stamp, Table, planted,
+    records,
 };
 
 #[derive(Debug)]
 struct Remembered {
-    member: MemberId,
+    /// The member, and who brought it.
+    by: Newcomer,
     outcomes: BTreeMap<u64, Outcome>,
     /// Sequences up to here are below the window: never executed.
     below: u64,
@@ -28,10 +32,13 @@ pub(in crate::home) enum Known {
 }
 
 /// The outcomes of all registered members.
+///
+/// `registrars` counts the registrations in `members`, each for its name and for its carrier.
 #[derive(Debug)]
 pub(in crate::home) struct Outcomes {
     members: BTreeMap<Registration, Remembered>,
     by_member: BTreeMap<MemberId, Registration>,
+    registrars: Registrars,
     uses: u64,
     window: u64,
     members_max: usize,
@@ -43,6 +50,7 @@ impl Outcomes {
         Outcomes {
             members: BTreeMap::new(),
             by_member: BTreeMap::new(),
+            registrars: Registrars::default(),
             uses: 0,
             window: window.max(1),
             members_max: members_max.max(1),
@@ -59,42 +67,61 @@ impl Outcomes {
         self.members.len()
     }
 
-    /// Whether one more member can be registered.
-    pub(in crate::home) fn has_space(&self, may_go: impl Fn(Registration) -> bool) -> bool {
-        self.members.len() < self.members_max || self.longest_silent(may_go).is_some()
+    /// Where a member can be registered, if it can be: some may not be forgotten.
+    pub(in crate::home) fn place_for(
+        &self,
+        newcomer: Newcomer,
+        may_go: impl Fn(Registration) -> bool,
+    ) -> Option<Place> {
+        if planted::is(Bug::OthersForgotten) {
+            return match self.members.len() < self.members_max {
+                true => Some(Place::Free),
+                false => self.longest_silent(|r, _| may_go(r)).map(Place::Of),
+            };
+        }
+        let groups = self.registrars.who_yields(newcomer, self.members_max);
+        let Some(groups) = groups else {
+            return Some(Place::Free);
+        };
+        let mut groups = groups.into_iter();
+        let yields = |group: Group| self.longest_silent(|r, by| may_go(r) && group.has(by));
+        groups.find_map(yields).map(Place::Of)
     }
 
-    /// Registers a member. At the limit the longest silent member that may be
-    /// forgotten is: the operations say so, and tell which one.
+    /// Registers a member, in the place of one that is forgotten then.
     pub(in crate::home) fn register(
         &mut self,
         registration: Registration,
-        member: MemberId,
+        newcomer: Newcomer,
+        place: Place,
         ops: &mut Vec<Op>,
-        may_go: impl Fn(Registration) -> bool,
-    ) -> Option<Registration> {
-        let forgotten = (self.members.len() >= self.members_max)
-            .then(|| self.longest_silent(may_go))
-            .flatten();
-        if let Some(silent) = forgotten {
+    ) {
+        if let Place::Of(silent) = place {
             self.forget(silent, ops);
         }
-        self.recover(registration, member);
+        self.insert(registration, newcomer);
+        let member = newcomer.member;
         let record = MemberRecord { member };
         ops.push(records::put(
             Table::Meta,
             records::member_key(registration),
             &record,
         ));
-        forgotten
     }
 
-    /// Takes a registration from the store.
+    /// Takes a registration from the store. Who carried it is not stored: it counts for its own
+    /// name only.
     pub(in crate::home) fn recover(&mut self, registration: Registration, member: MemberId) {
+        let carrier = member.name();
+        self.insert(registration, Newcomer { member, carrier });
+    }
+
+    fn insert(&mut self, registration: Registration, by: Newcomer) {
         self.uses += 1;
-        self.by_member.insert(member, registration);
+        self.by_member.insert(by.member, registration);
+        self.registrars.add(by);
         let remembered = Remembered {
-            member,
+            by,
             outcomes: BTreeMap::new(),
             below: 0,
             used: self.uses,
@@ -122,7 +149,7 @@ impl Outcomes {
         let Some(member) = self.members.get_mut(&registration) else {
             return Known::BelowWindow;
         };
-        if member.member != id.member {
+        if member.by.member != id.member {
             return Known::BelowWindow;
         }
         member.used = uses;
@@ -173,10 +200,11 @@ impl Outcomes {
         }
     }
 
-    fn longest_silent(&self, may_go: impl Fn(Registration) -> bool) -> Option<Registration> {
-        let by_use = self.members.iter().map(|(r, member)| (member.used, *r));
+    fn longest_silent(&self, is: impl Fn(Registration, Newcomer) -> bool) -> Option<Registration> {
+        let members = self.members.iter();
+        let by_use = members.filter(|(registration, member)| is(**registration, member.by));
         by_use
-            .filter(|(_, r)| may_go(*r))
+            .map(|(registration, member)| (member.used, *registration))
             .min()
             .map(|(_, registration)| registration)
     }
@@ -185,7 +213,8 @@ impl Outcomes {
         let Some(member) = self.members.remove(&registration) else {
             return;
         };
-        self.by_member.remove(&member.member);
+        self.by_member.remove(&member.by.member);
+        self.registrars.remove(member.by);
         let key = records::member_key(registration);
         ops.push(records::delete(Table::Meta, key));
         for sequence in member.outcomes.keys() {
@@ -203,4 +232,131 @@ pub(in crate::home) fn forgotten() -> Outcome {
 /// The refusal of what is not known.
 pub(in crate::home) fn unknown() -> Outcome {
     Outcome::Refused(Refusal::Unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::NameId;
+
+    const ANNA: NameId = NameId(1);
+    const BEN: NameId = NameId(2);
+    const MALLORY: NameId = NameId(66);
+    const SITE: NameId = NameId(100);
+    const EVIL_SITE: NameId = NameId(666);
+    const MOST: usize = 16;
+
+    struct Table {
+        outcomes: Outcomes,
+        last: Registration,
+    }
+
+    impl Table {
+        fn new() -> Self {
+            Table {
+                outcomes: Outcomes::new(64, MOST),
+                last: Registration(0),
+            }
+        }
+
+        /// A process of a name comes by the edge of a carrier. None: the home is busy.
+        fn register(&mut self, name: NameId, carrier: NameId) -> Option<MemberId> {
+            self.last = self.last.next();
+            let member = MemberId::new(name, self.last.0);
+            let newcomer = Newcomer { member, carrier };
+            let place = self.outcomes.place_for(newcomer, |_| true)?;
+            self.outcomes
+                .register(self.last, newcomer, place, &mut Vec::new());
+            assert!(self.outcomes.len() <= MOST);
+            Some(member)
+        }
+
+        fn remembers(&self, member: Option<MemberId>) -> bool {
+            member.is_some_and(|member| self.outcomes.registration(member).is_some())
+        }
+    }
+
+    #[test]
+    fn a_name_that_floods_forgets_its_own() {
+        let mut table = Table::new();
+        let (anna, ben) = (table.register(ANNA, ANNA), table.register(BEN, SITE));
+        let first = table.register(MALLORY, MALLORY);
+        for _ in 0..1_000 {
+            let last = table.register(MALLORY, MALLORY);
+            assert!(table.remembers(last));
+        }
+        assert!(table.remembers(anna) && table.remembers(ben));
+        assert!(!table.remembers(first) && table.outcomes.len() < MOST);
+        // Also beside her flood there is space for more of the others.
+        let more = [table.register(ANNA, ANNA), table.register(BEN, SITE)];
+        assert!(table.remembers(anna) && table.remembers(more[0]) && table.remembers(more[1]));
+    }
+
+    /// A site can make up names until members sign their registrations (rule R2).
+    #[test]
+    fn a_site_that_makes_up_names_forgets_what_it_brought() {
+        let mut table = Table::new();
+        let (anna, ben) = (table.register(ANNA, ANNA), table.register(BEN, SITE));
+        for made_up in 1_000..2_000 {
+            table.register(NameId(made_up), EVIL_SITE);
+        }
+        assert!(table.remembers(anna) && table.remembers(ben));
+        assert!(table.outcomes.len() <= 2 + MOST / 2);
+        // In another's name it forgets the made-up processes that it brought, too.
+        for _ in 0..1_000 {
+            table.register(ANNA, EVIL_SITE);
+        }
+        assert!(table.remembers(anna) && table.remembers(ben));
+    }
+
+    #[test]
+    fn a_full_table_has_a_place_for_a_new_name_and_each_name_keeps_one() {
+        let mut table = Table::new();
+        // Each of them takes half of what is left.
+        for name in [1, 2, 3, 4] {
+            for _ in 0..MOST {
+                table.register(NameId(name), NameId(name));
+            }
+        }
+        let singles: Vec<_> = (10..22)
+            .map(|name| table.register(NameId(name), NameId(name)))
+            .collect();
+        assert!(singles.iter().all(|single| table.remembers(*single)));
+        assert_eq!(table.outcomes.len(), MOST);
+        // Of sixteen names each has one, and forgets that first.
+        let again = table.register(NameId(12), NameId(12));
+        assert!(table.remembers(again) && !table.remembers(singles[2]));
+        // Another name has to come in: the longest silent yields.
+        let last = table.register(MALLORY, MALLORY);
+        assert!(table.remembers(last) && table.outcomes.len() == MOST);
+    }
+
+    #[test]
+    fn two_sites_that_fill_the_table_yield_to_new_names() {
+        let mut table = Table::new();
+        let anna = table.register(ANNA, ANNA);
+        for made_up in 1_000..2_000 {
+            let carrier = [EVIL_SITE, SITE][(made_up % 2) as usize];
+            table.register(NameId(made_up), carrier);
+        }
+        assert_eq!(table.outcomes.len(), MOST);
+        let (ben, mallory) = (table.register(BEN, BEN), table.register(MALLORY, MALLORY));
+        assert!(table.remembers(ben) && table.remembers(mallory) && table.remembers(anna));
+    }
+
+    #[test]
+    fn what_a_vote_in_doubt_names_is_not_forgotten() {
+        let mut table = Table::new();
+        for _ in 0..MOST {
+            table.register(MALLORY, MALLORY);
+        }
+        let newcomer = Newcomer {
+            member: MemberId::new(MALLORY, 0),
+            carrier: MALLORY,
+        };
+        assert_eq!(table.outcomes.place_for(newcomer, |_| false), None);
+        let oldest = table.outcomes.members.keys().min().copied();
+        let place = table.outcomes.place_for(newcomer, |_| true);
+        assert_eq!(place, oldest.map(Place::Of));
+    }
 }

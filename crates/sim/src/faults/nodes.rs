@@ -180,7 +180,18 @@ impl World {
         let members: Vec<MemberId> = members.map(|node| node.id).collect();
         let own = self.nodes[no.0].id;
         let other = self.fault_prng.pick(&members).copied().unwrap_or(own);
-        let rogue = Byzantine::new(self.fault_prng.fork(), [own, other], neighbours, homes);
+        // A site above would pass on what it makes up as its own (rule R2).
+        let is_site = kind == NodeKind::Home && self.fault_prng.percent(ROGUE_SITES_PERCENT);
+        if is_site {
+            self.node(no).greets_as = NodeKind::Redirector;
+        }
+        let rogue = Byzantine::new(
+            self.fault_prng.fork(),
+            [own, other],
+            neighbours,
+            homes,
+            is_site,
+        );
         self.node(no).machine = Some(Machine::Byzantine(rogue));
         self.node(no).resident = None;
         let ms = self.fault_prng.range(300, 3_000);
@@ -188,6 +199,9 @@ impl World {
         Ok(true)
     }
 }
+
+/// Of a hundred rogues at a home, those that say that they are sites.
+const ROGUE_SITES_PERCENT: u64 = 25;
 
 /// Whether a commit only writes, and depends on nothing that was there.
 fn is_blind(request: &CommitRequest) -> bool {
