@@ -47,8 +47,8 @@ pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Down, FetchRefusal,
-    FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, Participant, PeerImage,
-    Refusal, Reported, SegmentInfo, Step, Up,
+    FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, PartDigest, Participant,
+    PeerImage, Refusal, Reported, SegmentInfo, Step, Up,
 };
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};

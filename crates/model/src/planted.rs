@@ -170,6 +170,8 @@ bugs! {
     EvidenceRewritten,
     /// Rule R2: a home that remembers as many members as it may forgets the longest silent one, whose it is.
     OthersForgotten,
+    /// Rule R2: a node fills in the values that it kept of a commit, whatever the home executed.
+    ContentBelieved,
     /// Outcomes are forgotten: a commit sent again runs again.
     OutcomeForgotten,
     /// The validation floor is ignored: what is not known counts as unchanged.

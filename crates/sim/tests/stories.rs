@@ -144,6 +144,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::AheadNotEntered, "hints"),
     (Bug::RefetchedNotTold, "refetch-overtaken"),
     (Bug::EvidenceRewritten, "evidence-is-the-members-own"),
+    (Bug::ContentBelieved, "one-id-two-contents"),
     (Bug::OutcomeForgotten, "exactly-once-sent-again"),
     (Bug::FloorIgnored, "validation-floor"),
     (Bug::SecondParentTaken, "trap-09-second-parent"),

@@ -1,6 +1,6 @@
 //! From parent to child: a struct for each message.
 
-use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
+use super::{CallError, CallId, CallResponse, PartDigest, PeerImage, Refusal};
 use crate::{
     Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, Outcome, PageChange, PageId,
     Position, Readers, ReportNo, SegmentId, Stamp,
@@ -278,6 +278,9 @@ pub struct Step {
     pub watermark: Stamp,
     /// The commit, if it came up this edge: its reply.
     pub commit: Option<CommitId>,
+    /// The part of that commit that the home executed: only values of this very part belong here
+    /// (rule R2).
+    pub executed: Option<PartDigest>,
     /// What happened to pages that the child holds or watches. Values that the
     /// child kept of its own commit are left out.
     pub changes: Vec<PageChange>,

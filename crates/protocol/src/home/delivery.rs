@@ -82,6 +82,7 @@ impl Delivery<'_> {
             values: Values::ToWhoAsked,
             origin: reached.origin,
             readers,
+            executed: reached.executed,
         };
         self.serve.children.deliver(news, outbox);
     }

@@ -23,8 +23,8 @@ use thorp_model::planted::Bug;
 use thorp_model::records::{LogRecord, NextRecord};
 use thorp_model::{
     AuditEvent, CommitRequest, Down, EdgeId, NameId, Note, Now, ObjectId, Op, Outcome, PageChange,
-    PageId, PageNo, PageSlots, Part, Position, Purpose, Refusal, Registration, SegmentId,
-    SlotChange, Stamp, Table, planted, records,
+    PageId, PageNo, PageSlots, Part, PartDigest, Position, Purpose, Refusal, Registration,
+    SegmentId, SlotChange, Stamp, Table, planted, records,
 };
 
 /// Everything at a home that an accepted commit changes.
@@ -53,6 +53,8 @@ pub(super) struct Entry {
     pub(super) effects: Effects,
     /// The commit, and the child that hears of its end; none for the home's own doing.
     pub(super) whose: Option<(Option<EdgeId>, Whose)>,
+    /// The part that is executed: the reply names it (rule R2).
+    pub(super) executed: Option<PartDigest>,
     /// A segment that is removed.
     pub(super) removed: Option<SegmentId>,
 }
@@ -64,6 +66,7 @@ impl Entry {
             stamp,
             effects,
             whose: None,
+            executed: None,
             removed: None,
         }
     }
@@ -133,6 +136,7 @@ impl Tables {
             stamp,
             effects,
             whose,
+            executed,
             removed,
         } = entry;
         let position = log.accept(stamp);
@@ -173,6 +177,7 @@ impl Tables {
             stamp,
             changes: record.changes,
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
+            executed,
             removed,
             image_bytes,
         });

@@ -345,7 +345,8 @@ impl Member {
     fn step(&mut self, now: Millis, mut step: Step, outbox: &mut Outbox) {
         let home = step.home;
         if let Some(commit) = step.commit {
-            self.pending_writes.fill(home, commit, &mut step.changes);
+            self.pending_writes
+                .fill((home, commit), step.executed, &mut step.changes);
         }
         self.homes.at(home).step(now, &step, outbox);
         if let Some(commit) = step.commit {

@@ -164,8 +164,7 @@ impl Submitter<'_> {
             at.state = PartState::Sent;
             self.caller.uplink.commit_sent(at.home(), id, at.bytes);
             at.registration = Some(*registration);
-            self.pending_writes
-                .put(at.home(), id, &at.part.writes, outbox);
+            self.pending_writes.put(id, &at.part, outbox);
             let here = |(home, id): &(HomeId, CommitId)| (*home == at.home()).then_some(*id);
             let depends_on = commit.depends_on.iter().filter_map(here);
             let request = CommitRequest {

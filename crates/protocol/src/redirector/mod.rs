@@ -438,7 +438,8 @@ impl Redirector {
         let last = from.as_ref().and_then(ReplyRoutes::last);
         let origin = last.zip(commit);
         if let Some(commit) = commit {
-            self.pending_writes.fill(home, commit, &mut step.changes);
+            self.pending_writes
+                .fill((home, commit), step.executed, &mut step.changes);
         }
         let Some(proxy) = self.homes.get_mut(&home) else {
             return;

@@ -234,6 +234,7 @@ impl Proxy {
             values: Values::ToHolders,
             origin,
             readers: step.readers,
+            executed: step.executed,
         };
         for page in self.children.deliver(news, outbox) {
             self.subtree().give_up_if_unused(page, outbox);

@@ -195,8 +195,7 @@ impl Forwarder<'_> {
         if planted::is(Bug::EvidenceRewritten) {
             request.part.evidence = proxy.up.position;
         }
-        self.pending_writes
-            .put(home, id, &request.part.writes, outbox);
+        self.pending_writes.put(id, &request.part, outbox);
         self.passed.commit_sent(home, id, edge, bytes);
         outbox.up(up, Up::Commit(request));
     }

@@ -254,6 +254,7 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
             stamp: watermark,
             watermark,
             commit: Some(id_of(CHILD)),
+            executed: None,
             changes: Vec::new(),
             readers: Vec::new(),
         }));

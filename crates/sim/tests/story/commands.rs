@@ -17,6 +17,7 @@
 //! late m0->R commit m0#1    (the same, on the edge that it came on)
 //! forge R->H m0#1 at @100000+1   (a rogue decides so on that commit, at the stamp of another home)
 //! forge m0->H1 m0#1 under 2 with H9 reads P.x   (a rogue names that home in a part that only reads)
+//! forge m0->R m0#1 under 2 writes P.x=c   (a rogue sends this under an id, which may have another content)
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
@@ -38,8 +39,8 @@ use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId, Message,
-    NewValue, ObjectId, PageId, Part, Participant, Position, RIGHTS_SLOT, Registration, SegmentId,
-    SlotSet, Stamp, Up, WriteOp, message, rights_page,
+    NewValue, ObjectId, PageId, PageWrites, Part, Participant, Position, RIGHTS_SLOT, Registration,
+    SegmentId, SlotSet, Stamp, Up, WriteOp, message, rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -213,7 +214,11 @@ impl Teller {
                 request.with = Vec::from(with.map(|home| Participant { home, registration }));
                 Up::Commit(request)
             }
-            _ => panic!("at STAMP, or under NUMBER with HOME reads OBJECT"),
+            ["under", registration, "writes", what] => {
+                let registration = Registration(number(registration));
+                Up::Commit(writing((commit, registration), what))
+            }
+            _ => panic!("at STAMP, or under NUMBER with HOME reads OBJECT, or writes OBJECT=VALUE"),
         };
         self.village.put(from, to, Message::Up(message));
         self.village.say("    it is on its way");
@@ -449,6 +454,23 @@ fn write_op(
         },
         _ => WriteOp::Write { generation, value },
     }
+}
+
+/// A commit that writes over an object.
+fn writing((id, registration): (CommitId, Registration), what: &str) -> CommitRequest {
+    let (name, value) = what.split_once('=').expect("OBJECT=VALUE");
+    let (object, generation) = object(name);
+    let call = CallId {
+        member: id.member,
+        number: id.sequence,
+    };
+    let mut request = empty_commit(call, registration);
+    let value = NewValue::Inline(names::bytes_of(value).into());
+    request.part.writes = vec![PageWrites {
+        page: object.page,
+        slots: vec![(object.slot, WriteOp::Write { generation, value })],
+    }];
+    request
 }
 
 /// The transaction ended so, at a stamp of another home.

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageId, Position, Readers, SegmentId,
-    Stamp, Step, planted,
+    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageId, PartDigest, Position, Readers,
+    SegmentId, Stamp, Step, planted,
 };
 
 /// What a position brings.
@@ -27,6 +27,8 @@ pub(crate) struct News {
     pub origin: Option<(EdgeId, CommitId)>,
     /// The segments whose rights lists it changes, and who may read them now (rule R4).
     pub readers: Vec<(SegmentId, Readers)>,
+    /// The part of that commit that its home executed.
+    pub executed: Option<PartDigest>,
 }
 
 /// Which children get values.
@@ -92,7 +94,7 @@ impl Steps {
 
     /// The step of each child, in the order of their edges.
     pub(super) fn of(self, home: HomeId, news: &News) -> impl Iterator<Item = (EdgeId, Step)> {
-        let origin = news.origin;
+        let (origin, executed) = (news.origin, news.executed);
         let (position, stamp, watermark) = (news.position, news.stamp, news.watermark);
         self.0.into_iter().map(move |(edge, own)| {
             let commit = origin.filter(|(e, _)| *e == edge).map(|(_, id)| id);
@@ -102,6 +104,7 @@ impl Steps {
                 stamp,
                 watermark,
                 commit,
+                executed: executed.filter(|_| commit.is_some()),
                 changes: own.changes,
                 readers: own.readers,
             };
@@ -117,6 +120,7 @@ pub(super) fn send_step<A>(edge: EdgeId, step: Step, outbox: &mut Outbox<A>) {
             let changes = alloc::vec![change];
             let part = Step {
                 commit: None,
+                executed: None,
                 changes,
                 ..step.clone()
             };
@@ -168,6 +172,7 @@ mod tests {
             values: Values::ToHolders,
             origin: Some((A, id)),
             readers: Vec::new(),
+            executed: None,
         };
         let mut steps = Steps::new(Some(A));
         steps.add(B, &change(1));

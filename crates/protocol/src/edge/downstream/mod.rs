@@ -644,6 +644,7 @@ impl Children {
                 stamp: Stamp::default(),
                 watermark,
                 commit: None,
+                executed: None,
                 changes: Vec::new(),
                 readers: Vec::new(),
             }),

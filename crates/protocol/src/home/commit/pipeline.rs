@@ -69,6 +69,7 @@ impl Pipeline<'_> {
                     stamp: self.log.clock.stamp(now.wall),
                     effects,
                     whose: Some((Some(edge), whose)),
+                    executed: request.part.digest(),
                     removed: None,
                 };
                 self.tables.accept(now, entry, self.log, outbox);

@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, EdgeId, Mark, Outcome, PageChange, PageId, Position,
-    SegmentId, SegmentInfo, Stamp,
+    CallError, CallId, CallResponse, CommitId, EdgeId, Mark, Outcome, PageChange, PageId,
+    PartDigest, Position, SegmentId, SegmentInfo, Stamp,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -39,6 +39,8 @@ pub(in crate::home) struct Reached {
     pub(in crate::home) changes: Vec<PageChange>,
     /// The child that sent the commit, if one did.
     pub(in crate::home) origin: Option<(EdgeId, CommitId)>,
+    /// The part of the commit that was executed.
+    pub(in crate::home) executed: Option<PartDigest>,
     /// A segment that was removed: its pages are invalidated as a whole.
     pub(in crate::home) removed: Option<SegmentId>,
     /// Bytes of page images that stay in memory until the position is durable.

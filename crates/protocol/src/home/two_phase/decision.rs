@@ -204,6 +204,7 @@ impl Decisions<'_> {
             stamp,
             effects,
             whose: Some((edge, whose)),
+            executed: request.part.digest(),
             removed: None,
         };
         let position = self.tables.accept(now, entry, self.log, outbox);
