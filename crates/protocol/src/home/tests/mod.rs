@@ -3,5 +3,6 @@
 mod admission;
 mod decisions;
 mod purposes;
+mod registrations;
 mod votes;
 mod world;
