@@ -4,12 +4,19 @@
 use crate::failure::{Checked, demand};
 use crate::time::{Local, NodeNo};
 use crate::world::World;
-use thorp_model::{Place, Publish};
+use thorp_model::{Place, Principal, Publish};
 
 /// Takes a publication into the cache, and looks at what became of it.
 pub fn publish(world: &mut World, no: NodeNo, publish: &Publish) -> Checked {
     super::promises::published(world, no, publish)?;
-    super::rights::published(world, no, publish)?;
+    if let Some(oracle) = world.oracles.get(&publish.home) {
+        let node = &world.nodes[no.0];
+        let who = Principal {
+            name: node.id.name(),
+            is_operator: node.is_operator(),
+        };
+        super::rights::published(oracle, (&node.name, who), publish)?;
+    }
     let now = world.now;
     let node = world.node(no);
     let mono = node.now(now).mono;

@@ -2,22 +2,13 @@
 
 use crate::failure::{Checked, demand};
 use crate::oracle::Oracle;
-use crate::time::NodeNo;
-use crate::world::World;
 use thorp_model::{
     Access, ObjectId, PageId, Position, Principal, Publish, RIGHTS_SLOT, Right, rights_page,
 };
 
-/// A member shows pages: it may have read each of them, at some position from the page's version to its own.
-pub fn published(world: &World, no: NodeNo, publish: &Publish) -> Checked {
-    let node = &world.nodes[no.0];
-    let Some(oracle) = world.oracles.get(&publish.home) else {
-        return Ok(());
-    };
-    let who = Principal {
-        name: node.id.name(),
-        is_operator: node.is_operator(),
-    };
+/// A member shows pages of a home: it may have read each of them, at some position from the page's version to its own.
+pub fn published(oracle: &Oracle, member: (&str, Principal), publish: &Publish) -> Checked {
+    let (name, who) = member;
     for (page, image) in &publish.images {
         let Some(image) = image else {
             continue;
@@ -27,7 +18,7 @@ pub fn published(world: &World, no: NodeNo, publish: &Publish) -> Checked {
             may_have_read(oracle, who, *page, (version, publish.position)),
             "rights",
             "{} shows page {page} of version {version} at {}, and had no right to read it since",
-            node.name,
+            name,
             publish.position
         );
     }
