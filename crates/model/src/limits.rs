@@ -76,8 +76,11 @@ pub const READERS_BYTES_MAX: usize = 4 << 20;
 /// Kinds of events that a home audits and has not written yet (rule R8).
 pub const AUDIT_PENDING_MAX: usize = 256;
 
-/// Names that a home knows for its audit.
+/// Names that a home knows for its audit. Sites bring at most half of them.
 pub const AUDIT_NAMES_MAX: usize = 4096;
+
+/// Bytes of a name that a site reports.
+pub const REPORTED_NAME_BYTES_MAX: usize = 200;
 
 /// Pairs of name and segment that a parent counts denials of, between two reports (rule R8).
 pub const DENIALS_MAX: usize = 64;

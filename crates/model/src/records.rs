@@ -2,9 +2,9 @@
 //! big-endian, so that they sort.
 
 use crate::{
-    Blob, CommitId, CommitRequest, HomeId, Image, MemberId, Op, Outcome, Overflow, PageChange,
-    PageId, PageNo, PageWrites, Part, Participant, Position, Registration, SegmentId, SlotSet,
-    Stamp, StorageError, Table,
+    Blob, CommitId, CommitRequest, HomeId, Image, MemberId, NameId, Op, Outcome, Overflow,
+    PageChange, PageId, PageNo, PageWrites, Part, Participant, Position, Registration, SegmentId,
+    SlotSet, Stamp, StorageError, Table,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -135,6 +135,13 @@ pub struct MemberRecord {
     pub member: MemberId,
 }
 
+/// Who brought a registered member, if that was not its own edge: `meta/carrier/REGISTRATION` (rule R2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CarrierRecord {
+    /// The name of the node whose edge the member registered by.
+    pub carrier: NameId,
+}
+
 /// One staged value: `staged/REGISTRATION/TOKEN`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StagedRecord {
@@ -178,6 +185,7 @@ pub const INSTALLED_KEY: &[u8] = b"installed";
 const SEGMENT_PREFIX: &[u8] = b"segment/";
 const RIGHTS_PREFIX: &[u8] = b"rights/";
 const MEMBER_PREFIX: &[u8] = b"member/";
+const CARRIER_PREFIX: &[u8] = b"carrier/";
 const ASIDE_PREFIX: &[u8] = b"aside/";
 const VOTE_PREFIX: &[u8] = b"vote/";
 
@@ -211,6 +219,22 @@ pub fn rights_range() -> (Vec<u8>, Vec<u8>) {
 pub fn rights_of(key: &[u8]) -> Option<SegmentId> {
     let id = key.strip_prefix(RIGHTS_PREFIX)?;
     Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of who brought a member.
+pub fn carrier_key(registration: Registration) -> Vec<u8> {
+    [CARRIER_PREFIX, &registration.0.to_be_bytes()].concat()
+}
+
+/// The range of all who brought members.
+pub fn carrier_range() -> (Vec<u8>, Vec<u8>) {
+    (CARRIER_PREFIX.to_vec(), b"carrier0".to_vec())
+}
+
+/// The registration of such a key.
+pub fn carried_of(key: &[u8]) -> Option<Registration> {
+    let id = key.strip_prefix(CARRIER_PREFIX)?;
+    Some(Registration(u64::from_be_bytes(id.try_into().ok()?)))
 }
 
 /// The key of a member's record.

@@ -217,9 +217,9 @@ impl core::error::Error for DamagedRights {}
 
 impl RightsList {
     /// The list of a new segment (rule R3).
-    pub fn of_new(creator: NameId) -> Self {
+    pub fn of_new(creator: Subject) -> Self {
         let mut list = RightsList::default();
-        list.grant(Subject::Id(creator), Right::Admin);
+        list.grant(creator, Right::Admin);
         list.grant(Subject::Members, Right::Write);
         list
     }
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_list_is_read_as_it_is_written() {
-        let mut list = RightsList::of_new(NameId::of("carl"));
+        let mut list = RightsList::of_new(Subject::Id(NameId::of("carl")));
         list.grant(Subject::Name("anna".to_string()), Right::Read);
         assert_eq!(RightsList::parse(&list.to_bytes()), Ok(list.clone()));
         assert_eq!(list.revoke(&Subject::Members), Some(Right::Write));

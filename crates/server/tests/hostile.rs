@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use common::{Village, is_committed};
 use thorp_model::{
     Blob, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Down, Event, Generation,
-    HomeId, InvalidCommit, MemberId, Message, Millis, NewValue, NodeKind, Now, Outbox, Outcome,
-    PageId, Part, Participant, Peer, Position, Refusal, Registration, Slot, SlotSet, Stamp,
-    StateMachine, Up, WriteOp, message,
+    HomeId, InvalidCommit, MemberId, Message, Millis, NewValue, Now, Outbox, Outcome, PageId, Part,
+    Participant, Peer, Position, Refusal, Registration, Slot, SlotSet, Stamp, StateMachine, Up,
+    WriteOp, message,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity};
@@ -107,16 +107,10 @@ impl World<Infallible> for Nothing {
 }
 
 /// Joins a machine to a parent, as an ordinary member.
-fn join<M>(identity: Identity, parent: &Address, member: MemberId, mut machine: M) -> Handle<M>
+fn join<M>(identity: Identity, hello: Peer, parent: &Address, mut machine: M) -> Handle<M>
 where
     M: StateMachine<Command = Infallible, Action = Infallible> + Send + 'static,
 {
-    let hello = Peer {
-        kind: NodeKind::Member,
-        node: member,
-        name: identity.name().to_owned(),
-        is_operator: false,
-    };
     let mut config = DriverConfig::new(identity, hello);
     config.parents.push(ParentConfig::new(vec![parent.clone()]));
     let (mut driver, handle) = Driver::new(config);
@@ -162,15 +156,15 @@ async fn a_vote_with_a_home_that_is_not_there_locks_nothing() {
     let (_, made) = anna.commit(page, Slot(0), create(b"dear bert")).await;
     assert!(is_committed(&made), "{made:?}");
 
-    let mallory = MemberId(66);
+    let identity = village.identity("mallory");
+    let hello = identity.greeting(66);
     let locker = Locker {
-        member: mallory,
+        member: hello.node,
         page,
         evidence: Position(0),
         answer: None,
     };
-    let identity = village.identity("mallory");
-    let locker = join(identity, &first.address, mallory, locker);
+    let locker = join(identity, hello, &first.address, locker);
     let answer = found(&locker, |locker: &Locker| locker.answer.clone()).await;
     let reason = InvalidCommit::UnknownHome { home: NOBODYS };
     assert_eq!(answer, Err(Refusal::Invalid { reason }));

@@ -4,7 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{AUDIT_NAMES_MAX, AUDIT_PENDING_MAX};
-use thorp_model::{AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, NameId, Position, Right, SegmentId};
+use thorp_model::{
+    AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, NameId, Position, Right, SegmentId, Subject,
+};
 
 /// What makes two events equal: they are one record, with a count.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,6 +66,21 @@ impl Audit {
         }
     }
 
+    /// The same of a name that a site reports. A site can make names up, so they take only half of
+    /// the space.
+    pub(in crate::home) fn learn_reported(&mut self, name: &str) {
+        if self.names.len() < AUDIT_NAMES_MAX / 2 {
+            self.learn(name);
+        }
+    }
+
+    /// Whom a rights list means by an id: the name, if the home knows one that a list can have.
+    pub(in crate::home) fn subject(&self, who: NameId) -> Subject {
+        let name = self.names.get(&who).and_then(|name| name.parse().ok());
+        name.filter(|subject: &Subject| subject.id() == Some(who))
+            .unwrap_or(Subject::Id(who))
+    }
+
     /// Something has happened, so many times.
     pub(in crate::home) fn note(&mut self, occasion: Occasion, times: u64) {
         let has_space = self.pending.len() < AUDIT_PENDING_MAX;
@@ -87,6 +104,7 @@ impl Audit {
     ) -> Vec<AuditRecord> {
         let pending = core::mem::take(&mut self.pending);
         let records = pending.into_iter().map(|(occasion, times)| {
+            let occasion = self.bounded(occasion);
             let (number, count) = self.place(&occasion, times);
             AuditRecord {
                 number,
@@ -105,6 +123,25 @@ impl Audit {
         let oldest = self.last.saturating_sub(u64::from(AUDIT_RECORDS_MAX) - 1);
         self.written.retain(|_, (number, _)| *number >= oldest);
         records
+    }
+
+    /// What is written of an occasion. A site that reports more kinds than a quarter of the ring has
+    /// is counted as a whole from there on: it must not write over what others did.
+    fn bounded(&self, occasion: Occasion) -> Occasion {
+        let Some(site) = &occasion.site else {
+            return occasion;
+        };
+        let of_site = |known: &&Occasion| known.site.as_ref() == Some(site);
+        let reported = self.written.keys().filter(of_site).count();
+        let is_known = self.written.contains_key(&occasion);
+        if is_known || reported < AUDIT_RECORDS_MAX as usize / 4 {
+            return occasion;
+        }
+        Occasion {
+            who: NameId::of(site),
+            segment: SegmentId(0),
+            ..occasion
+        }
     }
 
     /// The record of an occasion, and how often it has happened by now.
@@ -157,6 +194,37 @@ mod tests {
         records.sort();
         assert_eq!(records[0], (8, 4, String::from("ben")));
         assert_eq!(records[1], (9, 1, String::new()), "nobody told its name");
+    }
+
+    #[test]
+    fn a_site_that_makes_names_up_writes_over_nothing_of_others() {
+        let mut audit = Audit::default();
+        audit.note(denied("ben"), 1);
+        take(&mut audit);
+        for number in 0..2 * AUDIT_RECORDS_MAX {
+            let occasion = Occasion {
+                site: Some(String::from("evil")),
+                ..denied(&format!("n{number}"))
+            };
+            audit.note(occasion, 1);
+            audit.learn_reported(&format!("n{number}"));
+            take(&mut audit);
+        }
+        assert!(audit.last() < u64::from(AUDIT_RECORDS_MAX) / 2);
+        audit.note(denied("ben"), 1);
+        assert_eq!(take(&mut audit)[0].0, 1, "its record is still there");
+        assert!(audit.names.len() <= AUDIT_NAMES_MAX / 2);
+    }
+
+    #[test]
+    fn a_list_gets_the_name_where_the_home_knows_it() {
+        let mut audit = Audit::default();
+        let (anna, strange) = (NameId::of("anna"), NameId::of("An na"));
+        assert_eq!(audit.subject(anna), Subject::Id(anna));
+        audit.learn("anna");
+        audit.learn("An na");
+        assert_eq!(audit.subject(anna), Subject::Name(String::from("anna")));
+        assert_eq!(audit.subject(strange), Subject::Id(strange));
     }
 
     #[test]

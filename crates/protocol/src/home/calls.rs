@@ -247,7 +247,7 @@ impl Calls<'_> {
         if path.starts_with('.') {
             return Err(CallError::BadPath);
         }
-        let list = RightsList::of_new(who.name);
+        let list = RightsList::of_new(self.tables.audit.subject(who.name));
         self.found_segment(now, (path, PageNo(1)), &list, outbox)
     }
 

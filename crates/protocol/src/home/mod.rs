@@ -75,7 +75,7 @@ use crate::home::two_phase::resolution::Resolution;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::HEARTBEAT_MS;
+use thorp_model::limits::{HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
@@ -353,23 +353,26 @@ impl Home {
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, edge, call, outbox),
-            Up::Denied(denied) => self.denied_below(edge, &denied),
+            Up::Denied(denied) => self.denied_below(edge, &denied, outbox),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
         }
     }
 
     /// A site has denied somebody something (rule R8).
-    fn denied_below(&mut self, edge: EdgeId, denied: &message::Denied) {
+    fn denied_below(&mut self, edge: EdgeId, denied: &message::Denied, outbox: &mut Outbox) {
         let child = self.children.get(edge);
         let Some(site) = child.filter(|child| child.kind != NodeKind::Member) else {
             return;
         };
+        if denied.name.len() > REPORTED_NAME_BYTES_MAX {
+            return cut_off(edge, "a name longer than names are", outbox);
+        }
         let occasion = Occasion {
             site: Some(site.name.clone()),
             ..Occasion::denied(NameId::of(&denied.name), denied.segment, Right::Read)
         };
-        self.tables.audit.learn(&denied.name);
+        self.tables.audit.learn_reported(&denied.name);
         self.tables.audit.note(occasion, denied.count);
     }
 

@@ -4,10 +4,10 @@ use crate::home::registrars::{Group, Newcomer, Place, Registrars};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
-use thorp_model::records::{MemberRecord, OutcomeRecord};
+use thorp_model::records::{CarrierRecord, MemberRecord, OutcomeRecord};
 use thorp_model::{
-    CommitId, MemberId, Op, Outcome, Position, Refusal, Registration, Stamp, Table, planted,
-    records,
+    CommitId, MemberId, NameId, Op, Outcome, Position, Refusal, Registration, Stamp, Table,
+    planted, records,
 };
 
 #[derive(Debug)]
@@ -100,17 +100,29 @@ impl Outcomes {
             self.forget(silent, ops);
         }
         self.insert(registration, newcomer);
-        let member = newcomer.member;
+        let Newcomer { member, carrier } = newcomer;
         let record = MemberRecord { member };
         ops.push(records::put(
             Table::Meta,
             records::member_key(registration),
             &record,
         ));
+        if carrier != member.name() {
+            let key = records::carrier_key(registration);
+            ops.push(records::put(Table::Meta, key, &CarrierRecord { carrier }));
+        }
     }
 
-    /// Takes a registration from the store. Who carried it is not stored: it counts for its own
-    /// name only.
+    /// Takes from the store who brought a registration: it counts for that node, too.
+    pub(in crate::home) fn recover_carrier(&mut self, registration: Registration, by: NameId) {
+        if let Some(remembered) = self.members.get_mut(&registration) {
+            self.registrars.remove(remembered.by);
+            remembered.by.carrier = by;
+            self.registrars.add(remembered.by);
+        }
+    }
+
+    /// Takes a registration from the store, as one that its own edge brought.
     pub(in crate::home) fn recover(&mut self, registration: Registration, member: MemberId) {
         let carrier = member.name();
         self.insert(registration, Newcomer { member, carrier });
@@ -217,6 +229,10 @@ impl Outcomes {
         self.registrars.remove(member.by);
         let key = records::member_key(registration);
         ops.push(records::delete(Table::Meta, key));
+        if member.by.carrier != member.by.member.name() {
+            let key = records::carrier_key(registration);
+            ops.push(records::delete(Table::Meta, key));
+        }
         for sequence in member.outcomes.keys() {
             let key = records::pair_key(registration, *sequence);
             ops.push(records::delete(Table::Outcomes, key));
@@ -237,7 +253,6 @@ pub(in crate::home) fn unknown() -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::NameId;
 
     const ANNA: NameId = NameId(1);
     const BEN: NameId = NameId(2);

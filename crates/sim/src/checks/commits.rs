@@ -108,6 +108,7 @@ fn check_commit(world: &World, home: HomeId, record: &LogRecord, changed: &Chang
     for part in asked.parts.iter().filter(|part| part.home == home) {
         check_evidence(world, oracle, id, part, before)?;
         check_effects(oracle, &world.history.staged, part, position, changed)?;
+        super::rights::committed(oracle, id, part, asked.parts.len() > 1)?;
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
-//! Rule R5: whoever has lost the right to read gets nothing newer.
+//! Rules R4 and R5: nobody commits what it has no right to, and whoever has lost the right to read gets nothing newer.
 
 use crate::failure::{Checked, demand};
 use crate::oracle::Oracle;
 use thorp_model::{
-    Access, ObjectId, PageId, Position, Principal, Publish, RIGHTS_SLOT, Right, rights_page,
+    Access, CommitId, ObjectId, PageId, Part, Position, Principal, Publish, RIGHTS_SLOT, Right,
+    SegmentId, Slot, rights_page,
 };
 
 /// A member shows pages of a home: it may have read each of them, at some position from the page's version to its own.
@@ -25,6 +26,57 @@ pub fn published(oracle: &Oracle, member: (&str, Principal), publish: &Publish) 
     Ok(())
 }
 
+/// Rule R4: whoever commits has the rights for it at the position before. A vote stays valid when a right is lost, so of a
+/// part of several only what it may never do is looked at (rule R5).
+pub fn committed(oracle: &Oracle, id: CommitId, part: &Part, of_several: bool) -> Checked {
+    let who = Principal {
+        name: id.member.name(),
+        is_operator: false,
+    };
+    let Some((position, _)) = oracle.commits.get(&id) else {
+        return Ok(());
+    };
+    let before = Position(position.0 - 1);
+    let wanted = part.writes.iter().map(|writes| {
+        let is_list =
+            |slot: &Slot| *slot == RIGHTS_SLOT && writes.page == rights_page(writes.page.segment);
+        let changes_list = writes.slots.iter().any(|(slot, _)| is_list(slot));
+        let right = if changes_list {
+            Right::Admin
+        } else {
+            Right::Write
+        };
+        (writes.page.segment, right)
+    });
+    for (segment, right) in wanted {
+        demand!(
+            !of_several || right != Right::Admin,
+            "rights",
+            "commit {id:?} over several homes changes the rights of segment {segment}"
+        );
+        demand!(
+            of_several || list_at(oracle, segment, before).1.allows(who, right),
+            "rights",
+            "commit {id:?} at {position} needs {right} of segment {segment}, and had no right to"
+        );
+    }
+    Ok(())
+}
+
+/// A segment's list as of a position, and where it became so.
+fn list_at(oracle: &Oracle, segment: SegmentId, position: Position) -> (Position, Access) {
+    let list = ObjectId {
+        page: rights_page(segment),
+        slot: RIGHTS_SLOT,
+    };
+    let (since, object) = oracle.object_at(list, position);
+    let access = match &object.value {
+        Some(bytes) => Access::of(bytes),
+        None => Access::without_list(),
+    };
+    (since, access)
+}
+
 /// Whether a principal had the right to read at some position from the first to the last.
 fn may_have_read(
     oracle: &Oracle,
@@ -32,17 +84,9 @@ fn may_have_read(
     page: PageId,
     (first, last): (Position, Position),
 ) -> bool {
-    let list = ObjectId {
-        page: rights_page(page.segment),
-        slot: RIGHTS_SLOT,
-    };
     let mut position = last.max(first);
     loop {
-        let (since, object) = oracle.object_at(list, position);
-        let access = match &object.value {
-            Some(bytes) => Access::of(bytes),
-            None => Access::without_list(),
-        };
+        let (since, access) = list_at(oracle, page.segment, position);
         if access.allows(who, Right::Read) {
             return true;
         }

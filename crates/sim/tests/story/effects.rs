@@ -33,6 +33,9 @@ fn record(table: Table, key: &[u8]) -> String {
             _ if let Some((registration, number)) = records::vote_of(key) => {
                 format!("vote {number} of member {registration}")
             }
+            _ if let Some(registration) = records::carried_of(key) => {
+                format!("who brought member {registration}")
+            }
             _ if let Some(segment) = records::rights_of(key) => {
                 format!("rights of {}", names::segment(segment))
             }

@@ -18,8 +18,8 @@ use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
-    AuditMark, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord, OutcomeRecord,
-    QuarantineRecord, RightsRecord, SegmentRecord, StagedRecord, VoteRecord,
+    AuditMark, CarrierRecord, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord,
+    OutcomeRecord, QuarantineRecord, RightsRecord, SegmentRecord, StagedRecord, VoteRecord,
 };
 use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
 
@@ -175,6 +175,18 @@ impl Parts {
             |key, record: MemberRecord| {
                 if let Some(registration) = records::member_of(key) {
                     self.outcomes.recover(registration, record.member);
+                }
+            },
+        )?;
+        let (from, to) = records::carrier_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: CarrierRecord| {
+                if let Some(registration) = records::carried_of(key) {
+                    self.outcomes.recover_carrier(registration, record.carrier);
                 }
             },
         )?;
