@@ -1,0 +1,355 @@
+//! What a member without rights gets of a real home and a real site, also by messages that no client sends (before,
+//! rights were checked nowhere; rule R4).
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
+mod common;
+
+use common::thorp;
+use std::path::Path;
+use thorp_client::{JoinConfig, Member, Reference};
+use thorp_model::{
+    Attempt, Blob, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Down, EntryNo,
+    Epoch, FetchResult, Generation, HomeId, InvalidCommit, MemberId, Message, NewValue, ObjectId,
+    Outcome, PageId, PageWrites, Part, PeerImage, Position, Refusal, Registration, ReportNo,
+    Reported, Right, SlotSet, Stamp, Subject, Up, WriteOp, message,
+};
+use thorp_testing::{Attacker, AttackerEdge, HomeProcess, OF_A_TEST, PATIENCE, Process};
+
+/// A home, a site below it, and who is in the village.
+struct Village {
+    home: HomeProcess,
+    _site: Process,
+    site_via: String,
+}
+
+/// An attacker on an edge, in the middle of a stream of a home.
+struct Intruder {
+    edge: AttackerEdge,
+    member: MemberId,
+    home: HomeId,
+    epoch: Epoch,
+    position: Position,
+}
+
+impl Village {
+    fn start(dir: &Path) -> Self {
+        let home = thorp().home(dir);
+        let path = |name: &str| dir.join(name).display().to_string();
+        for (name, role) in [
+            ("valley", "site"),
+            ("anna", "member"),
+            ("mallory", "member"),
+        ] {
+            let invite = ["invite", name, "--role", role, "--dir", &home.authority];
+            let said = thorp().run(&[&invite[..], &["--out", &path(name)]].concat());
+            assert_eq!(said.code, 0, "{}", said.err);
+        }
+        let site_via = format!("unix:{}", path("site.sock"));
+        let mut command = thorp().command(&["site", "--identity", &path("valley")]);
+        command
+            .arg(format!("--home=alps={}", home.via))
+            .args(["--listen", &site_via])
+            .args(OF_A_TEST);
+        let site = Process::start(command);
+        site.ready();
+        Village {
+            home,
+            _site: site,
+            site_via,
+        }
+    }
+
+    fn anna(&self, dir: &Path) -> Member {
+        let config = JoinConfig::new(&self.site_via).identity(dir.join("anna"));
+        Member::join(config.join_timeout(PATIENCE)).unwrap()
+    }
+}
+
+impl Intruder {
+    fn enter(dir: &Path, via: &str) -> Self {
+        let attacker = Attacker::at(&dir.join("mallory").display().to_string());
+        let hello = attacker.greeting();
+        let mut edge = attacker.call(via, &hello).unwrap();
+        loop {
+            if let Some(Message::Down(Down::Begin(begin))) = edge.receive() {
+                let readers = begin.readers;
+                assert!(
+                    readers.is_empty(),
+                    "a member is told of no others: {readers:?}"
+                );
+                return Intruder {
+                    edge,
+                    member: hello.node,
+                    home: begin.home,
+                    epoch: begin.epoch,
+                    position: begin.position,
+                };
+            }
+        }
+    }
+
+    fn send(&self, up: Up) {
+        self.edge.send(&Message::Up(up));
+    }
+
+    /// The next message that is neither a heartbeat nor a sign of life.
+    fn hear(&mut self) -> Down {
+        loop {
+            match self.edge.receive() {
+                Some(Message::Down(Down::Heartbeat(_)) | Message::Alive) => {}
+                Some(Message::Down(down)) => return down,
+                other => panic!("{other:?} comes instead of an answer"),
+            }
+        }
+    }
+
+    /// Asks for a page by its number, as a guess.
+    fn fetch(&mut self, page: PageId, peers: bool) -> Down {
+        self.send(Up::Fetch(message::Fetch {
+            home: self.home,
+            epoch: self.epoch,
+            page,
+            attempt: Attempt(1),
+            peers,
+            ahead: false,
+            updates: 0,
+        }));
+        self.hear()
+    }
+
+    fn call(&mut self, request: CallRequest) -> Down {
+        let call = CallId {
+            member: self.member,
+            number: 1,
+        };
+        self.send(Up::Call(message::Call {
+            call,
+            home: self.home,
+            request,
+        }));
+        self.hear()
+    }
+
+    fn register(&mut self) -> Registration {
+        match self.call(CallRequest::Register) {
+            Down::CallResult(message::CallResult {
+                result: Ok(CallResponse::Registered(registration)),
+                ..
+            }) => registration,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Commits a write, or only a read, of an object.
+    fn commit(&mut self, sequence: u64, object: ObjectId, write: Option<WriteOp>) -> Outcome {
+        let registration = self.register();
+        let reads = match write {
+            Some(_) => Vec::new(),
+            None => vec![(object.page, SlotSet::of(object.slot))],
+        };
+        let writes = write.map(|op| PageWrites {
+            page: object.page,
+            slots: vec![(object.slot, op)],
+        });
+        self.send(Up::Commit(CommitRequest {
+            id: CommitId {
+                member: self.member,
+                sequence,
+            },
+            registration,
+            part: Part {
+                home: self.home,
+                evidence: self.position,
+                reads,
+                writes: writes.into_iter().collect(),
+            },
+            with: Vec::new(),
+            depends_on: Vec::new(),
+            after: Stamp::default(),
+        }));
+        match self.hear() {
+            Down::Refused(refused) => Outcome::Refused(refused.refusal),
+            other => panic!("{other:?} is no refusal"),
+        }
+    }
+}
+
+fn write() -> WriteOp {
+    WriteOp::Write {
+        generation: Generation(1),
+        value: NewValue::Inline(Blob::from(&b"forged"[..])),
+    }
+}
+
+/// Makes a secret that only anna may read, and reads it, so that the site has the page.
+fn make_secret(anna: &Member) -> Reference {
+    let plans = anna.create("thorp://alps/plans").unwrap();
+    let secret = anna.transact(|tx| tx.create(&plans, b"top secret plan number 42".to_vec()));
+    let secret = secret.unwrap();
+    plans.revoke(&Subject::Members).unwrap();
+    anna.transact(|tx| tx.read(&secret).map(|_| ())).unwrap();
+    secret
+}
+
+#[test]
+fn who_has_no_right_gets_nothing_by_any_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = Village::start(dir.path());
+    let anna = village.anna(dir.path());
+    let secret = make_secret(&anna);
+    let object = secret.object;
+    for via in [&village.home.via, &village.site_via] {
+        let mut mallory = Intruder::enter(dir.path(), via);
+        for peers in [false, true] {
+            let told = mallory.fetch(object.page, peers);
+            let Down::Image(message::FetchResponse { result, .. }) = told else {
+                panic!("{told:?}");
+            };
+            assert!(matches!(result, FetchResult::Refused(_)), "{result:?}");
+        }
+        let nowhere = PageId::new(9_999, object.page.page.0);
+        let (hidden, absent) = (
+            mallory.fetch(object.page, false),
+            mallory.fetch(nowhere, false),
+        );
+        let refusal = |told: Down| match told {
+            Down::Image(message::FetchResponse { result, entry, .. }) => (result, entry),
+            other => panic!("{other:?}"),
+        };
+        let (hidden, absent) = (refusal(hidden), refusal(absent));
+        assert_eq!(hidden, absent, "hidden and absent are the same");
+
+        mallory.send(Up::Watch(message::Watch {
+            home: mallory.home,
+            epoch: mallory.epoch,
+            segment: object.page.segment,
+            on: true,
+        }));
+        assert!(matches!(mallory.hear(), Down::Unwatched(_)));
+
+        // It says that it has the page, so that the parent would send changes, and requests of others.
+        mallory.send(Up::Report(message::Report {
+            home: mallory.home,
+            epoch: mallory.epoch,
+            report: ReportNo(1),
+            pages: vec![Reported {
+                page: object.page,
+                as_of: mallory.position,
+                complete: true,
+            }],
+        }));
+        match mallory.hear() {
+            Down::Resynchronised(answer) => assert_eq!(answer.changed, [object.page]),
+            other => panic!("{other:?}"),
+        }
+
+        let listed = mallory.call(CallRequest::List {
+            prefix: String::new(),
+            after: String::new(),
+        });
+        let Down::CallResult(message::CallResult { result, .. }) = listed else {
+            panic!("{listed:?}");
+        };
+        assert!(!format!("{result:?}").contains("plans"), "{result:?}");
+        for (sequence, op) in [(1, Some(write())), (2, None)] {
+            let outcome = mallory.commit(sequence, object, op);
+            let reason = InvalidCommit::NoSuchSegment;
+            assert_eq!(outcome, Outcome::Refused(Refusal::Invalid { reason }));
+        }
+        let removed = mallory.call(CallRequest::Remove {
+            segment: object.page.segment,
+        });
+        assert!(matches!(removed, Down::CallResult(_)), "{removed:?}");
+    }
+    let read = anna.transact(|tx| Ok(tx.read(&secret)?.to_vec())).unwrap();
+    assert_eq!(read, b"top secret plan number 42");
+}
+
+/// An image that nobody asked for changes nothing: the site knows whom it has asked.
+#[test]
+fn a_page_that_nobody_asked_for_is_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = Village::start(dir.path());
+    let anna = village.anna(dir.path());
+    let secret = make_secret(&anna);
+    let mut mallory = Intruder::enter(dir.path(), &village.site_via);
+    mallory.send(Up::Peer(PeerImage {
+        home: mallory.home,
+        page: secret.object.page,
+        requester: mallory.member,
+        epoch: mallory.epoch,
+        attempt: Attempt(1),
+        entry: EntryNo(1),
+        position: mallory.position,
+        image: None,
+    }));
+    // What comes next is answered as ever.
+    assert!(matches!(
+        mallory.call(CallRequest::Register),
+        Down::CallResult(_)
+    ));
+    let read = anna.transact(|tx| Ok(tx.read(&secret)?.to_vec())).unwrap();
+    assert_eq!(read, b"top secret plan number 42");
+}
+
+/// Whoever may read gets what others commit, and nothing from the position on at which it may no longer.
+#[test]
+fn a_right_that_is_granted_and_revoked_counts_from_its_position_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = Village::start(dir.path());
+    let anna = village.anna(dir.path());
+    let secret = make_secret(&anna);
+    let plans = anna.open("thorp://alps/plans").unwrap();
+    let name = "mallory".parse::<Subject>().unwrap();
+    plans.grant(&name, Right::Read).unwrap();
+    let mut mallory = Intruder::enter(dir.path(), &village.site_via);
+    let page = secret.object.page;
+    let told = mallory.fetch(page, false);
+    let is_image = |told: &Down| {
+        matches!(
+            told,
+            Down::Image(message::FetchResponse {
+                result: FetchResult::Image(_),
+                ..
+            })
+        )
+    };
+    assert!(is_image(&told), "{told:?}");
+    anna.transact(|tx| {
+        let mut list = tx.rights(&plans)?.unwrap_or_default();
+        list.revoke(&name);
+        tx.set_rights(&plans, &list)?;
+        tx.write(&secret, b"newer".to_vec())
+    })
+    .unwrap();
+    anna.transact(|tx| tx.write(&secret, b"newest".to_vec()))
+        .unwrap();
+    // The page ends, with nothing of that commit in it, and nothing comes after that.
+    loop {
+        match mallory.hear() {
+            Down::Step(step) => {
+                let text = format!("{step:?}");
+                assert!(!text.contains("newe"), "{text}");
+                if step.changes.iter().any(|change| change.page == page) {
+                    break;
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(!is_image(&mallory.fetch(page, false)));
+}
+
+/// The demonstration for people checks itself: processes, two sites, an operator and the audit.
+#[test]
+fn the_demo_of_rights_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().display().to_string();
+    let said = thorp().run(&["demo", "--rights", "--out", &out]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(said.out.contains("All checks hold"), "{}", said.out);
+}
