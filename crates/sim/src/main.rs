@@ -331,6 +331,7 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::OtherHomesAhead,
     Bug::KnownElsewhere,
     Bug::ContentBelieved,
+    Bug::ParkedNotChecked,
 ];
 
 fn catch_all(only: Option<Bug>, first: u64, seeds_max: u64, jobs: u64) -> ExitCode {
