@@ -10,7 +10,7 @@ use thorp_model::records::RightsRecord;
 use thorp_model::{
     Access, Blob, CallError, InvalidCommit, NewValue, ObjectId, Op, PageChange, PageId, PageSlots,
     Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList, SegmentId, SlotChange,
-    Table, WriteOp, planted, records, rights_page,
+    SlotSet, Table, WriteOp, planted, records, rights_page,
 };
 
 /// The rights list of each segment, at the accepted tip of the log.
@@ -93,24 +93,29 @@ impl Rights {
         Ok(())
     }
 
-    /// Judges a commit's part (rule R4): it reads what it may read, and writes what it may write.
+    /// Judges a commit's part (rule R4): it reads what it may read, and writes what it may write. A
+    /// segment that is not there and one that is hidden are answered here, and alike (rule R5).
     pub(super) fn check_part(
         &self,
+        segments: &Segments,
         who: Principal,
         part: &Part,
         of_several: bool,
     ) -> Result<(), Denied> {
-        if planted::is(Bug::RightsNotChecked) {
-            return Ok(());
-        }
         let read = part.reads.iter().map(|(page, _)| page.segment);
         let written = part.writes.iter().map(|writes| writes.page.segment);
-        let mut all = read.chain(written);
-        if let Some(segment) = all.find(|segment| !self.may(who, *segment, Right::Read)) {
-            return Err(Denied {
-                why: InvalidCommit::NoSuchSegment.into(),
-                wanted: Some((segment, Right::Read)),
-            });
+        for segment in read.chain(written) {
+            let is_there = segments.get(segment).is_some();
+            let is_shown = self.may(who, segment, Right::Read);
+            if !is_there || !(is_shown || planted::is(Bug::RightsNotChecked)) {
+                return Err(Denied {
+                    why: InvalidCommit::NoSuchSegment.into(),
+                    wanted: is_there.then_some((segment, Right::Read)),
+                });
+            }
+        }
+        if planted::is(Bug::RightsNotChecked) {
+            return Ok(());
         }
         let mut written = part.writes.iter().map(|writes| writes.page.segment);
         if let Some(segment) = written.find(|segment| !self.may(who, *segment, Right::Write)) {
@@ -121,7 +126,8 @@ impl Rights {
 
     /// Judges what a part does to rights lists (rules R3 and R5).
     fn check_lists(&self, who: Principal, part: &Part, of_several: bool) -> Result<(), Denied> {
-        let reads_list = |(page, slots): &(PageId, _)| is_list_page(*page) && has_list(slots);
+        let reads_list =
+            |(page, slots): &(PageId, SlotSet)| is_list_page(*page) && slots.contains(RIGHTS_SLOT);
         let writes = part.writes.iter().filter(|w| is_list_page(w.page));
         let lists: Vec<(SegmentId, &WriteOp)> = writes
             .flat_map(|w| w.slots.iter().map(|(slot, op)| (w.page.segment, slot, op)))
@@ -175,10 +181,6 @@ impl From<InvalidCommit> for Denied {
 
 fn is_list_page(page: PageId) -> bool {
     page == rights_page(page.segment)
-}
-
-fn has_list(slots: &thorp_model::SlotSet) -> bool {
-    slots.contains(RIGHTS_SLOT)
 }
 
 /// The list that an operation leaves: whole, and right.

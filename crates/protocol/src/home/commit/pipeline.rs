@@ -196,7 +196,10 @@ impl Pipeline<'_> {
 
     /// Judges a part's rights. What it lacks is recorded (rule R8).
     fn check_rights(&mut self, who: Principal, part: &Part, several: bool) -> Result<(), NotNow> {
-        let judged = self.tables.rights.check_part(who, part, several);
+        let Tables {
+            rights, segments, ..
+        } = &*self.tables;
+        let judged = rights.check_part(segments, who, part, several);
         judged.map_err(|Denied { why, wanted }| {
             if let Some((segment, right)) = wanted {
                 let occasion = Occasion::denied(who.name, segment, right);

@@ -54,12 +54,6 @@ impl Validator<'_> {
         if !ascending || !slots_ascend || part.evidence > self.tip {
             return Err(InvalidCommit::Malformed.into());
         }
-        let pages = part.reads.iter().map(|(page, _)| *page);
-        for page in pages.chain(part.writes.iter().map(|w| w.page)) {
-            if self.segments.get(page.segment).is_none() {
-                return Err(InvalidCommit::NoSuchSegment.into());
-            }
-        }
         // Nobody was ever sent an image of such a page. To look for it in the
         // store would keep its absence in memory, also when something is put there.
         if part
