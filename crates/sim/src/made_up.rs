@@ -5,7 +5,10 @@ use thorp_model::NameId;
 /// How many there are. The names of nodes are digests, and above these.
 pub(crate) const MADE_UP_NAMES: u64 = 1 << 20;
 
-/// Whether a rogue has made up a name.
-pub(crate) fn is_made_up(name: NameId) -> bool {
-    name.0 < MADE_UP_NAMES
+/// The name in the certificate of every rogue.
+pub(crate) const ROGUE: &str = "rogue";
+
+/// Whether a name is a rogue's: its own, or one that it has made up.
+pub(crate) fn is_rogues(name: NameId) -> bool {
+    name.0 < MADE_UP_NAMES || name == NameId::of(ROGUE)
 }

@@ -270,7 +270,7 @@ impl Node {
 
     /// Whether it is none of the village, and looks at everything in the end.
     pub fn is_operator(&self) -> bool {
-        self.plan == usize::MAX
+        self.plan == usize::MAX && !self.rogue
     }
 
     /// Whether it runs.

@@ -4,7 +4,7 @@
 //! into page images (what nodes may hold) and objects (what programs may see).
 
 use crate::failure::{Checked, Failure, demand};
-use crate::made_up::is_made_up;
+use crate::made_up::is_rogues;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;
@@ -148,7 +148,7 @@ impl Oracle {
         let new = newcomers.iter().map(|(_, newcomer)| newcomer);
         let mut others = new.chain(self.members.values());
         demand!(
-            is_made_up(name) || others.any(|other| other.name() == name),
+            is_rogues(name) || others.any(|other| other.name() == name),
             "registrations",
             "{member:?} is forgotten, the only one of its name, for {newcomers:?}"
         );

@@ -4,6 +4,7 @@ use super::{HUNG_MS_MAX, Relief};
 use crate::byzantine::Byzantine;
 use crate::failure::Checked;
 use crate::link::Edge;
+use crate::made_up::ROGUE;
 use crate::node::{Drift, Machine};
 use crate::time::NodeNo;
 use crate::world::World;
@@ -174,7 +175,9 @@ impl World {
         let children = self.edges.values().filter(|edge| edge.parent == parent);
         let homes = self.oracles.keys().copied().collect();
         let neighbours = children.count();
-        self.node(no).rogue = true;
+        let node = self.node(no);
+        node.rogue = true;
+        node.name = String::from(ROGUE);
         self.start(no)?;
         let members = self.nodes.iter().filter(|node| node.resident.is_some());
         let members: Vec<MemberId> = members.map(|node| node.id).collect();
