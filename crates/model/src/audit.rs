@@ -46,7 +46,7 @@ pub struct AuditRecord {
     pub who: NameId,
     /// The name, if the home knows it.
     pub name: String,
-    /// The site that reported it; none if it happened at the home.
+    /// The site that reported it or brought the request; none if it came by an edge of its own.
     pub site: Option<String>,
     /// The segment.
     pub segment: SegmentId,

@@ -319,7 +319,8 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// before, `LockedIsMoved` one so full that it moves what a vote will write, `OtherHomesAhead` a commit over two homes that writes blind over one that is hidden and
 /// waits for a page from the disk, and `KnownElsewhere` one that has read a page, given it up, and then reads at another home what is known and not told yet:
 /// a thousand seeds for each, of nothing but villages with full pages and with chains over their homes, drew none of these.
-/// `ContentBelieved` needs a member that writes two contents under one id: the rogue writes nothing, because checkers know only what programs wrote.
+/// `ContentBelieved` needs a member that writes two contents under one id. The rogue writes nothing, because checkers know
+/// only what programs wrote. `ParkedNotChecked` needs a right that is lost while a commit waits for its page.
 const STORIES_ONLY: &[Bug] = &[
     Bug::WordFromBehindPassed,
     Bug::StruckSaidSame,

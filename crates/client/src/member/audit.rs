@@ -14,7 +14,8 @@ pub struct AuditEntry {
     pub event: AuditEvent,
     /// Who did it: its name, or `#` and the id of its name, where the home does not know that.
     pub who: String,
-    /// The site that reported it; none if it happened at the home.
+    /// The site that reported it or brought the request: then only that site says who it was. None if the node came to
+    /// the home itself.
     pub site: Option<String>,
     /// The segment.
     pub segment: SegmentId,

@@ -1,7 +1,7 @@
 //! The audit of a home: what is recorded about rights, and when it is written (rule R8).
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{AUDIT_NAMES_MAX, AUDIT_PENDING_MAX};
 use thorp_model::{
@@ -14,8 +14,9 @@ pub(in crate::home) struct Occasion {
     pub(in crate::home) event: AuditEvent,
     pub(in crate::home) who: NameId,
     pub(in crate::home) segment: SegmentId,
-    /// The site that reported it.
-    pub(in crate::home) site: Option<String>,
+    /// The site that says so: it reported the event, or brought the request. None: the name did it
+    /// on an edge of its own.
+    pub(in crate::home) site: Option<NameId>,
 }
 
 impl Occasion {
@@ -28,12 +29,19 @@ impl Occasion {
             site: None,
         }
     }
+
+    /// The same, by the edge of this node. Until members sign (rule R2), only a member's own edge
+    /// proves that it was the member.
+    pub(in crate::home) fn brought_by(self, carrier: Option<NameId>) -> Self {
+        let site = carrier.filter(|carrier| *carrier != self.who);
+        Occasion { site, ..self }
+    }
 }
 
 /// Events that are not written yet, and where the records of equal ones lie.
 ///
 /// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, `names` at most
-/// [`AUDIT_NAMES_MAX`] names, and `written` names only records that the ring still has. So no
+/// [`AUDIT_NAMES_MAX`] names, no site more than half of either, and `written` names only records that the ring still has. So no
 /// sender of requests makes it grow.
 #[derive(Debug, Default)]
 pub(in crate::home) struct Audit {
@@ -83,7 +91,9 @@ impl Audit {
 
     /// Something has happened, so many times.
     pub(in crate::home) fn note(&mut self, occasion: Occasion, times: u64) {
-        let has_space = self.pending.len() < AUDIT_PENDING_MAX;
+        let of_site = |known: &&Occasion| known.site.is_some() && known.site == occasion.site;
+        let brought = self.pending.keys().filter(of_site).count();
+        let has_space = self.pending.len() < AUDIT_PENDING_MAX && brought < AUDIT_PENDING_MAX / 2;
         if let Some(count) = self.pending.get_mut(&occasion) {
             *count = count.saturating_add(times);
         } else if has_space {
@@ -111,7 +121,7 @@ impl Audit {
                 event: occasion.event,
                 who: occasion.who,
                 name: self.names.get(&occasion.who).cloned().unwrap_or_default(),
-                site: occasion.site,
+                site: occasion.site.map(|site| self.subject(site).to_string()),
                 segment: occasion.segment,
                 path: path_of(occasion.segment).unwrap_or_default(),
                 position,
@@ -128,17 +138,17 @@ impl Audit {
     /// What is written of an occasion. A site that reports more kinds than a quarter of the ring has
     /// is counted as a whole from there on: it must not write over what others did.
     fn bounded(&self, occasion: Occasion) -> Occasion {
-        let Some(site) = &occasion.site else {
+        let Some(site) = occasion.site else {
             return occasion;
         };
-        let of_site = |known: &&Occasion| known.site.as_ref() == Some(site);
+        let of_site = |known: &&Occasion| known.site == Some(site);
         let reported = self.written.keys().filter(of_site).count();
         let is_known = self.written.contains_key(&occasion);
         if is_known || reported < AUDIT_RECORDS_MAX as usize / 4 {
             return occasion;
         }
         Occasion {
-            who: NameId::of(site),
+            who: site,
             segment: SegmentId(0),
             ..occasion
         }
@@ -197,13 +207,39 @@ mod tests {
     }
 
     #[test]
+    fn what_a_site_brings_is_no_proof_of_who_it_was() {
+        let mut audit = Audit::default();
+        audit.learn("ben");
+        audit.learn("office");
+        audit.note(denied("ben").brought_by(Some(NameId::of("ben"))), 1);
+        audit.note(denied("ben").brought_by(Some(NameId::of("office"))), 1);
+        let records = audit.take(AT, |_| None);
+        let sites: Vec<_> = records
+            .iter()
+            .map(|record| record.site.as_deref())
+            .collect();
+        assert_eq!(sites, [None, Some("office")]);
+    }
+
+    #[test]
+    fn one_site_leaves_space_for_what_others_did() {
+        let mut audit = Audit::default();
+        for number in 0..2 * AUDIT_PENDING_MAX {
+            let made_up = denied(&format!("n{number}"));
+            audit.note(made_up.brought_by(Some(NameId::of("evil"))), 1);
+        }
+        audit.note(denied("ben"), 1);
+        assert_eq!(take(&mut audit).len(), AUDIT_PENDING_MAX / 2 + 1);
+    }
+
+    #[test]
     fn a_site_that_makes_names_up_writes_over_nothing_of_others() {
         let mut audit = Audit::default();
         audit.note(denied("ben"), 1);
         take(&mut audit);
         for number in 0..2 * AUDIT_RECORDS_MAX {
             let occasion = Occasion {
-                site: Some(String::from("evil")),
+                site: Some(NameId::of("evil")),
                 ..denied(&format!("n{number}"))
             };
             audit.note(occasion, 1);

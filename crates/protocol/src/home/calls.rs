@@ -121,6 +121,7 @@ impl Calls<'_> {
         let judged = rights.check_call(segments, who, segment, right);
         if judged.is_err() && segments.get(segment).is_some() {
             let occasion = Occasion::denied(who.name, segment, right);
+            let occasion = occasion.brought_by(self.carrier);
             self.tables.audit.note(occasion, 1);
         }
         judged

@@ -368,10 +368,9 @@ impl Home {
         if denied.name.len() > REPORTED_NAME_BYTES_MAX {
             return cut_off(edge, "a name longer than names are", outbox);
         }
-        let occasion = Occasion {
-            site: Some(site.name.clone()),
-            ..Occasion::denied(NameId::of(&denied.name), denied.segment, Right::Read)
-        };
+        let who = NameId::of(&denied.name);
+        let occasion = Occasion::denied(who, denied.segment, Right::Read);
+        let occasion = occasion.brought_by(Some(site.node.name()));
         self.tables.audit.learn_reported(&denied.name);
         self.tables.audit.note(occasion, denied.count);
     }
@@ -412,8 +411,13 @@ impl Home {
             call: call.call,
             who: self.principal(edge, call.call.member),
         };
-        let carrier = self.children.get(edge).map(|child| child.node.name());
+        let carrier = self.carrier(edge);
         self.calls(carrier).call(now, caller, call.request, outbox);
+    }
+
+    /// The node whose edge brings something, if it is a child.
+    fn carrier(&self, edge: EdgeId) -> Option<NameId> {
+        self.children.get(edge).map(|child| child.node.name())
     }
 
     /// Who asks for something: a name, and on its own edge also its role.
@@ -435,6 +439,7 @@ impl Home {
         let parked = Parked {
             edge,
             who: self.principal(edge, request.id.member),
+            carrier: self.carrier(edge),
             request,
             needs: BTreeSet::new(),
             missing: BTreeSet::new(),

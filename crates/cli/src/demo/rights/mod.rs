@@ -117,6 +117,9 @@ impl Cast {
 
     fn give_rights(&mut self, progress: &mut Progress, checks: &mut Checks) -> Result<(), Failure> {
         let segment = segment();
+        let read = || Errand::Read {
+            segment: segment.clone(),
+        };
         one(
             &mut self.carl,
             Errand::Make {
@@ -126,13 +129,7 @@ impl Cast {
         )?;
         // Everybody reads it while it is open, so everybody knows where it is.
         for worker in [&mut self.ben, &mut self.ben_in_yard] {
-            let read = one(
-                worker,
-                Errand::Read {
-                    segment: segment.clone(),
-                },
-                progress,
-            )?;
+            let read = one(worker, read(), progress)?;
             checks.check(
                 read.count == 1,
                 "a new segment is open to every member",
@@ -154,13 +151,7 @@ impl Cast {
         let left = one(&mut self.carl, revoke, progress)?;
         say(&format!("  the rights are: {}", left.said))?;
         for worker in [&mut self.anna, &mut self.anna_in_yard] {
-            let read = one(
-                worker,
-                Errand::Read {
-                    segment: segment.clone(),
-                },
-                progress,
-            )?;
+            let read = one(worker, read(), progress)?;
             checks.check(read.count == 1, "Anna reads", &read.said)?;
         }
         Ok(())

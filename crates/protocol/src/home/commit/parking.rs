@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::PAGE_BYTES;
 use thorp_model::planted::Bug;
-use thorp_model::{CommitId, CommitRequest, EdgeId, PageId, Principal, planted};
+use thorp_model::{CommitId, CommitRequest, EdgeId, NameId, PageId, Principal, planted};
 
 /// A commit that waits for pages from disk.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(in crate::home) struct Parked {
     pub(in crate::home) edge: EdgeId,
     /// Whose rights count when it is judged.
     pub(in crate::home) who: Principal,
+    /// The node whose edge brought it, while that is a child.
+    pub(in crate::home) carrier: Option<NameId>,
     pub(in crate::home) request: CommitRequest,
     /// All pages that it was found to need: they stay in memory until it is judged.
     pub(in crate::home) needs: BTreeSet<PageId>,

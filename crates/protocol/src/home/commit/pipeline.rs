@@ -19,8 +19,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, CommitRequest, Down, EdgeId, InvalidCommit, Note, Now, Outcome, PageChange, PageId,
-    Part, Principal, Purpose, Refusal, Registration, Stamp, planted,
+    CommitId, CommitRequest, Down, EdgeId, InvalidCommit, NameId, Note, Now, Outcome, PageChange,
+    PageId, Part, Principal, Purpose, Refusal, Registration, Stamp, planted,
 };
 
 /// The way of a commit request through the home.
@@ -166,7 +166,7 @@ impl Pipeline<'_> {
         }
         let of_several = !request.with.is_empty();
         if parked.needs.is_empty() || !planted::is(Bug::ParkedNotChecked) {
-            self.check_rights(*who, part, of_several)?;
+            self.check_rights((*who, parked.carrier), part, of_several)?;
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();
@@ -195,7 +195,12 @@ impl Pipeline<'_> {
     }
 
     /// Judges a part's rights. What it lacks is recorded (rule R8).
-    fn check_rights(&mut self, who: Principal, part: &Part, several: bool) -> Result<(), NotNow> {
+    fn check_rights(
+        &mut self,
+        (who, carrier): (Principal, Option<NameId>),
+        part: &Part,
+        several: bool,
+    ) -> Result<(), NotNow> {
         let Tables {
             rights, segments, ..
         } = &*self.tables;
@@ -203,7 +208,7 @@ impl Pipeline<'_> {
         judged.map_err(|Denied { why, wanted }| {
             if let Some((segment, right)) = wanted {
                 let occasion = Occasion::denied(who.name, segment, right);
-                self.tables.audit.note(occasion, 1);
+                self.tables.audit.note(occasion.brought_by(carrier), 1);
             }
             why
         })
