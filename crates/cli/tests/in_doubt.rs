@@ -31,6 +31,8 @@ fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
             .contains("let another node in")
     };
     assert!(invites(0) && !invites(1));
+    // The program goes on before the homes have received the decision.
+    village.eventually_no_doubt();
     let alps = village.home(0);
     let told = alps.out(&["status", &alps.http]);
     assert!(
