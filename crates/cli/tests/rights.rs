@@ -8,174 +8,27 @@
 
 mod common;
 
+use common::one_site::OneSite;
 use common::thorp;
 use std::path::Path;
 use thorp_client::{JoinConfig, Member, Reference};
 use thorp_model::{
-    Attempt, Blob, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Down, EntryNo,
-    Epoch, FetchResult, Generation, HomeId, InvalidCommit, MemberId, Message, NewValue, ObjectId,
-    Outcome, PageId, PageWrites, Part, PeerImage, Position, Refusal, Registration, ReportNo,
-    Reported, Right, SlotSet, Stamp, Subject, Up, WriteOp, message,
+    Attempt, Blob, CallRequest, Down, EntryNo, FetchResult, Generation, InvalidCommit, NewValue,
+    Outcome, PageId, PeerImage, Refusal, ReportNo, Reported, Right, Subject, Up, WriteOp, message,
 };
-use thorp_testing::{Attacker, AttackerEdge, HomeProcess, OF_A_TEST, PATIENCE, Process};
+use thorp_testing::{Intruder, PATIENCE};
 
-/// A home, a site below it, and who is in the village.
-struct Village {
-    home: HomeProcess,
-    _site: Process,
-    site_via: String,
+fn start(dir: &Path) -> OneSite {
+    OneSite::start(dir, &["anna", "mallory"], &[])
 }
 
-/// An attacker on an edge, in the middle of a stream of a home.
-struct Intruder {
-    edge: AttackerEdge,
-    member: MemberId,
-    home: HomeId,
-    epoch: Epoch,
-    position: Position,
+fn anna(dir: &Path, village: &OneSite) -> Member {
+    let config = JoinConfig::new(&village.site_via).identity(dir.join("anna"));
+    Member::join(config.join_timeout(PATIENCE)).unwrap()
 }
 
-impl Village {
-    fn start(dir: &Path) -> Self {
-        let home = thorp().home(dir);
-        let path = |name: &str| dir.join(name).display().to_string();
-        for (name, role) in [
-            ("valley", "site"),
-            ("anna", "member"),
-            ("mallory", "member"),
-        ] {
-            let invite = ["invite", name, "--role", role, "--dir", &home.authority];
-            let said = thorp().run(&[&invite[..], &["--out", &path(name)]].concat());
-            assert_eq!(said.code, 0, "{}", said.err);
-        }
-        let site_via = format!("unix:{}", path("site.sock"));
-        let mut command = thorp().command(&["site", "--identity", &path("valley")]);
-        command
-            .arg(format!("--home=alps={}", home.via))
-            .args(["--listen", &site_via])
-            .args(OF_A_TEST);
-        let site = Process::start(command);
-        site.ready();
-        Village {
-            home,
-            _site: site,
-            site_via,
-        }
-    }
-
-    fn anna(&self, dir: &Path) -> Member {
-        let config = JoinConfig::new(&self.site_via).identity(dir.join("anna"));
-        Member::join(config.join_timeout(PATIENCE)).unwrap()
-    }
-}
-
-impl Intruder {
-    fn enter(dir: &Path, via: &str) -> Self {
-        let attacker = Attacker::at(&dir.join("mallory").display().to_string());
-        let hello = attacker.greeting();
-        let mut edge = attacker.call(via, &hello).unwrap();
-        loop {
-            if let Some(Message::Down(Down::Begin(begin))) = edge.receive() {
-                let readers = begin.readers;
-                assert!(
-                    readers.is_empty(),
-                    "a member is told of no others: {readers:?}"
-                );
-                return Intruder {
-                    edge,
-                    member: hello.node,
-                    home: begin.home,
-                    epoch: begin.epoch,
-                    position: begin.position,
-                };
-            }
-        }
-    }
-
-    fn send(&self, up: Up) {
-        self.edge.send(&Message::Up(up));
-    }
-
-    /// The next message that is neither a heartbeat nor a sign of life.
-    fn hear(&mut self) -> Down {
-        loop {
-            match self.edge.receive() {
-                Some(Message::Down(Down::Heartbeat(_)) | Message::Alive) => {}
-                Some(Message::Down(down)) => return down,
-                other => panic!("{other:?} comes instead of an answer"),
-            }
-        }
-    }
-
-    /// Asks for a page by its number, as a guess.
-    fn fetch(&mut self, page: PageId, peers: bool) -> Down {
-        self.send(Up::Fetch(message::Fetch {
-            home: self.home,
-            epoch: self.epoch,
-            page,
-            attempt: Attempt(1),
-            peers,
-            ahead: false,
-            updates: 0,
-        }));
-        self.hear()
-    }
-
-    fn call(&mut self, request: CallRequest) -> Down {
-        let call = CallId {
-            member: self.member,
-            number: 1,
-        };
-        self.send(Up::Call(message::Call {
-            call,
-            home: self.home,
-            request,
-        }));
-        self.hear()
-    }
-
-    fn register(&mut self) -> Registration {
-        match self.call(CallRequest::Register) {
-            Down::CallResult(message::CallResult {
-                result: Ok(CallResponse::Registered(registration)),
-                ..
-            }) => registration,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Commits a write, or only a read, of an object.
-    fn commit(&mut self, sequence: u64, object: ObjectId, write: Option<WriteOp>) -> Outcome {
-        let registration = self.register();
-        let reads = match write {
-            Some(_) => Vec::new(),
-            None => vec![(object.page, SlotSet::of(object.slot))],
-        };
-        let writes = write.map(|op| PageWrites {
-            page: object.page,
-            slots: vec![(object.slot, op)],
-        });
-        self.send(Up::Commit(CommitRequest {
-            id: CommitId {
-                member: self.member,
-                sequence,
-            },
-            registration,
-            part: Part {
-                home: self.home,
-                evidence: self.position,
-                reads,
-                writes: writes.into_iter().collect(),
-            },
-            with: Vec::new(),
-            depends_on: Vec::new(),
-            after: Stamp::default(),
-        }));
-        match self.hear() {
-            Down::Refused(refused) => Outcome::Refused(refused.refusal),
-            other => panic!("{other:?} is no refusal"),
-        }
-    }
+fn intrude(dir: &Path, via: &str) -> Intruder {
+    Intruder::enter(&dir.join("mallory").display().to_string(), via)
 }
 
 fn write() -> WriteOp {
@@ -198,12 +51,12 @@ fn make_secret(anna: &Member) -> Reference {
 #[test]
 fn who_has_no_right_gets_nothing_by_any_message() {
     let dir = tempfile::tempdir().unwrap();
-    let village = Village::start(dir.path());
-    let anna = village.anna(dir.path());
+    let village = start(dir.path());
+    let anna = anna(dir.path(), &village);
     let secret = make_secret(&anna);
     let object = secret.object;
     for via in [&village.home.via, &village.site_via] {
-        let mut mallory = Intruder::enter(dir.path(), via);
+        let mut mallory = intrude(dir.path(), via);
         for peers in [false, true] {
             let told = mallory.fetch(object.page, peers);
             let Down::Image(message::FetchResponse { result, .. }) = told else {
@@ -273,10 +126,10 @@ fn who_has_no_right_gets_nothing_by_any_message() {
 #[test]
 fn a_page_that_nobody_asked_for_is_dropped() {
     let dir = tempfile::tempdir().unwrap();
-    let village = Village::start(dir.path());
-    let anna = village.anna(dir.path());
+    let village = start(dir.path());
+    let anna = anna(dir.path(), &village);
     let secret = make_secret(&anna);
-    let mut mallory = Intruder::enter(dir.path(), &village.site_via);
+    let mut mallory = intrude(dir.path(), &village.site_via);
     mallory.send(Up::Peer(PeerImage {
         home: mallory.home,
         page: secret.object.page,
@@ -300,13 +153,13 @@ fn a_page_that_nobody_asked_for_is_dropped() {
 #[test]
 fn a_right_that_is_granted_and_revoked_counts_from_its_position_on() {
     let dir = tempfile::tempdir().unwrap();
-    let village = Village::start(dir.path());
-    let anna = village.anna(dir.path());
+    let village = start(dir.path());
+    let anna = anna(dir.path(), &village);
     let secret = make_secret(&anna);
     let plans = anna.open("thorp://alps/plans").unwrap();
     let name = "mallory".parse::<Subject>().unwrap();
     plans.grant(&name, Right::Read).unwrap();
-    let mut mallory = Intruder::enter(dir.path(), &village.site_via);
+    let mut mallory = intrude(dir.path(), &village.site_via);
     let page = secret.object.page;
     let told = mallory.fetch(page, false);
     let is_image = |told: &Down| {

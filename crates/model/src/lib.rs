@@ -20,6 +20,7 @@ extern crate alloc;
 mod audit;
 pub mod change;
 pub mod codec;
+mod digest;
 mod ids;
 mod image;
 pub mod limits;
@@ -38,6 +39,7 @@ mod storage;
 
 pub use audit::{AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord};
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
+pub use digest::{PageDigest, PartDigest};
 pub use ids::{
     Attempt, CommitId, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NameId,
     NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference, Registration,
@@ -47,8 +49,8 @@ pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Down, FetchRefusal,
-    FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, PartDigest, Participant,
-    PeerImage, Refusal, Reported, SegmentInfo, Step, Up,
+    FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, Participant, PeerImage,
+    Refusal, Reported, SegmentInfo, Step, Up,
 };
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};

@@ -97,6 +97,9 @@ pub const STAGE_PAGES_MAX: usize = 64;
 /// Children of one parent.
 pub const CHILDREN_MAX: usize = 4096;
 
+/// Names of nodes that sent wrong images of a home's pages, at a redirector (rule R6).
+pub const WRONG_HELPERS_MAX: usize = 1024;
+
 /// Pages for which a directory has one member entered: 32 GiB of full pages,
 /// and more of the emptiest ones than a cache of the usual size takes. It costs
 /// the parent at most 256 MiB. Raise it if your members have larger caches.

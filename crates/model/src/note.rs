@@ -90,6 +90,12 @@ notes! {
     ReadDenied,
     /// Rule R5: a position took the right to read from children.
     RightLost,
+    /// Rule R6: a page was not asked of a neighbour, because its digest is not known.
+    DigestUnknown,
+    /// Rule R6: a helper's image was older than the page.
+    OldImageDropped,
+    /// Rule R6: a helper's image was not the page that the home has.
+    WrongImageDropped,
     /// Rule 6: a commit waited for its pages to be loaded.
     CommitParked,
     /// Rule 7: tables were trimmed to the acknowledged position.

@@ -206,6 +206,16 @@ bugs! {
     ParkedNotChecked,
     /// Rule R5: a child that loses the right to read keeps its pages.
     RevokedKeepsPages,
+    /// Rule R6: a redirector forwards a helper's image, whatever the digest.
+    HelpersBelieved,
+    /// Rule R6: a redirector sends requests to helpers also for pages whose digest it does not know.
+    UnknownRedirected,
+    /// Rule R6: an image that is older than the page counts as a wrong one.
+    OldImageIsWrong,
+    /// Rule R6: version and highest stamp of a page are not in its digest.
+    StampNotInDigest,
+    /// Rule R6: a node that sent a wrong image is asked to help again.
+    WrongHelperAsked,
     /// Rule R5: a transaction over several homes may read and write a rights list.
     RightsInVote,
     /// Rule 4: a client's commit carries nothing of what it has read.

@@ -1,6 +1,7 @@
 //! A process that keeps no rules: it asks for more than any member may, and
 //! says what no child says. Nobody may grow or go wrong by it (rule 15).
 
+use crate::forger::Forger;
 use crate::made_up::MADE_UP_NAMES;
 use crate::node::WALL_MS_FIRST;
 use std::convert::Infallible;
@@ -29,6 +30,7 @@ pub struct Byzantine {
     /// It says that it is a site, and registers members that it makes up. Until members sign their
     /// registrations, a site could do much worse (rule R2).
     is_site: bool,
+    forger: Forger,
 }
 
 impl Byzantine {
@@ -43,6 +45,7 @@ impl Byzantine {
         Byzantine {
             homes,
             is_site,
+            forger: Forger::default(),
             member,
             other,
             neighbours: neighbours + 5,
@@ -50,8 +53,8 @@ impl Byzantine {
         }
     }
 
-    /// When a stream begins it does its worst; else it is silent, also where
-    /// its help is wanted.
+    /// When a stream begins it does its worst; else it is silent. Where its help is wanted it sends what it was given,
+    /// mostly forged.
     fn provoked(&mut self, event: &Event<Infallible>, outbox: &mut Outbox<Infallible>) {
         let Event::Received {
             edge,
@@ -60,6 +63,12 @@ impl Byzantine {
         else {
             return;
         };
+        self.forger.hear(message);
+        if let Down::Redirect(redirect) = message
+            && let Some(peer) = self.forger.forge(redirect, &mut self.prng)
+        {
+            return outbox.up(*edge, Up::Peer(peer));
+        }
         if self.is_site {
             return self.register_made_up(*edge, message, outbox);
         }

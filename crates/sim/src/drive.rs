@@ -35,6 +35,7 @@ impl World {
         self.freshness_settle(no);
         self.plan_tick(no);
         checks::validity::check(self, no)?;
+        checks::helpers::check(self, no)?;
         checks::bounds::check(self, no)
     }
 

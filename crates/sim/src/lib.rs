@@ -16,6 +16,7 @@ pub mod disk;
 pub mod drive;
 pub mod failure;
 pub mod faults;
+mod forger;
 pub mod freshness;
 pub mod history;
 pub mod link;

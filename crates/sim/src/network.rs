@@ -92,6 +92,7 @@ impl World {
         }
         self.counts.messages += 1;
         checks::promises::sent(self, from, &message)?;
+        checks::helpers::sent(self, from, id, &message)?;
         let news = self.freshness_in(from, &message);
         let message = self.as_bytes(message)?;
         if self.village.beside && matches!(message, Message::Down(Down::Peer(_))) {

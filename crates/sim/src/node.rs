@@ -9,7 +9,7 @@ use crate::time::{At, NodeNo};
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::Cache;
 use thorp_model::{
-    CommitId, EdgeId, HomeId, Image, MemberId, Millis, NodeKind, Now, PageId, Peer, Place,
+    CommitId, EdgeId, HomeId, Image, MemberId, Millis, NameId, NodeKind, Now, PageId, Peer, Place,
     Position, RequestId, StateMachine,
 };
 use thorp_protocol::{Home, Member, Redirector, Response};
@@ -60,6 +60,14 @@ impl Machine {
             Machine::Home(_) | Machine::Byzantine(_) => Vec::new(),
             Machine::Site(site) => site.images(home),
             Machine::Member(member) => member.images(home),
+        }
+    }
+
+    /// Whom a redirector holds for helpers that send wrong images (rule R6).
+    pub fn wrong_helpers(&self, home: HomeId) -> Vec<NameId> {
+        match self {
+            Machine::Site(site) => site.wrong_helpers(home),
+            Machine::Home(_) | Machine::Member(_) | Machine::Byzantine(_) => Vec::new(),
         }
     }
 

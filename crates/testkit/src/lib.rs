@@ -8,7 +8,7 @@
 //! - a [`SiteNode`] is a redirector below it;
 //! - a [`MemberNode`] speaks the protocol without the client library. Members of the library join by the address of a
 //!   home or a site, as any program does, so this crate imports neither client nor server;
-//! - an [`Attacker`] has a certificate and keeps no rules;
+//! - an [`Attacker`] has a certificate and keeps no rules; an [`Intruder`] is one that has joined as a member;
 //! - a [`Relay`] leads from one socket to another, and can be cut.
 //!
 //! ```no_run
@@ -32,6 +32,7 @@
 mod attacker;
 mod disk;
 mod home;
+mod intruder;
 mod member;
 mod memory;
 mod patience;
@@ -45,6 +46,7 @@ mod village;
 
 pub use attacker::{Attacker, AttackerEdge};
 pub use home::{HomeNode, HomeOptions};
+pub use intruder::Intruder;
 pub use member::{MemberNode, Seen, create, holds};
 pub use patience::{PATIENCE, SOON, eventually};
 pub use process::{Process, Said, finish, signal};

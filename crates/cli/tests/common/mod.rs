@@ -7,6 +7,7 @@
 )]
 
 pub(crate) mod kills;
+pub(crate) mod one_site;
 pub(crate) mod two_homes;
 
 use thorp_testing::{Thorp, report_skipped};

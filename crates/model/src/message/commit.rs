@@ -1,6 +1,7 @@
 //! A transaction on its way to its homes, and how it ended (rules 6, 10 and 11).
 
 use crate::change::{SlotSet, WriteOp};
+use crate::digest::PartDigest;
 use crate::ids::{
     CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
 };
@@ -60,17 +61,6 @@ pub struct Part {
     pub writes: Vec<PageWrites>,
 }
 
-/// The digest of a part: the first 16 bytes of BLAKE3 over it as it travels. A list that was read
-/// has one form only, so each node that has the part has the same digest (rule R2).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct PartDigest(pub [u8; 16]);
-
-impl fmt::Debug for PartDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", u128::from_be_bytes(self.0))
-    }
-}
-
 /// What a transaction writes to one page.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PageWrites {
@@ -96,9 +86,7 @@ impl Part {
     /// The digest of what it reads and writes; none if it cannot travel.
     pub fn digest(&self) -> Option<PartDigest> {
         let encoded = postcard::to_allocvec(self).ok()?;
-        let mut digest = [0; 16];
-        digest.copy_from_slice(blake3::hash(&encoded).as_bytes().split_at(16).0);
-        Some(PartDigest(digest))
+        Some(PartDigest::of(&encoded))
     }
 
     /// Bytes of values and slots, for limits.

@@ -1,9 +1,9 @@
 //! From parent to child: a struct for each message.
 
-use super::{CallError, CallId, CallResponse, PartDigest, PeerImage, Refusal};
+use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
 use crate::{
-    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, Outcome, PageChange, PageId,
-    Position, Readers, ReportNo, SegmentId, Stamp,
+    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, Outcome, PageChange, PageDigest,
+    PageId, PartDigest, Position, Readers, ReportNo, SegmentId, Stamp,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -284,6 +284,8 @@ pub struct Step {
     /// What happened to pages that the child holds or watches. Values that the
     /// child kept of its own commit are left out.
     pub changes: Vec<PageChange>,
+    /// To a site: of each page in `changes`, in their order, its digest at this position (rule R6). Empty to a member.
+    pub digests: Vec<PageDigest>,
     /// To a site: the segments whose readers change here (rule R4). Empty to a member.
     pub readers: Vec<(SegmentId, Readers)>,
 }

@@ -12,8 +12,7 @@ mod up;
 
 pub use call::{CallError, CallId, CallRequest, CallResponse, SegmentInfo};
 pub use commit::{
-    CommitRequest, Decision, InvalidCommit, Outcome, PageWrites, Part, PartDigest, Participant,
-    Refusal,
+    CommitRequest, Decision, InvalidCommit, Outcome, PageWrites, Part, Participant, Refusal,
 };
 pub use down::{
     Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Heartbeat,

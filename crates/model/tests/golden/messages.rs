@@ -450,6 +450,7 @@ fn step(commit: Option<CommitId>) -> Step {
         commit,
         executed: commit.map(|_| PartDigest([0xd1; 16])),
         changes: changes(),
+        digests: vec![PageDigest([0xd2; 16]); 2],
         readers: readers(),
     }
 }

@@ -5,11 +5,11 @@ use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::pages::remove::Remover;
 use crate::home::serve::Serve;
 use crate::home::{Outbox, responses, rights};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::{
-    CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageId, PageSlots, Readers,
-    SegmentId, message,
+    CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageDigest, PageId, PageSlots,
+    Readers, SegmentId, message,
 };
 
 /// Sends to children what waited for the disk.
@@ -68,6 +68,7 @@ impl Delivery<'_> {
         for change in &reached.changes {
             self.serve.tables.pages.made_durable(change.page, position);
         }
+        let digests = self.digests(&reached.changes);
         let mut readers = rights::readers_in(&reached.changes);
         readers.extend(reached.removed.map(|segment| (segment, Readers::Members)));
         let mut changes = reached.changes;
@@ -82,9 +83,25 @@ impl Delivery<'_> {
             values: Values::ToWhoAsked,
             origin: reached.origin,
             readers,
+            digests,
             executed: reached.executed,
         };
         self.serve.children.deliver(news, outbox);
+    }
+
+    /// The digests of changed pages that a site hears of (rule R6). The images are as of the position that was made
+    /// durable just now.
+    fn digests(&self, changes: &[PageChange]) -> BTreeMap<PageId, PageDigest> {
+        let serve = &self.serve;
+        let pages = changes.iter().map(|change| change.page);
+        let told = pages.filter(|page| serve.children.concerns_a_site(*page));
+        let digest = |page| {
+            Some((
+                page,
+                PageDigest::of(serve.tables.pages.durable_image(page)?),
+            ))
+        };
+        told.filter_map(digest).collect()
     }
 
     /// The invalidations that tell the end of a segment to those who hold its pages.

@@ -9,12 +9,14 @@
 //! | `requests` | commits and calls on their way up, and the edges that they came by |
 //! | `proxy` | what the redirector knows of one home |
 //! | `peer_fetch`, `redirects` | pages for children: from memory, from a neighbour, or from above (rule 9) |
+//! | `digests` | what the home vouches for of the pages that neighbours send (rule R6) |
 //! | `standby`, `subtree` | the node's own memory, and what nobody in the subtree needs any more |
 //! | `prefetch` | what will be wanted: refetches, successors, hints |
 //! | `resync` | reports of children and of the node's own memory (rule 13) |
 //! | `watch` | the segments that are watched below and above |
 
 mod config;
+mod digests;
 mod peer_fetch;
 mod prefetch;
 mod proxy;
@@ -44,8 +46,8 @@ use core::convert::Infallible;
 use thorp_model::limits::{CHILDREN_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message, Millis, NodeKind,
-    Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up, message, planted,
+    Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message, Millis, NameId,
+    NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up, message, planted,
 };
 
 /// What a redirector fills.
@@ -177,6 +179,12 @@ impl Redirector {
         proxy.map_or_else(Vec::new, |proxy| proxy.images.all())
     }
 
+    /// The names of nodes that sent wrong images of a home's pages (rule R6).
+    pub fn wrong_helpers(&self, home: HomeId) -> Vec<NameId> {
+        let proxy = self.homes.get(&home);
+        proxy.map_or_else(Vec::new, |proxy| proxy.wrong_helpers.names().collect())
+    }
+
     /// Whether a child is entered for a page (rule 2).
     pub fn holds(&self, home: HomeId, edge: EdgeId, page: PageId) -> bool {
         let proxy = self.homes.get(&home);
@@ -189,6 +197,8 @@ impl Redirector {
         alloc::vec![
             ("children", self.below.len()),
             ("directory", sum(|p| p.children.directory.len())),
+            ("digests", sum(|p| p.digests.len())),
+            ("wrong_helpers", sum(|p| p.wrong_helpers.names().count())),
             ("image_bytes", sum(|p| p.images.bytes())),
             ("fetches", sum(|p| p.up.fetches())),
             ("overtaken", sum(|p| p.up.overtaken())),

@@ -1,8 +1,10 @@
 //! How a redirector gets pages for its children (rule 9): from its own memory,
 //! by a neighbour with a complete copy, or from above.
 
+use crate::edge::downstream::Child;
 use crate::edge::upstream::{Fetched, Want};
 use crate::redirector::Outbox;
+use crate::redirector::digests::{Verdict, WrongHelpers};
 use crate::redirector::prefetch::hints;
 use crate::redirector::redirects::{Redirecting, Redirects};
 use crate::redirector::subtree::Subtree;
@@ -24,6 +26,7 @@ use thorp_model::{
 pub(super) struct Serve<'a> {
     pub(super) subtree: Subtree<'a>,
     pub(super) redirects: &'a mut Redirects,
+    pub(super) wrong_helpers: &'a mut WrongHelpers,
 }
 
 impl Serve<'_> {
@@ -143,11 +146,17 @@ impl Serve<'_> {
         outbox: &mut Outbox,
     ) -> bool {
         let tries = asked.len() as u32;
-        let helper = self.subtree.children.helper(page, &asked);
+        let wrong = &*self.wrong_helpers;
+        let may_help = |child: &Child| wrong.may_help(child.node.name());
+        let helper = self.subtree.children.helper(page, &asked, may_help);
         let child = self.subtree.children.get(waiter.edge);
         let (Some(helper), Some(child)) = (helper, child) else {
             return false;
         };
+        if !self.subtree.digests.can_judge(page) {
+            outbox.note(Note::DigestUnknown);
+            return false;
+        }
         if tries > HELPER_TRIES_MAX || !self.redirects.has_space(child.node) {
             return false;
         }
@@ -196,14 +205,25 @@ impl Serve<'_> {
         let Some(redirecting) = self.redirects.take_answered(helper, &peer) else {
             return outbox.note(Note::OtherAttemptDropped);
         };
-        if peer.image.is_none() {
+        let Some(image) = &peer.image else {
             self.subtree.children.set_complete(helper, peer.page, false);
             return self.next_try(now, peer.page, redirecting, outbox);
-        }
+        };
         // What this node knows of rights is as of its position: nothing of a later image (rule R4).
         let is_ahead = peer.position > self.subtree.up.position;
         if is_ahead || !self.may_be_given(redirecting.requester, peer.page) {
             return self.next_try(now, peer.page, redirecting, outbox);
+        }
+        match self.subtree.digests.judge(&peer, image) {
+            Verdict::Right => {}
+            Verdict::Old => {
+                outbox.note(Note::OldImageDropped);
+                return self.next_try(now, peer.page, redirecting, outbox);
+            }
+            Verdict::Wrong => {
+                self.helped_wrongly(helper, outbox);
+                return self.next_try(now, peer.page, redirecting, outbox);
+            }
         }
         self.subtree
             .children
@@ -212,6 +232,14 @@ impl Serve<'_> {
             self.pass_joined(*edge, *waiter, &peer, outbox);
         }
         outbox.down(redirecting.requester, Down::Peer(peer));
+    }
+
+    /// A helper sent an image that is not the page of the home: it is asked no more (rule R6).
+    fn helped_wrongly(&mut self, helper: EdgeId, outbox: &mut Outbox) {
+        outbox.note(Note::WrongImageDropped);
+        if let Some(child) = self.subtree.children.get(helper) {
+            self.wrong_helpers.add(child.node.name());
+        }
     }
 
     fn next_try(
@@ -267,6 +295,8 @@ impl Serve<'_> {
                 .children
                 .directory
                 .set_above(page, fetched.entry);
+            let as_of = self.subtree.up.position;
+            self.subtree.digests.set_image(page, as_of, image);
             self.subtree.images.put(page, image.clone());
         }
         for waiter in fetched.waiting {

@@ -4,6 +4,7 @@
 use crate::edge::downstream::{Children, News, Values};
 use crate::edge::reports::Reports;
 use crate::edge::upstream::Upstream;
+use crate::redirector::digests::{Digests, WrongHelpers};
 use crate::redirector::peer_fetch::Serve;
 use crate::redirector::prefetch::Prefetch;
 use crate::redirector::prefetch::hints::Hints;
@@ -15,11 +16,12 @@ use crate::redirector::subtree::Subtree;
 use crate::redirector::waiter::Waiter;
 use crate::redirector::watch::{Watched, Watching};
 use crate::redirector::{Outbox, RedirectorConfig};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, Epoch, HomeId, Millis, Note, PageChange, PageId, PageSlots, Peer,
-    PeerImage, Readers, SegmentId, SlotChange, Step, Up, message, planted,
+    CommitId, Down, EdgeId, Epoch, HomeId, Millis, Note, PageChange, PageDigest, PageId, PageSlots,
+    Peer, PeerImage, Readers, SegmentId, SlotChange, Step, Up, message, planted,
 };
 
 /// What a redirector knows of one home.
@@ -31,6 +33,8 @@ pub(super) struct Proxy {
     pub(super) up: Upstream<Waiter>,
     pub(super) children: Children,
     pub(super) images: Images,
+    pub(super) digests: Digests,
+    pub(super) wrong_helpers: WrongHelpers,
     pub(super) prefetch: Prefetch,
     pub(super) redirects: Redirects,
     pub(super) watched: Watched,
@@ -49,6 +53,8 @@ impl Proxy {
             up,
             children: Children::new(home, Epoch(0), config.per_child),
             images: Images::new(config.cache_bytes),
+            digests: Digests::default(),
+            wrong_helpers: WrongHelpers::default(),
             prefetch: Prefetch::new(config.history_pages_max, config.successor_pages_max),
             redirects: Redirects::default(),
             watched: Watched::default(),
@@ -86,6 +92,7 @@ impl Proxy {
             return false;
         }
         self.children.end_all();
+        self.digests.clear();
         self.children.set_readers(readers_of(&begin));
         self.prefetch.stream_ended();
         self.redirects.clear();
@@ -112,6 +119,7 @@ impl Proxy {
             outbox.down(edge, Down::End(message::End { home }));
         }
         self.children.end_all();
+        self.digests.clear();
         self.prefetch.stream_ended();
         self.redirects.clear();
         self.reports.clear();
@@ -212,10 +220,15 @@ impl Proxy {
         let invalidated = refetch::invalidated(&changes);
         self.up.advance_promised(step.position, step.watermark);
         self.up.keep(at, &changes, now, outbox);
+        let digests = by_page(&changes, &step.digests);
         for change in &changes {
             self.subtree().apply_own(change, at);
+            let digest = digests.get(&change.page).copied();
+            let digest = digest.unwrap_or(PageDigest::UNKNOWN);
+            self.subtree()
+                .take_digest(change.page, step.position, digest);
             if change.slots == PageSlots::Whole {
-                self.children.directory.clear_above(change.page);
+                self.subtree().forget_above(change.page);
                 self.prefetch.forget(change.page, outbox);
             }
         }
@@ -234,6 +247,7 @@ impl Proxy {
             values: Values::ToHolders,
             origin,
             readers: step.readers,
+            digests,
             executed: step.executed,
         };
         for page in self.children.deliver(news, outbox) {
@@ -344,9 +358,11 @@ impl Proxy {
                 up: &mut self.up,
                 children: &mut self.children,
                 images: &mut self.images,
+                digests: &mut self.digests,
                 prefetch: &mut self.prefetch,
             },
             redirects: &mut self.redirects,
+            wrong_helpers: &mut self.wrong_helpers,
         }
     }
 
@@ -369,6 +385,7 @@ impl Proxy {
             up: &mut self.up,
             children: &mut self.children,
             images: &mut self.images,
+            digests: &mut self.digests,
             reports: &mut self.reports,
             reported_max: self.reported_max,
         }
@@ -381,6 +398,15 @@ fn readers_of(begin: &message::Begin) -> Vec<(SegmentId, Readers)> {
         return Vec::new();
     }
     begin.readers.clone()
+}
+
+/// The digests that a step brings, by page. A list that does not fit its changes says nothing.
+fn by_page(changes: &[PageChange], digests: &[PageDigest]) -> BTreeMap<PageId, PageDigest> {
+    if changes.len() != digests.len() {
+        return BTreeMap::new();
+    }
+    let pages = changes.iter().map(|change| change.page);
+    pages.zip(digests.iter().copied()).collect()
 }
 
 fn note_delivery(changes: &[PageChange], outbox: &mut Outbox) {

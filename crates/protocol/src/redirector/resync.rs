@@ -6,6 +6,7 @@ use crate::edge::downstream::Children;
 use crate::edge::reports::{Owned, Reports};
 use crate::edge::upstream::Upstream;
 use crate::redirector::Outbox;
+use crate::redirector::digests::Digests;
 use crate::redirector::standby::Images;
 use crate::redirector::waiter::Waiter;
 use alloc::collections::BTreeSet;
@@ -51,6 +52,7 @@ pub(super) struct Resync<'a> {
     pub(super) up: &'a mut Upstream<Waiter>,
     pub(super) children: &'a mut Children,
     pub(super) images: &'a mut Images,
+    pub(super) digests: &'a mut Digests,
     pub(super) reports: &'a mut Reports<Whose>,
     pub(super) reported_max: usize,
 }
@@ -254,6 +256,10 @@ impl Resync<'_> {
         for reported in same {
             outbox.note(Note::PageUnchanged);
             self.images.trust(reported.page);
+            if let Some(image) = self.images.peek(reported.page) {
+                self.digests
+                    .set_image(reported.page, self.up.position, image);
+            }
         }
     }
 }

@@ -3,11 +3,12 @@
 use crate::edge::downstream::Children;
 use crate::edge::upstream::Upstream;
 use crate::redirector::Outbox;
+use crate::redirector::digests::Digests;
 use crate::redirector::prefetch::Prefetch;
 use crate::redirector::standby::Images;
 use crate::redirector::waiter::Waiter;
 use thorp_model::planted::Bug;
-use thorp_model::{Note, PageChange, PageId, Position, Stamp, change, planted};
+use thorp_model::{Note, PageChange, PageDigest, PageId, Position, Stamp, change, planted};
 
 /// Keeps the node's own memory right, and gives up above what nobody in the subtree needs (rule 2).
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(super) struct Subtree<'a> {
     pub(super) up: &'a mut Upstream<Waiter>,
     pub(super) children: &'a mut Children,
     pub(super) images: &'a mut Images,
+    pub(super) digests: &'a mut Digests,
     pub(super) prefetch: &'a mut Prefetch,
 }
 
@@ -62,10 +64,27 @@ impl Subtree<'_> {
             return;
         };
         self.prefetch.forget(page, outbox);
-        self.children.directory.clear_above(page);
+        self.forget_above(page);
         if self.up.edge.is_some() {
             outbox.note(Note::SubtreeEvicted);
             self.up.evict(page, entry, outbox);
+        }
+    }
+
+    /// The subtree is not entered above for a page any more.
+    pub(super) fn forget_above(&mut self, page: PageId) {
+        self.children.directory.clear_above(page);
+        self.digests.forget(page);
+    }
+
+    /// What the home vouches for of a page that has changed (rule R6). A parent that lags sends what is older than what
+    /// children here may hold: nothing of it says which image is right.
+    pub(super) fn take_digest(&mut self, page: PageId, since: Position, digest: PageDigest) {
+        let is_entered = self.children.directory.above(page).is_some();
+        if is_entered && !self.up.lags() {
+            self.digests.set(page, since, digest);
+        } else {
+            self.digests.forget(page);
         }
     }
 

@@ -256,6 +256,7 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
             commit: Some(id_of(CHILD)),
             executed: None,
             changes: Vec::new(),
+            digests: Vec::new(),
             readers: Vec::new(),
         }));
         let effects = tell(&mut redirector, step);

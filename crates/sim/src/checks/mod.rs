@@ -6,6 +6,7 @@ pub mod chains;
 pub mod commits;
 pub mod directory;
 pub mod end;
+pub mod helpers;
 pub mod joint;
 pub mod promises;
 pub mod reads;

@@ -18,6 +18,7 @@
 //! forge R->H m0#1 at @100000+1   (a rogue decides so on that commit, at the stamp of another home)
 //! forge m0->H1 m0#1 under 2 with H9 reads P.x   (a rogue names that home in a part that only reads)
 //! forge m0->R m0#1 under 2 writes P.x=c   (a rogue sends this under an id, which may have another content)
+//! falsify m0->R P.x=evil    (a helper's answer that is the first under way there; also P stamped 99, P labelled 9)
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
@@ -34,7 +35,7 @@
 use super::node::{Given, HOME};
 use super::program::{How, Waiting};
 use super::village::Village;
-use super::{founding, names, query, rights};
+use super::{forging, founding, names, query, rights};
 use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
@@ -80,6 +81,13 @@ impl Teller {
                 self.village.again(from, to, kind, first == "late");
             }
             "forge" => self.forge(rest),
+            "falsify" => {
+                let (way, what) = rest.split_once(' ').expect("a->b what");
+                let (from, to) = link(way);
+                let words: Vec<&str> = what.split_whitespace().collect();
+                let letter = self.village.first_of(from, to);
+                forging::falsify(letter.expect("a message under way"), &words);
+            }
             "hasten" => {
                 let (from, to) = link(rest);
                 self.village.hasten(from, to);

@@ -3,6 +3,7 @@
 mod commands;
 mod disk;
 mod effects;
+mod forging;
 mod founding;
 mod names;
 mod node;

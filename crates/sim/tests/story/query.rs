@@ -23,6 +23,7 @@
 //! messages          messages under way
 //! m0 parents        edges to parents
 //! images H->R       images that a link has delivered
+//! messages R->m0    messages that are under way there
 //! ```
 
 use super::node::HOME;
@@ -39,6 +40,10 @@ pub(crate) fn answer(village: &Village, question: &str) -> String {
         [child, "parents"] => village.parents(child).to_string(),
         ["images", link] => images(village, link),
         ["messages"] => village.under_way().to_string(),
+        ["messages", link] => {
+            let (from, to) = link.split_once("->").expect("a->b");
+            village.queued(from, to).to_string()
+        }
         [parent, "lists", child, "for", page] => lists(village, parent, child, page),
         [node, "size", table] => size(village, node, table),
         [node, "log"] => village.nodes[node].disk.log().to_string(),

@@ -18,7 +18,7 @@ use thorp_protocol::{HomeAction, HomeCommand, MemberAction, MemberCommand, Reque
 const DELIVERIES_MAX: usize = 20_000;
 
 /// A message and the edge that it travels on.
-type Letter = (EdgeId, Message);
+pub(crate) type Letter = (EdgeId, Message);
 
 /// The village.
 #[derive(Default)]
@@ -237,6 +237,12 @@ impl Village {
                 queue.push_front(message);
             }
         }
+    }
+
+    /// The first message of a link.
+    pub(crate) fn first_of(&mut self, from: &str, to: &str) -> Option<&mut Letter> {
+        let link = (String::from(from), String::from(to));
+        self.links.get_mut(&link)?.front_mut()
     }
 
     /// Delivers the first message of a link. False if there is none.

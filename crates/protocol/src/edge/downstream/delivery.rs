@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageId, PartDigest, Position, Readers,
-    SegmentId, Stamp, Step, planted,
+    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageDigest, PageId, PartDigest, Position,
+    Readers, SegmentId, Stamp, Step, planted,
 };
 
 /// What a position brings.
@@ -25,10 +25,23 @@ pub(crate) struct News {
     pub values: Values,
     /// The commit and the child that it came from, if it came from one.
     pub origin: Option<(EdgeId, CommitId)>,
+    /// The digests of changed pages, as far as they are known here (rule R6).
+    pub digests: BTreeMap<PageId, PageDigest>,
     /// The segments whose rights lists it changes, and who may read them now (rule R4).
     pub readers: Vec<(SegmentId, Readers)>,
     /// The part of that commit that its home executed.
     pub executed: Option<PartDigest>,
+}
+
+impl News {
+    /// The digests of changed pages, in the order of the changes (rule R6).
+    pub(super) fn digests_of(&self, changes: &[PageChange]) -> Vec<PageDigest> {
+        let known = |change: &PageChange| self.digests.get(&change.page).copied();
+        let digests = changes.iter().map(known);
+        digests
+            .map(|digest| digest.unwrap_or(PageDigest::UNKNOWN))
+            .collect()
+    }
 }
 
 /// Which children get values.
@@ -106,6 +119,7 @@ impl Steps {
                 commit,
                 executed: executed.filter(|_| commit.is_some()),
                 changes: own.changes,
+                digests: Vec::new(),
                 readers: own.readers,
             };
             (edge, step)
@@ -117,11 +131,11 @@ impl Steps {
 pub(super) fn send_step<A>(edge: EdgeId, step: Step, outbox: &mut Outbox<A>) {
     if planted::is(Bug::StepSplit) && step.changes.len() > 1 {
         for change in step.changes.clone() {
-            let changes = alloc::vec![change];
             let part = Step {
                 commit: None,
                 executed: None,
-                changes,
+                changes: alloc::vec![change],
+                digests: Vec::new(),
                 ..step.clone()
             };
             outbox.down(edge, Down::Step(part));
@@ -172,6 +186,7 @@ mod tests {
             values: Values::ToHolders,
             origin: Some((A, id)),
             readers: Vec::new(),
+            digests: BTreeMap::new(),
             executed: None,
         };
         let mut steps = Steps::new(Some(A));

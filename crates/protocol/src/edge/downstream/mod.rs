@@ -394,13 +394,18 @@ impl Children {
         }
     }
 
-    /// A child with a complete copy, other than those in `except`.
-    pub(crate) fn helper(&self, page: PageId, except: &[EdgeId]) -> Option<EdgeId> {
+    /// A child with a complete copy that may help, other than those in `except`.
+    pub(crate) fn helper(
+        &self,
+        page: PageId,
+        except: &[EdgeId],
+        may_help: impl Fn(&Child) -> bool,
+    ) -> Option<EdgeId> {
         let holders = self.directory.holders(page);
         holders
             .filter(|holder| holder.complete)
             .filter_map(|holder| self.by_no.get(&holder.child.0).copied())
-            .find(|edge| !except.contains(edge))
+            .find(|edge| !except.contains(edge) && self.get(*edge).is_some_and(&may_help))
     }
 
     /// Takes an acknowledgement; tells the lowest over all children.
@@ -459,9 +464,12 @@ impl Children {
         let mut steps = Steps::new(news.origin.map(|(edge, _)| edge));
         let ended = self.set_readers_at(&news, &mut steps, outbox);
         self.sort(&news, &mut steps, outbox);
-        for (edge, step) in steps.of(self.home, &news) {
+        for (edge, mut step) in steps.of(self.home, &news) {
             if let Some(child) = self.by_edge.get_mut(&edge) {
                 child.told = child.told.max(news.position);
+                if child.kind != NodeKind::Member {
+                    step.digests = news.digests_of(&step.changes);
+                }
             }
             send_step(edge, step, outbox);
         }
@@ -595,6 +603,13 @@ impl Children {
         edges
     }
 
+    /// Whether a change of a page goes to a site, which has to know the page's digest (rule R6).
+    pub(crate) fn concerns_a_site(&self, page: PageId) -> bool {
+        let concerned = self.concerned(page).into_iter();
+        let mut children = concerned.filter_map(|edge| self.by_edge.get(&edge));
+        children.any(|child| child.kind != NodeKind::Member)
+    }
+
     fn strike_holders(&mut self, page: PageId) {
         let holders: Vec<Holder> = self.directory.holders(page).collect();
         for holder in holders {
@@ -646,6 +661,7 @@ impl Children {
                 commit: None,
                 executed: None,
                 changes: Vec::new(),
+                digests: Vec::new(),
                 readers: Vec::new(),
             }),
         );

@@ -117,6 +117,11 @@ impl Pages {
         Some(versions.front()?.1.clone().unwrap_or_else(Image::empty))
     }
 
+    /// The same for a page that is in memory and not gone. It does not count as a use.
+    pub(in crate::home) fn durable_image(&self, page: PageId) -> Option<&Image> {
+        self.pages.get(&page)?.versions.front()?.1.as_ref()
+    }
+
     /// Whether a page may have changed above a position, as far as its image, its
     /// changes and what is installed tell. `installed` is where the log begins:
     /// single pages may be installed above it, of which nothing is known any more.

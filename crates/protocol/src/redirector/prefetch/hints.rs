@@ -66,8 +66,14 @@ impl Hints<'_> {
 
     /// Asks above for a page that nobody below has asked for, unless it can be had here.
     fn fetch_ahead(&mut self, now: Millis, page: PageId, child: EdgeId, outbox: &mut Outbox) {
-        let Subtree { up, children, .. } = &self.subtree;
-        let is_near = self.subtree.has_own(page) || children.helper(page, &[child]).is_some();
+        let Subtree {
+            up,
+            children,
+            digests,
+            ..
+        } = &self.subtree;
+        let has_helper = || children.helper(page, &[child], |_| true).is_some();
+        let is_near = self.subtree.has_own(page) || (digests.can_judge(page) && has_helper());
         if is_near || up.is_fetching(page) || !self.has_space() {
             return;
         }
