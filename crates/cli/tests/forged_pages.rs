@@ -102,7 +102,7 @@ fn who_only_reports_a_page_is_not_asked_for_it() {
     let village = start(dir.path());
     let order = make_order(dir.path(), &village);
     let mut mallory = intrude(dir.path(), &village.site_via);
-    while reported(&mut mallory, order.object.page) != [] {
+    while !reported(&mut mallory, order.object.page).is_empty() {
         // It does not stand yet where the page was written.
         thread::sleep(Duration::from_millis(20));
     }
