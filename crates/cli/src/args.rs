@@ -3,7 +3,7 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, check, get, home, ifc, inspect, invite, ls, put, rights, rm, site, status, watch,
+    audit, check, get, group, home, ifc, inspect, invite, ls, put, rights, rm, site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Rm(rm::Options),
     /// Show or change who may do what in a segment
     Rights(rights::Options),
+    /// Show or change a group of names, which rights lists name as @GROUP
+    Group(group::Options),
     /// Show what a home has recorded about rights
     Audit(audit::Options),
     /// Store bytes as an object

@@ -46,6 +46,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Rm(options) => commands::rm::run(&options),
         Command::Rights(options) => commands::rights::run(&options),
+        Command::Group(options) => commands::group::run(&options),
         Command::Audit(options) => commands::audit::run(&options),
         Command::Put(options) => commands::put::run(&options),
         Command::Get(options) => commands::get::run(&options),

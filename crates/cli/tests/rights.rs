@@ -11,12 +11,13 @@ mod common;
 use common::one_site::OneSite;
 use common::thorp;
 use std::path::Path;
-use thorp_client::{JoinConfig, Member, Reference};
+use thorp_client::{ErrorKind, JoinConfig, Member, Reference};
 use thorp_model::{
-    Attempt, Blob, CallRequest, Down, EntryNo, FetchResult, Generation, InvalidCommit, NewValue,
-    Outcome, PageId, PeerImage, Refusal, ReportNo, Reported, Right, Subject, Up, WriteOp, message,
+    Attempt, Blob, CallRequest, Down, EntryNo, FetchResult, Generation, InvalidCommit, NameId,
+    NewValue, Outcome, PageId, PeerImage, Refusal, ReportNo, Reported, Right, Subject, Up, WriteOp,
+    message,
 };
-use thorp_testing::{Intruder, PATIENCE};
+use thorp_testing::{Intruder, PATIENCE, eventually};
 
 fn start(dir: &Path) -> OneSite {
     OneSite::start(dir, &["anna", "mallory"], &[])
@@ -195,6 +196,115 @@ fn a_right_that_is_granted_and_revoked_counts_from_its_position_on() {
         }
     }
     assert!(!is_image(&mallory.fetch(page, false)));
+}
+
+/// A group is in lists of other segments: who leaves it gets nothing newer of them, at the home and at a site.
+#[test]
+fn who_leaves_a_group_loses_what_the_group_may_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = start(dir.path());
+    let olga = operator(dir.path(), &village);
+    let anna = anna(dir.path(), &village);
+    let secret = make_secret(&anna);
+    let plans = anna.open("thorp://alps/plans").unwrap();
+    let staff = "@staff".parse::<Subject>().unwrap();
+    plans.grant(&staff, Right::Read).unwrap();
+    let page = secret.object.page;
+    let hidden = |told: &Down| match told {
+        Down::Image(response) => matches!(response.result, FetchResult::Refused(_)),
+        other => panic!("{other:?}"),
+    };
+    let group = |action: &str, identity: &str| {
+        let arguments = ["group", action, "thorp://alps/@staff", "mallory"];
+        thorp().run(
+            &[
+                &arguments[..],
+                &["--via", &village.home.via, "--identity", identity],
+            ]
+            .concat(),
+        )
+    };
+    let mine = dir.path().join("mallory").display().to_string();
+    let refused = group("add", &mine);
+    assert!(
+        refused.code != 0 && refused.err.contains("only an operator"),
+        "{}",
+        refused.err
+    );
+    for via in [&village.home.via, &village.site_via] {
+        let mut mallory = intrude(dir.path(), via);
+        assert!(hidden(&mallory.fetch(page, false)), "not in the group yet");
+        let added = group("add", &olga);
+        assert_eq!(
+            (added.code, added.out.trim()),
+            (0, "mallory"),
+            "{}",
+            added.err
+        );
+        eventually("the group is known there", || {
+            !hidden(&mallory.fetch(page, false))
+        });
+        assert_ne!(
+            group("remove", &mine).code,
+            0,
+            "who is in it does not change it"
+        );
+        let removed = group("remove", &olga);
+        assert_eq!(removed.code, 0, "{}", removed.err);
+        // The page ends by itself.
+        loop {
+            match mallory.hear() {
+                Down::Step(step) if step.changes.iter().any(|change| change.page == page) => break,
+                Down::Step(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(hidden(&mallory.fetch(page, false)), "not any more");
+    }
+}
+
+/// A village may begin closed: only operators make segments, and those whom they name.
+#[test]
+fn in_a_village_that_begins_closed_only_named_nodes_make_segments() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = OneSite::start_with(dir.path(), &["anna", "mallory"], &["--closed"], &[]);
+    let olga = operator(dir.path(), &village);
+    let anna = anna(dir.path(), &village);
+    let kind = |error: thorp_client::Error| error.kind();
+    assert_eq!(
+        anna.create("thorp://alps/plans").map_err(kind).err(),
+        Some(ErrorKind::NoRight)
+    );
+    let grant = ["rights", "grant", "thorp://alps/.create", "write", "anna"];
+    let said = thorp().run(
+        &[
+            &grant[..],
+            &["--via", &village.home.via, "--identity", &olga],
+        ]
+        .concat(),
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    let plans = anna.create("thorp://alps/plans").unwrap();
+    let list = plans.rights().unwrap().unwrap();
+    let entries = list.entries().map(|(subject, right)| (subject.id(), right));
+    let only = [(Some(NameId::of("anna")), Right::Admin)];
+    assert!(entries.eq(only), "{list}");
+    for path in [".group/staff", ".new", ".secret"] {
+        assert!(
+            anna.create(&format!("thorp://alps/{path}")).is_err(),
+            "{path}"
+        );
+    }
+}
+
+fn operator(dir: &Path, village: &OneSite) -> String {
+    let out = dir.join("olga").display().to_string();
+    let authority = &village.home.authority;
+    let invite = [
+        "invite", "olga", "--role", "operator", "--dir", authority, "--out", &out,
+    ];
+    assert_eq!(thorp().run(&invite).code, 0);
+    out
 }
 
 /// The demonstration for people checks itself: processes, two sites, an operator and the audit.

@@ -5,6 +5,7 @@
 //! ```text
 //! admin anna
 //! read #1c04c1f5ac30fe90
+//! read @staff
 //! write @members
 //! ```
 
@@ -46,6 +47,8 @@ pub enum Subject {
     Name(String),
     /// The node whose name has this id: a home writes it where it was told no name.
     Id(NameId),
+    /// The nodes in a group of the home (rule R3).
+    Group(String),
     /// Every node of the village with the role member.
     Members,
 }
@@ -76,10 +79,11 @@ pub struct Principal {
     pub is_operator: bool,
 }
 
-/// A rights list as it is asked about: by ids of names.
+/// A rights list as it is asked about: by ids of names. Who is in its groups, only their lists say.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Access {
     names: BTreeMap<NameId, Right>,
+    groups: BTreeMap<String, Right>,
     members: Option<Right>,
 }
 
@@ -142,12 +146,12 @@ impl FromStr for Right {
 }
 
 impl Subject {
-    /// The id of the name that it means; none of all members.
+    /// The id of the name that it means; none of a group and of all members.
     pub fn id(&self) -> Option<NameId> {
         match self {
             Subject::Name(name) => Some(NameId::of(name)),
             Subject::Id(id) => Some(*id),
-            Subject::Members => None,
+            Subject::Group(_) | Subject::Members => None,
         }
     }
 }
@@ -157,6 +161,7 @@ impl fmt::Display for Subject {
         match self {
             Subject::Name(name) => f.write_str(name),
             Subject::Id(id) => write!(f, "#{id}"),
+            Subject::Group(name) => write!(f, "@{name}"),
             Subject::Members => f.write_str("@members"),
         }
     }
@@ -170,7 +175,7 @@ impl fmt::Display for NoSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "a subject is a node's name (lower-case letters, digits, hyphens and full stops), \
-             #ID with 16 hexadecimal digits, or @members",
+             #ID with 16 hexadecimal digits, @GROUP, or @members",
         )
     }
 }
@@ -182,16 +187,18 @@ impl FromStr for Subject {
 
     fn from_str(word: &str) -> Result<Self, NoSubject> {
         let in_names = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
+        let is_name = |word: &str| !word.is_empty() && word.bytes().all(in_names);
         match word.strip_prefix('#') {
             Some(id) if id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()) => {
                 let id = u64::from_str_radix(id, 16).map_err(|_| NoSubject)?;
                 Ok(Subject::Id(NameId(id)))
             }
             None if word == "@members" => Ok(Subject::Members),
-            None if !word.is_empty() && word.bytes().all(in_names) => {
-                Ok(Subject::Name(String::from(word)))
-            }
-            _ => Err(NoSubject),
+            None if is_name(word) => Ok(Subject::Name(String::from(word))),
+            _ => match word.strip_prefix('@') {
+                Some(group) if is_name(group) => Ok(Subject::Group(String::from(group))),
+                _ => Err(NoSubject),
+            },
         }
     }
 }
@@ -287,6 +294,7 @@ impl Access {
     pub const fn without_list() -> Self {
         Access {
             names: BTreeMap::new(),
+            groups: BTreeMap::new(),
             members: Some(Right::Write),
         }
     }
@@ -295,6 +303,7 @@ impl Access {
     pub const fn closed() -> Self {
         Access {
             names: BTreeMap::new(),
+            groups: BTreeMap::new(),
             members: None,
         }
     }
@@ -304,21 +313,20 @@ impl Access {
         let list = RightsList::parse(bytes).unwrap_or_default();
         let mut access = Access::closed();
         for (subject, right) in list.entries() {
-            let held = match subject.id() {
-                Some(id) => access.names.get(&id).copied(),
-                None => access.members,
-            };
-            // A name and its id may both be there: the higher right counts.
-            let right = held.map_or(right, |held| held.max(right));
-            match subject.id() {
-                Some(id) => drop(access.names.insert(id, right)),
-                None => access.members = Some(right),
+            match (subject, subject.id()) {
+                (_, Some(id)) => {
+                    // A name and its id may both be there: the higher right counts.
+                    let held = access.names.entry(id).or_insert(right);
+                    *held = right.max(*held);
+                }
+                (Subject::Group(group), None) => drop(access.groups.insert(group.clone(), right)),
+                (_, None) => access.members = Some(right),
             }
         }
         access
     }
 
-    /// Who may read: what sites have to know (rule R4).
+    /// Who may read, without its groups.
     pub fn readers(&self) -> Readers {
         match self.members {
             Some(_) => Readers::Members,
@@ -326,7 +334,33 @@ impl Access {
         }
     }
 
-    /// Whether a right is given.
+    /// How many nodes it names.
+    pub fn named(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether only those read that it names, and those in its groups.
+    pub fn readers_are_named(&self) -> bool {
+        self.members.is_none()
+    }
+
+    /// Its groups, and what right each has.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, Right)> {
+        let groups = self.groups.iter();
+        groups.map(|(group, right)| (group.as_str(), *right))
+    }
+
+    /// As a list; it names nodes by their ids.
+    pub fn to_list(&self) -> RightsList {
+        let names = self.names.iter();
+        let names = names.map(|(name, right)| (Subject::Id(*name), *right));
+        let groups = self.groups.iter();
+        let groups = groups.map(|(group, right)| (Subject::Group(group.clone()), *right));
+        let members = self.members.map(|right| (Subject::Members, right));
+        RightsList(names.chain(groups).chain(members).collect())
+    }
+
+    /// Whether a right is given to a name, without its groups.
     pub fn allows(&self, who: Principal, wanted: Right) -> bool {
         let own = self.names.get(&who.name).copied();
         who.is_operator || own.max(self.members) >= Some(wanted)
@@ -400,13 +434,26 @@ mod tests {
     }
 
     #[test]
+    fn a_group_is_kept_beside_the_names() {
+        let access = Access::of(b"write @staff\nread anna\n");
+        assert_eq!(
+            access.groups().collect::<Vec<_>>(),
+            [("staff", Right::Write)]
+        );
+        assert!(access.allows(who("anna"), Right::Read));
+        assert!(!access.allows(who("staff"), Right::Read));
+        assert_eq!(Access::of(&access.to_list().to_bytes()), access);
+    }
+
+    #[test]
     fn a_damaged_list_lets_nobody_in_and_says_where_it_is_wrong() {
         let wrong = |bytes: &[u8]| RightsList::parse(bytes).unwrap_err();
         assert_eq!(wrong(b"read anna\nreads ben\n"), DamagedRights::Line(2));
         assert_eq!(wrong(b"read anna\nwrite anna\n"), DamagedRights::Twice(2));
         assert_eq!(wrong(b"read Anna\n"), DamagedRights::Line(1));
         assert_eq!(wrong(b"read #12\n"), DamagedRights::Line(1));
-        assert_eq!(wrong(b"read @staff\n"), DamagedRights::Line(1));
+        assert_eq!(wrong(b"read @\n"), DamagedRights::Line(1));
+        assert_eq!(wrong(b"read @Staff\n"), DamagedRights::Line(1));
         assert_eq!(wrong(b"\xff"), DamagedRights::NotText);
         assert_eq!(
             wrong(&vec![b'r'; RIGHTS_BYTES_MAX + 1]),

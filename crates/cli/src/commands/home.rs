@@ -26,6 +26,10 @@ pub(crate) struct Options {
     /// name again adds an address
     #[arg(long, value_name = "NAME=ADDR")]
     other_home: Vec<NameAnd<Address>>,
+    /// For the first start: only operators, and whom they name in thorp://NAME/.create, make segments, and a new segment is
+    /// its maker's alone
+    #[arg(long)]
+    closed: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -63,6 +67,7 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
     if options.limit_bytes.is_some() {
         config.store.limit = options.limit_bytes;
     }
+    config.closed |= options.closed;
     if !options.other_home.is_empty() {
         config.other_home = others(&options.other_home);
     }
@@ -127,6 +132,7 @@ fn render(config: &HomeConfigFile) -> String {
     toml.path("data_dir", config.data_dir.as_deref());
     toml.path("identity_dir", config.identity_dir.as_deref());
     toml.listen(&config.listen, config.http);
+    toml.flag("closed", config.closed);
     for other in &config.other_home {
         toml.table("[[other_home]]");
         toml.text("name", &other.name);
@@ -180,6 +186,7 @@ mod tests {
     fn what_is_printed_is_what_is_used() {
         let mut config = HomeConfigFile::parse(HomeConfigFile::EXAMPLE).unwrap();
         config.http = None;
+        config.closed = true;
         config.store.limit = Some(Bytes(12345));
         config.store.disk_reserve = Some(Bytes(1 << 30));
         config.other_home =

@@ -27,6 +27,10 @@ impl Toml {
         self.text("http", &HttpAt(http).to_string());
     }
 
+    pub(super) fn flag(&mut self, key: &str, value: bool) {
+        let _ = writeln!(self.0, "{key} = {value}");
+    }
+
     pub(super) fn number(&mut self, key: &str, value: u64) {
         let _ = writeln!(self.0, "{key} = {value}");
     }

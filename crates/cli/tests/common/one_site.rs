@@ -15,7 +15,17 @@ pub(crate) struct OneSite {
 impl OneSite {
     /// Starts both. The identity of each member is in the directory of its name.
     pub(crate) fn start(dir: &Path, members: &[&str], site_flags: &[&str]) -> Self {
-        let home = thorp().home(dir);
+        Self::start_with(dir, members, &[], site_flags)
+    }
+
+    /// The same, with flags for the home, too.
+    pub(crate) fn start_with(
+        dir: &Path,
+        members: &[&str],
+        home_flags: &[&str],
+        site_flags: &[&str],
+    ) -> Self {
+        let home = thorp().home_with(dir, home_flags);
         let path = |name: &str| dir.join(name).display().to_string();
         let members = members.iter().map(|name| (*name, "member"));
         for (name, role) in members.chain([("valley", "site")]) {

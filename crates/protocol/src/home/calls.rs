@@ -9,6 +9,7 @@ use crate::home::log::queue::OnDurable;
 use crate::home::outcomes::{self, Known};
 use crate::home::pages::remove::Remover;
 use crate::home::registrars::{Newcomer, Place};
+use crate::home::rights::{CREATORS_PATH, TEMPLATE_PATH, is_operators_path};
 use crate::home::segments::is_path;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
@@ -20,8 +21,8 @@ use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
 use thorp_model::{
     AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
     EdgeId, Generation, NameId, Note, Now, Op, PageNo, Principal, Purpose, RIGHTS_SLOT,
-    Registration, Right, RightsList, SegmentId, Slot, SlotChange, Stamp, Table, planted, records,
-    rights_page,
+    Registration, Right, RightsList, SegmentId, Slot, SlotChange, Stamp, StorageError, Table,
+    planted, records, rights_page,
 };
 
 /// Segments told by one answer.
@@ -76,8 +77,10 @@ impl Calls<'_> {
                 self.open_segment(now, who, (&path, create), outbox)
             }
             CallRequest::List { prefix, after } => {
-                let may_read = |segment| self.tables.rights.may(who, segment, Right::Read);
-                let segments = &self.tables.segments;
+                let Tables {
+                    rights, segments, ..
+                } = &*self.tables;
+                let may_read = |segment| rights.may(segments, who, segment, Right::Read);
                 let (segments, more) = segments.list((&prefix, &after), LIST_MAX, may_read);
                 Ok(CallResponse::Segments { segments, more })
             }
@@ -245,11 +248,61 @@ impl Calls<'_> {
         path: String,
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
-        if path.starts_with('.') {
-            return Err(CallError::BadPath);
-        }
-        let list = RightsList::of_new(self.tables.audit.subject(who.name));
+        self.check_creator(who, &path)?;
+        let list = self.list_of_new(who, &path);
         self.found_segment(now, (path, PageNo(1)), &list, outbox)
+    }
+
+    /// Whether somebody may make a segment at a path. Those that the home looks at itself are for operators. Elsewhere it
+    /// is for who may write in `.create`, if that is there (rule R3).
+    fn check_creator(&mut self, who: Principal, path: &str) -> Result<(), CallError> {
+        const RIGHT: Right = Right::Write;
+        if path.starts_with('.') {
+            return match is_operators_path(path) {
+                true if who.is_operator => Ok(()),
+                true => Err(CallError::NoRight {
+                    right: Right::Admin,
+                }),
+                false => Err(CallError::BadPath),
+            };
+        }
+        let Some(creators) = self.tables.segments.find(CREATORS_PATH) else {
+            return Ok(());
+        };
+        let judged = self.check(who, creators, RIGHT);
+        judged.map_err(|_| CallError::NoRight { right: RIGHT })
+    }
+
+    /// The segments whose empty lists leave it to operators who may make segments, and new segments to their makers.
+    ///
+    /// # Errors
+    ///
+    /// The store has no space for them: a home that should be closed does not begin open.
+    pub(super) fn close(&mut self, now: Now, outbox: &mut Outbox) -> Result<(), StorageError> {
+        for path in [TEMPLATE_PATH, CREATORS_PATH] {
+            let place = (String::from(path), PageNo(1));
+            let made = self.found_segment(now, place, &RightsList::default(), outbox);
+            made.map_err(|error| StorageError::Full {
+                detail: error.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The list that a new segment begins with (rule R3).
+    fn list_of_new(&self, who: Principal, path: &str) -> RightsList {
+        let creator = self.tables.audit.subject(who.name);
+        if is_operators_path(path) {
+            // Who is in its list is in the group: its maker is not.
+            return RightsList::default();
+        }
+        match self.tables.rights.template(&self.tables.segments) {
+            Some(mut list) => {
+                list.grant(creator, Right::Admin);
+                list
+            }
+            None => RightsList::of_new(creator),
+        }
     }
 
     /// A new segment whose first pages, up to a number, may hold objects at once.

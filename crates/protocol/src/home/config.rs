@@ -18,6 +18,9 @@ pub struct HomeConfig {
     /// The names of the other homes with which it shares transactions (rule 10). It votes for no
     /// transaction that names another home (rule R7).
     pub other_homes: Vec<String>,
+    /// Whether a home without any segment begins with lists that leave it to operators who may make segments, and new
+    /// segments to their makers (rule R3).
+    pub begins_closed: bool,
     /// Objects of which the last change is known.
     pub changes_known_max: usize,
     /// Bytes of modified objects before installation begins.
@@ -59,6 +62,7 @@ impl HomeConfig {
             name,
             node,
             other_homes: Vec::new(),
+            begins_closed: false,
             changes_known_max: limits::CHANGES_KNOWN_MAX,
             mob_bytes_high: limits::MOB_BYTES_HIGH,
             log_records_high: limits::LOG_RECORDS_HIGH,

@@ -4,7 +4,7 @@ use crate::edge::downstream::{News, Values};
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::pages::remove::Remover;
 use crate::home::serve::Serve;
-use crate::home::{Outbox, responses, rights};
+use crate::home::{Outbox, responses};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::{
@@ -69,7 +69,7 @@ impl Delivery<'_> {
             self.serve.tables.pages.made_durable(change.page, position);
         }
         let digests = self.digests(&reached.changes);
-        let mut readers = rights::readers_in(&reached.changes);
+        let mut readers = reached.readers;
         readers.extend(reached.removed.map(|segment| (segment, Readers::Members)));
         let mut changes = reached.changes;
         if let Some(segment) = reached.removed {

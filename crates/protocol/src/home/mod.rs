@@ -80,8 +80,8 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
     MemberId, Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
-    Principal, Purpose, Reader, Refusal, Right, Stamp, StateMachine, StorageError, Up, message,
-    planted,
+    Principal, Purpose, Reader, Refusal, Right, SegmentId, Stamp, StateMachine, StorageError, Up,
+    message, planted,
 };
 
 /// What a home fills.
@@ -179,8 +179,9 @@ impl Home {
         let epoch = Epoch(u64::from(tables.next.life) << 32);
         let removed = tables.segments.removing();
         let mut children = Children::new(config.home, epoch, config.per_child);
-        children.set_readers(tables.rights.readers());
-        Ok(Home {
+        children.set_readers(tables.rights.readers(&tables.segments));
+        let is_closed = config.begins_closed && tables.next.segment == SegmentId(0);
+        let mut home = Home {
             remover: Remover::new(removed, config.pages_removed_max),
             installer: Installer::new(installed, config.log_records_high, config.log_trim_max),
             log,
@@ -192,7 +193,11 @@ impl Home {
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
-        })
+        };
+        if is_closed {
+            home.calls(None).close(now, outbox)?;
+        }
+        Ok(home)
     }
 
     fn command(&mut self, now: Now, command: HomeCommand, outbox: &mut Outbox) {

@@ -170,6 +170,10 @@ impl Tables {
         } else {
             Purpose::NewData
         };
+        let mut lists = rights::lists_in(&record.changes);
+        lists.extend(removed);
+        let mut readers = self.rights.readers_after(&self.segments, &lists);
+        readers.retain(|(segment, _)| Some(*segment) != removed);
         let pages = record.changes.iter().map(|change| change.page);
         let image_bytes = pages.map(|page| self.pages.tip_bytes(page)).sum();
         let then = OnDurable::Reach(Reached {
@@ -178,6 +182,7 @@ impl Tables {
             changes: record.changes,
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
             executed,
+            readers,
             removed,
             image_bytes,
         });
@@ -224,7 +229,7 @@ impl Tables {
 
     /// A commit changed rights lists: that is recorded (rule R8).
     fn audit_lists(&mut self, changes: &[PageChange], who: NameId) {
-        for (segment, _) in rights::readers_in(changes) {
+        for segment in rights::lists_in(changes) {
             let occasion = Occasion {
                 event: AuditEvent::RightsChanged,
                 who,

@@ -36,6 +36,8 @@ pub struct HomeConfigFile {
     /// nowhere; in the file, `"off"`.
     #[serde(deserialize_with = "http_at")]
     pub http: Option<SocketAddr>,
+    /// Whether a new home leaves it to operators who may make segments, and new segments to their makers (rule R3).
+    pub closed: bool,
     /// `[[other_home]]`.
     pub other_home: Vec<OtherHome>,
     /// `[log]`.
@@ -295,6 +297,7 @@ impl Default for HomeConfigFile {
             identity_dir: None,
             listen: vec![anywhere(HOME_PORT)],
             http: Some(here(HOME_HTTP_PORT)),
+            closed: false,
             other_home: Vec::new(),
             log: LogConfig::default(),
             store: StoreConfig::default(),

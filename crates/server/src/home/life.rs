@@ -101,6 +101,7 @@ fn core_config(
     let others = config.other_home.iter();
     Ok(HomeConfig {
         other_homes: others.map(|other| other.name.clone()).collect(),
+        begins_closed: config.closed,
         changes_known_max: limits.changes_known_max,
         mob_bytes_high: limits.mob.size(),
         cache_bytes: limits.cache.size(),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
     CallError, CallId, CallResponse, CommitId, EdgeId, Mark, Outcome, PageChange, PageId,
-    PartDigest, Position, SegmentId, SegmentInfo, Stamp,
+    PartDigest, Position, Readers, SegmentId, SegmentInfo, Stamp,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -41,6 +41,8 @@ pub(in crate::home) struct Reached {
     pub(in crate::home) origin: Option<(EdgeId, CommitId)>,
     /// The part of the commit that was executed.
     pub(in crate::home) executed: Option<PartDigest>,
+    /// The segments that other nodes may read from here on, and which (rule R4).
+    pub(in crate::home) readers: Vec<(SegmentId, Readers)>,
     /// A segment that was removed: its pages are invalidated as a whole.
     pub(in crate::home) removed: Option<SegmentId>,
     /// Bytes of page images that stay in memory until the position is durable.

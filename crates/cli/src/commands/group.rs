@@ -1,0 +1,175 @@
+//! `thorp group`: names that rights lists mean by one word.
+
+use super::{say, say_json};
+use crate::connect::Via;
+use crate::failure::{Code, Failure};
+use clap::{Args, Subcommand};
+use thorp_client::{ErrorKind, Member, Right, RightsList, Segment, Subject};
+
+/// What `thorp group` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    via: Via,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Print the names in a group
+    Show {
+        /// thorp://HOME/@GROUP
+        group: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put names into a group; an operator makes it, if it is not there
+    Add {
+        /// thorp://HOME/@GROUP
+        group: String,
+        /// Names of nodes
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<Subject>,
+    },
+    /// Take names out of a group
+    Remove {
+        /// thorp://HOME/@GROUP
+        group: String,
+        /// Names of nodes
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<Subject>,
+    },
+}
+
+/// Prints who is in the group, or who is after the change.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    match &options.action {
+        Action::Show { group, json } => {
+            let path = path_of(group)?;
+            let list = options.via.join()?.open(&path)?.rights()?;
+            show(group, &list.unwrap_or_default(), *json)
+        }
+        Action::Add { group, names } => {
+            check(names)?;
+            let path = path_of(group)?;
+            let member = options.via.join()?;
+            let segment = open_or_create(&member, group, &path)?;
+            let changed = change(&member, group, &segment, |list| {
+                for name in names {
+                    if !list.entries().any(|(held, _)| held == name) {
+                        list.grant(name.clone(), Right::Read);
+                    }
+                }
+                Ok(())
+            })?;
+            show(group, &changed, false)
+        }
+        Action::Remove { group, names } => {
+            let path = path_of(group)?;
+            let member = options.via.join()?;
+            let segment = member.open(&path)?;
+            let changed = change(&member, group, &segment, |list| {
+                let missing = names.iter().find(|name| list.revoke(name).is_none());
+                missing.map_or(Ok(()), |name| Err(is_not_in(group, name)))
+            })?;
+            show(group, &changed, false)
+        }
+    }
+}
+
+/// The segment of `thorp://HOME/@GROUP`.
+fn path_of(group: &str) -> Result<String, Failure> {
+    let parts = group.rsplit_once("/@");
+    let is_group = |name: &str| matches!(format!("@{name}").parse(), Ok(Subject::Group(_)));
+    match parts {
+        Some((home, name)) if is_group(name) => Ok(format!("{home}/.group/{name}")),
+        _ => {
+            let todo = "name it as thorp://HOME/@GROUP, in lower-case letters, digits, hyphens and full stops";
+            Err(Failure::new(format!("{group} is no group"), todo).with(Code::Usage))
+        }
+    }
+}
+
+/// A group has names, and no other groups.
+fn check(names: &[Subject]) -> Result<(), Failure> {
+    let is_name = |name: &&Subject| name.id().is_some();
+    match names.iter().find(|name| !is_name(name)) {
+        None => Ok(()),
+        Some(other) => {
+            let todo = "give names of nodes: a group has no other groups in it";
+            let what = format!("{other} is no name");
+            Err(Failure::new(what, todo).with(Code::Usage))
+        }
+    }
+}
+
+fn open_or_create(member: &Member, group: &str, path: &str) -> Result<Segment, Failure> {
+    match member.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        opened => return Ok(opened?),
+    }
+    member.create(path).map_err(|error| match error.kind() {
+        ErrorKind::NoRight => {
+            let todo = "only an operator makes a group; it is not there, or this node is not in it";
+            Failure::new(format!("{group} cannot be made by this node"), todo)
+        }
+        _ => error.into(),
+    })
+}
+
+/// All names in one commit.
+fn change(
+    member: &Member,
+    group: &str,
+    segment: &Segment,
+    change: impl Fn(&mut RightsList) -> Result<(), Failure>,
+) -> Result<RightsList, Failure> {
+    let mut refused = None;
+    let list = member.transact(|tx| {
+        let mut list = tx.rights(segment)?.unwrap_or_default();
+        refused = change(&mut list).err();
+        if refused.is_none() {
+            tx.set_rights(segment, &list)?;
+        }
+        Ok(list)
+    });
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
+    list.map_err(|error| match error.kind() {
+        ErrorKind::NoRight => {
+            let todo = "only an operator, and who has admin in the group, may change it";
+            Failure::new(format!("{group}: {error}"), todo)
+        }
+        _ => error.into(),
+    })
+}
+
+fn is_not_in(group: &str, name: &Subject) -> Failure {
+    let todo = format!("`thorp group show {group}` prints who is");
+    Failure::new(format!("{name} is not in {group}"), todo)
+}
+
+fn show(group: &str, list: &RightsList, json: bool) -> Result<(), Failure> {
+    let names = list.entries().map(|(name, _)| name.to_string());
+    let names: Vec<String> = names.collect();
+    if json {
+        return say_json(&names);
+    }
+    match names.is_empty() {
+        true => say(&format!("nobody is in {group}")),
+        false => say(&names.join("\n")),
+    }
+}
+
+const HELP: &str = "\
+A rights list names a group as @GROUP: `thorp rights grant thorp://alps/plans read @staff`. A group belongs to
+a home. It is a segment, thorp://HOME/.group/GROUP: who has a right there by name is in the group, and who
+has admin there may change it. A change is a commit: from its position on, whoever has left the group gets
+nothing newer.
+
+  thorp group add    thorp://alps/@staff anna ben
+  thorp group remove thorp://alps/@staff ben";
