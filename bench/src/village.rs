@@ -5,7 +5,7 @@ use crate::process::Process;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use thorp_client::{JoinConfig, Member, Reference, Segment};
-use thorp_net::{Identity, NodeRole, issue};
+use thorp_net::{CertificateAuthority, Identity, NodeRole, issue};
 
 /// A directory with a home's data, sockets and everybody's certificates. Dropped, it is gone.
 #[derive(Debug)]
@@ -117,7 +117,12 @@ impl Drop for Village {
 
 /// A node's certificate in a village's directory; made if it is not there.
 pub fn identity(dir: &Path, role: NodeRole, name: &str) -> Result<Identity> {
-    Ok(issue(dir.join("identity"), dir.join(name), role, name)?)
+    Ok(issue(
+        CertificateAuthority::find(dir),
+        dir.join(name),
+        role,
+        name,
+    )?)
 }
 
 /// Fills so many pages with objects, [`OBJECTS_PER_PAGE`] each; the first object of each page.

@@ -3,7 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, check, get, group, home, ifc, inspect, invite, ls, put, rights, rm, site, status, watch,
+    audit, ca, check, get, group, home, ifc, inspect, invite, ls, put, rights, rm, site, status,
+    watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -24,6 +25,9 @@ pub(crate) enum Command {
     Site(site::Options),
     /// Let another node into the village: makes a directory with its certificate
     Invite(invite::Options),
+    /// The authority, whose key lets nodes into the village
+    #[command(subcommand)]
+    Ca(ca::Command),
     /// Read everything in a home's directory and tell what is damaged
     Check(check::Options),
     /// List segments

@@ -41,6 +41,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Home(options) => commands::home::run(&options),
         Command::Site(options) => commands::site::run(&options),
         Command::Invite(options) => commands::invite::run(&options),
+        Command::Ca(command) => commands::ca::run(&command),
         Command::Check(options) => commands::check::run(&options),
         Command::Ls(options) => commands::ls::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),

@@ -9,6 +9,7 @@ mod common;
 
 use common::thorp;
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 use thorp_client::{JoinConfig, Member, Ref};
 use thorp_model::{MemberId, NodeKind, Peer};
@@ -187,4 +188,59 @@ fn a_member_does_not_take_a_member_for_its_parent() {
         assert_eq!(said.code, 4, "{}", said.err);
         assert!(said.err.contains(words), "{}", said.err);
     }
+}
+
+/// Threat 10: the authority's key lay beside the home's own, in the directory that the home reads.
+#[test]
+fn a_home_runs_without_the_authoritys_key_and_one_command_moves_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    assert!(!Path::new(&home.own).join("authority.key").exists());
+    assert_eq!(home.process.terminate(), 0);
+    // A home of an earlier build: all in one directory.
+    for file in ["authority.key", "issued"] {
+        let of = |dir: &str| Path::new(dir).join(file);
+        fs::rename(of(&home.authority), of(&home.own)).unwrap();
+    }
+    fs::remove_dir_all(&home.authority).unwrap();
+    let home = thorp().home(dir.path());
+    invite(&path("home"), "anna", &path("anna"));
+
+    // Also while the home runs, and twice.
+    for _ in 0..2 {
+        let said = thorp().run(&["ca", "init", &path("ca"), "--from", &path("home")]);
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+    assert!(!Path::new(&home.own).join("authority.key").exists());
+    invite(&path("ca"), "bert", &path("bert"));
+    let said = thorp().run(&[
+        "invite",
+        "carl",
+        "--dir",
+        &path("home"),
+        "--out",
+        &path("c"),
+    ]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("authority's directory"), "{}", said.err);
+    assert_eq!(home.process.terminate(), 0);
+    let home = thorp().home(dir.path());
+    for name in ["anna", "bert"] {
+        let ls = ["ls", "--via", &home.via, "--identity", &path(name)];
+        let said = thorp().run(&ls);
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+
+    // A directory with another village's authority is left alone.
+    assert_eq!(thorp().run(&["ca", "init", &path("new")]).code, 0);
+    let said = thorp().run(&["ca", "init", &path("new"), "--from", &path("ca")]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("another village"), "{}", said.err);
+    assert!(dir.path().join("ca/authority.key").exists());
+}
+
+fn invite(authority: &str, name: &str, out: &str) {
+    let said = thorp().run(&["invite", name, "--dir", authority, "--out", out]);
+    assert_eq!(said.code, 0, "{}", said.err);
 }

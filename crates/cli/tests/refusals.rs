@@ -340,7 +340,7 @@ fn a_name_has_one_role_and_a_node_starts_only_in_its_own() {
     assert_refused(
         &invite("alps", &["--role=home"], "other"),
         1,
-        "made this village",
+        "alps is a home of this village",
     );
     let boss = invite("boss", &["--role=boss"], "other");
     assert!(boss.code == 2 && boss.err.contains("home, site, member or operator"));
@@ -374,7 +374,7 @@ fn a_name_has_one_role_and_a_node_starts_only_in_its_own() {
     ];
     let said = thorp().run(&[&dale[..], &["--http=off", "--listen=127.0.0.1:0"]].concat());
     assert_refused(&said, 1, "the identity of member anna, not of home anna");
-    let ls = thorp().run(&["ls", "--via", &home.via, "--identity", &home.authority]);
+    let ls = thorp().run(&["ls", "--via", &home.via, "--identity", &home.own]);
     assert_refused(&ls, 1, "that of home alps, and a program needs a member's");
 }
 
@@ -458,7 +458,7 @@ fn a_home_without_its_certificate_founds_no_other_village() {
     assert!(!dir.path().join("new").exists() && !dir.path().join("nosuch").exists());
     let home = thorp().home(dir.path());
     assert_eq!(home.process.terminate(), 0);
-    std::fs::rename(&home.authority, dir.path().join("elsewhere")).unwrap();
+    std::fs::rename(&home.own, dir.path().join("elsewhere")).unwrap();
     let again = [
         "home",
         "--name=alps",
@@ -468,7 +468,7 @@ fn a_home_without_its_certificate_founds_no_other_village() {
         "--listen=127.0.0.1:0",
     ];
     assert_refused(&thorp().run(&again), 1, "no certificate in");
-    assert!(!Path::new(&home.authority).exists());
+    assert!(!Path::new(&home.own).exists());
 }
 
 #[test]

@@ -24,9 +24,9 @@ const BULK_FRAMES: usize = 40_000;
 
 fn main() -> Outcome<()> {
     let dir = std::env::temp_dir().join(format!("thorp-net-link-{}", std::process::id()));
-    let home = Identity::open_or_create(dir.join("home"), "home")?;
+    let home = Identity::open_or_create(dir.join("home"), dir.join("authority"), "home")?;
     let member = issue(
-        dir.join("home"),
+        dir.join("authority"),
         dir.join("member"),
         NodeRole::Member,
         "member",

@@ -174,7 +174,7 @@ async fn half_frames_of_one_name_stay_within_the_inbox_and_hold_up_no_other_name
     let village = Village::new();
     let (mut home, address) = home(&village, Limits::default()).await;
     let other = issue(
-        village.dir.join("home"),
+        village.dir.join("authority"),
         village.dir.join("bert"),
         NodeRole::Member,
         "bert",

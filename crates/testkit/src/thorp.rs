@@ -54,7 +54,8 @@ impl Thorp {
             process,
             via,
             http,
-            authority: format!("{home}/identity"),
+            authority: format!("{home}/authority"),
+            own: format!("{home}/identity"),
             identity: format!("{home}/identity/local"),
             welcome,
         }
@@ -70,8 +71,10 @@ pub struct HomeProcess {
     pub via: String,
     /// Where it serves HTTP.
     pub http: String,
-    /// The directory of its own identity. A home that made its village lets others in from there.
+    /// The directory of the authority, if it made its village.
     pub authority: String,
+    /// The directory of its own identity.
+    pub own: String,
     /// The directory of the identity of the member `local`, with which programs join a home that made its village.
     pub identity: String,
     /// What it printed up to *ready*.

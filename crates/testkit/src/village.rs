@@ -31,8 +31,8 @@ impl Village {
     pub fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let at = |name: &str| dir.path().join(name);
-        let home = Identity::open_or_create(at("identity"), "alps").unwrap();
-        let (member, _) = issue_with_site(at("identity"), at("member"), "anna").unwrap();
+        let home = Identity::open_or_create(at("identity"), at("authority"), "alps").unwrap();
+        let (member, _) = issue_with_site(at("authority"), at("member"), "anna").unwrap();
         let nodes = AtomicU64::default();
         Self(Arc::new(Authority {
             dir,
@@ -59,13 +59,13 @@ impl Village {
             return own;
         }
         let dir = self.path(&format!("{role}-{name}"));
-        issue(self.path("identity"), dir, role, name).unwrap()
+        issue(self.path("authority"), dir, role, name).unwrap()
     }
 
     /// The directory of both identities of a member that carries a redirector.
     pub fn carrier(&self, name: &str) -> PathBuf {
         let dir = self.path(&format!("carrier-{name}"));
-        issue_with_site(self.path("identity"), &dir, name).unwrap();
+        issue_with_site(self.path("authority"), &dir, name).unwrap();
         dir
     }
 

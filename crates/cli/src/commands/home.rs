@@ -6,7 +6,7 @@ use super::toml::Toml;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
-use thorp_net::{Address, Identity};
+use thorp_net::{Address, CertificateAuthority, Identity};
 use thorp_server::{Bytes, HomeConfigFile, HomeServer, OtherHome};
 
 /// What `thorp home` is told.
@@ -105,17 +105,17 @@ fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> 
         config.name().map_err(wrong)?,
         config.data_dir().map_err(wrong)?,
     );
-    let identity = config.identity_dir().map_err(wrong)?;
     say(&format!(
         "home {name} keeps its segments in {}",
         dir.display()
     ))?;
     node::say_listening(server.addresses())?;
-    if Identity::may_invite(&identity) {
+    let authority = CertificateAuthority::find(dir);
+    if CertificateAuthority::is_in(&authority) {
         say(
             "  let another node in (ROLE: member, site, home or operator), and carry the directory to its machine:",
         )?;
-        let pasted = node::pasted(&identity);
+        let pasted = node::pasted(&authority);
         say(&format!(
             "    thorp invite NAME --role ROLE --dir {pasted} --out NAME-identity"
         ))?;
@@ -173,9 +173,9 @@ const DEFAULT_NAME: &str = "home";
 
 const HELP: &str = "\
 Keeps segments in a directory, orders and validates commits, and makes each one durable. The
-first start in a directory makes the store, the village's authority, the home's certificate, and
-one of the member `local` for programs on this machine; and tells how others join. A further home of
-the village needs a certificate made by `thorp invite NAME --role home` at the first (--identity);
+first start in a directory makes the store, the village's authority (in `authority`, which no running
+home needs: `thorp ca init` moves it elsewhere), the home's certificate, and one of the member `local` for
+programs on this machine; and tells how others join. A further home of the village needs a certificate made by `thorp invite NAME --role home` at the first (--identity);
 where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.";
 
 #[cfg(test)]

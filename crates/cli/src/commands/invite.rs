@@ -3,9 +3,10 @@
 use super::say;
 use crate::failure::{Code, Failure};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thorp_net::{
-    Identity, IdentityError, NodeRole, issue, issue_with_site, may_hold_identity, site_dir,
+    CertificateAuthority, Identity, IdentityError, NodeRole, issue, issue_with_site,
+    may_hold_identity, site_dir,
 };
 
 /// What `thorp invite` is told.
@@ -23,7 +24,7 @@ pub(crate) struct Options {
     /// For a member that may carry its site's redirector: makes a second certificate, of role site, in DIR/site
     #[arg(long)]
     with_site: bool,
-    /// The directory of the home that made the village
+    /// The directory of the authority, or of the home that made the village
     #[arg(long, value_name = "DIR", default_value = super::home::DEFAULT_DIR)]
     dir: PathBuf,
 }
@@ -64,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn invited(options: &Options) -> Result<Identity, IdentityError> {
-    let (authority, out) = (authority_in(&options.dir), &options.out);
+    let (authority, out) = (CertificateAuthority::find(&options.dir), &options.out);
     match options.with_site {
         true => issue_with_site(authority, out, &options.name).map(|(member, _)| member),
         false => issue(authority, out, options.role, &options.name),
@@ -86,18 +87,8 @@ fn advice(error: &IdentityError, options: &Options) -> &'static str {
         IdentityError::OtherNode { .. } | IdentityError::OtherVillage { .. } => EMPTY,
         IdentityError::File { path, .. } if path.starts_with(&options.out) => EMPTY,
         _ => {
-            "give the directory of the home that was started first with --dir: its first start makes the village's authority"
+            "give the authority's directory with --dir, or that of the home that was started first: its first start makes the authority"
         }
-    }
-}
-
-/// The village's authority lies in the home's directory, or is it itself.
-fn authority_in(dir: &Path) -> PathBuf {
-    let inner = dir.join(super::home::IDENTITY_DIR);
-    if inner.is_dir() {
-        inner
-    } else {
-        dir.to_owned()
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod audit;
+pub(crate) mod ca;
 pub(crate) mod check;
 pub(crate) mod get;
 pub(crate) mod group;

@@ -199,7 +199,7 @@ impl Village {
     }
 
     fn identity(&self, role: NodeRole, name: &str) -> Result<(), Failure> {
-        let authority = self.dir.join("home").join(IDENTITY);
+        let authority = thorp_net::CertificateAuthority::find(self.dir.join("home"));
         let out = self.dir.join(name).join(IDENTITY);
         thorp_net::issue(authority, out, role, name)
             .map(|_| ())

@@ -15,8 +15,8 @@ use super::register::Entry;
 use super::{CertifiedName, IdentityError};
 use crate::tls;
 
-/// Bytes of the digest that names a village.
-const VILLAGE_BYTES: usize = 8;
+/// Bytes of the digest that names a village, or a key in the register.
+const DIGEST_BYTES: usize = 8;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Clocks of a village may differ by this much on the day a node is let in.
@@ -130,6 +130,7 @@ impl Authority {
                 serial: hexadecimal(&serial),
                 not_after: Duration::from_secs(validity.to.as_secs()),
                 is_of_carrier,
+                key: Some(key_digest(key)?),
             },
         })
     }
@@ -144,6 +145,11 @@ impl Authority {
         let issuer = Issuer::new(authority_params(&self.village), &self.key);
         params.signed_by(key, &issuer).unwrap().pem()
     }
+}
+
+/// By what the register knows a node's key.
+pub(crate) fn key_digest(key: &impl PublicKeyData) -> Result<String, IdentityError> {
+    short_digest(&key.subject_public_key_info())
 }
 
 /// A serial number that no other certificate has.
@@ -188,10 +194,15 @@ pub(crate) fn village_of(authority: &CertificateDer<'_>) -> Result<String, rustl
         .map_err(|error| rustls::Error::General(error.to_string()))
 }
 
+/// A village has the name of its authority's key.
 fn village_name(public_key: &[u8]) -> Result<String, IdentityError> {
+    short_digest(public_key)
+}
+
+fn short_digest(bytes: &[u8]) -> Result<String, IdentityError> {
     let digest =
-        tls::digest(public_key).ok_or_else(|| IdentityError::crypto("no digest is available"))?;
-    Ok(hexadecimal(&digest[..digest.len().min(VILLAGE_BYTES)]))
+        tls::digest(bytes).ok_or_else(|| IdentityError::crypto("no digest is available"))?;
+    Ok(hexadecimal(&digest[..digest.len().min(DIGEST_BYTES)]))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -64,7 +64,7 @@ pub enum IdentityError {
         /// The node asked for.
         wanted: CertifiedName,
     },
-    /// The name is that of the home that made the village.
+    /// The name is that of a home of the village, which has another key.
     OwnHome {
         /// The name.
         name: String,
@@ -185,7 +185,10 @@ impl fmt::Display for IdentityError {
                 held.name()
             ),
             Self::OwnHome { name } => {
-                write!(f, "{name} is the home that made this village")
+                write!(
+                    f,
+                    "{name} is a home of this village: its name belongs to the key that it has"
+                )
             }
             Self::BadName { name } => write!(
                 f,

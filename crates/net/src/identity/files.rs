@@ -18,6 +18,10 @@ pub(crate) const NODE_CERTIFICATE: &str = "node.pem";
 pub(crate) const NODE_KEY: &str = "node.key";
 /// In a member's directory: the identity of the redirector that it carries.
 pub(crate) const SITE_DIR: &str = "site";
+/// In the directory of the home that made the village, beside its identity.
+pub(crate) const AUTHORITY_DIR: &str = "authority";
+/// In a home's directory, beside its store.
+pub(crate) const IDENTITY_DIR: &str = "identity";
 /// Beside the authority's key.
 pub(crate) const REGISTER: &str = "issued";
 
@@ -100,6 +104,16 @@ pub(crate) fn publish_or_keep(path: &Path, bytes: &[u8], mode: u32) -> Result<()
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.exists() => Ok(()),
         Err(error) => Err(IdentityError::file(path)(error)),
         Ok(()) => sync_dir(path),
+    }
+}
+
+/// Removes a file for good; one that is not there is removed already.
+pub(crate) fn remove(path: &Path) -> Result<(), IdentityError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(IdentityError::file(path)(error))
+        }
+        _ => sync_dir(path),
     }
 }
 

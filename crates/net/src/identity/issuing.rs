@@ -1,11 +1,15 @@
 //! Letting nodes into a village: their certificates, made from the authority's key.
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use super::certificates::{Authority, Validity};
-use super::files::{self, AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY, SITE_DIR};
+use super::files::{
+    self, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR, NODE_CERTIFICATE,
+    NODE_KEY, SITE_DIR,
+};
 use super::register::Register;
-use super::{CertifiedName, Identity, IdentityError, NodeRole};
+use super::{CertifiedName, Identity, IdentityError, NodeRole, certificates, moving};
 
 /// Makes an identity for another node of the village: `out_dir` gets `authority.pem`, `node.pem` and `node.key`, to be
 /// carried to the node's machine and opened there with [`Identity::load`]. `authority_dir` must hold the authority's
@@ -22,10 +26,10 @@ pub fn issue(
     name: &str,
 ) -> Result<Identity, IdentityError> {
     let subject = subject(role, name)?;
-    let (authority_dir, out_dir) = (authority_dir.as_ref(), out_dir.as_ref());
-    let issuer = Issuer::load(authority_dir)?;
-    issuer.check_own_home(&subject)?;
-    issuer.put(&[(out_dir, &subject)], false)?;
+    let out_dir = out_dir.as_ref();
+    let authority = CertificateAuthority::open(authority_dir)?;
+    authority.check_own_home(&subject)?;
+    authority.put(&[(out_dir, &subject)], false)?;
     Identity::load_as(out_dir, subject)
 }
 
@@ -42,11 +46,11 @@ pub fn issue_with_site(
 ) -> Result<(Identity, Identity), IdentityError> {
     let member = subject(NodeRole::Member, name)?;
     let site = subject(NodeRole::Site, name)?;
-    let (authority_dir, out_dir) = (authority_dir.as_ref(), out_dir.as_ref());
-    let issuer = Issuer::load(authority_dir)?;
-    issuer.check_own_home(&member)?;
+    let out_dir = out_dir.as_ref();
+    let authority = CertificateAuthority::open(authority_dir)?;
+    authority.check_own_home(&member)?;
     let inner = site_dir(out_dir);
-    issuer.put(&[(out_dir, &member), (&inner, &site)], true)?;
+    authority.put(&[(out_dir, &member), (&inner, &site)], true)?;
     Ok((
         Identity::load_as(out_dir, member)?,
         Identity::load_as(&inner, site)?,
@@ -69,6 +73,15 @@ pub fn may_hold_identity(dir: impl AsRef<Path>) -> bool {
     names.peek().is_none() || names.any(|name| name.starts_with(AUTHORITY_CERTIFICATE))
 }
 
+/// The digest of the key that a node has in its directory.
+fn key_at(dir: &Path) -> Result<Option<String>, IdentityError> {
+    let path = dir.join(NODE_KEY);
+    match files::exists(&path)? {
+        true => Ok(Some(certificates::key_digest(&files::read_key(&path)?)?)),
+        false => Ok(None),
+    }
+}
+
 /// The node that a certificate is to name.
 pub(crate) fn subject(role: NodeRole, name: &str) -> Result<CertifiedName, IdentityError> {
     CertifiedName::new(role, name).map_err(|_| IdentityError::BadName {
@@ -76,22 +89,71 @@ pub(crate) fn subject(role: NodeRole, name: &str) -> Result<CertifiedName, Ident
     })
 }
 
-/// An authority and its directory, where the register is.
-pub(crate) struct Issuer<'a> {
+/// The authority of a village, in its directory: a certificate, a key, and the register of what it issued. Whoever can read
+/// the directory lets nodes into the village.
+pub struct CertificateAuthority {
     authority: Authority,
-    dir: &'a Path,
+    dir: PathBuf,
 }
 
-impl<'a> Issuer<'a> {
-    fn load(dir: &'a Path) -> Result<Self, IdentityError> {
-        let authority = Authority::load(dir)?;
-        Ok(Self { authority, dir })
+impl CertificateAuthority {
+    /// Opens the authority in `dir`. It is made, and the directory with it, if there is neither certificate nor key.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]; among others if there is a certificate without its key.
+    pub fn init(dir: impl AsRef<Path>) -> Result<Self, IdentityError> {
+        let dir = dir.as_ref();
+        files::make_dir(dir)?;
+        let authority = Authority::open_or_create(dir)?;
+        Ok(Self {
+            authority,
+            dir: dir.to_owned(),
+        })
     }
 
-    /// Makes the authority if there is neither certificate nor key.
-    pub(crate) fn open_or_create(dir: &'a Path) -> Result<Self, IdentityError> {
-        let authority = Authority::open_or_create(dir)?;
-        Ok(Self { authority, dir })
+    /// Opens the authority in `dir`.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]: certificate or key are not there, or not those of one authority.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, IdentityError> {
+        let dir = dir.as_ref();
+        let authority = Authority::load(dir)?;
+        Ok(Self {
+            authority,
+            dir: dir.to_owned(),
+        })
+    }
+
+    /// Moves an authority into a directory of its own, out of one that has it beside a node's identity, or from
+    /// elsewhere. A crash on the way leaves the key in at least one of them, and doing it again completes it.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]; among others if `dir` has another village's authority.
+    pub fn take_over(dir: impl AsRef<Path>, from: impl AsRef<Path>) -> Result<Self, IdentityError> {
+        let dir = dir.as_ref();
+        moving::move_authority(from.as_ref(), dir)?;
+        Self::open(dir)
+    }
+
+    /// The directory with the authority's key: `dir`, or the one in it where a home has put the authority that it made.
+    pub fn find(dir: impl AsRef<Path>) -> PathBuf {
+        let dir = dir.as_ref();
+        let inner = [AUTHORITY_DIR, IDENTITY_DIR].map(|inner| dir.join(inner));
+        let found = inner.into_iter().find(|inner| Self::is_in(inner));
+        found.unwrap_or_else(|| dir.to_owned())
+    }
+
+    /// Whether a directory has the key of an authority.
+    pub fn is_in(dir: impl AsRef<Path>) -> bool {
+        dir.as_ref().join(AUTHORITY_KEY).exists()
+    }
+
+    /// The village, as 16 hexadecimal digits that come from its authority's public key.
+    pub fn village(&self) -> &str {
+        self.authority.village()
     }
 
     /// Puts identities where they are missing: each key, then the register's lines, then the certificates. So a crash
@@ -102,12 +164,15 @@ impl<'a> Issuer<'a> {
         wanted: &[(&Path, &CertifiedName)],
         is_of_carrier: bool,
     ) -> Result<(), IdentityError> {
-        let mut register = Register::open(self.dir)?;
+        let mut register = Register::open(&self.dir)?;
+        // It may have been moved since its key was read.
+        self.check_is_here()?;
         let mut missing = Vec::new();
         for (dir, subject) in wanted {
             // Only one process at a time comes here.
             if !files::exists(&dir.join(NODE_CERTIFICATE))? {
-                register.check(subject, is_of_carrier)?;
+                let key = key_at(dir)?;
+                register.check(subject, is_of_carrier, key.as_deref())?;
                 missing.push((dir, subject));
             }
         }
@@ -149,7 +214,15 @@ impl<'a> Issuer<'a> {
         Ok(())
     }
 
-    /// The home that made the village has its certificate beside the authority's key. No other node gets its name.
+    fn check_is_here(&self) -> Result<(), IdentityError> {
+        let key = self.dir.join(AUTHORITY_KEY);
+        std::fs::metadata(&key)
+            .map(drop)
+            .map_err(IdentityError::file(&key))
+    }
+
+    /// The home that made the village may have its certificate beside the authority's key, as all did once. No
+    /// other node gets its name.
     fn check_own_home(&self, subject: &CertifiedName) -> Result<(), IdentityError> {
         let path = self.dir.join(NODE_CERTIFICATE);
         if !files::exists(&path)? {
@@ -162,5 +235,15 @@ impl<'a> Issuer<'a> {
             }),
             false => Ok(()),
         }
+    }
+}
+
+impl fmt::Debug for CertificateAuthority {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CertificateAuthority")
+            .field("village", &self.village())
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
     }
 }

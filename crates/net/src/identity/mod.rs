@@ -1,14 +1,16 @@
 //! Who a node is: its certificate, its key, and the authority of its village.
 //!
-//! In a directory: `authority.pem`, `authority.key` and `issued`, the register (the latter two only where new nodes are
-//! let in), `node.pem` and `node.key`. Keys are readable by their owner only. A certificate names one role and one node: the
-//! home `alps` has the URI name `thorp:home/alps` in it (rule R1). A name may have several labels (`alps.north`).
+//! A node's directory has `authority.pem`, `node.pem` and `node.key`. The authority has a directory of its own, with
+//! `authority.pem`, `authority.key` and `issued`, the register: no running node needs it. Keys are readable by their
+//! owner only. A certificate names one role and one node: the home `alps` has the URI name `thorp:home/alps` in it
+//! (rule R1). A name may have several labels (`alps.north`).
 
 mod certificates;
 mod certified;
 mod error;
 mod files;
 mod issuing;
+mod moving;
 mod register;
 
 use std::fmt;
@@ -21,11 +23,11 @@ use thorp_model::Peer;
 
 pub use certified::{CertifiedName, NodeRole};
 pub use error::IdentityError;
-pub use issuing::{issue, issue_with_site, may_hold_identity, site_dir};
+pub use issuing::{CertificateAuthority, issue, issue_with_site, may_hold_identity, site_dir};
 
 use crate::tls;
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
-use issuing::{Issuer, subject};
+use issuing::subject;
 
 /// A node's identity, ready for use. Cheap to clone; clones share TLS's memory of past connections, which makes coming back
 /// quicker.
@@ -42,21 +44,25 @@ struct Inner {
 }
 
 impl Identity {
-    /// Loads the identity of a home in `dir`, making what is missing: the directory, an authority (if there is none) and
-    /// the certificate of the home called `name`. Safe against another process doing the same, and against a crash on the
-    /// way.
+    /// Loads the identity of a home in `dir`, making what is missing: the directory, the certificate of the home called
+    /// `name`, and an authority in `authority_dir` that issues it. Safe against another process doing the same, and
+    /// against a crash on the way.
     ///
     /// # Errors
     ///
-    /// [`IdentityError`]; among others if the directory belongs to another node, or has an authority's certificate without
-    /// its key and no node's certificate yet.
-    pub fn open_or_create(dir: impl AsRef<Path>, name: &str) -> Result<Self, IdentityError> {
+    /// [`IdentityError`]; among others if the directory belongs to another node, or there is no node's certificate yet and
+    /// an authority's certificate without its key.
+    pub fn open_or_create(
+        dir: impl AsRef<Path>,
+        authority_dir: impl AsRef<Path>,
+        name: &str,
+    ) -> Result<Self, IdentityError> {
         let dir = dir.as_ref();
         let home = subject(NodeRole::Home, name)?;
-        files::make_dir(dir)?;
-        // A home that was let in has no authority's key and needs none.
+        // A home that has its certificate needs no authority.
         if !files::exists(&dir.join(NODE_CERTIFICATE))? {
-            Issuer::open_or_create(dir)?.put(&[(dir, &home)], false)?;
+            let authority = CertificateAuthority::init(authority_dir)?;
+            authority.put(&[(dir, &home)], false)?;
         }
         Self::load_as(dir, home)
     }
@@ -111,11 +117,6 @@ impl Identity {
             });
         }
         Ok(identity)
-    }
-
-    /// Whether others can be let in from `dir`: it has the key of the village's authority.
-    pub fn may_invite(dir: impl AsRef<Path>) -> bool {
-        dir.as_ref().join(files::AUTHORITY_KEY).exists()
     }
 
     /// The node's role and name, as in its certificate.

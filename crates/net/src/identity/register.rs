@@ -32,6 +32,8 @@ pub(crate) struct Entry {
     pub(crate) not_after: Duration,
     /// It is one of the two certificates of a member that carries a redirector.
     pub(crate) is_of_carrier: bool,
+    /// Digest of the node's public key. Early lines have none.
+    pub(crate) key: Option<String>,
 }
 
 impl Register {
@@ -63,12 +65,23 @@ impl Register {
         self.of(name).any(|entry| entry.is_of_carrier)
     }
 
-    /// Whether this certificate may be issued; `is_of_carrier`: together with the one of the carrier's other role.
+    /// Whether this certificate may be issued; `is_of_carrier`: together with the one of the carrier's other role. The
+    /// node has a key with this digest, or none yet: a home is one node, so its name is issued for one key (rule R1).
     pub(crate) fn check(
         &self,
         subject: &CertifiedName,
         is_of_carrier: bool,
+        key: Option<&str>,
     ) -> Result<(), IdentityError> {
+        let is_other = |entry: &Entry| {
+            let theirs = entry.key.as_deref();
+            entry.subject.role() == NodeRole::Home && theirs.is_some() && theirs != key
+        };
+        if subject.role() == NodeRole::Home && self.of(subject.name()).any(is_other) {
+            return Err(IdentityError::OwnHome {
+                name: subject.name().to_owned(),
+            });
+        }
         let fits = |entry: &&Entry| match is_of_carrier {
             true => entry.is_of_carrier,
             false => entry.subject.role() == subject.role() || entry.is_for_carrier(subject.role()),
@@ -109,6 +122,14 @@ impl Register {
         Ok(())
     }
 
+    /// Adds what another register has and this one has not.
+    pub(crate) fn merge(&mut self, other: &Register) -> Result<(), IdentityError> {
+        let known = |entry: &&Entry| self.entries.iter().any(|mine| mine.serial == entry.serial);
+        let new = other.entries.iter().filter(|entry| !known(entry));
+        let new: Vec<Entry> = new.cloned().collect();
+        self.add(new)
+    }
+
     #[cfg(test)]
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
@@ -126,7 +147,11 @@ impl Entry {
         let not_after = self.not_after.as_secs();
         let mark = if self.is_of_carrier { CARRIER_MARK } else { "" };
         // Writing into a text does not fail.
-        let _ = writeln!(lines, "{name} {role} {} {not_after}{mark}", self.serial);
+        let _ = write!(lines, "{name} {role} {} {not_after}", self.serial);
+        if let Some(key) = &self.key {
+            let _ = write!(lines, " {KEY_MARK}{key}");
+        }
+        let _ = writeln!(lines, "{mark}");
     }
 
     fn parse(line: &str) -> Option<Self> {
@@ -141,13 +166,21 @@ impl Entry {
         let (name, role) = (words.next()?, words.next()?.parse().ok()?);
         let (serial, not_after) = (words.next()?, words.next()?.parse().ok()?);
         let subject = CertifiedName::new(role, name).ok()?;
-        let is_hexadecimal = serial.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (words.next().is_none() && is_hexadecimal).then(|| Entry {
+        let is_hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let mut entry = Entry {
             subject,
             serial: serial.to_owned(),
             not_after: Duration::from_secs(not_after),
             is_of_carrier,
-        })
+            key: None,
+        };
+        for word in words {
+            let key = word
+                .strip_prefix(KEY_MARK)
+                .filter(|key| is_hexadecimal(key));
+            entry.key = Some(key?.to_owned());
+        }
+        is_hexadecimal(serial).then_some(entry)
     }
 }
 
@@ -180,6 +213,8 @@ fn malformed(path: &Path, why: String) -> IdentityError {
 
 /// Ends the lines of a member that carries a redirector.
 const CARRIER_MARK: &str = " with-site";
+/// Begins the digest of a public key.
+const KEY_MARK: &str = "key=";
 /// A name of 200 bytes, a role, a serial number of 32 digits, a time.
 const LINE_BYTES_MAX: usize = 512;
 /// Some hundred thousand certificates with names of usual length.

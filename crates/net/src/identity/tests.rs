@@ -63,6 +63,11 @@ fn identity_with(
     Identity::join(claimed.clone(), roots, certificate, dir).unwrap()
 }
 
+/// As early homes did: the authority lies beside the home's identity.
+fn open_or_create(dir: impl AsRef<Path>, name: &str) -> Result<Identity, IdentityError> {
+    Identity::open_or_create(dir.as_ref(), dir.as_ref(), name)
+}
+
 fn member(home: &Dir, out: &Dir, name: &str) -> Result<Identity, IdentityError> {
     issue(&home.0, &out.0, NodeRole::Member, name)
 }
@@ -77,13 +82,13 @@ fn long_ago() -> Validity {
 #[test]
 fn the_first_start_makes_everything_and_the_second_finds_it() {
     let dir = Dir::new("first");
-    let first = Identity::open_or_create(&dir.0, "Alps.home").unwrap();
+    let first = open_or_create(&dir.0, "Alps.home").unwrap();
     assert_eq!(first.name(), "alps.home");
     assert_eq!(first.village().len(), 16);
     assert_eq!(mode(dir.0.join("node.key")), 0o600);
     assert_eq!(mode(dir.0.join("authority.key")), 0o600);
     let before = fs::read(dir.0.join("node.pem")).unwrap();
-    let second = Identity::open_or_create(&dir.0, "alps.home").unwrap();
+    let second = open_or_create(&dir.0, "alps.home").unwrap();
     assert_eq!(
         (second.name(), second.village()),
         (first.name(), first.village())
@@ -94,23 +99,62 @@ fn the_first_start_makes_everything_and_the_second_finds_it() {
         5,
         "no drafts are left"
     );
-    let error = Identity::open_or_create(&dir.0, "jura").unwrap_err();
+    let error = open_or_create(&dir.0, "jura").unwrap_err();
     assert!(matches!(error, IdentityError::OtherNode { .. }), "{error}");
+}
+
+#[test]
+fn the_authority_moves_out_of_a_home_and_a_crash_on_the_way_loses_nothing() {
+    let (home, moved) = (Dir::new("moves"), Dir::new("moves-to"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    let key = fs::read(home.0.join("authority.key")).unwrap();
+    let register = fs::read(home.0.join(REGISTER)).unwrap();
+    let out = Dir::new("moves-anna");
+    for crash in [false, true] {
+        if crash {
+            // It came as far as the new place; then somebody was let in here.
+            fs::write(home.0.join("authority.key"), &key).unwrap();
+            fs::write(home.0.join(REGISTER), &register).unwrap();
+            member(&home, &out, "anna").unwrap();
+        }
+        for _ in 0..2 {
+            let authority = CertificateAuthority::take_over(&moved.0, &home.0).unwrap();
+            assert_eq!(authority.village(), alps.village());
+            assert!(!CertificateAuthority::is_in(&home.0) && !home.0.join(REGISTER).exists());
+        }
+    }
+    assert_eq!(fs::read(moved.0.join("authority.key")).unwrap(), key);
+    assert_eq!(mode(moved.0.join("authority.key")), 0o600);
+    let text = fs::read_to_string(moved.0.join(REGISTER)).unwrap();
+    let names: Vec<_> = text.lines().map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, [Some("alps"), Some("anna")]);
+    // The home goes on without it, and its name stays its own.
+    open_or_create(&home.0, "alps").unwrap();
+    let other = Dir::new("moves-other");
+    let error = issue(&moved.0, &other.0, NodeRole::Home, "alps").unwrap_err();
+    assert!(matches!(error, IdentityError::OwnHome { .. }), "{error}");
+    assert!(!other.0.exists(), "nothing was made");
+    // Onto itself it does not move.
+    CertificateAuthority::take_over(&moved.0, &moved.0).unwrap();
+    assert!(CertificateAuthority::is_in(&moved.0));
+
+    let stranger = Dir::new("moves-stranger");
+    open_or_create(&stranger.0, "alps").unwrap();
+    let error = CertificateAuthority::take_over(&moved.0, &stranger.0).unwrap_err();
+    assert!(
+        matches!(error, IdentityError::OtherVillage { .. }),
+        "{error}"
+    );
+    assert!(CertificateAuthority::is_in(&stranger.0));
 }
 
 #[test]
 fn a_start_cut_short_is_completed() {
     let dir = Dir::new("short");
-    let village = Identity::open_or_create(&dir.0, "alps")
-        .unwrap()
-        .village()
-        .to_owned();
+    let village = open_or_create(&dir.0, "alps").unwrap().village().to_owned();
     fs::remove_file(dir.0.join("node.pem")).unwrap();
     fs::remove_file(dir.0.join("authority.pem")).unwrap();
-    assert_eq!(
-        Identity::open_or_create(&dir.0, "alps").unwrap().village(),
-        village
-    );
+    assert_eq!(open_or_create(&dir.0, "alps").unwrap().village(), village);
 }
 
 #[test]
@@ -119,12 +163,7 @@ fn two_first_starts_at_once_agree() {
     let threads: Vec<_> = (0..4)
         .map(|_| {
             let dir = dir.0.clone();
-            std::thread::spawn(move || {
-                Identity::open_or_create(dir, "alps")
-                    .unwrap()
-                    .village()
-                    .to_owned()
-            })
+            std::thread::spawn(move || open_or_create(dir, "alps").unwrap().village().to_owned())
         })
         .collect();
     let mut villages: Vec<_> = threads
@@ -138,7 +177,7 @@ fn two_first_starts_at_once_agree() {
 #[test]
 fn an_issued_identity_works_without_the_authoritys_key() {
     let (home, out) = (Dir::new("issue"), Dir::new("issue-out"));
-    let alps = Identity::open_or_create(&home.0, "alps").unwrap();
+    let alps = open_or_create(&home.0, "alps").unwrap();
     let jura = member(&home, &out, "jura").unwrap();
     assert_eq!(jura.village(), alps.village());
     assert!(!out.0.join("authority.key").exists());
@@ -158,8 +197,8 @@ fn an_issued_identity_works_without_the_authoritys_key() {
 #[test]
 fn parts_that_do_not_belong_together_are_named() {
     let (one, two) = (Dir::new("parts-1"), Dir::new("parts-2"));
-    Identity::open_or_create(&one.0, "alps").unwrap();
-    Identity::open_or_create(&two.0, "alps").unwrap();
+    open_or_create(&one.0, "alps").unwrap();
+    open_or_create(&two.0, "alps").unwrap();
     let error = member(&one, &two, "anna").unwrap_err();
     assert!(
         matches!(error, IdentityError::OtherVillage { .. }),
@@ -190,7 +229,7 @@ fn files_that_are_missing_or_garbage_are_named() {
     let dir = Dir::new("garbage");
     let error = Identity::load(&dir.0).unwrap_err();
     assert!(matches!(error, IdentityError::File { .. }), "{error}");
-    Identity::open_or_create(&dir.0, "alps").unwrap();
+    open_or_create(&dir.0, "alps").unwrap();
     for file in ["node.pem", "node.key", "authority.pem"] {
         let path = dir.0.join(file);
         let good = fs::read(&path).unwrap();
@@ -208,7 +247,7 @@ fn files_that_are_missing_or_garbage_are_named() {
     }
     fs::remove_file(dir.0.join("node.pem")).unwrap();
     fs::remove_file(dir.0.join("authority.key")).unwrap();
-    let error = Identity::open_or_create(&dir.0, "alps").unwrap_err();
+    let error = open_or_create(&dir.0, "alps").unwrap_err();
     assert!(error.to_string().contains("authority.key"), "{error}");
 }
 
@@ -219,7 +258,7 @@ fn names_are_checked() {
     for name in [
         "", ".", "a..b", "a b", "a/b", "-a", "a-", "ä", "*", "a_b", &long,
     ] {
-        let error = Identity::open_or_create(&dir.0, name).unwrap_err();
+        let error = open_or_create(&dir.0, name).unwrap_err();
         assert!(
             matches!(error, IdentityError::BadName { .. }),
             "{name}: {error}"
@@ -249,7 +288,7 @@ fn share_authority(from: &Dir, to: &Dir) {
 #[tokio::test]
 async fn an_expired_certificate_is_refused_by_either_side() {
     let (home, member) = (Dir::new("late-home"), Dir::new("late-member"));
-    let fresh = Identity::open_or_create(&home.0, "alps").unwrap();
+    let fresh = open_or_create(&home.0, "alps").unwrap();
     share_authority(&home, &member);
     let stale = identity_valid(&member.0, "old", long_ago());
     let any: Address = "127.0.0.1:0".parse().unwrap();
@@ -311,14 +350,14 @@ fn a_certificate_without_a_role_is_not_loaded_and_what_to_do_is_said() {
     );
     // The home that made the village follows the advice.
     fs::remove_file(dir.0.join("node.pem")).unwrap();
-    let alps = Identity::open_or_create(&dir.0, "alps").unwrap();
+    let alps = open_or_create(&dir.0, "alps").unwrap();
     assert_eq!(alps.role(), NodeRole::Home);
 }
 
 #[tokio::test]
 async fn a_certificate_without_a_role_is_refused_by_either_side() {
     let (home, old) = (Dir::new("roleless-home"), Dir::new("roleless-old"));
-    let alps = Identity::open_or_create(&home.0, "alps").unwrap();
+    let alps = open_or_create(&home.0, "alps").unwrap();
     share_authority(&home, &old);
     let old = identity_without_role(&old.0, "anna");
     let any: Address = "127.0.0.1:0".parse().unwrap();
@@ -348,7 +387,7 @@ fn a_name_has_one_role() {
         Dir::new("one-role-1"),
         Dir::new("one-role-2"),
     );
-    Identity::open_or_create(&home.0, "alps").unwrap();
+    open_or_create(&home.0, "alps").unwrap();
     issue(&home.0, &one.0, NodeRole::Site, "Office").unwrap();
     for role in [NodeRole::Home, NodeRole::Member, NodeRole::Operator] {
         let error = issue(&home.0, &two.0, role, "office").unwrap_err();
@@ -375,7 +414,7 @@ fn a_member_that_carries_a_site_has_two_identities() {
         Dir::new("carrier-1"),
         Dir::new("carrier-2"),
     );
-    Identity::open_or_create(&home.0, "alps").unwrap();
+    open_or_create(&home.0, "alps").unwrap();
     for _ in 0..2 {
         let (member, site) = issue_with_site(&home.0, &one.0, "anna").unwrap();
         assert_eq!((member.name(), site.name()), ("anna", "anna"));
@@ -408,7 +447,7 @@ fn a_member_that_carries_a_site_has_two_identities() {
 #[test]
 fn the_register_has_a_line_for_each_certificate() {
     let (home, out) = (Dir::new("register"), Dir::new("register-out"));
-    Identity::open_or_create(&home.0, "alps").unwrap();
+    open_or_create(&home.0, "alps").unwrap();
     member(&home, &out, "anna").unwrap();
     member(&home, &out, "anna").unwrap();
     let path = home.0.join(REGISTER);
@@ -444,7 +483,7 @@ fn the_register_has_a_line_for_each_certificate() {
 #[test]
 fn names_issued_at_once_are_all_in_the_register() {
     let home = Dir::new("at-once");
-    Identity::open_or_create(&home.0, "alps").unwrap();
+    open_or_create(&home.0, "alps").unwrap();
     std::thread::scope(|scope| {
         for number in 0..8 {
             let home = &home;

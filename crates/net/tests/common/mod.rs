@@ -36,9 +36,10 @@ impl Village {
         let number = VILLAGES.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("thorp-net-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
-        let home = Identity::open_or_create(dir.join("home"), "alps").unwrap();
+        let home =
+            Identity::open_or_create(dir.join("home"), dir.join("authority"), "alps").unwrap();
         let role = NodeRole::Member;
-        let member = issue(dir.join("home"), dir.join("member"), role, "anna").unwrap();
+        let member = issue(dir.join("authority"), dir.join("member"), role, "anna").unwrap();
         Self { dir, home, member }
     }
 
@@ -83,7 +84,7 @@ impl Village {
     /// Another node of the village.
     pub fn node(&self, role: NodeRole, name: &str) -> Identity {
         let out = self.dir.join(format!("{role}-{name}"));
-        issue(self.dir.join("home"), out, role, name).unwrap()
+        issue(self.dir.join("authority"), out, role, name).unwrap()
     }
 
     /// A member that speaks TLS but none of our code.

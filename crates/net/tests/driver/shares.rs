@@ -9,8 +9,8 @@ use crate::toy::{parent, silent, start};
 
 /// A node of another name.
 fn another(village: &Village, name: &str) -> Identity {
-    let home = village.dir.join("home");
-    issue(home, village.dir.join(name), NodeRole::Member, name).unwrap()
+    let authority = village.dir.join("authority");
+    issue(authority, village.dir.join(name), NodeRole::Member, name).unwrap()
 }
 
 /// A member's connection, without a driver of its own.

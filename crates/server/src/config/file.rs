@@ -142,6 +142,15 @@ impl HomeConfigFile {
         identity_dir(self.identity_dir.as_deref(), self.data_dir.as_deref())
     }
 
+    /// Where a home that makes its village puts the authority. It needs that only once: the authority may go elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn authority_dir(&self) -> Result<PathBuf, ConfigError> {
+        Ok(self.data_dir()?.join("authority"))
+    }
+
     /// Where the home that made the village puts the identity of the member `local`, for programs on its machine.
     ///
     /// # Errors

@@ -1,8 +1,10 @@
 //! Whose store it is.
 
+use std::path::PathBuf;
+
 use thorp_model::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
 use thorp_model::{HomeId, Reader, Table};
-use thorp_net::{Identity, IdentityError, NodeRole, issue};
+use thorp_net::{CertificateAuthority, Identity, IdentityError, NodeRole, issue};
 use thorp_store::Store;
 use tracing::{info, warn};
 
@@ -22,10 +24,11 @@ pub(super) fn check(config: &HomeConfigFile, is_new: bool) -> Result<(), ServerE
 }
 
 /// A program on this machine needs an identity of its own: the home's is no member's (rule R1). So the home that made the
-/// village also lets in the member `local`. A village that has given that name to another node does without.
+/// village also lets in the member `local`, at the start at which the authority is there and `local` is not. A village
+/// that has given that name to another node does without.
 pub(super) fn let_in_local_member(config: &HomeConfigFile) -> Result<(), ServerError> {
-    let (authority, dir) = (config.identity_dir()?, config.local_identity_dir()?);
-    if !Identity::may_invite(&authority) {
+    let (authority, dir) = (authority_dir(config)?, config.local_identity_dir()?);
+    if !CertificateAuthority::is_in(&authority) || Identity::load(&dir).is_ok() {
         return Ok(());
     }
     match issue(&authority, dir, NodeRole::Member, LOCAL_MEMBER) {
@@ -35,6 +38,28 @@ pub(super) fn let_in_local_member(config: &HomeConfigFile) -> Result<(), ServerE
         }
         // A home does not stop because a member's certificate is too old.
         Err(error) => warn!("the member {LOCAL_MEMBER} has no identity: {error}"),
+    }
+    Ok(())
+}
+
+/// Where the authority is that this home has made; of an early home, beside its identity.
+pub(super) fn authority_dir(config: &HomeConfigFile) -> Result<PathBuf, ServerError> {
+    let (own, beside) = (config.authority_dir()?, config.identity_dir()?);
+    Ok(match CertificateAuthority::is_in(&beside) {
+        true => beside,
+        false => own,
+    })
+}
+
+/// A home needs no authority's key: whoever gets into its directory would let everybody in.
+pub(super) fn advise_about_authority(config: &HomeConfigFile) -> Result<(), ServerError> {
+    let beside = config.identity_dir()?;
+    if CertificateAuthority::is_in(&beside) {
+        warn!(
+            "the authority's key lies beside this home's identity in {}: move it with `thorp ca init DIR --from {}`",
+            beside.display(),
+            beside.display()
+        );
     }
     Ok(())
 }

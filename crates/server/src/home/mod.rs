@@ -84,8 +84,10 @@ impl HomeServer {
         // One that did not come far the first time is new as well.
         identity::check(&config, known.is_none())?;
         let home = known.map_or_else(identity::fresh, Ok)?;
-        let identity = Identity::open_or_create(config.identity_dir()?, name)?;
+        let identity =
+            Identity::open_or_create(config.identity_dir()?, config.authority_dir()?, name)?;
         identity::let_in_local_member(&config)?;
+        identity::advise_about_authority(&config)?;
         let hello = fresh_greeting(&identity)?;
         let node = hello.node;
         let plate = Nameplate {

@@ -76,7 +76,7 @@ impl Village {
     }
 
     fn authority(&self) -> PathBuf {
-        self.dir.path().join("home/identity")
+        self.dir.path().join("home/authority")
     }
 
     pub async fn home(&self) -> Running<thorp_server::HomeControl> {
