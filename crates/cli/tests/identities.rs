@@ -12,7 +12,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use thorp_client::{JoinConfig, Member, Ref};
-use thorp_model::{MemberId, NodeKind, Peer};
+use thorp_model::{Down, Epoch, MemberId, Message, NodeKind, Peer, Position, Stamp, message};
+use thorp_net::Identity;
 use thorp_testing::{Attacker, HomeProcess, OF_A_TEST, PATIENCE, Process, eventually};
 
 /// A home, a site below it, and a member of the site; and mallory, whom the village has let in as a member.
@@ -238,6 +239,94 @@ fn a_home_runs_without_the_authoritys_key_and_one_command_moves_it() {
     assert_eq!(said.code, 1, "{}", said.out);
     assert!(said.err.contains("another village"), "{}", said.err);
     assert!(dir.path().join("ca/authority.key").exists());
+}
+
+/// Threat 13: a home's id was self-declared, so another home of the village spoke in its place.
+#[test]
+fn a_home_speaks_for_itself_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let anna = home.identity.clone();
+    let (dale, out) = (["invite", "dale", "--role=home"], path("dale"));
+    let said = thorp().run(&[&dale[..], &["--dir", &home.authority, "--out", &out]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let [alps, dale] = [&home.own, &out].map(|dir| {
+        let identity = Identity::load(dir).unwrap();
+        identity.certified().home().unwrap()
+    });
+    let attacker = Attacker::at(&out);
+    for (number, (id, refused)) in [(alps, true), (dale, false)].into_iter().enumerate() {
+        let begin = Message::Down(Down::Begin(message::Begin {
+            home: id,
+            name: "alps".to_owned(),
+            epoch: Epoch(1),
+            position: Position(0),
+            watermark: Stamp::default(),
+            silent_ms: 0,
+            readers: Vec::new(),
+        }));
+        let here = format!("unix:{}", path(&format!("dale-{number}.sock")));
+        attacker.listen_and_say(&here, &attacker.greeting(), &[begin]);
+        let said = thorp().run(&["ls", "--via", &here, "--identity", &anna, "--timeout=2"]);
+        assert_eq!(said.code, 4, "{}", said.err);
+        let words = format!("it speaks for the home with the id {:08x}", alps.0);
+        assert_eq!(said.err.contains(&words), refused, "{}", said.err);
+    }
+}
+
+/// A home whose store is gone does not begin again under its id: nobody would notice that its history is another one.
+#[test]
+fn a_home_begins_with_an_empty_store_only_under_a_new_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let own = home.own.clone();
+    let id = || Identity::load(&own).unwrap().certified().home().unwrap();
+    let first = id();
+    assert_eq!(home.process.terminate(), 0);
+    fs::remove_dir_all(dir.path().join("home/store")).unwrap();
+    let data = dir.path().join("home").display().to_string();
+    let start = [
+        "home",
+        "--name=alps",
+        "--dir",
+        &data,
+        "--http=off",
+        "--listen=127.0.0.1:0",
+    ];
+    let said = thorp().run(&start);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("--new-id"), "{}", said.err);
+    let issue = [
+        "ca",
+        "issue",
+        "--role=home",
+        "--name=alps",
+        "--new-id",
+        "--dir",
+        &data,
+    ];
+    let said = thorp().run(&[&issue[..], &["--out", &own]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_ne!(id(), first);
+    let home = thorp().home(dir.path());
+    home.out(&["put", "thorp://alps/notes", "--text", "x"]);
+
+    let said = thorp().run(&["ca", "list", &data, "--json"]);
+    let list: Value = serde_json::from_str(&said.out).unwrap();
+    let rows = list.as_array().unwrap().iter();
+    let rows: Vec<_> = rows
+        .map(|row| (row["name"].as_str(), row["home_id"].as_u64()))
+        .collect();
+    let ids = [first, id()].map(|id| Some(u64::from(id.0)));
+    let all = [
+        (Some("alps"), ids[0]),
+        (Some("local"), None),
+        (Some("alps"), ids[1]),
+    ];
+    assert_eq!(rows, all);
+    let table = thorp().run(&["ca", "list", &data]).out;
+    assert!(table.contains("local") && table.contains("good"), "{table}");
 }
 
 fn invite(authority: &str, name: &str, out: &str) {

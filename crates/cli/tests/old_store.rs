@@ -33,6 +33,36 @@ fn a_home_goes_on_from_the_store_of_an_earlier_build() {
     assert_eq!(checked.code, 0, "{}", checked.err);
     assert!(log_records(&checked.out) > 0, "{}", checked.out);
 
+    // Their id is not that of the store: so the home does not start, and says how it will.
+    let [path, out] = [&data, &data.join("identity")].map(|path| path.display().to_string());
+    let said = thorp().run(&[
+        "home",
+        "--name=alps",
+        "--dir",
+        &path,
+        "--http=off",
+        "--listen=127.0.0.1:0",
+    ]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(
+        said.err.contains("thorp ca issue --role home --store"),
+        "{}",
+        said.err
+    );
+    let issue = [
+        "ca",
+        "issue",
+        "--role=home",
+        "--store",
+        &path,
+        "--dir",
+        &path,
+        "--out",
+        &out,
+    ];
+    let said = thorp().run(&issue);
+    assert_eq!(said.code, 0, "{}", said.err);
+
     let home = thorp().home(dir.path());
     assert_eq!(get(&home, "greeting1"), "hello 1 again\n");
     assert_eq!(get(&home, "greeting4"), "hello 4\n");

@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use thorp_model::HomeId;
 use thorp_net::{
     Address, Config, Connection, FrameReceiver, FrameSender, Identity, LinkDelay, Listener,
     NodeRole, Role, dial, issue,
@@ -24,7 +25,8 @@ const BULK_FRAMES: usize = 40_000;
 
 fn main() -> Outcome<()> {
     let dir = std::env::temp_dir().join(format!("thorp-net-link-{}", std::process::id()));
-    let home = Identity::open_or_create(dir.join("home"), dir.join("authority"), "home")?;
+    let home =
+        Identity::open_or_create(dir.join("home"), dir.join("authority"), ("home", HomeId(1)))?;
     let member = issue(
         dir.join("authority"),
         dir.join("member"),

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::Role;
-use crate::identity::NEW_CERTIFICATE;
+use crate::identity::{NEW_CERTIFICATE, WITH_HOME_ID};
 
 /// What went wrong on a connection or while making one. [`Error::kind`] says what to do.
 #[derive(Debug)]
@@ -102,6 +102,8 @@ pub enum Error {
     },
     /// The peer's certificate does not name one role and one node.
     NoRole,
+    /// The peer's certificate is that of a home, and does not name its id.
+    NoHomeId,
     /// Anything else that TLS refuses.
     Tls(rustls::Error),
 }
@@ -146,6 +148,7 @@ impl Error {
             | Self::NoCertificate { .. }
             | Self::WrongName { .. }
             | Self::NoRole
+            | Self::NoHomeId
             | Self::NotThorp { .. }
             | Self::NotTls => ErrorKind::Misconfigured,
             Self::FrameTooLong { .. }
@@ -278,6 +281,10 @@ impl fmt::Display for Error {
             Self::NoRole => write!(
                 f,
                 "the certificate of the peer names no role: {NEW_CERTIFICATE}"
+            ),
+            Self::NoHomeId => write!(
+                f,
+                "the certificate of the peer names no id of the home: {WITH_HOME_ID}"
             ),
             Self::Tls(error) => write!(f, "TLS: {error}"),
         }

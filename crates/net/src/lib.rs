@@ -60,8 +60,8 @@ pub use dialer::{DialError, dial};
 pub use error::{Error, ErrorKind, Side};
 pub use frame::Frame;
 pub use identity::{
-    CertificateAuthority, CertifiedName, Identity, IdentityError, NodeRole, issue, issue_with_site,
-    may_hold_identity, site_dir,
+    CertificateAuthority, CertifiedName, Grant, HomeIdOf, Identity, IdentityError,
+    IssuedCertificate, NodeRole, issue, issue_with_site, may_hold_identity, site_dir,
 };
 pub use listener::{AcceptError, Incoming, Listener};
 pub use receiver::FrameReceiver;

@@ -19,6 +19,7 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 use crate::config::ACCEPT_PAUSE;
 use crate::doorway::{Doorway, Place};
 use crate::handshake::{self, within};
+use crate::identity::{NameFault, WITH_HOME_ID};
 use crate::intake::Quota;
 use crate::lanes::{Registry, Token};
 use crate::local::Local;
@@ -340,6 +341,7 @@ impl Door {
             Err(error) => {
                 let words = match &error {
                     Error::NoRole => handshake::rejection(&self.config, NO_ROLE),
+                    Error::NoHomeId => handshake::rejection(&self.config, &no_home_id()),
                     _ => Vec::new(),
                 };
                 let farewell = async move { handshake::farewell(stream, &words).await };
@@ -412,12 +414,20 @@ pub(crate) fn certified_by(
             whose: crate::Side::Theirs,
         })?;
     let certified = crate::identity::certified_name(certificate).map_err(Error::Tls)?;
-    certified.ok_or(Error::NoRole)
+    certified.map_err(|fault| match fault {
+        NameFault::NoRole => Error::NoRole,
+        NameFault::NoHomeId => Error::NoHomeId,
+    })
 }
 
 /// What a caller hears whose certificate is from an earlier version of Thorp.
 const NO_ROLE: &str =
     "its certificate names no role: issue a new one with `thorp invite NAME --role ROLE --out DIR`";
+
+/// The same, of a home whose certificate does not name its id.
+fn no_home_id() -> String {
+    format!("its certificate names no id of the home: {WITH_HOME_ID}")
+}
 
 enum Bound {
     Tcp(TcpListener),

@@ -425,7 +425,10 @@ async fn a_hello_has_a_limit_and_coming_back_works() {
                 member.peer().certified.to_uri(),
                 home.peer().certified.to_uri()
             ),
-            ("thorp:home/alps".into(), "thorp:member/anna".into())
+            (
+                "thorp:home/alps?id=00000001".into(),
+                "thorp:member/anna".into()
+            )
         );
         let (home_out, _home_in) = home.split();
         let (_up, mut down) = member.split();

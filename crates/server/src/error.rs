@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use thorp_model::StorageError;
+use thorp_model::{HomeId, StorageError};
 use thorp_net::{Address, IdentityError, NodeRole};
 use thorp_store::OpenError;
 
@@ -43,6 +43,26 @@ pub enum ServerError {
         found: String,
         /// Whose it should be.
         wanted: String,
+    },
+    /// The certificate names another home's id than the store.
+    OtherHomeId {
+        /// The home's directory.
+        store: PathBuf,
+        /// The id in the store.
+        stored: HomeId,
+        /// Where the certificate is.
+        dir: PathBuf,
+        /// The id in the certificate.
+        certified: HomeId,
+    },
+    /// The home has had a store, and it is not there.
+    NoStore {
+        /// Where it should be.
+        store: PathBuf,
+        /// Where the certificate is.
+        dir: PathBuf,
+        /// The home's name.
+        name: String,
     },
     /// The store's records are of another format.
     OtherRecords {
@@ -108,6 +128,28 @@ impl fmt::Display for ServerError {
                 "the store at {} is that of home {found:?}, not of {wanted:?}: check name and data directory",
                 dir.display()
             ),
+            Self::OtherHomeId {
+                store,
+                stored,
+                dir,
+                certified,
+            } => write!(
+                f,
+                "the store in {0} is that of the home with the id {1:08x}, the certificate in {2} that of the home with the id {3:08x}: \
+                 check both directories; if they belong together, have a certificate issued where the authority is (`thorp ca issue \
+                 --role home --store {0} --out {2}`)",
+                store.display(),
+                stored.0,
+                dir.display(),
+                certified.0
+            ),
+            Self::NoStore { store, dir, name } => write!(
+                f,
+                "the home {name} has had a store, and it is not at {}: bring it back; if it is lost, have a certificate with a new \
+                 id issued where the authority is (`thorp ca issue --role home --name {name} --new-id --out {}`)",
+                store.display(),
+                dir.display()
+            ),
             Self::OtherRecords { dir, found, known } => write!(
                 f,
                 "the store at {} has records of format {found}, this program knows {known}: use the thorp that wrote them",
@@ -131,7 +173,11 @@ impl std::error::Error for ServerError {
             Self::Records { error, .. } => Some(error),
             Self::Listen { error, .. } => Some(error),
             Self::Http { error, .. } | Self::System { error, .. } => Some(error),
-            Self::NoIdentity { .. } | Self::OtherHome { .. } | Self::OtherRecords { .. } => None,
+            Self::NoIdentity { .. }
+            | Self::OtherHome { .. }
+            | Self::OtherHomeId { .. }
+            | Self::NoStore { .. }
+            | Self::OtherRecords { .. } => None,
         }
     }
 }

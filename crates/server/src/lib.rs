@@ -26,7 +26,7 @@ pub use config::{
     ROOM_LOW_MIN, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits, StoreConfig, THREADS_MAX,
 };
 pub use error::ServerError;
-pub use home::{HomeControl, HomeServer};
+pub use home::{HomeControl, HomeServer, home_in_store};
 pub use logs::init_logs;
 pub use site::SiteServer;
 pub use status::{

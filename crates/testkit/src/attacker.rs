@@ -62,6 +62,15 @@ impl Attacker {
 
     /// Listens, lets all callers in, and greets them so. It says nothing more, and ends with this attacker.
     pub fn listen(&self, address: &str, hello: &Peer) {
+        self.listen_and_say(address, hello, &[]);
+    }
+
+    /// As [`Attacker::listen`], and sends each caller these messages.
+    pub fn listen_and_say(&self, address: &str, hello: &Peer, messages: &[Message]) {
+        let frames = messages
+            .iter()
+            .map(|message| codec::encode(message).unwrap());
+        let frames: Vec<Vec<u8>> = frames.collect();
         let address: Address = address.parse().unwrap();
         let (hello, config) = (encoded(hello), net_config(hello.kind));
         let binding = Listener::bind(&address, &self.identity, config);
@@ -71,7 +80,11 @@ impl Attacker {
             loop {
                 // Callers that give up meanwhile are no concern of it.
                 if let Ok(caller) = listener.accept().await {
-                    callers.push(caller.accept(&hello));
+                    let (sender, receiver) = caller.accept(&hello).unwrap().split();
+                    for frame in &frames {
+                        sender.try_send(frame.clone()).unwrap();
+                    }
+                    callers.push((sender, receiver));
                 }
             }
         });

@@ -10,7 +10,7 @@ use std::time::Duration;
 use thorp_model::limits::REGISTRATIONS_MAX;
 use thorp_model::{Batch, HomeId, Mark, Millis, NodeKind, Op, Outbox, Purpose, Stamp, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, net_config, now};
-use thorp_net::{Address, Identity, LinkDelay, Listener, NodeRole};
+use thorp_net::{Address, Identity, LinkDelay, Listener};
 use thorp_protocol::{Home, HomeCommand, HomeConfig};
 use tokio::sync::mpsc;
 
@@ -145,7 +145,7 @@ impl HomeNode {
         village: Village,
         options: HomeOptions,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let identity = village.identity_of(NodeRole::Home, &options.name);
+        let identity = village.home_identity(&options.name, options.id);
         let hello = identity.greeting(u64::from(options.id.0));
         let node = hello.node;
         let mut net = net_config(NodeKind::Home);

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
-use thorp_net::{Address, Identity, NodeRole, issue, issue_with_site};
+use thorp_model::HomeId;
+use thorp_net::{
+    Address, CertificateAuthority, Grant, HomeIdOf, Identity, NodeRole, issue, issue_with_site,
+};
 
 /// Nodes under one authority: their certificates and a directory, which goes when the last node has gone.
 #[derive(Clone, Debug)]
@@ -31,7 +34,8 @@ impl Village {
     pub fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let at = |name: &str| dir.path().join(name);
-        let home = Identity::open_or_create(at("identity"), at("authority"), "alps").unwrap();
+        let home =
+            Identity::open_or_create(at("identity"), at("authority"), ("alps", HOME)).unwrap();
         let (member, _) = issue_with_site(at("authority"), at("member"), "anna").unwrap();
         let nodes = AtomicU64::default();
         Self(Arc::new(Authority {
@@ -42,7 +46,7 @@ impl Village {
         }))
     }
 
-    /// The authority's own identity, that of the home `alps`. It is in the directory `identity`.
+    /// The identity of the home `alps`, with the id 7. It is in the directory `identity`.
     pub fn identity(&self) -> Identity {
         self.0.home.clone()
     }
@@ -52,7 +56,27 @@ impl Village {
         self.0.member.clone()
     }
 
-    /// The identity of a node: the authority's own if it is the home `alps`, or else one that the authority issues.
+    /// The identity of a home, whose certificate names its id (rule R1): the village's first home is `alps`.
+    ///
+    /// # Panics
+    ///
+    /// The name has another id.
+    pub fn home_identity(&self, name: &str, id: HomeId) -> Identity {
+        let own = self.identity();
+        if (own.name(), own.certified().home()) == (name, Some(id)) {
+            return own;
+        }
+        let grant = Grant {
+            home_id: HomeIdOf::Store(id),
+            ..Grant::new(NodeRole::Home, name)
+        };
+        let authority = CertificateAuthority::open(self.path("authority")).unwrap();
+        authority
+            .issue(&grant, self.path(&format!("home-{name}")))
+            .unwrap()
+    }
+
+    /// The identity of a node: the first home's if it is `alps`, or else one that the authority issues.
     pub fn identity_of(&self, role: NodeRole, name: &str) -> Identity {
         let own = self.identity();
         if (own.role(), own.name()) == (role, name) {
@@ -94,3 +118,6 @@ pub fn loopback() -> Address {
         port: 0,
     }
 }
+
+/// The first home's id.
+const HOME: HomeId = HomeId(7);

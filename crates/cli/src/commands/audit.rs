@@ -3,10 +3,9 @@
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::Failure;
-use crate::text::{Side, Table};
+use crate::text::{Side, Table, utc};
 use clap::Args;
 use thorp_client::{AuditEntry, AuditEvent, ErrorKind};
-use time::OffsetDateTime;
 
 /// What `thorp audit` is told.
 #[derive(Args, Debug)]
@@ -91,23 +90,6 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         "site": entry.site,
         "count": entry.count,
     })
-}
-
-/// A time as `2026-11-24 13:05:09`; the number itself if it is no time.
-fn utc(wall_ms: u64) -> String {
-    let seconds = i64::try_from(wall_ms / 1_000).ok();
-    match seconds.and_then(|of| OffsetDateTime::from_unix_timestamp(of).ok()) {
-        Some(time) => format!(
-            "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
-            time.year(),
-            u8::from(time.month()),
-            time.day(),
-            time.hour(),
-            time.minute(),
-            time.second()
-        ),
-        None => format!("{wall_ms} ms"),
-    }
 }
 
 const HELP: &str = "\

@@ -3,10 +3,9 @@
 use super::say;
 use crate::failure::{Code, Failure};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thorp_net::{
-    CertificateAuthority, Identity, IdentityError, NodeRole, issue, issue_with_site,
-    may_hold_identity, site_dir,
+    CertificateAuthority, Grant, Identity, IdentityError, NodeRole, may_hold_identity, site_dir,
 };
 
 /// What `thorp invite` is told.
@@ -31,61 +30,72 @@ pub(crate) struct Options {
 
 /// Prints what to do with the directory.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if !may_hold_identity(&options.out) {
-        let what = format!("{} holds other files", options.out.display());
-        return Err(Failure::new(what, EMPTY));
-    }
+    check_out(&options.out)?;
     if options.with_site && options.role != NodeRole::Member {
         let what = format!("{} {} carries no redirector", options.role, options.name);
         let todo = "only a member does: leave out --role, or --with-site";
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
-    let identity = invited(options).map_err(|error| {
-        let todo = advice(&error, options);
-        Failure::new(error.to_string(), todo)
-    })?;
-    let out = options.out.display();
-    let flag = match options.role {
+    let grant = Grant {
+        with_site: options.with_site,
+        ..Grant::new(options.role, &*options.name)
+    };
+    let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
+    let issued = authority.and_then(|authority| authority.issue(&grant, &options.out));
+    let identity = issued.map_err(|error| failed(&error, &grant, &options.out))?;
+    say_how(&identity, &options.out, options.with_site)
+}
+
+/// A key among other files would be carried to wherever these go.
+pub(super) fn check_out(out: &Path) -> Result<(), Failure> {
+    if may_hold_identity(out) {
+        return Ok(());
+    }
+    let what = format!("{} holds other files", out.display());
+    Err(Failure::new(what, EMPTY))
+}
+
+/// What to do with the directory of a new identity.
+pub(super) fn say_how(identity: &Identity, out: &Path, with_site: bool) -> Result<(), Failure> {
+    let flag = match identity.role() {
         NodeRole::Member | NodeRole::Operator => "name it there with THORP_IDENTITY or --identity",
         NodeRole::Site | NodeRole::Home => "start it there with --identity",
     };
     say(&format!(
-        "{} is let into village {}: carry {out} to its machine (it holds a key: keep it secret), and {flag}",
+        "{} is let into village {}: carry {} to its machine (it holds a key: keep it secret), and {flag}",
         identity.certified(),
-        identity.village()
+        identity.village(),
+        out.display()
     ))?;
-    match options.with_site {
+    match with_site {
         true => say(&format!(
             "its redirector is site {}, with the identity in {}",
             identity.name(),
-            site_dir(&options.out).display()
+            site_dir(out).display()
         )),
         false => Ok(()),
     }
 }
 
-fn invited(options: &Options) -> Result<Identity, IdentityError> {
-    let (authority, out) = (CertificateAuthority::find(&options.dir), &options.out);
-    match options.with_site {
-        true => issue_with_site(authority, out, &options.name).map(|(member, _)| member),
-        false => issue(authority, out, options.role, &options.name),
-    }
+/// Why there is no certificate, and what to do.
+pub(super) fn failed(error: &IdentityError, grant: &Grant, out: &Path) -> Failure {
+    Failure::new(error.to_string(), advice(error, grant, out))
 }
 
-fn advice(error: &IdentityError, options: &Options) -> &'static str {
+fn advice(error: &IdentityError, grant: &Grant, out: &Path) -> &'static str {
     match error {
         IdentityError::BadName { .. } => "take a name such as office or anna.laptop",
         IdentityError::NameTaken { held, .. }
-            if held.role() == NodeRole::Member && options.with_site =>
+            if held.role() == NodeRole::Member && grant.with_site =>
         {
             "take another name: only `thorp invite NAME --with-site` makes both certificates of a member that carries a site"
         }
         IdentityError::NameTaken { .. } => {
             "take another name, or give the --role that the name has"
         }
-        IdentityError::OwnHome { .. } => "take another name",
+        IdentityError::OwnHome { .. } | IdentityError::HomeIdTaken { .. } => "take another name",
         IdentityError::OtherNode { .. } | IdentityError::OtherVillage { .. } => EMPTY,
-        IdentityError::File { path, .. } if path.starts_with(&options.out) => EMPTY,
+        IdentityError::File { path, .. } if path.starts_with(out) => EMPTY,
         _ => {
             "give the authority's directory with --dir, or that of the home that was started first: its first start makes the authority"
         }

@@ -124,8 +124,8 @@ impl Dialer {
                     let Some((end, since, place)) = self.hold(held, patience.as_mut()).await else {
                         return;
                     };
-                    self.ended(end);
                     let (good, stood) = (end.good, since.elapsed() >= STOOD_MIN);
+                    self.ended(end);
                     if good || stood {
                         backoff.succeeded();
                     }
@@ -225,7 +225,7 @@ impl Dialer {
         self.heeded = self.heeded.max(end.wanted);
         match self.parent.on_demand {
             true => self.shared.set_parent(self.index, ParentState::Unwanted),
-            false => self.lost("the connection ended"),
+            false => self.lost(end.why.as_deref().unwrap_or("the connection ended")),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use thorp_model::{Direction, EdgeId, Millis, Peer};
+use thorp_model::{Direction, EdgeId, HomeId, Message, Millis, Peer};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
@@ -119,6 +119,8 @@ pub(super) struct Edge {
     pub(super) name: String,
     /// The name in its certificate, which the edge is counted for.
     owner: String,
+    /// The home that the peer's certificate names, if the peer is one.
+    home: Option<HomeId>,
     /// Whether the parent has begun a home's stream: it does what it is there for.
     begun: bool,
     /// Of an incomplete frame, the last sign of life when it was last looked.
@@ -129,12 +131,14 @@ pub(super) struct Edge {
 }
 
 /// How an edge to a parent ended.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct End {
     /// It was good, and it was the peer that ended it.
     pub(super) good: bool,
     /// How often parents had been wanted by then: whoever wants one because of this end wants it anew.
     pub(super) wanted: u64,
+    /// Why this node ended it, where that says what to do.
+    pub(super) why: Option<String>,
 }
 
 /// What is needed to open an edge.
@@ -217,6 +221,7 @@ impl Edges {
             reader: opening.reader,
             name: format!("{} ({})", opening.peer.name, opening.address),
             owner: opening.certified.name().to_owned(),
+            home: opening.certified.home(),
             begun: false,
             sign: 0,
             end: End::default(),
@@ -268,6 +273,27 @@ impl Edge {
         &self.sender
     }
 
+    /// Why a message from this edge is not taken: a home speaks for itself alone (rule R1). Through a site comes the stream
+    /// of any home.
+    pub(super) fn objection(&self, message: &Message) -> Option<String> {
+        let (Message::Down(down), Some(own)) = (message, self.home) else {
+            return None;
+        };
+        let other = down.home();
+        (other != own).then(|| {
+            format!(
+                "it speaks for the home with the id {:08x}, and its certificate is that of the home with the id {:08x}: give the \
+                 address of the other one, or of a site",
+                other.0, own.0
+            )
+        })
+    }
+
+    /// This node ends it, for a reason that says what to do.
+    pub(super) fn ended_for(mut self, why: String) {
+        self.end.why = Some(why);
+    }
+
     /// It was the peer that ended it: a parent that had begun a stream is dialed again without a long wait.
     pub(super) fn ended_by_peer(mut self) {
         self.end.good = self.begun;
@@ -278,7 +304,7 @@ impl Drop for Edge {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
             // Nobody listens when the driver goes.
-            let _ = held.send(self.end);
+            let _ = held.send(std::mem::take(&mut self.end));
         }
     }
 }

@@ -163,11 +163,14 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
     /// Takes what an edge brings. What comes from an edge that has ended is dropped.
     pub(super) fn event(&mut self, event: ReaderEvent) {
         let ReaderEvent { edge, what } = event;
-        if self.edges.get(edge).is_none() {
+        let Some(from) = self.edges.get(edge) else {
             return;
-        }
+        };
         match what {
             What::Message(message, _held) => {
+                if let Some(why) = from.objection(&message) {
+                    return self.refuse(edge, why);
+                }
                 if let Message::Down(Down::Begin(_)) = message {
                     self.edges.begun(edge);
                 }
@@ -175,6 +178,19 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
             }
             What::Gone(gone) => self.gone(edge, &gone),
         }
+    }
+
+    /// Cuts a peer off that does what its certificate does not allow.
+    fn refuse(&mut self, id: EdgeId, why: String) {
+        let Some(edge) = self.edges.abort(id) else {
+            return;
+        };
+        if let Some(left_out) = self.turned_away.write(Instant::now(), edge.name.clone()) {
+            warn!(peer = edge.name, "cut off: {why}{left_out}");
+        }
+        edge.ended_for(why);
+        self.note(Note::ChildCutOff);
+        self.handle(Event::Disconnected { edge: id });
     }
 
     fn gone(&mut self, id: EdgeId, gone: &Gone) {

@@ -10,6 +10,7 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
 
+use super::certified::NameFault;
 use super::files::{self, AUTHORITY_CERTIFICATE, AUTHORITY_KEY};
 use super::register::Entry;
 use super::{CertifiedName, IdentityError};
@@ -21,8 +22,8 @@ const DIGEST_BYTES: usize = 8;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Clocks of a village may differ by this much on the day a node is let in.
 const BACKDATED: Duration = DAY;
-/// Ten years: rotation comes later.
-const VALID: Duration = Duration::from_secs(3653 * 24 * 60 * 60);
+/// Of certificates whose life nobody said.
+pub(crate) const DAYS: u32 = 3653;
 
 /// The time in which a certificate is good, from the Unix epoch.
 #[derive(Debug, Clone, Copy)]
@@ -45,15 +46,21 @@ pub(crate) struct Authority {
 }
 
 impl Validity {
-    pub(crate) fn from_now() -> Self {
+    /// So many days from now on.
+    pub(crate) fn of_days(days: u32) -> Self {
         // A clock before 1970 makes a certificate that is refused as expired, which is clear enough.
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         Self {
             from: now.saturating_sub(BACKDATED),
-            to: now + VALID,
+            to: now + DAY * days,
         }
+    }
+
+    fn days(self) -> u32 {
+        let time = self.to.saturating_sub(self.from + BACKDATED);
+        u32::try_from(time.as_secs() / DAY.as_secs()).unwrap_or(u32::MAX)
     }
 
     fn put_into(self, params: &mut CertificateParams) {
@@ -131,6 +138,7 @@ impl Authority {
                 not_after: Duration::from_secs(validity.to.as_secs()),
                 is_of_carrier,
                 key: Some(key_digest(key)?),
+                days: Some(validity.days()),
             },
         })
     }
@@ -140,8 +148,20 @@ impl Authority {
 impl Authority {
     /// As before roles: a DNS name, and nothing else.
     pub(crate) fn sign_without_role(&self, key: &KeyPair, name: &str) -> String {
-        let mut params = CertificateParams::new([format!("{name}.thorp")]).unwrap();
-        Validity::from_now().put_into(&mut params);
+        let params = CertificateParams::new([format!("{name}.thorp")]).unwrap();
+        self.sign(params, key)
+    }
+
+    /// As before homes had their ids in their certificates.
+    pub(crate) fn sign_without_home(&self, key: &KeyPair, name: &str) -> String {
+        let mut params = CertificateParams::default();
+        let uri = format!("thorp:home/{name}");
+        params.subject_alt_names = vec![SanType::URI(uri.try_into().unwrap())];
+        self.sign(params, key)
+    }
+
+    fn sign(&self, mut params: CertificateParams, key: &KeyPair) -> String {
+        Validity::of_days(DAYS).put_into(&mut params);
         let issuer = Issuer::new(authority_params(&self.village), &self.key);
         params.signed_by(key, &issuer).unwrap().pem()
     }
@@ -177,7 +197,7 @@ fn authority_params(village: &str) -> CertificateParams {
     // No intermediate authorities.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    Validity::from_now().put_into(&mut params);
+    Validity::of_days(DAYS).put_into(&mut params);
     params
 }
 
@@ -209,10 +229,10 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The role and the name in a certificate. None if it names no node, or more than one.
+/// The role and the name in a certificate, or why it names no node.
 pub(crate) fn certified_name(
     certificate: &CertificateDer<'_>,
-) -> Result<Option<CertifiedName>, rustls::Error> {
+) -> Result<Result<CertifiedName, NameFault>, rustls::Error> {
     let parsed = webpki::EndEntityCert::try_from(certificate)
         .map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))?;
     let mut claimed = parsed
@@ -220,7 +240,7 @@ pub(crate) fn certified_name(
         .filter(|uri| CertifiedName::is_claimed_by(uri));
     Ok(match (claimed.next(), claimed.next()) {
         (Some(uri), None) => CertifiedName::from_uri(uri),
-        _ => None,
+        _ => Err(NameFault::NoRole),
     })
 }
 

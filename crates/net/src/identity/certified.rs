@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use thorp_model::{MemberId, NameId, NodeKind, Peer};
+use thorp_model::{HomeId, MemberId, NameId, NodeKind, Peer};
 
 /// What a node may be. Its certificate names exactly one role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,11 +18,23 @@ pub enum NodeRole {
     Operator,
 }
 
-/// The role and the name in a certificate: the URI name `thorp:ROLE/NAME`. It alone is the authority on both.
+/// The role and the name in a certificate: the URI name `thorp:ROLE/NAME`, or `thorp:home/NAME?id=ID` of a home. It
+/// alone is the authority on all of these.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CertifiedName {
     role: NodeRole,
     name: String,
+    /// Only of a home, and of each that a certificate names.
+    home: Option<HomeId>,
+}
+
+/// Why the URI names of a certificate are those of no node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NameFault {
+    /// There is none, or more than one, or it is misspelt.
+    NoRole,
+    /// It names a home and not its id, as all did once.
+    NoHomeId,
 }
 
 /// A text that is no role.
@@ -64,21 +76,45 @@ impl CertifiedName {
     pub(crate) fn new(role: NodeRole, name: &str) -> Result<Self, BadName> {
         let name = name.to_ascii_lowercase();
         match name.len() <= NAME_BYTES_MAX && name.split('.').all(is_label) {
-            true => Ok(Self { role, name }),
+            true => Ok(Self {
+                role,
+                name,
+                home: None,
+            }),
             false => Err(BadName),
         }
     }
 
+    /// The same home, with its id. A node of another role has none.
+    pub(crate) fn with_home(mut self, home: Option<HomeId>) -> Self {
+        self.home = home.filter(|_| self.role == NodeRole::Home);
+        self
+    }
+
     /// Of the URI name in a certificate. Only the one spelling that [`CertifiedName::to_uri`] writes is a name.
-    pub(crate) fn from_uri(uri: &str) -> Option<Self> {
-        let (role, name) = uri.strip_prefix(SCHEME)?.split_once('/')?;
-        let certified = Self::new(role.parse().ok()?, name).ok()?;
-        (certified.name == name).then_some(certified)
+    pub(crate) fn from_uri(uri: &str) -> Result<Self, NameFault> {
+        let read = |uri: &str| {
+            let (role, rest) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+            let (name, id) = match rest.split_once(ID_MARK) {
+                Some((name, id)) => (name, Some(HomeId(u32::from_str_radix(id, 16).ok()?))),
+                None => (rest, None),
+            };
+            Some(Self::new(role.parse().ok()?, name).ok()?.with_home(id))
+        };
+        let certified = read(uri).filter(|certified| certified.to_uri() == uri);
+        match certified.ok_or(NameFault::NoRole)? {
+            home if home.role == NodeRole::Home && home.home.is_none() => Err(NameFault::NoHomeId),
+            certified => Ok(certified),
+        }
     }
 
     /// The URI name that a certificate carries.
     pub fn to_uri(&self) -> String {
-        format!("{SCHEME}{}/{}", self.role, self.name)
+        let uri = format!("{SCHEME}{}/{}", self.role, self.name);
+        match self.home {
+            Some(HomeId(id)) => format!("{uri}{ID_MARK}{id:08x}"),
+            None => uri,
+        }
     }
 
     /// Whether a URI name in a certificate claims to be a node of a village.
@@ -94,6 +130,16 @@ impl CertifiedName {
     /// The node's name, in lower case.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The id of the home, if it is one.
+    pub fn home(&self) -> Option<HomeId> {
+        self.home
+    }
+
+    /// Whether both have one role and one name.
+    pub(crate) fn is_same_node(&self, other: &Self) -> bool {
+        (self.role, &self.name) == (other.role, &other.name)
     }
 
     /// How the node greets in one process start, for which it has drawn 64 random bits.
@@ -151,6 +197,8 @@ fn is_label(label: &str) -> bool {
 
 /// Begins every node's name in a certificate, so that no certificate of a village is ever good for a web site.
 const SCHEME: &str = "thorp:";
+/// Stands between the name and the id of a home, which has eight hexadecimal digits.
+const ID_MARK: &str = "?id=";
 const LABEL_BYTES_MAX: usize = 63;
 const NAME_BYTES_MAX: usize = 200;
 
@@ -162,8 +210,18 @@ mod tests {
     fn a_uri_name_has_one_spelling() {
         let office = CertifiedName::new(NodeRole::Site, "Office.north").unwrap();
         assert_eq!(office.to_uri(), "thorp:site/office.north");
-        assert_eq!(CertifiedName::from_uri(&office.to_uri()), Some(office));
+        assert_eq!(CertifiedName::from_uri(&office.to_uri()), Ok(office));
+        let alps = CertifiedName::new(NodeRole::Home, "alps").unwrap();
+        let with_id = alps.clone().with_home(Some(HomeId(0x2a)));
+        assert_eq!(with_id.to_uri(), "thorp:home/alps?id=0000002a");
+        assert_eq!(CertifiedName::from_uri(&with_id.to_uri()), Ok(with_id));
+        let without = CertifiedName::from_uri(&alps.to_uri());
+        assert_eq!(without, Err(NameFault::NoHomeId));
         for other in [
+            "thorp:home/alps?id=2a",
+            "thorp:home/alps?id=0000002A",
+            "thorp:home/alps?id=",
+            "thorp:site/office?id=0000002a",
             "thorp:site/Office",
             "thorp:Site/office",
             "thorp:site/",
@@ -174,7 +232,8 @@ mod tests {
             "site/office",
             "",
         ] {
-            assert_eq!(CertifiedName::from_uri(other), None, "{other}");
+            let read = CertifiedName::from_uri(other);
+            assert_eq!(read, Err(NameFault::NoRole), "{other}");
         }
     }
 

@@ -48,6 +48,16 @@ pub enum IdentityError {
         /// The certificate.
         certificate: PathBuf,
     },
+    /// A home's certificate does not name the home's id.
+    NoHomeId {
+        /// The certificate.
+        certificate: PathBuf,
+    },
+    /// The id belongs to a home of another name.
+    HomeIdTaken {
+        /// Who has the id.
+        held: CertifiedName,
+    },
     /// The directory holds the identity of a node of another name or role.
     OtherNode {
         /// The directory.
@@ -172,6 +182,15 @@ impl fmt::Display for IdentityError {
                  and the home makes a new one; for any other node {NEW_CERTIFICATE}",
                 certificate.display()
             ),
+            Self::NoHomeId { certificate } => write!(
+                f,
+                "{} names no id of the home: it is from an earlier version of Thorp; {WITH_HOME_ID}",
+                certificate.display()
+            ),
+            Self::HomeIdTaken { held } => write!(
+                f,
+                "the id of this home belongs to {held}: it is a copy, or the store of that one"
+            ),
             Self::OtherNode { dir, wanted, found } => {
                 write!(
                     f,
@@ -211,3 +230,6 @@ impl std::error::Error for IdentityError {
 /// What to do about a certificate without a role.
 pub(crate) const NEW_CERTIFICATE: &str =
     "issue a new one with `thorp invite NAME --role ROLE --out DIR`";
+/// What to do about a home's certificate without the home's id.
+pub(crate) const WITH_HOME_ID: &str = "stop the home, and where the authority is, issue one with `thorp ca init DIR --from HOMEDIR` \
+     for the home that made the village, or else `thorp ca issue --role home --store HOMEDIR --out IDENTITYDIR`";

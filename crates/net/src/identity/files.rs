@@ -107,6 +107,18 @@ pub(crate) fn publish_or_keep(path: &Path, bytes: &[u8], mode: u32) -> Result<()
     }
 }
 
+/// Makes the file hold this, whole and durable, whatever it held before.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), IdentityError> {
+    let draft = draft_path(path);
+    let replaced = write_draft(&draft, bytes, mode).and_then(|()| fs::rename(&draft, path));
+    if let Err(error) = replaced {
+        // A leftover would only be untidy.
+        let _ = fs::remove_file(&draft);
+        return Err(IdentityError::file(path)(error));
+    }
+    sync_dir(path)
+}
+
 /// Removes a file for good; one that is not there is removed already.
 pub(crate) fn remove(path: &Path) -> Result<(), IdentityError> {
     match fs::remove_file(path) {

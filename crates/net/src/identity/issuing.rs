@@ -2,14 +2,18 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::certificates::{Authority, Validity};
+use thorp_model::HomeId;
+
+use super::certificates::{Authority, DAYS, Validity};
 use super::files::{
     self, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR, NODE_CERTIFICATE,
     NODE_KEY, SITE_DIR,
 };
 use super::register::Register;
 use super::{CertifiedName, Identity, IdentityError, NodeRole, certificates, moving};
+use crate::tls;
 
 /// Makes an identity for another node of the village: `out_dir` gets `authority.pem`, `node.pem` and `node.key`, to be
 /// carried to the node's machine and opened there with [`Identity::load`]. `authority_dir` must hold the authority's
@@ -25,12 +29,8 @@ pub fn issue(
     role: NodeRole,
     name: &str,
 ) -> Result<Identity, IdentityError> {
-    let subject = subject(role, name)?;
-    let out_dir = out_dir.as_ref();
-    let authority = CertificateAuthority::open(authority_dir)?;
-    authority.check_own_home(&subject)?;
-    authority.put(&[(out_dir, &subject)], false)?;
-    Identity::load_as(out_dir, subject)
+    let grant = Grant::new(role, name);
+    CertificateAuthority::open(authority_dir)?.issue(&grant, out_dir)
 }
 
 /// Makes both identities of a member that carries a redirector (rule R4): `out_dir` gets that of the member, and
@@ -44,17 +44,13 @@ pub fn issue_with_site(
     out_dir: impl AsRef<Path>,
     name: &str,
 ) -> Result<(Identity, Identity), IdentityError> {
-    let member = subject(NodeRole::Member, name)?;
-    let site = subject(NodeRole::Site, name)?;
-    let out_dir = out_dir.as_ref();
-    let authority = CertificateAuthority::open(authority_dir)?;
-    authority.check_own_home(&member)?;
-    let inner = site_dir(out_dir);
-    authority.put(&[(out_dir, &member), (&inner, &site)], true)?;
-    Ok((
-        Identity::load_as(out_dir, member)?,
-        Identity::load_as(&inner, site)?,
-    ))
+    let grant = Grant {
+        with_site: true,
+        ..Grant::new(NodeRole::Member, name)
+    };
+    let member = CertificateAuthority::open(authority_dir)?.issue(&grant, &out_dir)?;
+    let site = Identity::load_of(site_dir(out_dir), NodeRole::Site, name)?;
+    Ok((member, site))
 }
 
 /// Where a member that carries a redirector has its second identity, if its first one is in `dir`.
@@ -87,6 +83,58 @@ pub(crate) fn subject(role: NodeRole, name: &str) -> Result<CertifiedName, Ident
     CertifiedName::new(role, name).map_err(|_| IdentityError::BadName {
         name: name.to_owned(),
     })
+}
+
+/// What is to be certified.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    /// What the node may be.
+    pub role: NodeRole,
+    /// Its name.
+    pub name: String,
+    /// A member that carries its site's redirector gets a second certificate, of role site (rule R4).
+    pub with_site: bool,
+    /// How long the certificate is good.
+    pub days: u32,
+    /// Of a home: which id its name is bound to (rule R1).
+    pub home_id: HomeIdOf,
+}
+
+/// Which id a home's certificate carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HomeIdOf {
+    /// That of the name's earlier certificates; of a new name, one that no home has.
+    Name,
+    /// That of a store. The name is bound to it from now on.
+    Store(HomeId),
+    /// One that no home has had, for a home that begins with an empty store again.
+    Nobody,
+}
+
+/// A certificate that an authority has issued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedCertificate {
+    /// Whose it is.
+    pub subject: CertifiedName,
+    /// Its serial number, in hexadecimal digits.
+    pub serial: String,
+    /// Until when it is good.
+    pub not_after: SystemTime,
+    /// The life that was asked for, if the register has it.
+    pub days: Option<u32>,
+}
+
+impl Grant {
+    /// With a life of the usual length, and of a home with the id of its name.
+    pub fn new(role: NodeRole, name: impl Into<String>) -> Self {
+        Self {
+            role,
+            name: name.into(),
+            with_site: false,
+            days: DAYS,
+            home_id: HomeIdOf::Name,
+        }
+    }
 }
 
 /// The authority of a village, in its directory: a certificate, a key, and the register of what it issued. Whoever can read
@@ -156,13 +204,71 @@ impl CertificateAuthority {
         self.authority.village()
     }
 
+    /// Makes the identity of a node in `out_dir`, as [`issue`] says. A certificate that is there stays, unless it has
+    /// not the home's id that is wanted.
+    ///
+    /// # Errors
+    ///
+    /// As [`issue`]; [`IdentityError::HomeIdTaken`].
+    pub fn issue(
+        &self,
+        grant: &Grant,
+        out_dir: impl AsRef<Path>,
+    ) -> Result<Identity, IdentityError> {
+        let out_dir = out_dir.as_ref();
+        let subject = subject(grant.role, &grant.name)?;
+        self.check_own_home(&subject, out_dir)?;
+        let mut wanted = vec![(out_dir.to_owned(), subject.clone())];
+        if grant.with_site {
+            wanted.push((
+                site_dir(out_dir),
+                self::subject(NodeRole::Site, &grant.name)?,
+            ));
+        }
+        let home = match grant.home_id {
+            HomeIdOf::Name => None,
+            HomeIdOf::Store(id) => Some(id),
+            HomeIdOf::Nobody => Some(self.fresh_home_id()?),
+        };
+        let with_id =
+            |(dir, of): &(PathBuf, CertifiedName)| (dir.clone(), of.clone().with_home(home));
+        let wanted: Vec<_> = wanted.iter().map(with_id).collect();
+        let wanted: Vec<_> = wanted
+            .iter()
+            .map(|(dir, of)| (&**dir, of.clone()))
+            .collect();
+        self.put(&wanted, (grant.with_site, grant.days))?;
+        Identity::load_as(out_dir, subject)
+    }
+
+    /// All certificates that it has issued, the latest last.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]: the register cannot be read.
+    pub fn issued(&self) -> Result<Vec<IssuedCertificate>, IdentityError> {
+        let register = Register::open(&self.dir)?;
+        let entries = register.entries().iter();
+        let issued = entries.map(|entry| IssuedCertificate {
+            subject: entry.subject.clone(),
+            serial: entry.serial.clone(),
+            not_after: UNIX_EPOCH + entry.not_after,
+            days: entry.days,
+        });
+        Ok(issued.collect())
+    }
+
+    fn fresh_home_id(&self) -> Result<HomeId, IdentityError> {
+        fresh_home_id(&Register::open(&self.dir)?)
+    }
+
     /// Puts identities where they are missing: each key, then the register's lines, then the certificates. So a crash
     /// leaves a key without a certificate, or a line without one, and the next try completes that. What may not be issued
     /// leaves nothing behind.
     pub(crate) fn put(
         &self,
-        wanted: &[(&Path, &CertifiedName)],
-        is_of_carrier: bool,
+        wanted: &[(&Path, CertifiedName)],
+        (is_of_carrier, days): (bool, u32),
     ) -> Result<(), IdentityError> {
         let mut register = Register::open(&self.dir)?;
         // It may have been moved since its key was read.
@@ -170,23 +276,23 @@ impl CertificateAuthority {
         let mut missing = Vec::new();
         for (dir, subject) in wanted {
             // Only one process at a time comes here.
-            if !files::exists(&dir.join(NODE_CERTIFICATE))? {
+            if is_wanted(dir, subject)? {
                 let key = key_at(dir)?;
                 register.check(subject, is_of_carrier, key.as_deref())?;
-                missing.push((dir, subject));
+                missing.push((*dir, bound(subject, &register)?));
             }
         }
         for (dir, _) in wanted {
             self.prepare(dir)?;
         }
         let mut issued = Vec::new();
-        for (dir, subject) in missing {
+        for (dir, subject) in &missing {
             let is_of_carrier = is_of_carrier || register.is_of_carrier(subject.name());
             let key = files::open_or_create_key(&dir.join(NODE_KEY))?;
-            let subject = (*subject, is_of_carrier);
+            let subject = (subject, is_of_carrier);
             let signed = self
                 .authority
-                .sign_node(&key, subject, Validity::from_now())?;
+                .sign_node(&key, subject, Validity::of_days(days))?;
             issued.push((dir.join(NODE_CERTIFICATE), signed));
         }
         if issued.is_empty() {
@@ -194,7 +300,7 @@ impl CertificateAuthority {
         }
         register.add(issued.iter().map(|(_, one)| one.entry.clone()).collect())?;
         for (path, one) in &issued {
-            files::publish_or_keep(path, one.pem.as_bytes(), files::PUBLIC)?;
+            files::replace(path, one.pem.as_bytes(), files::PUBLIC)?;
         }
         Ok(())
     }
@@ -221,19 +327,71 @@ impl CertificateAuthority {
             .map_err(IdentityError::file(&key))
     }
 
-    /// The home that made the village may have its certificate beside the authority's key, as all did once. No
-    /// other node gets its name.
-    fn check_own_home(&self, subject: &CertifiedName) -> Result<(), IdentityError> {
+    /// The home that made the village may have its certificate beside the authority's key, as all did once. No other
+    /// node gets its name.
+    fn check_own_home(&self, subject: &CertifiedName, out: &Path) -> Result<(), IdentityError> {
         let path = self.dir.join(NODE_CERTIFICATE);
-        if !files::exists(&path)? {
+        if out == self.dir || !files::exists(&path)? {
             return Ok(());
         }
-        let own = super::certified_at(&path)?;
+        let own = match super::certified_at(&path) {
+            // It is named only once it has its id.
+            Err(IdentityError::NoHomeId { .. }) => return Ok(()),
+            own => own?,
+        };
         match own.role() == NodeRole::Home && own.name() == subject.name() {
             true => Err(IdentityError::OwnHome {
                 name: subject.name().to_owned(),
             }),
             false => Ok(()),
+        }
+    }
+}
+
+/// Whether a node needs a certificate in this directory.
+fn is_wanted(dir: &Path, subject: &CertifiedName) -> Result<bool, IdentityError> {
+    let path = dir.join(NODE_CERTIFICATE);
+    if !files::exists(&path)? {
+        return Ok(true);
+    }
+    match super::certified_at(&path) {
+        Ok(held) => {
+            let is_other_home = subject.home().is_some() && held.home() != subject.home();
+            Ok(held.is_same_node(subject) && is_other_home)
+        }
+        Err(IdentityError::NoHomeId { .. }) => Ok(subject.role() == NodeRole::Home),
+        // Loading it says what is wrong.
+        Err(_) => Ok(false),
+    }
+}
+
+/// A home with its id: the one that is wanted, or that of its name, or one that no home has. No other name may have it.
+fn bound(subject: &CertifiedName, register: &Register) -> Result<CertifiedName, IdentityError> {
+    if subject.role() != NodeRole::Home {
+        return Ok(subject.clone());
+    }
+    let known = subject.home().or_else(|| register.home_of(subject.name()));
+    let home = match known {
+        Some(home) => home,
+        None => fresh_home_id(register)?,
+    };
+    match register.node_of(home) {
+        Some(held) if held.name() != subject.name() => {
+            let held = held.clone();
+            Err(IdentityError::HomeIdTaken { held })
+        }
+        _ => Ok(subject.clone().with_home(Some(home))),
+    }
+}
+
+/// An id that no home has had. Zero is left for *none*.
+fn fresh_home_id(register: &Register) -> Result<HomeId, IdentityError> {
+    loop {
+        let mut bytes = [0; 4];
+        tls::random(&mut bytes).map_err(IdentityError::crypto)?;
+        let home = HomeId(u32::from_le_bytes(bytes));
+        if home != HomeId(0) && register.node_of(home).is_none() {
+            return Ok(home);
         }
     }
 }

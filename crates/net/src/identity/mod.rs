@@ -2,8 +2,8 @@
 //!
 //! A node's directory has `authority.pem`, `node.pem` and `node.key`. The authority has a directory of its own, with
 //! `authority.pem`, `authority.key` and `issued`, the register: no running node needs it. Keys are readable by their
-//! owner only. A certificate names one role and one node: the home `alps` has the URI name `thorp:home/alps` in it
-//! (rule R1). A name may have several labels (`alps.north`).
+//! owner only. A certificate names one role and one node: the site `office` has the URI name `thorp:site/office` in it, and
+//! the home `alps` also its id, `thorp:home/alps?id=0000002a` (rule R1). A name may have several labels (`alps.north`).
 
 mod certificates;
 mod certified;
@@ -19,13 +19,17 @@ use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
-use thorp_model::Peer;
+use thorp_model::{HomeId, Peer};
 
 pub use certified::{CertifiedName, NodeRole};
 pub use error::IdentityError;
-pub use issuing::{CertificateAuthority, issue, issue_with_site, may_hold_identity, site_dir};
+pub use issuing::{
+    CertificateAuthority, Grant, HomeIdOf, IssuedCertificate, issue, issue_with_site,
+    may_hold_identity, site_dir,
+};
 
 use crate::tls;
+use certificates::DAYS;
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
 use issuing::subject;
 
@@ -45,7 +49,7 @@ struct Inner {
 
 impl Identity {
     /// Loads the identity of a home in `dir`, making what is missing: the directory, the certificate of the home called
-    /// `name`, and an authority in `authority_dir` that issues it. Safe against another process doing the same, and
+    /// `name`, with the id `home`, and an authority in `authority_dir` that issues it. Safe against another process doing the same, and
     /// against a crash on the way.
     ///
     /// # Errors
@@ -55,14 +59,14 @@ impl Identity {
     pub fn open_or_create(
         dir: impl AsRef<Path>,
         authority_dir: impl AsRef<Path>,
-        name: &str,
+        (name, home): (&str, HomeId),
     ) -> Result<Self, IdentityError> {
         let dir = dir.as_ref();
-        let home = subject(NodeRole::Home, name)?;
+        let home = subject(NodeRole::Home, name)?.with_home(Some(home));
         // A home that has its certificate needs no authority.
         if !files::exists(&dir.join(NODE_CERTIFICATE))? {
             let authority = CertificateAuthority::init(authority_dir)?;
-            authority.put(&[(dir, &home)], false)?;
+            authority.put(&[(dir, home.clone())], (false, DAYS))?;
         }
         Self::load_as(dir, home)
     }
@@ -109,7 +113,7 @@ impl Identity {
 
     fn load_as(dir: &Path, wanted: CertifiedName) -> Result<Self, IdentityError> {
         let identity = Self::load(dir)?;
-        if identity.inner.certified != wanted {
+        if !identity.inner.certified.is_same_node(&wanted) {
             return Err(IdentityError::OtherNode {
                 dir: dir.to_owned(),
                 wanted,
@@ -203,8 +207,10 @@ fn certified_in(
         path: path.to_owned(),
         why: error.to_string(),
     })?;
-    certified.ok_or_else(|| IdentityError::NoRole {
-        certificate: path.to_owned(),
+    let certificate = path.to_owned();
+    certified.map_err(|fault| match fault {
+        NameFault::NoRole => IdentityError::NoRole { certificate },
+        NameFault::NoHomeId => IdentityError::NoHomeId { certificate },
     })
 }
 
@@ -218,7 +224,8 @@ impl fmt::Debug for Identity {
 }
 
 pub(crate) use certificates::certified_name;
-pub(crate) use error::NEW_CERTIFICATE;
+pub(crate) use certified::NameFault;
+pub(crate) use error::{NEW_CERTIFICATE, WITH_HOME_ID};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::files::{self, REGISTER};
 use super::{CertifiedName, IdentityError, NodeRole};
+use thorp_model::HomeId;
 
 /// The register of an authority, held by one process at a time.
 ///
@@ -34,6 +35,8 @@ pub(crate) struct Entry {
     pub(crate) is_of_carrier: bool,
     /// Digest of the node's public key. Early lines have none.
     pub(crate) key: Option<String>,
+    /// The life that was asked for. Early lines have none.
+    pub(crate) days: Option<u32>,
 }
 
 impl Register {
@@ -95,6 +98,19 @@ impl Register {
         }
     }
 
+    /// The id that a home's name is bound to: that of its latest certificate.
+    pub(crate) fn home_of(&self, name: &str) -> Option<HomeId> {
+        self.of(name)
+            .filter_map(|entry| entry.subject.home())
+            .last()
+    }
+
+    /// Who has had a certificate with this id.
+    pub(crate) fn node_of(&self, home: HomeId) -> Option<&CertifiedName> {
+        let mut entries = self.entries.iter().map(|entry| &entry.subject);
+        entries.find(|subject| subject.home() == Some(home))
+    }
+
     fn of(&self, name: &str) -> impl Iterator<Item = &Entry> {
         let entries = self.entries.iter();
         entries.filter(move |entry| entry.subject.name() == name)
@@ -130,7 +146,6 @@ impl Register {
         self.add(new)
     }
 
-    #[cfg(test)]
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -150,6 +165,12 @@ impl Entry {
         let _ = write!(lines, "{name} {role} {} {not_after}", self.serial);
         if let Some(key) = &self.key {
             let _ = write!(lines, " {KEY_MARK}{key}");
+        }
+        if let Some(days) = self.days {
+            let _ = write!(lines, " {DAYS_MARK}{days}");
+        }
+        if let Some(HomeId(home)) = self.subject.home() {
+            let _ = write!(lines, " {HOME_MARK}{home:08x}");
         }
         let _ = writeln!(lines, "{mark}");
     }
@@ -173,12 +194,17 @@ impl Entry {
             not_after: Duration::from_secs(not_after),
             is_of_carrier,
             key: None,
+            days: None,
         };
         for word in words {
-            let key = word
-                .strip_prefix(KEY_MARK)
-                .filter(|key| is_hexadecimal(key));
-            entry.key = Some(key?.to_owned());
+            if let Some(key) = word.strip_prefix(KEY_MARK) {
+                entry.key = Some(key.to_owned()).filter(|key| is_hexadecimal(key));
+            } else if let Some(days) = word.strip_prefix(DAYS_MARK) {
+                entry.days = Some(days.parse().ok()?);
+            } else {
+                let home = u32::from_str_radix(word.strip_prefix(HOME_MARK)?, 16).ok()?;
+                entry.subject = entry.subject.with_home(Some(HomeId(home)));
+            }
         }
         is_hexadecimal(serial).then_some(entry)
     }
@@ -215,7 +241,11 @@ fn malformed(path: &Path, why: String) -> IdentityError {
 const CARRIER_MARK: &str = " with-site";
 /// Begins the digest of a public key.
 const KEY_MARK: &str = "key=";
-/// A name of 200 bytes, a role, a serial number of 32 digits, a time.
+/// Begins the days that a certificate was to live.
+const DAYS_MARK: &str = "days=";
+/// Begins the id of a home.
+const HOME_MARK: &str = "home=";
+/// A name of 200 bytes, a role, a serial number of 32 digits, a time, the digest of a key, days, an id.
 const LINE_BYTES_MAX: usize = 512;
 /// Some hundred thousand certificates with names of usual length.
 const BYTES_MAX: u64 = 16 << 20;

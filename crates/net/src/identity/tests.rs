@@ -33,6 +33,7 @@ fn mode(path: PathBuf) -> u32 {
 /// An identity with the certificate of a given time, past the check that loading would make.
 fn identity_valid(dir: &Path, name: &str, validity: Validity) -> Identity {
     let home = subject(NodeRole::Home, name).unwrap();
+    let home = home.with_home(Some(HomeId(7)));
     identity_with(dir, &home, |authority, key| {
         let issued = authority.sign_node(key, (&home, false), validity);
         issued.unwrap().pem
@@ -65,7 +66,7 @@ fn identity_with(
 
 /// As early homes did: the authority lies beside the home's identity.
 fn open_or_create(dir: impl AsRef<Path>, name: &str) -> Result<Identity, IdentityError> {
-    Identity::open_or_create(dir.as_ref(), dir.as_ref(), name)
+    Identity::open_or_create(dir.as_ref(), dir.as_ref(), (name, HomeId(7)))
 }
 
 fn member(home: &Dir, out: &Dir, name: &str) -> Result<Identity, IdentityError> {
@@ -501,4 +502,95 @@ fn names_issued_at_once_are_all_in_the_register() {
     assert_eq!(roles.len(), 4);
     roles.dedup();
     assert_eq!(roles.len(), 1);
+}
+
+#[test]
+fn a_homes_name_is_bound_to_one_id_and_no_id_to_two_names() {
+    let (home, out, other) = (Dir::new("ids"), Dir::new("ids-dale"), Dir::new("ids-jura"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    assert_eq!(alps.certified().home(), Some(HomeId(7)));
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    let dale = issue(&home.0, &out.0, NodeRole::Home, "dale").unwrap();
+    let id = dale.certified().home().unwrap();
+    assert!(id != HomeId(0) && id != HomeId(7));
+    let grant = |name, home_id| Grant {
+        home_id,
+        ..Grant::new(NodeRole::Home, name)
+    };
+    let error = authority
+        .issue(&grant("jura", HomeIdOf::Store(id)), &other.0)
+        .unwrap_err();
+    assert!(
+        matches!(error, IdentityError::HomeIdTaken { .. }),
+        "{error}"
+    );
+    assert!(!other.0.exists(), "nothing was made");
+    // Another node does not get the name, with whatever id.
+    for home_id in [HomeIdOf::Name, HomeIdOf::Store(id), HomeIdOf::Nobody] {
+        let error = authority
+            .issue(&grant("dale", home_id), &other.0)
+            .unwrap_err();
+        assert!(matches!(error, IdentityError::OwnHome { .. }), "{error}");
+    }
+    // The node itself keeps its id, until somebody says that it has another.
+    let key = fs::read(out.0.join("node.key")).unwrap();
+    let again = |home_id| {
+        let issued = authority.issue(&grant("dale", home_id), &out.0);
+        issued.unwrap().certified().home().unwrap()
+    };
+    assert_eq!(again(HomeIdOf::Name), id);
+    assert_eq!(again(HomeIdOf::Store(HomeId(9))), HomeId(9));
+    assert_eq!(again(HomeIdOf::Name), HomeId(9));
+    let new = again(HomeIdOf::Nobody);
+    assert!(new != HomeId(9) && new != id);
+    assert_eq!(fs::read(out.0.join("node.key")).unwrap(), key);
+    let issued = authority.issued().unwrap();
+    let ids: Vec<_> = issued.iter().map(|one| one.subject.home()).collect();
+    assert_eq!(ids, [HomeId(7), id, HomeId(9), new].map(Some));
+    assert!(issued.iter().all(|one| one.days == Some(DAYS)));
+}
+
+#[test]
+fn a_homes_certificate_without_an_id_is_not_loaded_and_is_replaced() {
+    let dir = Dir::new("no-id");
+    let alps = subject(NodeRole::Home, "alps").unwrap();
+    identity_with(&dir.0, &alps, |authority, key| {
+        authority.sign_without_home(key, "alps")
+    });
+    let error = Identity::load(&dir.0).unwrap_err();
+    assert!(matches!(error, IdentityError::NoHomeId { .. }), "{error}");
+    assert!(error.to_string().contains("thorp ca init DIR --from"));
+    let grant = Grant {
+        home_id: HomeIdOf::Store(HomeId(7)),
+        ..Grant::new(NodeRole::Home, "alps")
+    };
+    let authority = CertificateAuthority::open(&dir.0).unwrap();
+    let alps = authority.issue(&grant, &dir.0).unwrap();
+    assert_eq!(alps.certified().home(), Some(HomeId(7)));
+}
+
+#[tokio::test]
+async fn a_homes_certificate_without_an_id_is_refused_by_either_side() {
+    let (home, old) = (Dir::new("no-id-new"), Dir::new("no-id-old"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    share_authority(&home, &old);
+    let dale = subject(NodeRole::Home, "dale").unwrap();
+    let old = identity_with(&old.0, &dale, |authority, key| {
+        authority.sign_without_home(key, "dale")
+    });
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let config = Config::new(Role::HOME);
+    for (listens, calls) in [(&alps, &old), (&old, &alps)] {
+        let mut listener = Listener::bind(&any, listens, config.clone()).await.unwrap();
+        let address = [listener.address().clone()];
+        let (dialed, heard) = tokio::join!(
+            dial(&address, calls, None, b"", &config),
+            tokio::time::timeout(Duration::from_secs(5), listener.accept())
+        );
+        let error = dialed.unwrap_err().to_string();
+        assert!(error.contains("names no id of the home"), "{error}");
+        let heard = heard.unwrap().unwrap_err().error;
+        let is_told = matches!(heard, Error::NoHomeId);
+        assert_eq!(is_told, std::ptr::eq(calls, &old), "{heard}");
+    }
 }

@@ -15,6 +15,7 @@ use rustls::crypto::{ring, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, SignatureScheme};
+use thorp_model::HomeId;
 use thorp_net::{
     Address, Config, Connection, FrameReceiver, FrameSender, Identity, Listener, NodeRole,
     PROTOCOL_VERSION, Role, dial, issue,
@@ -37,7 +38,8 @@ impl Village {
         let dir = std::env::temp_dir().join(format!("thorp-net-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         let home =
-            Identity::open_or_create(dir.join("home"), dir.join("authority"), "alps").unwrap();
+            Identity::open_or_create(dir.join("home"), dir.join("authority"), ("alps", HomeId(1)))
+                .unwrap();
         let role = NodeRole::Member;
         let member = issue(dir.join("authority"), dir.join("member"), role, "anna").unwrap();
         Self { dir, home, member }

@@ -9,7 +9,7 @@ use thorp_net::{BACKOFF_MIN, Config, LinkDelay, dial};
 
 use crate::common::Village;
 use crate::toy::{
-    self, ToyEvent, ToyOutbox, ack, begin_of, child, end_of, parent, parent_at, silent, start,
+    self, ToyEvent, ToyOutbox, ack, begin_of, child, heartbeat, parent, parent_at, silent, start,
 };
 
 /// Answers every acknowledgement.
@@ -20,7 +20,7 @@ fn echo() -> toy::Act {
             message: Message::Up(Up::Ack(message::Ack { position, .. })),
         } = input
         {
-            let answer = end_of(position.0 as u32);
+            let answer = heartbeat(position.0);
             outbox.actions.push(Action::Send(*edge, answer));
         }
     })
@@ -60,7 +60,7 @@ async fn both_ends_hear_who_is_there_and_messages_cross() {
     let message = ack(5);
     assert_eq!(home.next().await, Event::Received { edge, message });
     let up = connected(&member.next().await);
-    let message = end_of(5);
+    let message = heartbeat(5);
     assert_eq!(member.next().await, Event::Received { edge: up, message });
 
     let seen = &member.handle.edges()[0];
@@ -239,7 +239,7 @@ async fn a_child_that_does_not_read_is_cut_off_and_the_others_are_served() {
             } = input
             {
                 for number in 0..position.0 {
-                    let answer = end_of(number as u32);
+                    let answer = heartbeat(number);
                     outbox.actions.push(Action::Send(*edge, answer));
                 }
             }
@@ -273,9 +273,9 @@ async fn what_a_core_closes_is_closed_after_what_it_said() {
         config,
         Box::new(|_, input, outbox| {
             if let Event::Connected { edge, .. } = input {
-                outbox.actions.push(Action::Send(*edge, end_of(9)));
+                outbox.actions.push(Action::Send(*edge, heartbeat(9)));
                 outbox.close(*edge, "a test");
-                outbox.actions.push(Action::Send(*edge, end_of(10)));
+                outbox.actions.push(Action::Send(*edge, heartbeat(10)));
             }
         }),
     );
@@ -283,7 +283,7 @@ async fn what_a_core_closes_is_closed_after_what_it_said() {
     let edge = connected(&home.next().await);
     assert_eq!(home.next().await, Event::Disconnected { edge });
     let edge = connected(&member.next().await);
-    let message = end_of(9);
+    let message = heartbeat(9);
     assert_eq!(member.next().await, Event::Received { edge, message });
     assert_eq!(member.next().await, Event::Disconnected { edge });
 }

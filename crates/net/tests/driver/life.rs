@@ -11,7 +11,7 @@ use thorp_net::driver::{Driver, Ended, NoWorld, NotTaken, World, now};
 use tokio::sync::oneshot;
 
 use crate::common::Village;
-use crate::toy::{ToyCommand, ToyEvent, child, end_of, parent, silent, start, toy};
+use crate::toy::{ToyCommand, ToyEvent, child, heartbeat, parent, silent, start, toy};
 
 #[tokio::test]
 async fn ticks_come_at_the_deadline_never_before() {
@@ -142,7 +142,9 @@ async fn a_shutdown_waits_for_the_disk_and_flushes_what_follows() {
     let (mut machine, _heard) = toy(Box::new(|_, input, outbox| {
         if let Event::Command(_) = input {
             for number in 0..10_000 {
-                outbox.actions.push(Action::Send(EdgeId(1), end_of(number)));
+                outbox
+                    .actions
+                    .push(Action::Send(EdgeId(1), heartbeat(number)));
             }
         }
     }));
@@ -167,7 +169,7 @@ async fn a_shutdown_waits_for_the_disk_and_flushes_what_follows() {
         let Event::Received { message, .. } = member.next().await else {
             panic!("message {number} is missing");
         };
-        assert_eq!(message, end_of(number));
+        assert_eq!(message, heartbeat(number));
     }
     assert!(matches!(member.next().await, Event::Disconnected { .. }));
 }

@@ -131,9 +131,13 @@ impl Running {
     }
 }
 
-pub(crate) fn end_of(home: u32) -> Message {
-    let home = HomeId(home);
-    Message::Down(Down::End(message::End { home }))
+/// A message down, of the home of [`Village`](crate::common::Village).
+pub(crate) fn heartbeat(position: u64) -> Message {
+    Message::Down(Down::Heartbeat(message::Heartbeat {
+        home: HomeId(1),
+        position: Position(position),
+        watermark: Stamp::default(),
+    }))
 }
 
 pub(crate) fn begin_of(home: u32) -> Message {

@@ -1,11 +1,12 @@
 //! Whose store it is.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use thorp_model::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
 use thorp_model::{HomeId, Reader, Table};
 use thorp_net::{CertificateAuthority, Identity, IdentityError, NodeRole, issue};
-use thorp_store::Store;
+use thorp_store::{Options, Store};
 use tracing::{info, warn};
 
 use crate::config::{HomeConfigFile, LOCAL_MEMBER};
@@ -55,20 +56,104 @@ pub(super) fn authority_dir(config: &HomeConfigFile) -> Result<PathBuf, ServerEr
 pub(super) fn advise_about_authority(config: &HomeConfigFile) -> Result<(), ServerError> {
     let beside = config.identity_dir()?;
     if CertificateAuthority::is_in(&beside) {
+        let from = match config.identity_dir {
+            Some(_) => &beside,
+            None => config.data_dir()?,
+        };
         warn!(
             "the authority's key lies beside this home's identity in {}: move it with `thorp ca init DIR --from {}`",
             beside.display(),
-            beside.display()
+            from.display()
         );
     }
     Ok(())
 }
 
+/// The id of a home: its certificate and its store say the same (rule R1). A new store takes the id in the certificate.
+///
+/// A home whose store is gone does not begin again under its id: its history would go on from nothing, and nobody would
+/// notice.
+pub(super) fn settle(
+    config: &HomeConfigFile,
+    identity: &Identity,
+    known: Option<HomeId>,
+) -> Result<HomeId, ServerError> {
+    let dir = config.identity_dir()?;
+    let Some(certified) = identity.certified().home() else {
+        // Loading it has checked that.
+        let certificate = dir;
+        return Err(IdentityError::NoHomeId { certificate }.into());
+    };
+    match known {
+        Some(stored) if stored != certified => Err(ServerError::OtherHomeId {
+            store: config.data_dir()?.to_owned(),
+            stored,
+            dir,
+            certified,
+        }),
+        None if noted_store(&dir) == Some(certified) => Err(ServerError::NoStore {
+            store: config.store_dir()?,
+            dir,
+            name: identity.name().to_owned(),
+        }),
+        _ => Ok(certified),
+    }
+}
+
+/// Notes beside the certificate that there is a store of this home, once there is one.
+pub(super) fn note_store(config: &HomeConfigFile, store: &Store) -> Result<(), ServerError> {
+    let Some(home) = known(config, store)? else {
+        return Ok(());
+    };
+    let dir = config.identity_dir()?;
+    if noted_store(&dir) == Some(home) {
+        return Ok(());
+    }
+    let text = format!("{:08x}\n", home.0);
+    fs::write(dir.join(STORE_NOTE), text).map_err(|error| ServerError::System {
+        wanted: "file beside the certificate",
+        error,
+    })
+}
+
+/// The home that has had a store with the certificate in this directory.
+fn noted_store(dir: &Path) -> Option<HomeId> {
+    let text = fs::read_to_string(dir.join(STORE_NOTE)).ok()?;
+    let home = u32::from_str_radix(text.trim(), 16).ok()?;
+    Some(HomeId(home))
+}
+
+/// The id and the name of the home in a store that nobody has open; none if it is new.
+///
+/// # Errors
+///
+/// [`ServerError`]; among others if its home runs.
+pub fn home_in_store(data_dir: &Path) -> Result<Option<(HomeId, String)>, ServerError> {
+    let dir = data_dir.join("store");
+    if !dir.is_dir() {
+        return Ok(None);
+    }
+    let store = Store::open(&dir, Options::default()).map_err(ServerError::Store)?;
+    let record = record(&dir, &store)?;
+    Ok(record.map(|record| (record.home, record.name)))
+}
+
 /// The id of the home in a store; none if the store is new.
 pub(super) fn known(config: &HomeConfigFile, store: &Store) -> Result<Option<HomeId>, ServerError> {
     let (dir, wanted) = (config.store_dir()?, config.name()?.to_owned());
+    let Some(known) = record(&dir, store)? else {
+        return Ok(None);
+    };
+    if known.name != wanted {
+        let found = known.name;
+        return Err(ServerError::OtherHome { dir, found, wanted });
+    }
+    Ok(Some(known.home))
+}
+
+fn record(dir: &Path, store: &Store) -> Result<Option<HomeRecord>, ServerError> {
     let failed = |error| ServerError::Records {
-        dir: dir.clone(),
+        dir: dir.to_owned(),
         error,
     };
     let Some(record) = store.get(Table::Meta, HOME_KEY).map_err(failed)? else {
@@ -77,16 +162,12 @@ pub(super) fn known(config: &HomeConfigFile, store: &Store) -> Result<Option<Hom
     let known: HomeRecord = records::decode(Table::Meta, HOME_KEY, &record).map_err(failed)?;
     if !records::is_known_format(known.format) {
         return Err(ServerError::OtherRecords {
-            dir,
+            dir: dir.to_owned(),
             found: known.format,
             known: FORMAT_VERSION,
         });
     }
-    if known.name != wanted {
-        let found = known.name;
-        return Err(ServerError::OtherHome { dir, found, wanted });
-    }
-    Ok(Some(known.home))
+    Ok(Some(known))
 }
 
 /// A new home's id (foundation 4). Zero is left for *none*.
@@ -100,3 +181,6 @@ pub(super) fn fresh() -> Result<HomeId, ServerError> {
         }
     }
 }
+
+/// Beside a home's certificate: the id of the home that has had a store with it.
+const STORE_NOTE: &str = "store-of";

@@ -33,6 +33,7 @@ use crate::http::Http;
 use crate::node::{Plan, can_listen, fresh_greeting, listed, one_way};
 use crate::status::{Nameplate, Status, Watched};
 use disk::Disk;
+pub use identity::home_in_store;
 use life::{EndedLife, Life};
 use view::{Shared, View};
 
@@ -83,9 +84,14 @@ impl HomeServer {
         let known = identity::known(&config, disk.store())?;
         // One that did not come far the first time is new as well.
         identity::check(&config, known.is_none())?;
-        let home = known.map_or_else(identity::fresh, Ok)?;
-        let identity =
-            Identity::open_or_create(config.identity_dir()?, config.authority_dir()?, name)?;
+        let fresh = known.map_or_else(identity::fresh, Ok)?;
+        let identity = Identity::open_or_create(
+            config.identity_dir()?,
+            config.authority_dir()?,
+            (name, fresh),
+        )?;
+        let home = identity::settle(&config, &identity, known)?;
+        identity::note_store(&config, disk.store())?;
         identity::let_in_local_member(&config)?;
         identity::advise_about_authority(&config)?;
         let hello = fresh_greeting(&identity)?;
@@ -179,7 +185,7 @@ impl HomeServer {
             let (core, world) = life.parts();
             let ended = driver.run(core, world, first, shutdown.as_mut()).await;
             if ended == Ended::Shutdown {
-                end_in_time(life, config.link.flush_ms_max).await;
+                end_in_time(life, Arc::clone(&config)).await;
                 break;
             }
             let left = life.end();
@@ -213,10 +219,16 @@ fn others(config: &HomeConfigFile) -> Vec<ParentConfig> {
 
 /// Ends the last life. A disk that does not answer does not hold up the shutdown: what it was given was acknowledged to
 /// nobody.
-async fn end_in_time(life: Life, milliseconds_max: u64) {
+async fn end_in_time(life: Life, config: Arc<HomeConfigFile>) {
+    let limit = Duration::from_millis(config.link.flush_ms_max);
     let (ended, ending) = oneshot::channel();
     let end = move || {
-        life.end();
+        let disk = life.end().disk;
+        // The first start of a home writes what the note is about.
+        if let Err(error) = identity::note_store(&config, disk.store()) {
+            warn!("{error}");
+        }
+        drop(disk);
         // Nobody listens if it came too late.
         let _ = ended.send(());
     };
@@ -225,7 +237,6 @@ async fn end_in_time(life: Life, milliseconds_max: u64) {
         warn!("the store was closed in a hurry: {error}");
         return;
     }
-    let limit = Duration::from_millis(milliseconds_max);
     if tokio::time::timeout(limit, ending).await.is_err() {
         warn!("the disk did not end within {limit:?} and is left alone");
     }

@@ -1,0 +1,28 @@
+//! `thorp ca`: the authority of a village.
+
+mod init;
+mod issue;
+mod list;
+
+use crate::failure::Failure;
+use clap::Subcommand;
+
+/// What is to be done with the authority.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Make the authority of a new village, or move one into a directory of its own
+    Init(init::Options),
+    /// Issue a certificate: as `thorp invite`, with all that can be chosen
+    Issue(issue::Options),
+    /// List what was issued, and until when
+    List(list::Options),
+}
+
+/// Does it.
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Init(options) => init::run(options),
+        Command::Issue(options) => issue::run(options),
+        Command::List(options) => list::run(options),
+    }
+}
