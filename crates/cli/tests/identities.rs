@@ -11,9 +11,10 @@ use common::thorp;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 use thorp_client::{JoinConfig, Member, Ref};
 use thorp_model::{Down, Epoch, MemberId, Message, NodeKind, Peer, Position, Stamp, message};
-use thorp_net::Identity;
+use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
 use thorp_testing::{Attacker, HomeProcess, OF_A_TEST, PATIENCE, Process, eventually};
 
 /// A home, a site below it, and a member of the site; and mallory, whom the village has let in as a member.
@@ -327,6 +328,42 @@ fn a_home_begins_with_an_empty_store_only_under_a_new_id() {
     assert_eq!(rows, all);
     let table = thorp().run(&["ca", "list", &data]).out;
     assert!(table.contains("local") && table.contains("good"), "{table}");
+}
+
+/// Threats 8 and 9: whoever was let in once stayed, and came back for as long as it liked.
+#[test]
+fn an_edge_ends_with_its_certificate_and_the_words_say_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let authority = CertificateAuthority::open(&home.authority).unwrap();
+    let out = dir.path().join("mallory");
+    let grant = Grant {
+        life: Some(Duration::from_secs(4)),
+        ..Grant::new(NodeRole::Member, "mallory")
+    };
+    authority.issue(&grant, &out).unwrap();
+    let mallory = Attacker::at(&out.display().to_string());
+    let mut edge = mallory.call(&home.via, &mallory.greeting()).unwrap();
+    while edge
+        .receive_within(PATIENCE)
+        .expect("the home ends it")
+        .is_some()
+    {}
+    // Also by a session that TLS resumes.
+    let Err(said) = mallory.call(&home.via, &mallory.greeting()) else {
+        panic!("it is let in again");
+    };
+    assert!(said.contains("its certificate was good until 20"), "{said}");
+    assert!(said.contains("thorp invite NAME"), "{said}");
+    let identity = out.display().to_string();
+    let ls = ["ls", "--via", &home.via, "--identity", &identity];
+    let said = thorp().run(&ls);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("was good until 20"), "{}", said.err);
+    // The same command as at first renews it.
+    invite(&home.authority, "mallory", &identity);
+    let said = thorp().run(&ls);
+    assert_eq!(said.code, 0, "{}", said.err);
 }
 
 fn invite(authority: &str, name: &str, out: &str) {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::abort::AbortHandle;
 use crate::frame::Frame;
+use crate::identity::Standing;
 use crate::intake::Quota;
 use crate::lanes::{Lanes, Token};
 use crate::receiver::{Bounds, FrameReceiver, Partial};
@@ -31,6 +32,8 @@ pub struct Peer {
     pub address: String,
     /// The role and the name in its certificate.
     pub certified: CertifiedName,
+    /// All that its certificate says.
+    pub(crate) standing: Standing,
     /// What it says it is.
     pub role: Role,
     /// The bytes it greeted with, at most [`HELLO_BYTES_MAX`](crate::HELLO_BYTES_MAX).
@@ -115,7 +118,7 @@ impl Connection {
         let bounds = Arc::new(Bounds::new(&config.limits));
         let (lanes, arrivals) = Lanes::new(
             Arc::clone(&outgoing),
-            Arc::clone(&cut),
+            (Arc::clone(&cut), peer.standing.clone()),
             Arc::clone(&counters),
             (&config.limits, Arc::clone(&bounds), config.delay),
         );
@@ -166,6 +169,11 @@ impl FrameSender {
     /// How many sockets the connection has.
     pub fn sockets(&self) -> usize {
         self.lanes.sockets()
+    }
+
+    /// By which certificate the peer is here.
+    pub(crate) fn standing(&self) -> Standing {
+        self.lanes.standing()
     }
 
     /// What waits to be written.

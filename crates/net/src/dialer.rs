@@ -10,7 +10,6 @@ use tracing::debug;
 
 use crate::config::ATTEMPTS_MAX;
 use crate::handshake::{self, within};
-use crate::listener::certified_by;
 use crate::socket::{Socket, Stream};
 use crate::{Address, Config, Connection, Error, Identity, Peer, Role};
 use rustls::pki_types::{DnsName, ServerName};
@@ -120,12 +119,15 @@ impl Caller<'_> {
                 return Err(Error::from_tls("TLS", error));
             }
         };
-        let certified = certified_by(stream.get_ref().1.peer_certificates())?;
-        self.check_name(certified.name())?;
+        // After every handshake: a resumed one asks nothing of the certificate (rule R1).
+        let shown = stream.get_ref().1.peer_certificates();
+        let standing = self.identity.trust().check(shown)?;
+        self.check_name(standing.certified.name())?;
         let greeting = handshake::greet(&mut stream, self.config, self.hello).await?;
         let peer = Peer {
             address: target.to_string(),
-            certified,
+            certified: standing.certified.clone(),
+            standing,
             role: greeting.role,
             hello: greeting.hello,
             round_trip: None,

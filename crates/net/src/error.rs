@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::Role;
-use crate::identity::{NEW_CERTIFICATE, WITH_HOME_ID};
+use crate::identity::{NEW_CERTIFICATE, OutOfTime, RENEWED, WITH_HOME_ID};
 
 /// What went wrong on a connection or while making one. [`Error::kind`] says what to do.
 #[derive(Debug)]
@@ -83,10 +83,19 @@ pub enum Error {
         /// Whose certificate was not accepted.
         whose: Side,
     },
-    /// A certificate is out of its time (or a clock is wrong).
+    /// A certificate is no longer good (or a clock is wrong).
     Expired {
         /// Whose certificate was not accepted.
         whose: Side,
+        /// When it was good, and the time; the peer does not tell.
+        times: Option<OutOfTime>,
+    },
+    /// A certificate is not good yet: a clock is wrong.
+    NotYetValid {
+        /// Whose certificate was not accepted.
+        whose: Side,
+        /// When it is good, and the time.
+        times: OutOfTime,
     },
     /// A certificate was needed and not shown.
     NoCertificate {
@@ -145,6 +154,7 @@ impl Error {
             Self::Version { .. }
             | Self::OtherVillage { .. }
             | Self::Expired { .. }
+            | Self::NotYetValid { .. }
             | Self::NoCertificate { .. }
             | Self::WrongName { .. }
             | Self::NoRole
@@ -169,7 +179,7 @@ impl Error {
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<rustls::Error>())
         {
-            Some(inner) => from_rustls(inner.clone()),
+            Some(inner) => Self::from_rustls(inner.clone()),
             None if error.kind() == io::ErrorKind::UnexpectedEof => Self::Lost,
             None => Self::Io {
                 during,
@@ -177,18 +187,37 @@ impl Error {
             },
         }
     }
-}
 
-fn from_rustls(error: rustls::Error) -> Error {
-    use rustls::Error as E;
-    match error {
-        E::InvalidMessage(_) => Error::NotTls,
-        E::NoCertificatesPresented => Error::NoCertificate {
-            whose: Side::Theirs,
-        },
-        E::InvalidCertificate(why) => from_certificate_error(why),
-        E::AlertReceived(alert) => from_alert(alert),
-        other => Error::Tls(other),
+    pub(crate) fn from_rustls(error: rustls::Error) -> Self {
+        use rustls::Error as E;
+        match error {
+            E::InvalidMessage(_) => Error::NotTls,
+            E::NoCertificatesPresented => Error::NoCertificate {
+                whose: Side::Theirs,
+            },
+            E::InvalidCertificate(why) => from_certificate_error(why),
+            E::AlertReceived(alert) => from_alert(alert),
+            other => Error::Tls(other),
+        }
+    }
+
+    /// What a peer hears whose certificate is not accepted, if TLS has not said it: it says what to do.
+    pub(crate) fn words_for_peer(&self) -> Option<String> {
+        match self {
+            Self::NoRole => Some(format!("its certificate names no role: {NEW_CERTIFICATE}")),
+            Self::NoHomeId => Some(format!(
+                "its certificate names no id of the home: {WITH_HOME_ID}"
+            )),
+            Self::Expired {
+                times: Some(times), ..
+            } => Some(format!(
+                "its certificate {times}: {RENEWED}, or set the clock that is wrong"
+            )),
+            Self::NotYetValid { times, .. } => Some(format!(
+                "its certificate {times}: set the clock that is wrong"
+            )),
+            _ => None,
+        }
     }
 }
 
@@ -198,11 +227,6 @@ fn from_certificate_error(why: rustls::CertificateError) -> Error {
         C::UnknownIssuer | C::BadSignature => Error::OtherVillage {
             whose: Side::Theirs,
         },
-        C::Expired | C::ExpiredContext { .. } | C::NotValidYet | C::NotValidYetContext { .. } => {
-            Error::Expired {
-                whose: Side::Theirs,
-            }
-        }
         other => Error::Tls(rustls::Error::InvalidCertificate(other)),
     }
 }
@@ -212,7 +236,10 @@ fn from_alert(alert: rustls::AlertDescription) -> Error {
     use rustls::AlertDescription as A;
     match alert {
         A::UnknownCA => Error::OtherVillage { whose: Side::Ours },
-        A::CertificateExpired => Error::Expired { whose: Side::Ours },
+        A::CertificateExpired => Error::Expired {
+            whose: Side::Ours,
+            times: None,
+        },
         A::CertificateRequired => Error::NoCertificate { whose: Side::Ours },
         other => Error::Tls(rustls::Error::AlertReceived(other)),
     }
@@ -264,13 +291,18 @@ impl fmt::Display for Error {
                     whose.noun()
                 )
             }
-            Self::Expired { whose } => {
-                write!(
-                    f,
-                    "the certificate of {} is out of its time (or a clock is wrong)",
-                    whose.noun()
-                )
+            Self::Expired { whose, times } => {
+                write!(f, "the certificate of {} ", whose.noun())?;
+                match times {
+                    Some(times) => write!(f, "{times}: it has to be renewed, or a clock is wrong"),
+                    None => f.write_str("is no longer good (or a clock is wrong)"),
+                }
             }
+            Self::NotYetValid { whose, times } => write!(
+                f,
+                "the certificate of {} {times}: a clock is wrong",
+                whose.noun()
+            ),
             Self::NoCertificate { whose } => write!(f, "{} showed no certificate", whose.noun()),
             Self::WrongName { expected, found } => {
                 write!(

@@ -17,6 +17,7 @@ use tokio_rustls::TlsStream;
 
 use crate::abort::AbortHandle;
 use crate::frame::Frame;
+use crate::identity::Standing;
 use crate::queue::PREFIX_BYTES;
 use crate::receiver::{Bounds, Partial, Received};
 use crate::socket::Stream;
@@ -36,6 +37,8 @@ pub(crate) struct Lanes {
     limits: Limits,
     bounds: Arc<Bounds>,
     arrived: mpsc::Sender<Arrived>,
+    /// By which certificate the peer is here.
+    standing: Mutex<Standing>,
 }
 
 /// A frame that came by a lane, or why it ended.
@@ -54,7 +57,7 @@ impl Lanes {
     /// Of a connection that has one socket so far; and where what comes by others arrives.
     pub(crate) fn new(
         first: Arc<Outgoing>,
-        cut: Arc<AbortHandle>,
+        (cut, standing): (Arc<AbortHandle>, Standing),
         counters: Arc<Counters>,
         (limits, bounds, delay): (&Limits, Arc<Bounds>, LinkDelay),
     ) -> (Self, mpsc::Receiver<Arrived>) {
@@ -72,6 +75,7 @@ impl Lanes {
             limits: limits.clone(),
             bounds,
             arrived,
+            standing: Mutex::new(standing),
         };
         (lanes, arrivals)
     }
@@ -79,6 +83,12 @@ impl Lanes {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics half-way through a change of it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// By which certificate the peer is here.
+    pub(crate) fn standing(&self) -> Standing {
+        let standing = self.standing.lock();
+        standing.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn bounds(&self) -> &Bounds {

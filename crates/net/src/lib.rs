@@ -61,7 +61,8 @@ pub use error::{Error, ErrorKind, Side};
 pub use frame::Frame;
 pub use identity::{
     CertificateAuthority, CertifiedName, Grant, HomeIdOf, Identity, IdentityError,
-    IssuedCertificate, NodeRole, issue, issue_with_site, may_hold_identity, site_dir,
+    IssuedCertificate, NodeRole, OutOfTime, Validity, issue, issue_with_site, may_hold_identity,
+    site_dir,
 };
 pub use listener::{AcceptError, Incoming, Listener};
 pub use receiver::FrameReceiver;

@@ -19,13 +19,12 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 use crate::config::ACCEPT_PAUSE;
 use crate::doorway::{Doorway, Place};
 use crate::handshake::{self, within};
-use crate::identity::{NameFault, WITH_HOME_ID};
 use crate::intake::Quota;
 use crate::lanes::{Registry, Token};
 use crate::local::Local;
 use crate::places::Origin;
 use crate::socket::{Buffered, Socket, Stream};
-use crate::{Address, CertifiedName, Config, Congestion, Connection, Error, Identity, Peer, Role};
+use crate::{Address, Config, Congestion, Connection, Error, Identity, Peer, Role};
 
 /// Hears callers on one address. Dropping it stops hearing; connections that were accepted live on.
 #[derive(Debug)]
@@ -84,7 +83,7 @@ impl Listener {
         );
         let (arrived, arrivals) = mpsc::channel(max + known_max);
         let door = Door {
-            acceptor: TlsAcceptor::from(Arc::clone(identity.server())),
+            identity: identity.clone(),
             config: Arc::new(config),
             arrived,
             silent: Arc::new(Doorway::new(silent_max, 0)),
@@ -183,7 +182,7 @@ impl Incoming {
 /// What the hearing task and the handshakes share.
 #[derive(Clone)]
 struct Door {
-    acceptor: TlsAcceptor,
+    identity: Identity,
     config: Arc<Config>,
     arrived: mpsc::Sender<Result<Incoming, AcceptError>>,
     /// Of callers until their first byte: they cost a socket each.
@@ -328,7 +327,8 @@ impl Door {
     async fn shake_hands(&self, socket: Socket, address: String) -> Result<(Stream, Peer), Failed> {
         let mut socket = socket.buffered();
         self.first_byte("the first byte", &mut socket).await?;
-        let accepting = self.acceptor.accept(socket).into_fallible();
+        let acceptor = TlsAcceptor::from(Arc::clone(self.identity.server()));
+        let accepting = acceptor.accept(socket).into_fallible();
         let mut stream = accepting.await.map_err(|(error, socket)| Failed {
             error: Error::from_tls("TLS", error),
             farewell: Some(Box::pin(handshake::farewell(socket, &[]))),
@@ -339,11 +339,9 @@ impl Door {
         match self.hear(&mut stream, address).await {
             Ok(peer) => Ok((TlsStream::Server(stream), peer)),
             Err(error) => {
-                let words = match &error {
-                    Error::NoRole => handshake::rejection(&self.config, NO_ROLE),
-                    Error::NoHomeId => handshake::rejection(&self.config, &no_home_id()),
-                    _ => Vec::new(),
-                };
+                let words = error.words_for_peer();
+                let words = words.map(|words| handshake::rejection(&self.config, &words));
+                let words = words.unwrap_or_default();
                 let farewell = async move { handshake::farewell(stream, &words).await };
                 Err(Failed {
                     error,
@@ -375,11 +373,14 @@ impl Door {
         stream: &mut ServerStream<Buffered>,
         address: String,
     ) -> Result<Peer, Error> {
-        let certified = certified_by(stream.get_ref().1.peer_certificates())?;
+        // After every handshake: a resumed one asks nothing of the certificate (rule R1).
+        let shown = stream.get_ref().1.peer_certificates();
+        let standing = self.identity.trust().check(shown)?;
         let greeting = handshake::hear(stream, &self.config).await?;
         Ok(Peer {
             address,
-            certified,
+            certified: standing.certified.clone(),
+            standing,
             role: greeting.role,
             hello: greeting.hello,
             round_trip: None,
@@ -402,31 +403,6 @@ impl From<Error> for Failed {
         let farewell = None;
         Self { error, farewell }
     }
-}
-
-/// The role and the name in the certificate that the peer has shown (rule R1).
-pub(crate) fn certified_by(
-    certificates: Option<&[rustls::pki_types::CertificateDer<'static>]>,
-) -> Result<CertifiedName, Error> {
-    let certificate = certificates
-        .and_then(<[_]>::first)
-        .ok_or(Error::NoCertificate {
-            whose: crate::Side::Theirs,
-        })?;
-    let certified = crate::identity::certified_name(certificate).map_err(Error::Tls)?;
-    certified.map_err(|fault| match fault {
-        NameFault::NoRole => Error::NoRole,
-        NameFault::NoHomeId => Error::NoHomeId,
-    })
-}
-
-/// What a caller hears whose certificate is from an earlier version of Thorp.
-const NO_ROLE: &str =
-    "its certificate names no role: issue a new one with `thorp invite NAME --role ROLE --out DIR`";
-
-/// The same, of a home whose certificate does not name its id.
-fn no_home_id() -> String {
-    format!("its certificate names no id of the home: {WITH_HOME_ID}")
 }
 
 enum Bound {

@@ -3,28 +3,22 @@
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::ring::cipher_suite::{
     TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
 };
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
+    ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
     SupportedCipherSuite,
 };
 
-/// The village's authority as the only root.
-pub(crate) fn roots(authority: &CertificateDer<'_>) -> Result<Arc<RootCertStore>, Error> {
-    let mut roots = RootCertStore::empty();
-    roots.add(authority.clone().into_owned())?;
-    Ok(Arc::new(roots))
-}
+use crate::identity::Trust;
 
 /// How a node calls.
 pub(crate) fn client_config(
-    roots: Arc<RootCertStore>,
+    trust: Arc<Trust>,
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 ) -> Result<Arc<ClientConfig>, Error> {
@@ -33,7 +27,7 @@ pub(crate) fn client_config(
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(VillageVerifier { roots, algorithms }))
+        .with_custom_certificate_verifier(Arc::new(VillageVerifier { trust, algorithms }))
         .with_client_auth_cert(vec![certificate], key)?;
     // A node has one certificate: it need not be told which one is wanted, nor the network who is called.
     config.enable_sni = false;
@@ -42,14 +36,13 @@ pub(crate) fn client_config(
 
 /// How a node is called.
 pub(crate) fn server_config(
-    roots: Arc<RootCertStore>,
+    trust: Arc<Trust>,
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 ) -> Result<Arc<ServerConfig>, Error> {
     let provider = provider();
-    let callers = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider))
-        .build()
-        .map_err(|error| Error::General(error.to_string()))?;
+    let algorithms = provider.signature_verification_algorithms;
+    let callers = Arc::new(VillageVerifier { trust, algorithms });
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(callers)
@@ -59,20 +52,6 @@ pub(crate) fn server_config(
     // One is enough: a member comes back on one connection.
     config.send_tls13_tickets = 1;
     Ok(Arc::new(config))
-}
-
-/// Checks that a certificate is signed by the village's authority and in its time. Says nothing about names.
-pub(crate) fn verify(
-    certificate: &CertificateDer<'_>,
-    intermediates: &[CertificateDer<'_>],
-    roots: &RootCertStore,
-    now: UnixTime,
-) -> Result<(), Error> {
-    let parsed = ParsedCertificate::try_from(certificate)?;
-    let algorithms = ring::default_provider()
-        .signature_verification_algorithms
-        .all;
-    verify_server_cert_signed_by_trust_anchor(&parsed, roots, intermediates, now, algorithms)
 }
 
 /// SHA-256.
@@ -108,11 +87,11 @@ fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// Accepts every node of the village. Which node it is, is checked after the handshake and before the first byte of
-/// ours: then the error can name both the wanted and the found.
+/// Accepts every certificate of the village. Which node it names, and whether it is good now, is checked after each
+/// handshake and before the first byte of ours ([`Trust`]): then the error can name both the wanted and the found.
 #[derive(Debug)]
 struct VillageVerifier {
-    roots: Arc<RootCertStore>,
+    trust: Arc<Trust>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -123,9 +102,9 @@ impl ServerCertVerifier for VillageVerifier {
         intermediates: &[CertificateDer<'_>],
         _: &ServerName<'_>,
         _: &[u8],
-        now: UnixTime,
+        _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        verify(certificate, intermediates, &self.roots, now)?;
+        self.trust.check_signed(certificate, intermediates)?;
         Ok(ServerCertVerified::assertion())
     }
 
@@ -148,6 +127,45 @@ impl ServerCertVerifier for VillageVerifier {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl ClientCertVerifier for VillageVerifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        // A node has one certificate: it need not choose.
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.trust.check_signed(certificate, intermediates)?;
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        ServerCertVerifier::verify_tls12_signature(self, message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        ServerCertVerifier::verify_tls13_signature(self, message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

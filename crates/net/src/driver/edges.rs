@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use thorp_model::{Direction, EdgeId, HomeId, Message, Millis, Peer};
+use thorp_model::{Direction, EdgeId, HomeId, Message, Millis, Now, Peer};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::config::LEAVING_MAX;
 use super::counts::NoteCounts;
+use super::lapses::Lapses;
 use crate::shares::Shares;
 use crate::{CertifiedName, FrameSender, LinkDelay, Queued, Traffic};
 
@@ -110,6 +111,7 @@ pub(super) struct Edges {
     open: HashMap<EdgeId, Edge>,
     /// Of the open ones, how many each name has.
     shares: Shares<String>,
+    lapses: Lapses,
     last: EdgeId,
 }
 
@@ -160,6 +162,7 @@ impl Edges {
             shared,
             open: HashMap::new(),
             shares: Shares::new(edges_max),
+            lapses: Lapses::default(),
             last: EdgeId(0),
         }
     }
@@ -214,7 +217,34 @@ impl Edges {
         self.open.keys().copied().collect()
     }
 
-    pub(super) fn insert(&mut self, id: EdgeId, opening: Opening) {
+    /// When to look for edges that have [lapsed](Edges::lapsed).
+    pub(super) fn look_at(&self) -> Option<Millis> {
+        self.lapses.deadline()
+    }
+
+    /// Edges whose peers have no good certificate any more, and why (rule R1). Empty when it is not time to look.
+    pub(super) fn lapsed(&mut self, now: Now) -> Vec<(EdgeId, String)> {
+        if !self.lapses.is_due(now) {
+            return Vec::new();
+        }
+        let wall = Duration::from_millis(now.wall.0);
+        let mut lapsed = Vec::new();
+        for (id, edge) in &self.open {
+            let validity = edge.sender.standing().validity;
+            match validity.check(wall) {
+                Ok(()) => self.lapses.add(now, validity.until),
+                Err(times) => lapsed.push((
+                    *id,
+                    format!("its certificate {times}: it comes back with a new one"),
+                )),
+            }
+        }
+        lapsed
+    }
+
+    pub(super) fn insert(&mut self, now: Now, id: EdgeId, opening: Opening) {
+        self.lapses
+            .add(now, opening.sender.standing().validity.until);
         let sender = Arc::new(opening.sender);
         let edge = Edge {
             sender: Arc::clone(&sender),

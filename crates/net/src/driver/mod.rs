@@ -22,6 +22,7 @@ mod counts;
 mod edges;
 mod greeting;
 mod handle;
+mod lapses;
 mod lines;
 mod parent_choice;
 mod reader;

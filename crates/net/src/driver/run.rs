@@ -195,9 +195,10 @@ impl<C: StateMachine> Sources<'_, C> {
         let mut shutdown = pin!(shutdown);
         let mut alarm = Alarm::new();
         loop {
+            turn.end_lapsed();
             turn.tick();
             turn.world.flush();
-            let (deadline, now) = (turn.machine.deadline(), turn.world.now().mono);
+            let (deadline, now) = (turn.deadline(), turn.world.now().mono);
             // In this order, which is no injustice: each round takes from every source.
             let woken = tokio::select! {
                 biased;

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use thorp_model::codec::Encoded;
 use thorp_model::{
-    Action, Direction, Down, EdgeId, Event, Message, Note, Outbox, Peer, StateMachine, codec,
+    Action, Direction, Down, EdgeId, Event, Message, Millis, Note, Outbox, Peer, StateMachine,
+    codec,
 };
 use tracing::{debug, info, warn};
 
@@ -61,6 +62,19 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
         self.machine
             .handle(self.world.now(), event, &mut self.outbox);
         self.carry_out();
+    }
+
+    /// When the loop has to look, although nothing comes.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        let (machine, look) = (self.machine.deadline(), self.edges.look_at());
+        machine.into_iter().chain(look).min()
+    }
+
+    /// Ends the edges of peers that have no good certificate any more.
+    pub(super) fn end_lapsed(&mut self) {
+        for (edge, why) in self.edges.lapsed(self.world.now()) {
+            self.refuse(edge, why);
+        }
     }
 
     /// Gives the machine a tick if it is time.
@@ -180,7 +194,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
         }
     }
 
-    /// Cuts a peer off that does what its certificate does not allow.
+    /// Cuts a peer off that does what its certificate does not allow, or has none any more.
     fn refuse(&mut self, id: EdgeId, why: String) {
         let Some(edge) = self.edges.abort(id) else {
             return;
@@ -296,7 +310,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
             round_trip,
             since: self.world.now().mono,
         };
-        self.edges.insert(id, opening);
+        self.edges.insert(self.world.now(), id, opening);
         let event = Event::Connected {
             edge: id,
             direction,

@@ -1,36 +1,24 @@
 //! Making certificates, and reading names out of them.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, date_time_ymd,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
 
-use super::certified::NameFault;
+use super::certified::hexadecimal;
 use super::files::{self, AUTHORITY_CERTIFICATE, AUTHORITY_KEY};
 use super::register::Entry;
+use super::validity::{DAY, Validity};
 use super::{CertifiedName, IdentityError};
 use crate::tls;
 
 /// Bytes of the digest that names a village, or a key in the register.
 const DIGEST_BYTES: usize = 8;
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Clocks of a village may differ by this much on the day a node is let in.
-const BACKDATED: Duration = DAY;
-/// Of certificates whose life nobody said.
-pub(crate) const DAYS: u32 = 3653;
-
-/// The time in which a certificate is good, from the Unix epoch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Validity {
-    pub(crate) from: Duration,
-    pub(crate) to: Duration,
-}
 
 /// A certificate that is signed and not yet published, and its line for the register.
 pub(crate) struct Issued {
@@ -43,31 +31,6 @@ pub(crate) struct Authority {
     key: KeyPair,
     pem: String,
     village: String,
-}
-
-impl Validity {
-    /// So many days from now on.
-    pub(crate) fn of_days(days: u32) -> Self {
-        // A clock before 1970 makes a certificate that is refused as expired, which is clear enough.
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Self {
-            from: now.saturating_sub(BACKDATED),
-            to: now + DAY * days,
-        }
-    }
-
-    fn days(self) -> u32 {
-        let time = self.to.saturating_sub(self.from + BACKDATED);
-        u32::try_from(time.as_secs() / DAY.as_secs()).unwrap_or(u32::MAX)
-    }
-
-    fn put_into(self, params: &mut CertificateParams) {
-        let epoch = date_time_ymd(1970, 1, 1);
-        params.not_before = epoch + self.from;
-        params.not_after = epoch + self.to;
-    }
 }
 
 impl Authority {
@@ -135,10 +98,10 @@ impl Authority {
             entry: Entry {
                 subject: subject.clone(),
                 serial: hexadecimal(&serial),
-                not_after: Duration::from_secs(validity.to.as_secs()),
+                not_after: Duration::from_secs(validity.until.as_secs()),
                 is_of_carrier,
                 key: Some(key_digest(key)?),
-                days: Some(validity.days()),
+                days: Some(days_of(validity.life())),
             },
         })
     }
@@ -161,10 +124,14 @@ impl Authority {
     }
 
     fn sign(&self, mut params: CertificateParams, key: &KeyPair) -> String {
-        Validity::of_days(DAYS).put_into(&mut params);
+        Validity::of_life(AUTHORITY_LIFE).put_into(&mut params);
         let issuer = Issuer::new(authority_params(&self.village), &self.key);
         params.signed_by(key, &issuer).unwrap().pem()
     }
+}
+
+fn days_of(life: Duration) -> u32 {
+    u32::try_from(life.as_secs() / DAY.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// By what the register knows a node's key.
@@ -197,7 +164,7 @@ fn authority_params(village: &str) -> CertificateParams {
     // No intermediate authorities.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    Validity::of_days(DAYS).put_into(&mut params);
+    Validity::of_life(AUTHORITY_LIFE).put_into(&mut params);
     params
 }
 
@@ -225,24 +192,7 @@ fn short_digest(bytes: &[u8]) -> Result<String, IdentityError> {
     Ok(hexadecimal(&digest[..digest.len().min(DIGEST_BYTES)]))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The role and the name in a certificate, or why it names no node.
-pub(crate) fn certified_name(
-    certificate: &CertificateDer<'_>,
-) -> Result<Result<CertifiedName, NameFault>, rustls::Error> {
-    let parsed = webpki::EndEntityCert::try_from(certificate)
-        .map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))?;
-    let mut claimed = parsed
-        .valid_uri_names()
-        .filter(|uri| CertifiedName::is_claimed_by(uri));
-    Ok(match (claimed.next(), claimed.next()) {
-        (Some(uri), None) => CertifiedName::from_uri(uri),
-        _ => Err(NameFault::NoRole),
-    })
-}
-
+/// Of the authority: whoever trusts it has its certificate as a file, and no time is looked at there.
+const AUTHORITY_LIFE: Duration = Duration::from_secs(3653 * 24 * 60 * 60);
 /// Bytes of a serial number: 126 of its bits are random.
 const SERIAL_BYTES: usize = 16;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rustls::pki_types::CertificateDer;
 use thorp_model::{HomeId, MemberId, NameId, NodeKind, Peer};
 
 /// What a node may be. Its certificate names exactly one role.
@@ -91,6 +92,20 @@ impl CertifiedName {
         self
     }
 
+    /// The node that a certificate names, or why it names none.
+    pub(crate) fn of(
+        certificate: &CertificateDer<'_>,
+    ) -> Result<Result<Self, NameFault>, rustls::Error> {
+        let parsed = webpki::EndEntityCert::try_from(certificate)
+            .map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))?;
+        let names = parsed.valid_uri_names();
+        let mut claimed = names.filter(|uri| Self::is_claimed_by(uri));
+        Ok(match (claimed.next(), claimed.next()) {
+            (Some(uri), None) => Self::from_uri(uri),
+            _ => Err(NameFault::NoRole),
+        })
+    }
+
     /// Of the URI name in a certificate. Only the one spelling that [`CertifiedName::to_uri`] writes is a name.
     pub(crate) fn from_uri(uri: &str) -> Result<Self, NameFault> {
         let read = |uri: &str| {
@@ -118,7 +133,7 @@ impl CertifiedName {
     }
 
     /// Whether a URI name in a certificate claims to be a node of a village.
-    pub(crate) fn is_claimed_by(uri: &str) -> bool {
+    fn is_claimed_by(uri: &str) -> bool {
         uri.starts_with(SCHEME)
     }
 
@@ -186,6 +201,10 @@ impl fmt::Display for NotARole {
 }
 
 impl std::error::Error for NotARole {}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 fn is_label(label: &str) -> bool {
     let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::CertifiedName;
+use super::{CertifiedName, OutOfTime};
 
 /// What is wrong with a node's identity on disk. Nothing is overwritten when one of these is returned.
 #[derive(Debug)]
@@ -38,10 +38,12 @@ pub enum IdentityError {
         /// The authority's certificate.
         authority: PathBuf,
     },
-    /// A certificate is out of its time, or this machine's clock is wrong.
-    Expired {
+    /// A certificate is not good now, or this machine's clock is wrong.
+    OutOfTime {
         /// The certificate.
         certificate: PathBuf,
+        /// When it is good, and the time.
+        times: OutOfTime,
     },
     /// A certificate does not name one role and one node.
     NoRole {
@@ -118,14 +120,6 @@ impl IdentityError {
                     authority: authority.to_owned(),
                 }
             }
-            rustls::Error::InvalidCertificate(
-                C::Expired
-                | C::ExpiredContext { .. }
-                | C::NotValidYet
-                | C::NotValidYetContext { .. },
-            ) => Self::Expired {
-                certificate: certificate.to_owned(),
-            },
             other => Self::Malformed {
                 path: certificate.to_owned(),
                 why: other.to_string(),
@@ -169,13 +163,11 @@ impl fmt::Display for IdentityError {
                 certificate.display(),
                 authority.display()
             ),
-            Self::Expired { certificate } => {
-                write!(
-                    f,
-                    "{} is out of its time, or this machine's clock is wrong",
-                    certificate.display()
-                )
-            }
+            Self::OutOfTime { certificate, times } => write!(
+                f,
+                "{} {times}: {RENEWED}, or set the clock of this machine",
+                certificate.display()
+            ),
             Self::NoRole { certificate } => write!(
                 f,
                 "{} names no role: it is from an earlier version of Thorp. Where the authority's key lies beside it, remove it, \
@@ -230,6 +222,9 @@ impl std::error::Error for IdentityError {
 /// What to do about a certificate without a role.
 pub(crate) const NEW_CERTIFICATE: &str =
     "issue a new one with `thorp invite NAME --role ROLE --out DIR`";
+/// What to do about a certificate that is not good any more.
+pub(crate) const RENEWED: &str = "where the authority is, renew it with the same `thorp invite NAME --role ROLE --out DIR` as \
+     at first, or copy that directory's node.pem here";
 /// What to do about a home's certificate without the home's id.
 pub(crate) const WITH_HOME_ID: &str = "stop the home, and where the authority is, issue one with `thorp ca init DIR --from HOMEDIR` \
      for the home that made the village, or else `thorp ca issue --role home --store HOMEDIR --out IDENTITYDIR`";

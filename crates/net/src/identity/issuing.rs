@@ -2,22 +2,24 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use thorp_model::HomeId;
 
-use super::certificates::{Authority, DAYS, Validity};
+use super::certificates::Authority;
 use super::files::{
     self, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR, NODE_CERTIFICATE,
     NODE_KEY, SITE_DIR,
 };
 use super::register::Register;
+use super::validity::{self, Validity, usual_life};
 use super::{CertifiedName, Identity, IdentityError, NodeRole, certificates, moving};
 use crate::tls;
 
 /// Makes an identity for another node of the village: `out_dir` gets `authority.pem`, `node.pem` and `node.key`, to be
 /// carried to the node's machine and opened there with [`Identity::load`]. `authority_dir` must hold the authority's
-/// certificate and key. Doing it again for the same node changes nothing.
+/// certificate and key. Doing it again for the same node changes nothing, until less than a third of the certificate's life is
+/// left: then it renews it.
 ///
 /// # Errors
 ///
@@ -94,8 +96,8 @@ pub struct Grant {
     pub name: String,
     /// A member that carries its site's redirector gets a second certificate, of role site (rule R4).
     pub with_site: bool,
-    /// How long the certificate is good.
-    pub days: u32,
+    /// How long the certificate is good; if nobody says, as long as is usual for the role.
+    pub life: Option<Duration>,
     /// Of a home: which id its name is bound to (rule R1).
     pub home_id: HomeIdOf,
 }
@@ -131,7 +133,7 @@ impl Grant {
             role,
             name: name.into(),
             with_site: false,
-            days: DAYS,
+            life: None,
             home_id: HomeIdOf::Name,
         }
     }
@@ -204,8 +206,8 @@ impl CertificateAuthority {
         self.authority.village()
     }
 
-    /// Makes the identity of a node in `out_dir`, as [`issue`] says. A certificate that is there stays, unless it has
-    /// not the home's id that is wanted.
+    /// Makes the identity of a node in `out_dir`, as [`issue`] says. A certificate that is there stays, unless less than a
+    /// third of its life is left, or it has not the home's id that is wanted.
     ///
     /// # Errors
     ///
@@ -237,7 +239,7 @@ impl CertificateAuthority {
             .iter()
             .map(|(dir, of)| (&**dir, of.clone()))
             .collect();
-        self.put(&wanted, (grant.with_site, grant.days))?;
+        self.put(&wanted, (grant.with_site, grant.life))?;
         Identity::load_as(out_dir, subject)
     }
 
@@ -268,7 +270,7 @@ impl CertificateAuthority {
     pub(crate) fn put(
         &self,
         wanted: &[(&Path, CertifiedName)],
-        (is_of_carrier, days): (bool, u32),
+        (is_of_carrier, life): (bool, Option<Duration>),
     ) -> Result<(), IdentityError> {
         let mut register = Register::open(&self.dir)?;
         // It may have been moved since its key was read.
@@ -289,10 +291,11 @@ impl CertificateAuthority {
         for (dir, subject) in &missing {
             let is_of_carrier = is_of_carrier || register.is_of_carrier(subject.name());
             let key = files::open_or_create_key(&dir.join(NODE_KEY))?;
+            let life = life.unwrap_or_else(|| usual_life(subject.role()));
             let subject = (subject, is_of_carrier);
             let signed = self
                 .authority
-                .sign_node(&key, subject, Validity::of_days(days))?;
+                .sign_node(&key, subject, Validity::of_life(life))?;
             issued.push((dir.join(NODE_CERTIFICATE), signed));
         }
         if issued.is_empty() {
@@ -357,7 +360,9 @@ fn is_wanted(dir: &Path, subject: &CertifiedName) -> Result<bool, IdentityError>
     match super::certified_at(&path) {
         Ok(held) => {
             let is_other_home = subject.home().is_some() && held.home() != subject.home();
-            Ok(held.is_same_node(subject) && is_other_home)
+            let is_aging = Validity::of(&files::read_certificate(&path)?)
+                .is_ok_and(|validity| validity.is_aging(validity::now()));
+            Ok(held.is_same_node(subject) && (is_other_home || is_aging))
         }
         Err(IdentityError::NoHomeId { .. }) => Ok(subject.role() == NodeRole::Home),
         // Loading it says what is wrong.

@@ -12,13 +12,15 @@ mod files;
 mod issuing;
 mod moving;
 mod register;
+mod trust;
+mod validity;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, ServerConfig};
 use thorp_model::{HomeId, Peer};
 
 pub use certified::{CertifiedName, NodeRole};
@@ -27,9 +29,9 @@ pub use issuing::{
     CertificateAuthority, Grant, HomeIdOf, IssuedCertificate, issue, issue_with_site,
     may_hold_identity, site_dir,
 };
+pub use validity::{OutOfTime, Validity};
 
 use crate::tls;
-use certificates::DAYS;
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
 use issuing::subject;
 
@@ -42,7 +44,9 @@ pub struct Identity {
 
 struct Inner {
     certified: CertifiedName,
+    validity: Validity,
     village: String,
+    trust: Arc<Trust>,
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
 }
@@ -66,7 +70,7 @@ impl Identity {
         // A home that has its certificate needs no authority.
         if !files::exists(&dir.join(NODE_CERTIFICATE))? {
             let authority = CertificateAuthority::init(authority_dir)?;
-            authority.put(&[(dir, home.clone())], (false, DAYS))?;
+            authority.put(&[(dir, home.clone())], (false, None))?;
         }
         Self::load_as(dir, home)
     }
@@ -81,21 +85,23 @@ impl Identity {
         let dir = dir.as_ref();
         let authority_path = dir.join(AUTHORITY_CERTIFICATE);
         let authority = files::read_certificate(&authority_path)?;
-        let roots = tls::roots(&authority).map_err(|error| IdentityError::Malformed {
+        let trust = Trust::new(&[authority]).map_err(|error| IdentityError::Malformed {
             path: authority_path.clone(),
             why: error.to_string(),
         })?;
         let path = dir.join(NODE_CERTIFICATE);
         let certificate = files::read_certificate(&path)?;
         let certified = certified_in(&certificate, &path)?;
-        tls::verify(
-            &certificate,
-            &[],
-            &roots,
-            rustls::pki_types::UnixTime::now(),
-        )
-        .map_err(|error| IdentityError::from_verification(&path, &authority_path, error))?;
-        Self::join(certified, roots, certificate, dir)
+        let signed = trust.check_signed(&certificate, &[]);
+        let validity = signed
+            .map_err(|error| IdentityError::from_verification(&path, &authority_path, error))?;
+        validity
+            .check(validity::now())
+            .map_err(|times| IdentityError::OutOfTime {
+                certificate: path,
+                times,
+            })?;
+        Self::join(certified, trust, certificate, dir)
     }
 
     /// As [`Identity::load`], of one node and no other.
@@ -128,6 +134,16 @@ impl Identity {
         &self.inner.certified
     }
 
+    /// When its certificate is good.
+    pub fn validity(&self) -> Validity {
+        self.inner.validity
+    }
+
+    /// Whether less than a third of the certificate's life is left: then the node needs a new one.
+    pub fn is_aging(&self) -> bool {
+        self.validity().is_aging(validity::now())
+    }
+
     /// The node's name, as in its certificate.
     pub fn name(&self) -> &str {
         self.inner.certified.name()
@@ -148,6 +164,11 @@ impl Identity {
         &self.inner.village
     }
 
+    /// What it accepts of a peer.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.inner.trust
+    }
+
     pub(crate) fn client(&self) -> &Arc<ClientConfig> {
         &self.inner.client
     }
@@ -158,26 +179,38 @@ impl Identity {
 
     fn join(
         certified: CertifiedName,
-        roots: Arc<RootCertStore>,
+        trust: Trust,
         certificate: CertificateDer<'static>,
         dir: &Path,
     ) -> Result<Self, IdentityError> {
         let key_path = dir.join(NODE_KEY);
         let mismatch =
             |error| IdentityError::from_key(&key_path, &dir.join(NODE_CERTIFICATE), error);
+        let trust = Arc::new(trust);
+        let certificate_path = dir.join(NODE_CERTIFICATE);
+        let validity = Validity::of(&certificate).map_err(|error| IdentityError::Malformed {
+            path: certificate_path,
+            why: error.to_string(),
+        })?;
         let client = tls::client_config(
-            Arc::clone(&roots),
+            Arc::clone(&trust),
             certificate.clone(),
             files::read_private_key(&key_path)?,
         )
         .map_err(mismatch)?;
-        let server = tls::server_config(roots, certificate, files::read_private_key(&key_path)?)
-            .map_err(mismatch)?;
+        let server = tls::server_config(
+            Arc::clone(&trust),
+            certificate,
+            files::read_private_key(&key_path)?,
+        )
+        .map_err(mismatch)?;
         let village = village_at(&dir.join(AUTHORITY_CERTIFICATE))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 certified,
+                validity,
                 village,
+                trust,
                 client,
                 server,
             }),
@@ -202,7 +235,7 @@ fn certified_in(
     certificate: &CertificateDer<'_>,
     path: &Path,
 ) -> Result<CertifiedName, IdentityError> {
-    let certified = certificates::certified_name(certificate);
+    let certified = CertifiedName::of(certificate);
     let certified = certified.map_err(|error| IdentityError::Malformed {
         path: path.to_owned(),
         why: error.to_string(),
@@ -223,9 +256,9 @@ impl fmt::Debug for Identity {
     }
 }
 
-pub(crate) use certificates::certified_name;
 pub(crate) use certified::NameFault;
-pub(crate) use error::{NEW_CERTIFICATE, WITH_HOME_ID};
+pub(crate) use error::{NEW_CERTIFICATE, RENEWED, WITH_HOME_ID};
+pub(crate) use trust::{Standing, Trust};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::certificates::{Authority, Validity};
+use super::certificates::Authority;
 use super::files::REGISTER;
 use super::register::Register;
 use super::*;
@@ -58,10 +58,10 @@ fn identity_with(
     let key = files::open_or_create_key(&dir.join(NODE_KEY)).unwrap();
     let pem = sign(&authority, &key);
     files::publish_or_keep(&dir.join(NODE_CERTIFICATE), pem.as_bytes(), files::PUBLIC).unwrap();
-    let roots =
-        tls::roots(&files::read_certificate(&dir.join(AUTHORITY_CERTIFICATE)).unwrap()).unwrap();
+    let authority = files::read_certificate(&dir.join(AUTHORITY_CERTIFICATE)).unwrap();
+    let trust = Trust::new(&[authority]).unwrap();
     let certificate = files::read_certificate(&dir.join(NODE_CERTIFICATE)).unwrap();
-    Identity::join(claimed.clone(), roots, certificate, dir).unwrap()
+    Identity::join(claimed.clone(), trust, certificate, dir).unwrap()
 }
 
 /// As early homes did: the authority lies beside the home's identity.
@@ -76,7 +76,7 @@ fn member(home: &Dir, out: &Dir, name: &str) -> Result<Identity, IdentityError> 
 fn long_ago() -> Validity {
     Validity {
         from: Duration::from_secs(86_400),
-        to: Duration::from_secs(10 * 86_400),
+        until: Duration::from_secs(10 * 86_400),
     }
 }
 
@@ -274,7 +274,7 @@ fn an_expired_certificate_is_not_loaded() {
     identity_valid(&dir.0, "alps", long_ago());
     assert!(matches!(
         Identity::load(&dir.0),
-        Err(IdentityError::Expired { .. })
+        Err(IdentityError::OutOfTime { .. })
     ));
 }
 
@@ -302,20 +302,18 @@ async fn an_expired_certificate_is_refused_by_either_side() {
         listener.accept()
     );
     let error = dialed.unwrap_err().attempts.pop().unwrap().1;
+    let told = "its certificate was good until 1970-01-11 00:00:00 UTC, and the clock says 20";
     assert!(
-        matches!(error, Error::Expired { whose: Side::Ours }),
+        matches!(&error, Error::Rejected { reason } if reason.contains(told)),
         "{error}"
     );
+    assert!(error.to_string().contains("`thorp invite NAME"), "{error}");
     let error = accepted.unwrap_err().error;
-    assert!(
-        matches!(
-            error,
-            Error::Expired {
-                whose: Side::Theirs
-            }
-        ),
-        "{error}"
-    );
+    let is_theirs = |error: &Error| {
+        let whose = Side::Theirs;
+        matches!(error, Error::Expired { whose: of, times: Some(_) } if *of == whose)
+    };
+    assert!(is_theirs(&error), "{error}");
 
     let mut listener = Listener::bind(&any, &stale, config.clone()).await.unwrap();
     let address = [listener.address().clone()];
@@ -324,20 +322,105 @@ async fn an_expired_certificate_is_refused_by_either_side() {
         listener.accept()
     );
     let error = dialed.unwrap_err().attempts.pop().unwrap().1;
-    assert!(
-        matches!(
-            error,
-            Error::Expired {
-                whose: Side::Theirs
-            }
-        ),
-        "{error}"
+    assert!(is_theirs(&error), "{error}");
+    // It has sent nothing that could be trusted.
+    assert!(accepted.is_err());
+}
+
+/// A clock that is wrong by more than the tolerance: the error names both times.
+#[tokio::test]
+async fn a_certificate_that_is_not_good_yet_is_refused_with_both_times() {
+    let (home, member) = (Dir::new("early-home"), Dir::new("early-member"));
+    let fresh = open_or_create(&home.0, "alps").unwrap();
+    share_authority(&home, &member);
+    let now = validity::now();
+    let tomorrow = Validity {
+        from: now + Duration::from_secs(3_600),
+        until: now + Duration::from_secs(86_400),
+    };
+    let early = identity_valid(&member.0, "early", tomorrow);
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let config = Config::new(Role::HOME);
+    let mut listener = Listener::bind(&any, &fresh, config.clone()).await.unwrap();
+    let address = [listener.address().clone()];
+    let (dialed, accepted) = tokio::join!(
+        dial(&address, &early, None, b"", &config),
+        listener.accept()
     );
+    let error = dialed.unwrap_err().to_string();
+    assert!(error.contains("its certificate is good from 20"), "{error}");
+    assert!(error.contains("and the clock says 20"), "{error}");
     let error = accepted.unwrap_err().error;
-    assert!(
-        matches!(error, Error::Expired { whose: Side::Ours }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::NotYetValid { .. }), "{error}");
+}
+
+/// Threat 8: TLS verifies nothing where it resumes a session, and a ticket lives for half a day.
+#[tokio::test]
+async fn a_certificate_that_has_expired_is_refused_also_when_tls_resumes() {
+    let (home, member) = (Dir::new("resumes-home"), Dir::new("resumes-member"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    let grant = Grant {
+        life: Some(Duration::from_secs(3)),
+        ..Grant::new(NodeRole::Member, "anna")
+    };
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    let anna = authority.issue(&grant, &member.0).unwrap();
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let config = Config::new(Role::MEMBER);
+    let mut listener = Listener::bind(&any, &alps, config.clone()).await.unwrap();
+    let address = [listener.address().clone()];
+    for is_good in [true, false] {
+        let calling = dial(&address, &anna, Some("alps"), b"", &config);
+        let (dialed, accepted) = tokio::join!(calling, async {
+            listener
+                .accept()
+                .await
+                .map(|incoming| incoming.accept(b"").unwrap())
+        });
+        match (dialed, accepted) {
+            (Ok(dialed), Ok(accepted)) if is_good => {
+                // The ticket comes with the first frame.
+                let (_sender, mut receiver) = dialed.split();
+                accepted.split().0.try_send(vec![1]).unwrap();
+                assert_eq!(receiver.recv().await.unwrap().unwrap(), [1]);
+                tokio::time::sleep(Duration::from_secs(4)).await;
+            }
+            (Err(dialed), Err(accepted)) if !is_good => {
+                let words = dialed.to_string();
+                assert!(words.contains("its certificate was good until"), "{words}");
+                let error = accepted.error;
+                assert!(matches!(error, Error::Expired { .. }), "{error}");
+            }
+            (dialed, accepted) => panic!("{is_good}: {dialed:?}, {accepted:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_certificate_in_its_last_third_is_renewed_for_the_same_key() {
+    let (home, out) = (Dir::new("renews"), Dir::new("renews-anna"));
+    open_or_create(&home.0, "alps").unwrap();
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    let of_life = |life: u64| Grant {
+        life: Some(Duration::from_secs(life)),
+        ..Grant::new(NodeRole::Member, "anna")
+    };
+    let short = authority.issue(&of_life(1), &out.0).unwrap();
+    let key = fs::read(out.0.join("node.key")).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    let renewed = authority
+        .issue(&Grant::new(NodeRole::Member, "anna"), &out.0)
+        .unwrap();
+    assert!(renewed.validity().until() > short.validity().until());
+    assert!(short.is_aging() && !renewed.is_aging());
+    assert_eq!(fs::read(out.0.join("node.key")).unwrap(), key);
+    let days: Vec<_> = authority
+        .issued()
+        .unwrap()
+        .iter()
+        .map(|one| one.days)
+        .collect();
+    assert_eq!(days, [Some(365), Some(0), Some(30)]);
 }
 
 #[test]
@@ -547,7 +630,7 @@ fn a_homes_name_is_bound_to_one_id_and_no_id_to_two_names() {
     let issued = authority.issued().unwrap();
     let ids: Vec<_> = issued.iter().map(|one| one.subject.home()).collect();
     assert_eq!(ids, [HomeId(7), id, HomeId(9), new].map(Some));
-    assert!(issued.iter().all(|one| one.days == Some(DAYS)));
+    assert!(issued.iter().all(|one| one.days == Some(365)));
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thorp_model::records::{self, FORMAT_VERSION, HOME_KEY, HomeRecord};
 use thorp_model::{HomeId, Reader, Table};
-use thorp_net::{CertificateAuthority, Identity, IdentityError, NodeRole, issue};
+use thorp_net::{CertificateAuthority, Grant, Identity, IdentityError, NodeRole};
 use thorp_store::{Options, Store};
 use tracing::{info, warn};
 
@@ -29,10 +30,17 @@ pub(super) fn check(config: &HomeConfigFile, is_new: bool) -> Result<(), ServerE
 /// that has given that name to another node does without.
 pub(super) fn let_in_local_member(config: &HomeConfigFile) -> Result<(), ServerError> {
     let (authority, dir) = (authority_dir(config)?, config.local_identity_dir()?);
-    if !CertificateAuthority::is_in(&authority) || Identity::load(&dir).is_ok() {
+    let held = Identity::load(&dir);
+    if !CertificateAuthority::is_in(&authority) || held.is_ok_and(|held| !held.is_aging()) {
         return Ok(());
     }
-    match issue(&authority, dir, NodeRole::Member, LOCAL_MEMBER) {
+    let grant = Grant {
+        life: Some(LOCAL_LIFE),
+        ..Grant::new(NodeRole::Member, LOCAL_MEMBER)
+    };
+    let issued =
+        CertificateAuthority::open(&authority).and_then(|authority| authority.issue(&grant, &dir));
+    match issued {
         Ok(_) => {}
         Err(error @ (IdentityError::NameTaken { .. } | IdentityError::OwnHome { .. })) => {
             info!("there is no member {LOCAL_MEMBER}: {error}");
@@ -184,3 +192,5 @@ pub(super) fn fresh() -> Result<HomeId, ServerError> {
 
 /// Beside a home's certificate: the id of the home that has had a store with it.
 const STORE_NOTE: &str = "store-of";
+/// The key of the member `local` is on the home's machine, so its certificate lives as long as the home's: a year.
+const LOCAL_LIFE: Duration = Duration::from_secs(365 * 24 * 60 * 60);

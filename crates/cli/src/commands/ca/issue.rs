@@ -5,6 +5,7 @@ use crate::commands::node::refused;
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thorp_net::{CertificateAuthority, Grant, HomeIdOf, NodeRole};
 
 /// What `thorp ca issue` is told.
@@ -17,7 +18,7 @@ pub(crate) struct Options {
     /// What the node may be: member (a program), site, home, or operator (a program that administers the village)
     #[arg(long, value_name = "ROLE", default_value = "member")]
     role: NodeRole,
-    /// How long the certificate is good
+    /// How long the certificate is good [default: 30 for members and operators, 365 for sites and homes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3653))]
     days: Option<u32>,
     /// Where to put it
@@ -67,7 +68,9 @@ fn grant(options: &Options) -> Result<Grant, Failure> {
         home_id,
         ..Grant::new(options.role, name)
     };
-    grant.days = options.days.unwrap_or(grant.days);
+    grant.life = options
+        .days
+        .map(|days| Duration::from_secs(u64::from(days) * DAY_SECONDS));
     Ok(grant)
 }
 
@@ -82,6 +85,8 @@ fn of_store(dir: &Path) -> Result<(String, HomeIdOf), Failure> {
     })?;
     Ok((name, HomeIdOf::Store(id)))
 }
+
+const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 const HELP: &str = "\
 Makes a directory with a certificate and a key for another node, as `thorp invite` does. A home's

@@ -1,0 +1,95 @@
+//! What a node accepts of a certificate (rule R1).
+
+use rustls::RootCertStore;
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::ParsedCertificate;
+
+use super::certified::{CertifiedName, NameFault, hexadecimal};
+use super::validity::{self, Validity};
+use crate::{Error, Side};
+
+/// The authorities that a node trusts.
+///
+/// TLS asks at a new handshake only whether one of them has signed the certificate. Everything else is checked after
+/// every handshake, also where TLS resumes a session and asks nothing: whether the certificate is good now, and which
+/// node it names. So the words of a refusal can name both times, and the peer hears them.
+#[derive(Debug)]
+pub(crate) struct Trust {
+    roots: RootCertStore,
+}
+
+/// What a certificate says that is accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) certified: CertifiedName,
+    /// In hexadecimal digits.
+    pub(crate) serial: String,
+    pub(crate) validity: Validity,
+}
+
+impl Trust {
+    /// Of these authorities.
+    pub(crate) fn new(authorities: &[CertificateDer<'static>]) -> Result<Self, rustls::Error> {
+        let mut roots = RootCertStore::empty();
+        for authority in authorities {
+            roots.add(authority.clone())?;
+        }
+        Ok(Self { roots })
+    }
+
+    /// Whether one of the authorities has signed the certificate, whenever it is good.
+    pub(crate) fn check_signed(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+    ) -> Result<Validity, rustls::Error> {
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        let validity = Validity::of(certificate)?;
+        verify_server_cert_signed_by_trust_anchor(
+            &parsed,
+            &self.roots,
+            intermediates,
+            UnixTime::since_unix_epoch(validity.until),
+            ring::default_provider()
+                .signature_verification_algorithms
+                .all,
+        )?;
+        Ok(validity)
+    }
+
+    /// Whether the certificate that a peer has shown is good, and what it says.
+    pub(crate) fn check(
+        &self,
+        shown: Option<&[CertificateDer<'static>]>,
+    ) -> Result<Standing, Error> {
+        let whose = Side::Theirs;
+        let certificate = shown
+            .and_then(<[_]>::first)
+            .ok_or(Error::NoCertificate { whose })?;
+        let signed = self.check_signed(certificate, &[]);
+        let validity = signed.map_err(Error::from_rustls)?;
+        let parsed = webpki::EndEntityCert::try_from(certificate);
+        let parsed =
+            parsed.map_err(|error| Error::Tls(rustls::Error::General(error.to_string())))?;
+        let certified = CertifiedName::of(certificate).map_err(Error::Tls)?;
+        let certified = certified.map_err(|fault| match fault {
+            NameFault::NoRole => Error::NoRole,
+            NameFault::NoHomeId => Error::NoHomeId,
+        })?;
+        let checked = validity.check(validity::now());
+        checked.map_err(|times| match times.is_over() {
+            true => Error::Expired {
+                whose,
+                times: Some(times),
+            },
+            false => Error::NotYetValid { whose, times },
+        })?;
+        Ok(Standing {
+            certified,
+            serial: hexadecimal(parsed.serial()),
+            validity,
+        })
+    }
+}
