@@ -11,7 +11,7 @@ use common::thorp;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use thorp_client::{JoinConfig, Member, Ref};
 use thorp_model::{Down, Epoch, MemberId, Message, NodeKind, Peer, Position, Stamp, message};
 use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
@@ -365,6 +365,53 @@ fn an_edge_ends_with_its_certificate_and_the_words_say_what_to_do() {
     let said = thorp().run(&ls);
     assert_eq!(said.code, 0, "{}", said.err);
 }
+
+/// A site gets a new certificate while it runs, and so does the home above it: the edge between them goes on.
+#[test]
+fn new_certificates_are_taken_without_dropping_an_edge() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let authority = CertificateAuthority::open(&home.authority).unwrap();
+    let site = |life: u64| Grant {
+        life: Some(Duration::from_secs(life)),
+        ..Grant::new(NodeRole::Site, "valley")
+    };
+    authority.issue(&site(10), path("valley")).unwrap();
+    let via = format!("unix:{}", path("site.sock"));
+    let mut command = thorp().command(&["site", "--identity", &path("valley")]);
+    command
+        .arg(format!("--home=alps={}", home.via))
+        .args(["--listen", &via])
+        .args(OF_A_TEST);
+    let site_process = Process::start(command);
+    let (_, http) = site_process.ready();
+    let edge_of_home = || {
+        let said = thorp().run(&["status", &home.http, "--json"]);
+        let status: Value = serde_json::from_str(&said.out).unwrap();
+        status["children"][0]["edge"].as_u64()
+    };
+    eventually("the site is a child of the home", || {
+        edge_of_home().is_some()
+    });
+    let edge = edge_of_home();
+    let old = Identity::load(path("valley")).unwrap().validity().until();
+    fs::remove_file(dir.path().join("valley/node.pem")).unwrap();
+    authority.issue(&site(3_600), path("valley")).unwrap();
+    eventually("the first certificate has expired", || {
+        SystemTime::now() > old + SPARE
+    });
+    assert_eq!(edge_of_home(), edge, "the edge is the same");
+    let anna = ["ls", "--via", &via, "--identity", &home.identity];
+    let said = thorp().run(&anna);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = thorp().run(&["status", &http]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert_eq!(site_process.terminate(), 0);
+}
+
+/// A node looks at its edges in the second after a certificate has expired.
+const SPARE: Duration = Duration::from_secs(3);
 
 fn invite(authority: &str, name: &str, out: &str) {
     let said = thorp().run(&["invite", name, "--dir", authority, "--out", out]);

@@ -88,6 +88,8 @@ impl Role {
     pub const MEMBER: Self = Self(3);
     /// No node, but a further socket of a connection: its hello tells of which.
     pub(crate) const LANE: Self = Self(4);
+    /// No node, but an end of a connection that has a new certificate: its hello tells of which.
+    pub(crate) const PROOF: Self = Self(5);
 }
 
 impl fmt::Display for Role {
@@ -97,6 +99,7 @@ impl fmt::Display for Role {
             Self::SITE => f.write_str("site"),
             Self::MEMBER => f.write_str("member"),
             Self::LANE => f.write_str("lane"),
+            Self::PROOF => f.write_str("proof"),
             Self(other) => write!(f, "node of role {other}"),
         }
     }

@@ -23,6 +23,8 @@ pub struct Connection {
     peer: Peer,
     /// By which both ends know its further sockets.
     pub(crate) token: Option<Token>,
+    /// The serial number of the certificate that this side has shown, if it has called.
+    pub(crate) shown: Option<String>,
 }
 
 /// Who is at the other end. Its certificate proves what it is; its role and hello are its own words.
@@ -140,6 +142,7 @@ impl Connection {
             receiver,
             peer,
             token,
+            shown: None,
         }
     }
 }

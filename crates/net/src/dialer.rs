@@ -10,8 +10,10 @@ use tracing::debug;
 
 use crate::config::ATTEMPTS_MAX;
 use crate::handshake::{self, within};
+use crate::identity::Standing;
+use crate::lanes::Token;
 use crate::socket::{Socket, Stream};
-use crate::{Address, Config, Connection, Error, Identity, Peer, Role};
+use crate::{Address, CertifiedName, Config, Connection, Error, Identity, Peer, Role};
 use rustls::pki_types::{DnsName, ServerName};
 
 /// No address led to the node. In the order they were tried.
@@ -81,8 +83,11 @@ struct Caller<'a> {
 
 impl Caller<'_> {
     async fn call(&self, target: &Target) -> Result<Connection, Error> {
+        let shown = self.identity.credentials().own.serial.clone();
         let (stream, peer) = self.reach(target).await?;
-        Ok(Connection::start(stream, peer, self.config, Vec::new()))
+        let mut connection = Connection::start(stream, peer, self.config, Vec::new());
+        connection.shown = Some(shown);
+        Ok(connection)
     }
 
     async fn reach(&self, target: &Target) -> Result<(Stream, Peer), Error> {
@@ -105,7 +110,7 @@ impl Caller<'_> {
     }
 
     async fn shake_hands(&self, socket: Socket, target: &Target) -> Result<(Stream, Peer), Error> {
-        let connector = TlsConnector::from(Arc::clone(self.identity.client()));
+        let connector = TlsConnector::from(Arc::clone(&self.identity.credentials().client));
         let name = self.ticket_name(target)?;
         let mut stream = match connector
             .connect(name, socket.buffered())
@@ -121,7 +126,7 @@ impl Caller<'_> {
         };
         // After every handshake: a resumed one asks nothing of the certificate (rule R1).
         let shown = stream.get_ref().1.peer_certificates();
-        let standing = self.identity.trust().check(shown)?;
+        let standing = self.identity.accept(shown)?;
         self.check_name(standing.certified.name())?;
         let greeting = handshake::greet(&mut stream, self.config, self.hello).await?;
         let peer = Peer {
@@ -205,6 +210,38 @@ impl Connection {
                 }
             }
         });
+    }
+}
+
+/// Shows this side's certificate to the other end of a connection on a socket of its own, and gives what the other end has
+/// shown.
+pub(crate) async fn show_again(
+    (address, peer): (&Address, &CertifiedName),
+    token: &Token,
+    identity: &Identity,
+    config: &Config,
+) -> Result<Standing, Error> {
+    let config = Config {
+        role: Role::PROOF,
+        ..config.clone()
+    };
+    let caller = Caller {
+        identity,
+        expect_name: Some(peer.name()),
+        hello: token.as_hello(),
+        config: &config,
+    };
+    let targets = resolve(address, &config).await?;
+    let Some(target) = targets.first() else {
+        return Err(Error::Lost);
+    };
+    let (_stream, found) = caller.reach(target).await?;
+    match found.certified == *peer {
+        true => Ok(found.standing),
+        false => Err(Error::WrongName {
+            expected: peer.to_string(),
+            found: found.certified.to_string(),
+        }),
     }
 }
 

@@ -91,6 +91,15 @@ impl Lanes {
         standing.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The peer has shown another certificate, of the same node.
+    pub(crate) fn stand_by(&self, new: Standing) {
+        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        // An older proof may come late.
+        if new.validity.until() > standing.validity.until() {
+            *standing = new;
+        }
+    }
+
     pub(crate) fn bounds(&self) -> &Bounds {
         &self.bounds
     }

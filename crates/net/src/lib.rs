@@ -37,6 +37,7 @@ mod lanes;
 mod listener;
 mod local;
 mod places;
+mod proof;
 mod queue;
 mod receiver;
 mod shares;

@@ -165,9 +165,26 @@ impl Incoming {
         lanes.join(self.stream, answer);
     }
 
+    /// An end of a connection that is there has shown a new certificate.
+    fn prove(self) {
+        let token = Token::from_hello(&self.peer.hello);
+        let of = token.and_then(|token| self.connections.find(token, &self.peer.certified));
+        let answer = handshake::acceptance(&self.config, &[]);
+        let (Some(lanes), Ok(answer)) = (of, answer) else {
+            return self.reject("this is a proof for no connection");
+        };
+        lanes.stand_by(self.peer.standing.clone());
+        self.dismiss(answer);
+    }
+
     /// Turns the caller away, telling it why (the first 4 KiB of it). Does not wait.
     pub fn reject(self, reason: &str) {
         let words = handshake::rejection(&self.config, reason);
+        self.dismiss(words);
+    }
+
+    /// Says so, and hangs up.
+    fn dismiss(self, words: Vec<u8>) {
         let (stream, mut place) = (self.stream, self.place);
         place.turn_away();
         tokio::spawn(async move {
@@ -296,6 +313,7 @@ impl Door {
                 };
                 match incoming.peer.role {
                     Role::LANE => incoming.join(),
+                    Role::PROOF => incoming.prove(),
                     // Fails only if the listener was dropped: then nobody wants to know.
                     _ => drop(self.arrived.send(Ok(incoming)).await),
                 }
@@ -327,7 +345,7 @@ impl Door {
     async fn shake_hands(&self, socket: Socket, address: String) -> Result<(Stream, Peer), Failed> {
         let mut socket = socket.buffered();
         self.first_byte("the first byte", &mut socket).await?;
-        let acceptor = TlsAcceptor::from(Arc::clone(self.identity.server()));
+        let acceptor = TlsAcceptor::from(Arc::clone(&self.identity.credentials().server));
         let accepting = acceptor.accept(socket).into_fallible();
         let mut stream = accepting.await.map_err(|(error, socket)| Failed {
             error: Error::from_tls("TLS", error),
@@ -375,7 +393,7 @@ impl Door {
     ) -> Result<Peer, Error> {
         // After every handshake: a resumed one asks nothing of the certificate (rule R1).
         let shown = stream.get_ref().1.peer_certificates();
-        let standing = self.identity.trust().check(shown)?;
+        let standing = self.identity.accept(shown)?;
         let greeting = handshake::hear(stream, &self.config).await?;
         Ok(Peer {
             address,

@@ -14,10 +14,13 @@ use super::lines::Lines;
 use super::parent_choice::{Answered, Caller, Patience, Refused};
 use super::routes::Routes;
 use super::time::now;
+use crate::proof::Proof;
 use crate::{Backoff, Connection, ErrorKind, Incoming, Listener};
 
 /// A connection that the loop has not taken yet.
 pub(super) enum Arrival {
+    /// What this node accepts of a certificate is no longer the same.
+    TrustChanged,
     /// Somebody calls.
     Child(Box<Incoming>, Peer),
     /// A parent answered.
@@ -94,6 +97,7 @@ pub(super) struct Dialer {
 struct Held {
     /// Dropped unsent by a loop that is gone.
     ended: oneshot::Receiver<End>,
+    proof: Option<Proof>,
     place: usize,
     since: Instant,
     /// Another parent was left for this one.
@@ -168,6 +172,7 @@ impl Dialer {
             address = connection.peer().address,
             "reached"
         );
+        let proof = Proof::of(&connection);
         let (held, ended) = oneshot::channel();
         let arrival = Arrival::Parent {
             index: self.index,
@@ -178,6 +183,7 @@ impl Dialer {
         self.arrivals.send(arrival).await.ok()?;
         Some(Held {
             ended,
+            proof,
             place,
             since: Instant::now(),
             turned,
@@ -194,6 +200,7 @@ impl Dialer {
         loop {
             let better = self.better(held.place, patience.as_deref_mut());
             tokio::select! {
+                () = self.caller.keep_proving(held.proof.as_ref()) => {}
                 ended = &mut held.ended => {
                     if let Some(patience) = patience.filter(|_| held.turned) {
                         patience.lost(held.since.elapsed());

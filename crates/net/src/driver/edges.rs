@@ -12,7 +12,7 @@ use super::config::LEAVING_MAX;
 use super::counts::NoteCounts;
 use super::lapses::Lapses;
 use crate::shares::Shares;
-use crate::{CertifiedName, FrameSender, LinkDelay, Queued, Traffic};
+use crate::{CertifiedName, FrameSender, Identity, LinkDelay, Queued, Traffic};
 
 /// One edge, as others see it.
 #[derive(Clone, Debug)]
@@ -222,21 +222,25 @@ impl Edges {
         self.lapses.deadline()
     }
 
+    /// What is accepted has changed: look at all edges.
+    pub(super) fn look_now(&mut self, now: Now) {
+        if !self.open.is_empty() {
+            self.lapses.add(now, Duration::ZERO);
+        }
+    }
+
     /// Edges whose peers have no good certificate any more, and why (rule R1). Empty when it is not time to look.
-    pub(super) fn lapsed(&mut self, now: Now) -> Vec<(EdgeId, String)> {
+    pub(super) fn lapsed(&mut self, now: Now, identity: &Identity) -> Vec<(EdgeId, String)> {
         if !self.lapses.is_due(now) {
             return Vec::new();
         }
         let wall = Duration::from_millis(now.wall.0);
         let mut lapsed = Vec::new();
         for (id, edge) in &self.open {
-            let validity = edge.sender.standing().validity;
-            match validity.check(wall) {
-                Ok(()) => self.lapses.add(now, validity.until),
-                Err(times) => lapsed.push((
-                    *id,
-                    format!("its certificate {times}: it comes back with a new one"),
-                )),
+            let standing = edge.sender.standing();
+            match identity.objection(&standing, wall) {
+                None => self.lapses.add(now, standing.validity.until),
+                Some(why) => lapsed.push((*id, why)),
             }
         }
         lapsed

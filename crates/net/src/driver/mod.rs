@@ -20,6 +20,7 @@ mod arrivals;
 mod config;
 mod counts;
 mod edges;
+mod follow;
 mod greeting;
 mod handle;
 mod lapses;

@@ -15,6 +15,7 @@ use tokio::time::error::Elapsed;
 use super::config::{ParentConfig, TURN_STAGGER, net_config};
 use super::greeting;
 use crate::backoff::Jitter;
+use crate::proof::Proof;
 use crate::{Address, Config, Connection, DialError, ErrorKind, Identity, Limits, dial};
 
 /// Whoever dials one parent.
@@ -103,6 +104,15 @@ impl Caller {
                 words: format!("{}: {wrong}", connection.peer().address),
                 kind: Some(ErrorKind::PeerMisbehaved),
             }),
+        }
+    }
+
+    /// Proves anew who both ends are, when one of them has another certificate: so the edge outlives the ones with which it
+    /// began. Does not end.
+    pub(super) async fn keep_proving(&self, proof: Option<&Proof>) {
+        match proof {
+            Some(proof) => proof.keep(&self.identity, &self.config).await,
+            None => std::future::pending().await,
         }
     }
 

@@ -13,6 +13,7 @@ use super::World;
 use super::arrivals::{self, Arrival, Dialer};
 use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
+use super::follow;
 use super::greeting;
 use super::handle::{Command, Handle, is_bounded};
 use super::parent_choice::Caller;
@@ -40,6 +41,8 @@ pub struct Driver<C: StateMachine> {
     arrivals: mpsc::Receiver<Arrival>,
     /// Listeners and dialers; ended with the driver.
     bringing: JoinSet<()>,
+    /// One of these tasks follows the identity.
+    is_following: bool,
 }
 
 /// Why [`Driver::run`] came to an end.
@@ -82,6 +85,7 @@ impl<C: StateMachine> Driver<C> {
             arrived,
             arrivals,
             bringing: JoinSet::new(),
+            is_following: false,
         };
         (driver, handle)
     }
@@ -136,6 +140,11 @@ impl<C: StateMachine> Driver<C> {
 
     /// Starts the tasks that bring connections, the first time.
     fn bring(&mut self) {
+        if !self.is_following {
+            self.is_following = true;
+            let following = follow::follow(self.config.identity.clone(), self.arrived.clone());
+            self.bringing.spawn(following);
+        }
         for listener in self.config.listeners.drain(..) {
             self.bringing
                 .spawn(arrivals::hear(listener, self.arrived.clone()));

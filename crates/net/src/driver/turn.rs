@@ -72,7 +72,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
 
     /// Ends the edges of peers that have no good certificate any more.
     pub(super) fn end_lapsed(&mut self) {
-        for (edge, why) in self.edges.lapsed(self.world.now()) {
+        for (edge, why) in self.edges.lapsed(self.world.now(), &self.config.identity) {
             self.refuse(edge, why);
         }
     }
@@ -228,6 +228,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
     /// Takes a new connection.
     pub(super) fn arrival(&mut self, arrival: Arrival) {
         match arrival {
+            Arrival::TrustChanged => self.edges.look_now(self.world.now()),
             Arrival::Child(incoming, peer) => {
                 let owner = incoming.peer().certified.name();
                 if let Some(words) = self.edges.refusal(owner) {

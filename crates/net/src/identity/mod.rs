@@ -7,6 +7,7 @@
 
 mod certificates;
 mod certified;
+mod credentials;
 mod error;
 mod files;
 mod issuing;
@@ -16,12 +17,14 @@ mod trust;
 mod validity;
 
 use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, ServerConfig};
 use thorp_model::{HomeId, Peer};
+use tokio::sync::watch;
 
 pub use certified::{CertifiedName, NodeRole};
 pub use error::IdentityError;
@@ -31,24 +34,28 @@ pub use issuing::{
 };
 pub use validity::{OutOfTime, Validity};
 
-use crate::tls;
+use crate::Error;
+use credentials::{Credentials, certified_in};
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
 use issuing::subject;
 
 /// A node's identity, ready for use. Cheap to clone; clones share TLS's memory of past connections, which makes coming back
 /// quicker.
+///
+/// The directory may get a new certificate while the node runs: [`Identity::reload`] takes it for all further handshakes.
 #[derive(Clone)]
 pub struct Identity {
     inner: Arc<Inner>,
 }
 
 struct Inner {
+    dir: PathBuf,
+    /// The same for ever: a certificate of another node is not taken.
     certified: CertifiedName,
-    validity: Validity,
     village: String,
-    trust: Arc<Trust>,
-    client: Arc<ClientConfig>,
-    server: Arc<ServerConfig>,
+    current: RwLock<Arc<Credentials>>,
+    /// Counts changes of what is accepted and shown.
+    changes: watch::Sender<u64>,
 }
 
 impl Identity {
@@ -83,25 +90,52 @@ impl Identity {
     /// or out of its time.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, IdentityError> {
         let dir = dir.as_ref();
-        let authority_path = dir.join(AUTHORITY_CERTIFICATE);
-        let authority = files::read_certificate(&authority_path)?;
-        let trust = Trust::new(&[authority]).map_err(|error| IdentityError::Malformed {
-            path: authority_path.clone(),
-            why: error.to_string(),
-        })?;
-        let path = dir.join(NODE_CERTIFICATE);
-        let certificate = files::read_certificate(&path)?;
-        let certified = certified_in(&certificate, &path)?;
-        let signed = trust.check_signed(&certificate, &[]);
-        let validity = signed
-            .map_err(|error| IdentityError::from_verification(&path, &authority_path, error))?;
-        validity
-            .check(validity::now())
-            .map_err(|times| IdentityError::OutOfTime {
-                certificate: path,
-                times,
-            })?;
-        Self::join(certified, trust, certificate, dir)
+        Ok(Self::new(dir, Credentials::load(dir)?))
+    }
+
+    fn new(dir: &Path, current: Credentials) -> Self {
+        let inner = Inner {
+            dir: dir.to_owned(),
+            certified: current.own.certified.clone(),
+            village: current.village.clone(),
+            current: RwLock::new(Arc::new(current)),
+            changes: watch::Sender::new(0),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Takes the certificate, the key and the authorities that are in the directory now, for all further handshakes.
+    /// Whether they are others than before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Identity::load`], and [`IdentityError::OtherNode`]. What was there before stays.
+    pub fn reload(&self) -> Result<bool, IdentityError> {
+        let new = Credentials::load(&self.inner.dir)?;
+        let (found, wanted) = (&new.own.certified, &self.inner.certified);
+        if found != wanted || new.village != self.inner.village {
+            return Err(IdentityError::OtherNode {
+                dir: self.inner.dir.clone(),
+                wanted: wanted.clone(),
+                found: found.clone(),
+            });
+        }
+        let old = self.credentials();
+        if old.own == new.own && old.trust == new.trust {
+            return Ok(false);
+        }
+        // Nothing panics half-way through a change of it.
+        let mut current = self
+            .inner
+            .current
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(new);
+        drop(current);
+        self.inner.changes.send_modify(|changes| *changes += 1);
+        Ok(true)
     }
 
     /// As [`Identity::load`], of one node and no other.
@@ -136,7 +170,7 @@ impl Identity {
 
     /// When its certificate is good.
     pub fn validity(&self) -> Validity {
-        self.inner.validity
+        self.credentials().own.validity
     }
 
     /// Whether less than a third of the certificate's life is left: then the node needs a new one.
@@ -164,57 +198,49 @@ impl Identity {
         &self.inner.village
     }
 
-    /// What it accepts of a peer.
-    pub(crate) fn trust(&self) -> &Trust {
-        &self.inner.trust
+    /// Whether the certificate that a peer has shown is good, and what it says.
+    pub(crate) fn accept(
+        &self,
+        shown: Option<&[CertificateDer<'static>]>,
+    ) -> Result<Standing, Error> {
+        self.credentials().trust.check(shown)
     }
 
-    pub(crate) fn client(&self) -> &Arc<ClientConfig> {
-        &self.inner.client
+    /// Why a peer that was accepted may not stay, if it may not.
+    pub(crate) fn objection(&self, standing: &Standing, now: Duration) -> Option<String> {
+        let times = standing.validity.check(now).err()?;
+        Some(format!(
+            "its certificate {times}: it comes back with a new one"
+        ))
     }
 
-    pub(crate) fn server(&self) -> &Arc<ServerConfig> {
-        &self.inner.server
+    /// What the node shows and accepts now.
+    pub(crate) fn credentials(&self) -> Arc<Credentials> {
+        let current = self.inner.current.read();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn join(
-        certified: CertifiedName,
-        trust: Trust,
-        certificate: CertificateDer<'static>,
-        dir: &Path,
-    ) -> Result<Self, IdentityError> {
-        let key_path = dir.join(NODE_KEY);
-        let mismatch =
-            |error| IdentityError::from_key(&key_path, &dir.join(NODE_CERTIFICATE), error);
-        let trust = Arc::new(trust);
-        let certificate_path = dir.join(NODE_CERTIFICATE);
-        let validity = Validity::of(&certificate).map_err(|error| IdentityError::Malformed {
-            path: certificate_path,
-            why: error.to_string(),
-        })?;
-        let client = tls::client_config(
-            Arc::clone(&trust),
-            certificate.clone(),
-            files::read_private_key(&key_path)?,
-        )
-        .map_err(mismatch)?;
-        let server = tls::server_config(
-            Arc::clone(&trust),
-            certificate,
-            files::read_private_key(&key_path)?,
-        )
-        .map_err(mismatch)?;
-        let village = village_at(&dir.join(AUTHORITY_CERTIFICATE))?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                certified,
-                validity,
-                village,
-                trust,
-                client,
-                server,
-            }),
+    /// Counts changes of what is accepted and shown.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Changes when a file of the directory does.
+    pub(crate) fn stamp(&self) -> [Option<(SystemTime, u64)>; 3] {
+        let files = [NODE_CERTIFICATE, NODE_KEY, AUTHORITY_CERTIFICATE];
+        files.map(|file| {
+            let found = std::fs::metadata(self.inner.dir.join(file)).ok()?;
+            Some((found.modified().ok()?, found.ino()))
         })
+    }
+
+    /// How long its certificate is good, and how it gets another, for a log.
+    pub(crate) fn age(&self) -> String {
+        format!(
+            "the certificate of {} is good until {}: {RENEWED}; this node takes it while it runs",
+            self.certified(),
+            self.validity()
+        )
     }
 }
 
@@ -231,22 +257,6 @@ fn certified_at(path: &Path) -> Result<CertifiedName, IdentityError> {
     certified_in(&files::read_certificate(path)?, path)
 }
 
-fn certified_in(
-    certificate: &CertificateDer<'_>,
-    path: &Path,
-) -> Result<CertifiedName, IdentityError> {
-    let certified = CertifiedName::of(certificate);
-    let certified = certified.map_err(|error| IdentityError::Malformed {
-        path: path.to_owned(),
-        why: error.to_string(),
-    })?;
-    let certificate = path.to_owned();
-    certified.map_err(|fault| match fault {
-        NameFault::NoRole => IdentityError::NoRole { certificate },
-        NameFault::NoHomeId => IdentityError::NoHomeId { certificate },
-    })
-}
-
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")
@@ -256,7 +266,6 @@ impl fmt::Debug for Identity {
     }
 }
 
-pub(crate) use certified::NameFault;
 pub(crate) use error::{NEW_CERTIFICATE, RENEWED, WITH_HOME_ID};
 pub(crate) use trust::{Standing, Trust};
 

@@ -58,10 +58,7 @@ fn identity_with(
     let key = files::open_or_create_key(&dir.join(NODE_KEY)).unwrap();
     let pem = sign(&authority, &key);
     files::publish_or_keep(&dir.join(NODE_CERTIFICATE), pem.as_bytes(), files::PUBLIC).unwrap();
-    let authority = files::read_certificate(&dir.join(AUTHORITY_CERTIFICATE)).unwrap();
-    let trust = Trust::new(&[authority]).unwrap();
-    let certificate = files::read_certificate(&dir.join(NODE_CERTIFICATE)).unwrap();
-    Identity::join(claimed.clone(), trust, certificate, dir).unwrap()
+    Identity::new(dir, Credentials::load_as(dir, claimed.clone()))
 }
 
 /// As early homes did: the authority lies beside the home's identity.

@@ -17,6 +17,7 @@ use crate::{Error, Side};
 /// node it names. So the words of a refusal can name both times, and the peer hears them.
 #[derive(Debug)]
 pub(crate) struct Trust {
+    authorities: Vec<CertificateDer<'static>>,
     roots: RootCertStore,
 }
 
@@ -36,7 +37,10 @@ impl Trust {
         for authority in authorities {
             roots.add(authority.clone())?;
         }
-        Ok(Self { roots })
+        Ok(Self {
+            authorities: authorities.to_vec(),
+            roots,
+        })
     }
 
     /// Whether one of the authorities has signed the certificate, whenever it is good.
@@ -70,9 +74,6 @@ impl Trust {
             .ok_or(Error::NoCertificate { whose })?;
         let signed = self.check_signed(certificate, &[]);
         let validity = signed.map_err(Error::from_rustls)?;
-        let parsed = webpki::EndEntityCert::try_from(certificate);
-        let parsed =
-            parsed.map_err(|error| Error::Tls(rustls::Error::General(error.to_string())))?;
         let certified = CertifiedName::of(certificate).map_err(Error::Tls)?;
         let certified = certified.map_err(|fault| match fault {
             NameFault::NoRole => Error::NoRole,
@@ -86,7 +87,30 @@ impl Trust {
             },
             false => Error::NotYetValid { whose, times },
         })?;
-        Ok(Standing {
+        Standing::new(certificate, certified, validity).map_err(Error::Tls)
+    }
+}
+
+impl PartialEq for Trust {
+    fn eq(&self, other: &Self) -> bool {
+        self.authorities == other.authorities
+    }
+}
+
+impl Standing {
+    /// Whether less than a third of the certificate's life is left.
+    pub(crate) fn is_aging(&self) -> bool {
+        self.validity.is_aging(validity::now())
+    }
+
+    pub(crate) fn new(
+        certificate: &CertificateDer<'_>,
+        certified: CertifiedName,
+        validity: Validity,
+    ) -> Result<Self, rustls::Error> {
+        let parsed = webpki::EndEntityCert::try_from(certificate)
+            .map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))?;
+        Ok(Self {
             certified,
             serial: hexadecimal(parsed.serial()),
             validity,

@@ -121,6 +121,13 @@ fn unreadable(error: webpki::Error) -> rustls::Error {
     rustls::Error::General(format!("not a certificate: {error}"))
 }
 
+impl fmt::Display for Validity {
+    /// Until when.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Utc(self.until).fmt(f)
+    }
+}
+
 impl fmt::Display for OutOfTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clock = Utc(self.now);
