@@ -413,6 +413,74 @@ fn new_certificates_are_taken_without_dropping_an_edge() {
 /// A node looks at its edges in the second after a certificate has expired.
 const SPARE: Duration = Duration::from_secs(3);
 
+/// Threat 9: whoever had a certificate had it for ever.
+#[test]
+fn a_revoked_member_is_cut_off_where_that_is_announced_and_nobody_else_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = Village::start(dir.path());
+    let anna = village.anna(dir.path());
+    let notes = anna.open_or_create("thorp://alps/notes").unwrap();
+    let counter = anna.transact(|tx| tx.create_typed(&notes, &0u64)).unwrap();
+    let (mallory, honest) = (&village.mallory, village.mallory.greeting());
+    let places = [&village.home.via, &village.site_via];
+    let mut edges = places.map(|address| mallory.call(address, &honest).unwrap());
+    eventually("the site has both", || village.children().len() == 2);
+    let of_anna = |child: &Child| child.name == "anna";
+    let before = village.children().into_iter().find(of_anna);
+
+    let revoke = |flags: &[&str]| {
+        let revoke = ["ca", "revoke", "--dir", &village.home.authority];
+        thorp().run(&[&revoke[..], flags].concat())
+    };
+    let away = format!("unix:{}", dir.path().join("away.sock").display());
+    let at = format!("--at={}", village.home.via);
+    let said = revoke(&["mallory", &at, &format!("--at={away}")]);
+    assert_eq!(said.code, 4, "{}", said.out);
+    assert!(
+        said.err.contains(&format!("{away} still let")),
+        "{}",
+        said.err
+    );
+    while edges[0]
+        .receive_within(PATIENCE)
+        .expect("the home ends it")
+        .is_some()
+    {}
+    let refused = |address: &str| match mallory.call(address, &honest) {
+        Ok(_) => false,
+        Err(said) => said.contains("its certificate is revoked"),
+    };
+    assert!(refused(&village.home.via));
+    // The site has not heard of it, until somebody announces all that is revoked there.
+    assert!(!refused(&village.site_via));
+    let said = revoke(&[&format!("--at={}", village.site_via)]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    while edges[1]
+        .receive_within(PATIENCE)
+        .expect("the site ends it")
+        .is_some()
+    {}
+    assert!(refused(&village.site_via));
+    assert_eq!(village.children().into_iter().find(of_anna), before);
+    assert_eq!(count(&anna, &counter), 1);
+    drop(anna);
+
+    // The home has it durably.
+    assert_eq!(village.home.process.terminate(), 0);
+    let home = thorp().home(dir.path());
+    assert!(refused(&home.via));
+    let list = thorp().run(&["ca", "list", &home.authority]).out;
+    let of_mallory = list.lines().find(|line| line.starts_with("mallory"));
+    assert!(of_mallory.unwrap().contains("revoked"), "{list}");
+    // A new certificate is another one.
+    let out = dir.path().join("mallory-again").display().to_string();
+    invite(&home.authority, "mallory", &out);
+    let said = thorp().run(&["ls", "--via", &home.via, "--identity", &out]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    // Nobody is revoked by whoever is not the authority, nor whom the authority does not know.
+    assert_eq!(revoke(&["nobody", &at]).code, 1);
+}
+
 fn invite(authority: &str, name: &str, out: &str) {
     let said = thorp().run(&["invite", name, "--dir", authority, "--out", out]);
     assert_eq!(said.code, 0, "{}", said.err);

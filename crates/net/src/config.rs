@@ -90,6 +90,8 @@ impl Role {
     pub(crate) const LANE: Self = Self(4);
     /// No node, but an end of a connection that has a new certificate: its hello tells of which.
     pub(crate) const PROOF: Self = Self(5);
+    /// The authority, which announces something in its hello.
+    pub(crate) const AUTHORITY: Self = Self(6);
 }
 
 impl fmt::Display for Role {
@@ -100,6 +102,7 @@ impl fmt::Display for Role {
             Self::MEMBER => f.write_str("member"),
             Self::LANE => f.write_str("lane"),
             Self::PROOF => f.write_str("proof"),
+            Self::AUTHORITY => f.write_str("authority"),
             Self(other) => write!(f, "node of role {other}"),
         }
     }

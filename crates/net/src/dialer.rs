@@ -245,6 +245,34 @@ pub(crate) async fn show_again(
     }
 }
 
+/// Greets a node as the authority, and hears whether it has taken the hello.
+pub(crate) async fn greet_as_authority(
+    address: &Address,
+    identity: &Identity,
+    hello: &[u8],
+) -> Result<(), DialError> {
+    let config = Config::new(Role::AUTHORITY);
+    let caller = Caller {
+        identity,
+        expect_name: None,
+        hello,
+        config: &config,
+    };
+    let mut attempts = Vec::new();
+    match resolve(address, &config).await {
+        Err(error) => attempts.push((address.to_string(), error)),
+        Ok(targets) => {
+            for target in targets {
+                match caller.reach(&target).await {
+                    Ok(_) => return Ok(()),
+                    Err(error) => attempts.push((target.to_string(), error)),
+                }
+            }
+        }
+    }
+    Err(DialError { attempts })
+}
+
 async fn resolve(address: &Address, config: &Config) -> Result<Vec<Target>, Error> {
     match address {
         Address::Unix(path) => Ok(vec![Target::Unix(path.clone())]),

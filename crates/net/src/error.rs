@@ -102,6 +102,8 @@ pub enum Error {
         /// Who did not show one.
         whose: Side,
     },
+    /// The authority has revoked the peer's certificate.
+    Revoked,
     /// The peer is of this village but not the node that was wanted.
     WrongName {
         /// The node that was wanted.
@@ -155,6 +157,7 @@ impl Error {
             | Self::OtherVillage { .. }
             | Self::Expired { .. }
             | Self::NotYetValid { .. }
+            | Self::Revoked
             | Self::NoCertificate { .. }
             | Self::WrongName { .. }
             | Self::NoRole
@@ -213,6 +216,7 @@ impl Error {
             } => Some(format!(
                 "its certificate {times}: {RENEWED}, or set the clock that is wrong"
             )),
+            Self::Revoked => Some(format!("its certificate is revoked: {ASK}")),
             Self::NotYetValid { times, .. } => Some(format!(
                 "its certificate {times}: set the clock that is wrong"
             )),
@@ -303,6 +307,7 @@ impl fmt::Display for Error {
                 "the certificate of {} {times}: a clock is wrong",
                 whose.noun()
             ),
+            Self::Revoked => write!(f, "the certificate of the peer is revoked: {ASK}"),
             Self::NoCertificate { whose } => write!(f, "{} showed no certificate", whose.noun()),
             Self::WrongName { expected, found } => {
                 write!(
@@ -322,6 +327,9 @@ impl fmt::Display for Error {
         }
     }
 }
+
+/// What somebody does whose certificate is revoked.
+const ASK: &str = "if that is a mistake, ask whoever has the authority to let it in again with `thorp invite`, into a new directory";
 
 /// The side with the smaller number is the one to upgrade.
 fn version_text(f: &mut fmt::Formatter<'_>, ours: u16, theirs: u16, role: Role) -> fmt::Result {

@@ -20,6 +20,7 @@
 
 mod abort;
 mod address;
+mod announce;
 mod backoff;
 mod clock;
 mod config;
@@ -47,6 +48,7 @@ mod traffic;
 mod writer;
 
 pub use address::{Address, AddressError};
+pub use announce::{NotAnnounced, announce_revoked};
 pub use backoff::Backoff;
 pub use config::{
     ADDRESSES_MAX, ATTEMPTS_MAX, BACKOFF_MAX, BACKOFF_MIN, CLOSE_LINGER_MAX, CONNECT_TIMEOUT,

@@ -24,7 +24,9 @@ use crate::lanes::{Registry, Token};
 use crate::local::Local;
 use crate::places::Origin;
 use crate::socket::{Buffered, Socket, Stream};
-use crate::{Address, Config, Congestion, Connection, Error, Identity, Peer, Role};
+use crate::{
+    Address, Config, Congestion, Connection, Error, Identity, NodeRole, Peer, Role, announce,
+};
 
 /// Hears callers on one address. Dropping it stops hearing; connections that were accepted live on.
 #[derive(Debug)]
@@ -177,6 +179,22 @@ impl Incoming {
         self.dismiss(answer);
     }
 
+    fn is_authority(&self) -> bool {
+        self.peer.certified.role() == NodeRole::Authority
+    }
+
+    /// The authority announces what is no longer accepted. It is durable before the answer.
+    fn announce(self, identity: &Identity) {
+        match announce::take(identity, &self.peer.hello) {
+            Ok(()) => match handshake::acceptance(&self.config, &[]) {
+                Ok(answer) => self.dismiss(answer),
+                // An empty hello is not too long.
+                Err(_) => drop(self),
+            },
+            Err(error) => self.reject(&format!("the announcement is not taken: {error}")),
+        }
+    }
+
     /// Turns the caller away, telling it why (the first 4 KiB of it). Does not wait.
     pub fn reject(self, reason: &str) {
         let words = handshake::rejection(&self.config, reason);
@@ -314,6 +332,7 @@ impl Door {
                 match incoming.peer.role {
                     Role::LANE => incoming.join(),
                     Role::PROOF => incoming.prove(),
+                    Role::AUTHORITY if incoming.is_authority() => incoming.announce(&self.identity),
                     // Fails only if the listener was dropped: then nobody wants to know.
                     _ => drop(self.arrived.send(Ok(incoming)).await),
                 }

@@ -59,7 +59,7 @@ pub(super) fn check_out(out: &Path) -> Result<(), Failure> {
 pub(super) fn say_how(identity: &Identity, out: &Path, with_site: bool) -> Result<(), Failure> {
     let flag = match identity.role() {
         NodeRole::Member | NodeRole::Operator => "name it there with THORP_IDENTITY or --identity",
-        NodeRole::Site | NodeRole::Home => "start it there with --identity",
+        NodeRole::Site | NodeRole::Home | NodeRole::Authority => "start it there with --identity",
     };
     say(&format!(
         "{} is let into village {}: carry {} to its machine (it holds a key: keep it secret), and {flag}",

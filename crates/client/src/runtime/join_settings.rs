@@ -35,7 +35,9 @@ pub(super) fn identity(config: &JoinConfig) -> Result<Identity, JoinError> {
     };
     match identity.role() {
         NodeRole::Member | NodeRole::Operator => Ok(identity),
-        NodeRole::Home | NodeRole::Site => Err(JoinError::NoMember(identity.certified().clone())),
+        NodeRole::Home | NodeRole::Site | NodeRole::Authority => {
+            Err(JoinError::NoMember(identity.certified().clone()))
+        }
     }
 }
 

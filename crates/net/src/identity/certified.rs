@@ -17,6 +17,8 @@ pub enum NodeRole {
     Member,
     /// A program that may administer the village.
     Operator,
+    /// The authority itself, when it announces something. It is no node, and nobody can ask for this role.
+    Authority,
 }
 
 /// The role and the name in a certificate: the URI name `thorp:ROLE/NAME`, or `thorp:home/NAME?id=ID` of a home. It
@@ -54,6 +56,7 @@ impl NodeRole {
             Self::Site => "site",
             Self::Member => "member",
             Self::Operator => "operator",
+            Self::Authority => "authority",
         }
     }
 
@@ -62,7 +65,7 @@ impl NodeRole {
         match self {
             Self::Home => NodeKind::Home,
             Self::Site => NodeKind::Redirector,
-            Self::Member | Self::Operator => NodeKind::Member,
+            Self::Member | Self::Operator | Self::Authority => NodeKind::Member,
         }
     }
 
@@ -73,6 +76,15 @@ impl NodeRole {
 }
 
 impl CertifiedName {
+    /// The authority of a village.
+    pub(crate) fn authority() -> Self {
+        Self {
+            role: NodeRole::Authority,
+            name: AUTHORITY.to_owned(),
+            home: None,
+        }
+    }
+
     /// Checks the name and puts it into lower case.
     pub(crate) fn new(role: NodeRole, name: &str) -> Result<Self, BadName> {
         let name = name.to_ascii_lowercase();
@@ -114,7 +126,11 @@ impl CertifiedName {
                 Some((name, id)) => (name, Some(HomeId(u32::from_str_radix(id, 16).ok()?))),
                 None => (rest, None),
             };
-            Some(Self::new(role.parse().ok()?, name).ok()?.with_home(id))
+            let role = match role {
+                AUTHORITY => NodeRole::Authority,
+                role => role.parse().ok()?,
+            };
+            Some(Self::new(role, name).ok()?.with_home(id))
         };
         let certified = read(uri).filter(|certified| certified.to_uri() == uri);
         match certified.ok_or(NameFault::NoRole)? {
@@ -218,6 +234,8 @@ fn is_label(label: &str) -> bool {
 const SCHEME: &str = "thorp:";
 /// Stands between the name and the id of a home, which has eight hexadecimal digits.
 const ID_MARK: &str = "?id=";
+/// Role and name of the authority.
+const AUTHORITY: &str = "authority";
 const LABEL_BYTES_MAX: usize = 63;
 const NAME_BYTES_MAX: usize = 200;
 

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, ServerConfig};
 
 use super::certified::{CertifiedName, NameFault};
@@ -33,6 +35,29 @@ impl Credentials {
             times,
         })?;
         Ok(loaded)
+    }
+
+    /// Of the authority, in memory.
+    pub(crate) fn of_authority(
+        authority: &CertificateDer<'static>,
+        pem: &str,
+        key: &[u8],
+    ) -> Result<Self, IdentityError> {
+        let wrong = |error: rustls::Error| IdentityError::crypto(error);
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes());
+        let certificate = certificate.map_err(IdentityError::crypto)?;
+        let trust = Arc::new(Trust::new(std::slice::from_ref(authority)).map_err(wrong)?);
+        let validity = trust.check_signed(&certificate, &[]).map_err(wrong)?;
+        let own = Standing::new(&certificate, CertifiedName::authority(), validity);
+        let key = || PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.to_vec()));
+        let shown = certificate.clone();
+        Ok(Self {
+            own: own.map_err(wrong)?,
+            village: certificates::village_of(authority).map_err(wrong)?,
+            client: tls::client_config(Arc::clone(&trust), shown, key()).map_err(wrong)?,
+            server: tls::server_config(Arc::clone(&trust), certificate, key()).map_err(wrong)?,
+            trust,
+        })
     }
 
     fn load_at_any_time(dir: &Path) -> Result<Self, IdentityError> {
@@ -70,7 +95,7 @@ impl Credentials {
 
 /// The node that a certificate names.
 pub(super) fn certified_in(
-    certificate: &rustls::pki_types::CertificateDer<'_>,
+    certificate: &CertificateDer<'_>,
     path: &Path,
 ) -> Result<CertifiedName, IdentityError> {
     let certified = CertifiedName::of(certificate);

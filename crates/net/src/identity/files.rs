@@ -45,8 +45,12 @@ pub(crate) fn exists(path: &Path) -> Result<bool, IdentityError> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, IdentityError> {
+    read_up_to(path, FILE_BYTES_MAX)
+}
+
+pub(crate) fn read_up_to(path: &Path, bytes_max: u64) -> Result<Vec<u8>, IdentityError> {
     let bytes = fs::metadata(path).map_err(IdentityError::file(path))?.len();
-    if bytes > FILE_BYTES_MAX {
+    if bytes > bytes_max {
         return Err(IdentityError::Malformed {
             path: path.to_owned(),
             why: format!("{bytes} bytes are too many"),

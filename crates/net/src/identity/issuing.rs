@@ -7,11 +7,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thorp_model::HomeId;
 
 use super::certificates::Authority;
+use super::credentials::Credentials;
 use super::files::{
     self, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR, NODE_CERTIFICATE,
     NODE_KEY, SITE_DIR,
 };
-use super::register::Register;
+use super::register::{Entry, Register};
+use super::revoked::Revocation;
 use super::validity::{self, Validity, usual_life};
 use super::{CertifiedName, Identity, IdentityError, NodeRole, certificates, moving};
 use crate::tls;
@@ -124,6 +126,8 @@ pub struct IssuedCertificate {
     pub not_after: SystemTime,
     /// The life that was asked for, if the register has it.
     pub days: Option<u32>,
+    /// When it was revoked, if it was.
+    pub revoked: Option<SystemTime>,
 }
 
 impl Grant {
@@ -201,6 +205,11 @@ impl CertificateAuthority {
         dir.as_ref().join(AUTHORITY_KEY).exists()
     }
 
+    /// Its directory.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The village, as 16 hexadecimal digits that come from its authority's public key.
     pub fn village(&self) -> &str {
         self.authority.village()
@@ -256,8 +265,45 @@ impl CertificateAuthority {
             serial: entry.serial.clone(),
             not_after: UNIX_EPOCH + entry.not_after,
             days: entry.days,
+            revoked: register.revoked_at(&entry.serial).map(|at| UNIX_EPOCH + at),
         });
         Ok(issued.collect())
+    }
+
+    /// Revokes all certificates of a name that are good, for ever. How many these are. Homes and sites go on accepting them
+    /// until they [hear](crate::announce_revoked) of it.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]: the register cannot be read or written.
+    pub fn revoke(&self, name: &str) -> Result<usize, IdentityError> {
+        let name = name.to_ascii_lowercase();
+        Register::open(&self.dir)?.revoke(&name, validity::now())
+    }
+
+    /// All that are revoked and have not expired.
+    pub(crate) fn revoked(&self) -> Result<Vec<Revocation>, IdentityError> {
+        let (register, now) = (Register::open(&self.dir)?, validity::now());
+        let entries = register.entries().iter();
+        let revoked = entries
+            .filter(|entry| entry.not_after >= now && register.revoked_at(&entry.serial).is_some());
+        let revocation = |entry: &Entry| Revocation {
+            serial: entry.serial.clone(),
+            until: entry.not_after,
+        };
+        Ok(revoked.map(revocation).collect())
+    }
+
+    /// What the authority shows when it calls a node: a certificate of its own for a short time.
+    pub(super) fn credentials(&self) -> Result<Credentials, IdentityError> {
+        let key = rcgen::KeyPair::generate().map_err(IdentityError::crypto)?;
+        let subject = CertifiedName::authority();
+        let validity = Validity::of_life(CALL_LIFE);
+        let signed = self
+            .authority
+            .sign_node(&key, (&subject, false), validity)?;
+        let authority = files::read_certificate(&self.dir.join(AUTHORITY_CERTIFICATE))?;
+        Credentials::of_authority(&authority, &signed.pem, &key.serialize_der())
     }
 
     fn fresh_home_id(&self) -> Result<HomeId, IdentityError> {
@@ -350,6 +396,9 @@ impl CertificateAuthority {
         }
     }
 }
+
+/// How long the authority may take to call a node.
+const CALL_LIFE: Duration = Duration::from_secs(600);
 
 /// Whether a node needs a certificate in this directory.
 fn is_wanted(dir: &Path, subject: &CertifiedName) -> Result<bool, IdentityError> {

@@ -13,6 +13,7 @@ mod files;
 mod issuing;
 mod moving;
 mod register;
+mod revoked;
 mod trust;
 mod validity;
 
@@ -38,6 +39,7 @@ use crate::Error;
 use credentials::{Credentials, certified_in};
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
 use issuing::subject;
+use revoked::Revoked;
 
 /// A node's identity, ready for use. Cheap to clone; clones share TLS's memory of past connections, which makes coming back
 /// quicker.
@@ -54,6 +56,7 @@ struct Inner {
     certified: CertifiedName,
     village: String,
     current: RwLock<Arc<Credentials>>,
+    revoked: Revoked,
     /// Counts changes of what is accepted and shown.
     changes: watch::Sender<u64>,
 }
@@ -90,15 +93,16 @@ impl Identity {
     /// or out of its time.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, IdentityError> {
         let dir = dir.as_ref();
-        Ok(Self::new(dir, Credentials::load(dir)?))
+        Ok(Self::new(dir, Credentials::load(dir)?, Revoked::load(dir)?))
     }
 
-    fn new(dir: &Path, current: Credentials) -> Self {
+    fn new(dir: &Path, current: Credentials, revoked: Revoked) -> Self {
         let inner = Inner {
             dir: dir.to_owned(),
             certified: current.own.certified.clone(),
             village: current.village.clone(),
             current: RwLock::new(Arc::new(current)),
+            revoked,
             changes: watch::Sender::new(0),
         };
         Self {
@@ -123,7 +127,8 @@ impl Identity {
             });
         }
         let old = self.credentials();
-        if old.own == new.own && old.trust == new.trust {
+        let is_new = old.own != new.own || old.trust != new.trust;
+        if !self.inner.revoked.reload()? && !is_new {
             return Ok(false);
         }
         // Nothing panics half-way through a change of it.
@@ -203,11 +208,26 @@ impl Identity {
         &self,
         shown: Option<&[CertificateDer<'static>]>,
     ) -> Result<Standing, Error> {
-        self.credentials().trust.check(shown)
+        let standing = self.credentials().trust.check(shown)?;
+        match self.inner.revoked.has(&standing.serial) {
+            true => Err(Error::Revoked),
+            false => Ok(standing),
+        }
+    }
+
+    /// Certificates that are not accepted from now on, durably. Edges that stand by them end.
+    pub(crate) fn revoke(&self, revoked: Vec<Revocation>) -> Result<(), IdentityError> {
+        if self.inner.revoked.add(revoked)? {
+            self.inner.changes.send_modify(|changes| *changes += 1);
+        }
+        Ok(())
     }
 
     /// Why a peer that was accepted may not stay, if it may not.
     pub(crate) fn objection(&self, standing: &Standing, now: Duration) -> Option<String> {
+        if self.inner.revoked.has(&standing.serial) {
+            return Some("its certificate is revoked".to_owned());
+        }
         let times = standing.validity.check(now).err()?;
         Some(format!(
             "its certificate {times}: it comes back with a new one"
@@ -226,8 +246,13 @@ impl Identity {
     }
 
     /// Changes when a file of the directory does.
-    pub(crate) fn stamp(&self) -> [Option<(SystemTime, u64)>; 3] {
-        let files = [NODE_CERTIFICATE, NODE_KEY, AUTHORITY_CERTIFICATE];
+    pub(crate) fn stamp(&self) -> [Option<(SystemTime, u64)>; 4] {
+        let files = [
+            NODE_CERTIFICATE,
+            NODE_KEY,
+            AUTHORITY_CERTIFICATE,
+            revoked::FILE,
+        ];
         files.map(|file| {
             let found = std::fs::metadata(self.inner.dir.join(file)).ok()?;
             Some((found.modified().ok()?, found.ino()))
@@ -242,6 +267,18 @@ impl Identity {
             self.validity()
         )
     }
+}
+
+/// What the authority calls a node with.
+pub(crate) fn authority_identity(
+    authority: &CertificateAuthority,
+) -> Result<Identity, IdentityError> {
+    let dir = authority.dir();
+    Ok(Identity::new(
+        dir,
+        authority.credentials()?,
+        Revoked::load(dir)?,
+    ))
 }
 
 fn village_at(path: &Path) -> Result<String, IdentityError> {
@@ -267,6 +304,7 @@ impl fmt::Debug for Identity {
 }
 
 pub(crate) use error::{NEW_CERTIFICATE, RENEWED, WITH_HOME_ID};
+pub(crate) use revoked::Revocation;
 pub(crate) use trust::{Standing, Trust};
 
 #[cfg(test)]

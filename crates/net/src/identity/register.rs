@@ -1,5 +1,6 @@
 //! What an authority has issued: one line for each certificate, in its directory.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -21,6 +22,8 @@ pub(crate) struct Register {
     /// Locked until it is dropped.
     file: File,
     entries: Vec<Entry>,
+    /// Serial numbers, and when they were revoked, from the Unix epoch.
+    revoked: BTreeMap<String, Duration>,
 }
 
 /// One certificate.
@@ -55,11 +58,12 @@ impl Register {
         if is_new {
             files::sync_dir(&path)?;
         }
-        let entries = read(&path, &mut file)?;
+        let (entries, revoked) = read(&path, &mut file)?;
         Ok(Self {
             path,
             file,
             entries,
+            revoked,
         })
     }
 
@@ -78,7 +82,10 @@ impl Register {
     ) -> Result<(), IdentityError> {
         let is_other = |entry: &Entry| {
             let theirs = entry.key.as_deref();
-            entry.subject.role() == NodeRole::Home && theirs.is_some() && theirs != key
+            entry.subject.role() == NodeRole::Home
+                && theirs.is_some()
+                && theirs != key
+                && !self.revoked.contains_key(&entry.serial)
         };
         if subject.role() == NodeRole::Home && self.of(subject.name()).any(is_other) {
             return Err(IdentityError::OwnHome {
@@ -122,6 +129,32 @@ impl Register {
         for entry in &entries {
             entry.write(&mut lines);
         }
+        self.append(&lines)?;
+        self.entries.extend(entries);
+        Ok(())
+    }
+
+    /// When a certificate was revoked, if it was.
+    pub(crate) fn revoked_at(&self, serial: &str) -> Option<Duration> {
+        self.revoked.get(serial).copied()
+    }
+
+    /// Revokes all certificates of a name that have not expired. How many these are.
+    pub(crate) fn revoke(&mut self, name: &str, now: Duration) -> Result<usize, IdentityError> {
+        let of_name = self.of(name).filter(|entry| entry.not_after >= now);
+        let serials: Vec<String> = of_name.map(|entry| entry.serial.clone()).collect();
+        let new = serials
+            .iter()
+            .filter(|serial| !self.revoked.contains_key(*serial));
+        let new: Vec<String> = new.cloned().collect();
+        let line = |serial: &String| format!("{REVOKED_MARK}{serial} {}\n", now.as_secs());
+        self.append(&new.iter().map(line).collect::<String>())?;
+        self.revoked
+            .extend(new.into_iter().map(|serial| (serial, now)));
+        Ok(serials.len())
+    }
+
+    fn append(&mut self, lines: &str) -> Result<(), IdentityError> {
         let failed = IdentityError::file(&self.path);
         let bytes = self.file.seek(SeekFrom::End(0)).map_err(&failed)? + lines.len() as u64;
         if bytes > BYTES_MAX {
@@ -131,11 +164,7 @@ impl Register {
             ));
         }
         let written = self.file.write_all(lines.as_bytes());
-        written
-            .and_then(|()| self.file.sync_all())
-            .map_err(&failed)?;
-        self.entries.extend(entries);
-        Ok(())
+        written.and_then(|()| self.file.sync_all()).map_err(&failed)
     }
 
     /// Adds what another register has and this one has not.
@@ -143,7 +172,20 @@ impl Register {
         let known = |entry: &&Entry| self.entries.iter().any(|mine| mine.serial == entry.serial);
         let new = other.entries.iter().filter(|entry| !known(entry));
         let new: Vec<Entry> = new.cloned().collect();
-        self.add(new)
+        self.add(new)?;
+        let revoked = other
+            .revoked
+            .iter()
+            .filter(|(serial, _)| !self.revoked.contains_key(*serial));
+        let line = |(serial, at): (&String, &Duration)| {
+            format!("{REVOKED_MARK}{serial} {}\n", at.as_secs())
+        };
+        let lines: String = revoked.map(line).collect();
+        self.append(&lines)?;
+        let theirs = other.revoked.iter();
+        self.revoked
+            .extend(theirs.map(|(serial, at)| (serial.clone(), *at)));
+        Ok(())
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {
@@ -211,7 +253,7 @@ impl Entry {
 }
 
 /// Reads all lines. A line without its end was cut short by a crash before its certificate was published, so it goes.
-fn read(path: &Path, file: &mut File) -> Result<Vec<Entry>, IdentityError> {
+fn read(path: &Path, file: &mut File) -> Result<Lines, IdentityError> {
     let failed = IdentityError::file(path);
     let mut text = String::new();
     let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
@@ -222,13 +264,23 @@ fn read(path: &Path, file: &mut File) -> Result<Vec<Entry>, IdentityError> {
     if whole < text.len() {
         file.set_len(whole as u64).map_err(&failed)?;
     }
-    let lines = text[..whole].lines().zip(1..);
-    let entries = lines.map(|(line, number)| {
-        let entry = Entry::parse(line);
-        entry.ok_or_else(|| malformed(path, format!("line {number} names no certificate")))
-    });
-    entries.collect()
+    let (mut entries, mut revoked) = Lines::default();
+    for (line, number) in text[..whole].lines().zip(1..) {
+        let wrong = || malformed(path, format!("line {number} names no certificate"));
+        match line.strip_prefix(REVOKED_MARK) {
+            None => entries.push(Entry::parse(line).ok_or_else(wrong)?),
+            Some(line) => {
+                let (serial, at) = line.split_once(' ').ok_or_else(wrong)?;
+                let at = at.parse().map_err(|_| wrong())?;
+                revoked.insert(serial.to_owned(), Duration::from_secs(at));
+            }
+        }
+    }
+    Ok((entries, revoked))
 }
+
+/// Certificates, and those of them that are revoked.
+type Lines = (Vec<Entry>, BTreeMap<String, Duration>);
 
 fn malformed(path: &Path, why: String) -> IdentityError {
     IdentityError::Malformed {
@@ -237,6 +289,8 @@ fn malformed(path: &Path, why: String) -> IdentityError {
     }
 }
 
+/// Begins a line about a certificate that is revoked. No name begins so.
+const REVOKED_MARK: &str = "! revoked ";
 /// Ends the lines of a member that carries a redirector.
 const CARRIER_MARK: &str = " with-site";
 /// Begins the digest of a public key.

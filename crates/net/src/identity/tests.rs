@@ -58,7 +58,11 @@ fn identity_with(
     let key = files::open_or_create_key(&dir.join(NODE_KEY)).unwrap();
     let pem = sign(&authority, &key);
     files::publish_or_keep(&dir.join(NODE_CERTIFICATE), pem.as_bytes(), files::PUBLIC).unwrap();
-    Identity::new(dir, Credentials::load_as(dir, claimed.clone()))
+    Identity::new(
+        dir,
+        Credentials::load_as(dir, claimed.clone()),
+        Revoked::load(dir).unwrap(),
+    )
 }
 
 /// As early homes did: the authority lies beside the home's identity.
@@ -673,4 +677,39 @@ async fn a_homes_certificate_without_an_id_is_refused_by_either_side() {
         let is_told = matches!(heard, Error::NoHomeId);
         assert_eq!(is_told, std::ptr::eq(calls, &old), "{heard}");
     }
+}
+
+/// An ordinary certificate revokes nobody: only one that names the authority does.
+#[tokio::test]
+async fn only_the_authority_announces_who_is_revoked() {
+    let (home, member) = (Dir::new("announces-home"), Dir::new("announces-member"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    let anna = issue(&home.0, &member.0, NodeRole::Operator, "anna").unwrap();
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let mut listener = Listener::bind(&any, &alps, Config::new(Role::HOME))
+        .await
+        .unwrap();
+    let address = listener.address().clone();
+    let line = Revocation {
+        serial: alps.credentials().own.serial.clone(),
+        until: validity::now() + validity::DAY,
+    };
+    let hello = line.line().into_bytes();
+    let (dialed, ()) = tokio::join!(
+        crate::dialer::greet_as_authority(&address, &anna, &hello),
+        async { listener.accept().await.unwrap().reject("no") }
+    );
+    assert!(dialed.is_err());
+    assert!(!home.0.join("revoked").exists());
+    // The authority does, and nothing arrives at the owner of the listener.
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    assert_eq!(authority.revoke("Anna").unwrap(), 1);
+    crate::announce_revoked(&authority, &address).await.unwrap();
+    let text = fs::read_to_string(home.0.join("revoked")).unwrap();
+    assert!(text.starts_with(&anna.credentials().own.serial), "{text}");
+    let (address, config) = ([address], Config::new(Role::MEMBER));
+    let (dialed, accepted) =
+        tokio::join!(dial(&address, &anna, None, b"", &config), listener.accept());
+    assert!(dialed.unwrap_err().to_string().contains("is revoked"));
+    assert!(matches!(accepted.unwrap_err().error, Error::Revoked));
 }

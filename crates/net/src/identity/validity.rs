@@ -112,7 +112,7 @@ pub(crate) fn now() -> Duration {
 /// How long the certificate of a node is good, if nobody says otherwise.
 pub(crate) fn usual_life(role: NodeRole) -> Duration {
     match role {
-        NodeRole::Member | NodeRole::Operator => DAY * 30,
+        NodeRole::Member | NodeRole::Operator | NodeRole::Authority => DAY * 30,
         NodeRole::Home | NodeRole::Site => DAY * 365,
     }
 }

@@ -57,9 +57,10 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn state(one: &IssuedCertificate, now: SystemTime) -> &'static str {
-    match one.not_after < now {
-        true => "expired",
-        false => "good",
+    match (one.revoked, one.not_after < now) {
+        (Some(_), _) => "revoked",
+        (None, true) => "expired",
+        (None, false) => "good",
     }
 }
 
@@ -71,6 +72,7 @@ fn as_json(one: &IssuedCertificate, now: SystemTime) -> serde_json::Value {
         "serial": one.serial,
         "days": one.days,
         "not_after_ms": wall_ms(one.not_after),
+        "revoked_ms": one.revoked.map(wall_ms),
         "state": state(one, now),
     })
 }

@@ -3,6 +3,7 @@
 mod init;
 mod issue;
 mod list;
+mod revoke;
 
 use crate::failure::Failure;
 use clap::Subcommand;
@@ -16,6 +17,8 @@ pub(crate) enum Command {
     Issue(issue::Options),
     /// List what was issued, and until when
     List(list::Options),
+    /// Revoke a node's certificates, and announce that to homes and sites
+    Revoke(revoke::Options),
 }
 
 /// Does it.
@@ -24,5 +27,6 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Init(options) => init::run(options),
         Command::Issue(options) => issue::run(options),
         Command::List(options) => list::run(options),
+        Command::Revoke(options) => revoke::run(options),
     }
 }
