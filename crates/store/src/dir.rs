@@ -1,7 +1,7 @@
 //! The directory of a store: what may lie in it, and who may use it.
 
 use crate::error::OpenError;
-use crate::{engine, marker, note};
+use crate::{access, engine, marker, note};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Locked {
         if matches!(look(dir)?, Found::Store) {
             return lock(dir);
         }
-        fs::create_dir_all(dir).map_err(|error| OpenError::io(dir, error))?;
+        access::make_dir(dir).map_err(|error| OpenError::io(dir, error))?;
         let locked = lock(dir)?;
         // Once more under the lock: another process may have made it by now.
         if matches!(look(dir)?, Found::Nothing) {

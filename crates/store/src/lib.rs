@@ -14,6 +14,9 @@
 //! | `thorp-engine` | the engine's files                                                    |
 //! | `thorp-making` | an engine that was not finished when its making was cut short         |
 //!
+//! The directory's mode is 0700. One that lets others in, as those of earlier builds did, is closed
+//! when it is opened.
+//!
 //! # What makes a commit durable
 //!
 //! All batches that have gathered become one *group*: one batch of the engine,
@@ -78,6 +81,7 @@
 //!   that while the background thread lags behind). Journals take up to about
 //!   200 MiB on disk beside the tables.
 
+mod access;
 mod check;
 mod committer;
 mod dir;
@@ -93,6 +97,7 @@ mod space;
 mod store;
 mod usage;
 
+pub use access::{Access, READABLE_LISTED_MAX, readable_by_others};
 pub use check::{Damage, Report, TableReport, check};
 pub use committer::{Committer, CommitterLimits, Refused, Stats, Why};
 pub use error::OpenError;

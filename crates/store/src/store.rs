@@ -1,5 +1,6 @@
 //! The store: an engine in a directory, behind the storage interface of [`thorp_model`].
 
+use crate::access::Access;
 use crate::dir::Locked;
 use crate::engine::{self, Opened};
 use crate::error::OpenError;
@@ -25,6 +26,7 @@ pub struct Store {
     pub(crate) opened: Opened,
     writing: Mutex<Writing>,
     space: Space,
+    access: Access,
     // Last, so that the directory is free only when the engine is closed.
     _locked: Locked,
 }
@@ -37,6 +39,7 @@ impl Store {
             true => Locked::existing_or_new(dir)?,
             false => Locked::existing(dir)?,
         };
+        let access = Access::close(dir).map_err(|error| OpenError::io(dir, error))?;
         let noted = note::read(dir).map_err(|error| OpenError::io(dir, error))?;
         inspect_files(&locked, noted)?;
         let opened = engine::open(&locked.engine_dir(), options.cache_bytes, WORKERS)?;
@@ -51,8 +54,14 @@ impl Store {
                 broken: None,
             }),
             space: Space::new(dir, &options),
+            access,
             _locked: locked,
         })
+    }
+
+    /// Whether others could read the store's files when it was opened.
+    pub fn access(&self) -> &Access {
+        &self.access
     }
 
     /// What the store holds, as of the last commit.

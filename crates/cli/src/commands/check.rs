@@ -4,6 +4,7 @@ use super::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
+use thorp_store::readable_by_others;
 
 /// What `thorp check` is told.
 #[derive(Args, Debug)]
@@ -26,9 +27,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     let report = thorp_store::check(&dir)
         .map_err(|error| Failure::new(error.to_string(), "give the directory of a stopped home"))?;
+    let readable =
+        readable_by_others(&options.dir).map_err(|error| Failure::file(&options.dir, &error))?;
     if options.json {
-        say_json(&as_json(&report))?;
+        say_json(&as_json(&report, &readable))?;
     } else {
+        for file in &readable {
+            say(&format!("remark: others can read {}", file.display()))?;
+        }
         say(&report.to_string())?;
     }
     if report.is_good() {
@@ -42,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Err(Failure::new(what, "restore it from a copy").with(Code::Wrong))
 }
 
-fn as_json(report: &thorp_store::Report) -> serde_json::Value {
+fn as_json(report: &thorp_store::Report, readable: &[PathBuf]) -> serde_json::Value {
     let tables = report.tables.iter().map(|each| {
         serde_json::json!({
             "table": each.table.name(),
@@ -59,8 +65,11 @@ fn as_json(report: &thorp_store::Report) -> serde_json::Value {
         "damage_count": report.damage_count,
         "damage": damage.collect::<Vec<_>>(),
         "remarks": report.remarks,
+        "readable_by_others": readable.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
     })
 }
 
 const HELP: &str = "\
-Reads everything and changes nothing. The home must not run.";
+Reads everything and changes nothing. The home must not run. Files below DIR that other users of this
+machine can read are named, the first 100 of them; the permissions of the directories above DIR are not
+looked at.";

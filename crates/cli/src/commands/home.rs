@@ -5,6 +5,8 @@ use super::say;
 use super::toml::Toml;
 use crate::failure::Failure;
 use clap::Args;
+use rustix::fs::Mode;
+use rustix::process::umask;
 use std::path::PathBuf;
 use thorp_net::{Address, CertificateAuthority, Identity};
 use thorp_server::{Bytes, HomeConfigFile, HomeServer, OtherHome};
@@ -43,6 +45,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     config
         .check()
         .map_err(|error| node::config_failure(&error))?;
+    // What a home writes is for its own user (threat 12).
+    umask(Mode::RWXG | Mode::RWXO);
     node::serve(
         &options.common,
         (&config.log, &config.link),

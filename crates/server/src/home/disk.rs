@@ -1,12 +1,13 @@
 //! The store of a home, and whether it has space.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use thorp_model::{Batch, Engine, Mark, Purpose, Reader, Scan, StorageError, Table};
 use thorp_protocol::HomeCommand;
-use thorp_store::{Options, Store};
+use thorp_store::{Access, Options, Store};
 use tracing::{info, warn};
 
 use crate::config::{HomeConfigFile, StoreConfig};
@@ -73,7 +74,9 @@ impl Disk {
             disk_reserve_bytes: config.store.disk_reserve.map(|reserve| reserve.0),
             ..Options::default()
         };
-        let store = Store::open(config.store_dir()?, options).map_err(ServerError::Store)?;
+        let dir = config.store_dir()?;
+        let store = Store::open(&dir, options).map_err(ServerError::Store)?;
+        log_access(&dir, store.access());
         Ok(Self {
             store,
             space: Mutex::new(Space {
@@ -184,6 +187,19 @@ impl Disk {
         add(&self.bytes, group.iter().map(|b| b.bytes() as u64).sum());
         let nanos = u64::try_from(began.elapsed().as_nanos());
         add(&self.nanos, nanos.unwrap_or(u64::MAX));
+    }
+}
+
+fn log_access(dir: &Path, access: &Access) {
+    let dir = dir.display();
+    match access {
+        Access::Private => {}
+        Access::Closed { mode } => {
+            info!("other users could read {dir} (mode {mode:03o}): its mode is 700 now");
+        }
+        Access::Open { mode, error } => warn!(
+            "other users can read {dir} (mode {mode:03o}), and this process may not change that ({error}): run `chmod 700` on it"
+        ),
     }
 }
 
