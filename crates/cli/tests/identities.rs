@@ -23,6 +23,7 @@ struct Village {
     site: Process,
     site_via: String,
     site_http: String,
+    operator: String,
     mallory: Attacker,
 }
 
@@ -50,16 +51,19 @@ impl Village {
         command
             .arg(format!("--home=alps={}", home.via))
             .args(["--listen", &site_via])
-            .args(OF_A_TEST);
+            .args(OF_A_TEST)
+            .arg("--http-for-operators");
         let site = Process::start(command);
         let (_, site_http) = site.ready();
         let mallory = Attacker::at(&invite("mallory", "member"));
         invite("anna", "member");
+        let operator = invite("olga", "operator");
         Village {
             home,
             site,
             site_via,
             site_http,
+            operator,
             mallory,
         }
     }
@@ -71,7 +75,9 @@ impl Village {
 
     /// The children of the site.
     fn children(&self) -> Vec<Child> {
-        let said = thorp().run(&["status", &self.site_http, "--json"]);
+        let olga = ["--identity", &self.operator];
+        let status = ["status", &self.site_http, "--json"];
+        let said = thorp().run(&[&status[..], &olga].concat());
         let status: Value = serde_json::from_str(&said.out).unwrap();
         let children = status["children"].as_array().unwrap().iter();
         let child = |child: &Value| Child {

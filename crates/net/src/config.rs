@@ -188,6 +188,10 @@ pub const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// Nobody loses its place to a newer caller within this time: a handshake takes one round trip
 /// from the moment in which the system has connected the caller.
 pub(crate) const HANDSHAKE_TIME_MIN: Duration = Duration::from_millis(250);
+/// Callers of a status port at one time; of each of them that has asked nothing yet, a newer one may take the place.
+pub const STATUS_CALLERS_MAX: usize = 256;
+/// So many more for addresses of which a caller has asked something before.
+pub const STATUS_CALLERS_KNOWN_MAX: usize = 32;
 /// Addresses of complete callers that a listener remembers.
 pub(crate) const KNOWN_ORIGINS_MAX: usize = 1024;
 /// A peer whose machine is gone is noticed after this long without an answer to what was sent. A peer whose machine

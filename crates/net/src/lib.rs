@@ -43,6 +43,7 @@ mod queue;
 mod receiver;
 mod shares;
 mod socket;
+mod status_port;
 mod tls;
 mod traffic;
 mod writer;
@@ -55,7 +56,7 @@ pub use config::{
     Config, FIRST_BYTE_TIME_MAX, FRAME_BYTES_MAX, FRAME_PROGRESS_TIME_MAX, FRAME_SIGN_BYTES_MIN,
     FRAME_SIGNS_MAX, HANDSHAKE_TIMEOUT, HANDSHAKES_KNOWN_MAX, HANDSHAKES_MAX, HELLO_BYTES_MAX,
     LANES, LANES_MAX, Limits, LinkDelay, PROTOCOL_VERSION, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Role,
-    SILENT_CALLERS_MAX,
+    SILENT_CALLERS_MAX, STATUS_CALLERS_KNOWN_MAX, STATUS_CALLERS_MAX,
 };
 pub use congestion::Congestion;
 pub use connection::{Connection, FrameSender, Peer, Queued, SendError};
@@ -69,4 +70,7 @@ pub use identity::{
 };
 pub use listener::{AcceptError, Incoming, Listener};
 pub use receiver::FrameReceiver;
+pub use status_port::{
+    Duplex, StatusCaller, StatusPlace, StatusPort, StatusStream, call_status_port,
+};
 pub use traffic::Traffic;

@@ -1,7 +1,9 @@
 //! `/metrics`, `/health` and `/status`, on a thread of their own: they answer also when the loop does not.
+//!
+//! A port beyond this machine answers only operators, by TLS, unless its configuration opens it to everybody. Process ids
+//! are for operators: whoever has one may try to take its place (threat 20).
 
 use std::convert::Infallible;
-use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -14,10 +16,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot};
+use thorp_net::{
+    CertifiedName, Identity, NodeRole, StatusCaller, StatusPlace, StatusPort, StatusStream,
+};
+use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
+use crate::config::HttpFor;
 use crate::error::ServerError;
 use crate::metrics;
 use crate::status::{Health, Status, Watched};
@@ -29,8 +34,6 @@ pub(crate) struct Http {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Connections at one time; more wait in the system's backlog.
-const CONNECTIONS_MAX: usize = 32;
 /// Longest time for the head of a request.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest life of a connection.
@@ -42,23 +45,27 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Http {
     /// Listens, and serves from a thread of its own.
-    pub(crate) fn start<W: Watched>(address: SocketAddr, watched: W) -> Result<Self, ServerError> {
+    pub(crate) fn start<W: Watched>(
+        (address, whom): (SocketAddr, HttpFor),
+        identity: &Identity,
+        watched: W,
+    ) -> Result<Self, ServerError> {
         let failed = |error| ServerError::Http { address, error };
         let listener = StdListener::bind(address).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let runtime = thorp_net::driver::runtime().map_err(failed)?;
         let (stop, stopped) = oneshot::channel::<()>();
+        let identity = (whom == HttpFor::Operators).then_some(identity);
+        let port = {
+            let _inside = runtime.enter();
+            StatusPort::new(listener, identity).map_err(failed)?
+        };
         let serve = move || {
             runtime.block_on(async {
                 tokio::select! {
                     // Told or dropped, it means the same.
                     _ = stopped => {}
-                    ended = serve(listener, Arc::new(watched)) => {
-                        if let Err(error) = ended {
-                            warn!("HTTP has ended: {error}");
-                        }
-                    }
+                    () = serve(port, Arc::new(watched)) => {}
                 }
             });
         };
@@ -87,9 +94,7 @@ impl Drop for Http {
     }
 }
 
-async fn serve<W: Watched>(listener: StdListener, watched: Arc<W>) -> io::Result<()> {
-    let listener = TcpListener::from_std(listener)?;
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+async fn serve<W: Watched>(port: StatusPort, watched: Arc<W>) {
     let watching = Arc::clone(&watched);
     tokio::spawn(async move {
         loop {
@@ -97,14 +102,13 @@ async fn serve<W: Watched>(listener: StdListener, watched: Arc<W>) -> io::Result
             tokio::time::sleep(LOOK_EVERY).await;
         }
     });
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
+    loop {
+        match port.accept().await {
+            Ok(caller) => {
                 let watched = Arc::clone(&watched);
                 tokio::spawn(async move {
-                    let served = connection(stream, watched);
+                    let served = connection(caller, watched);
                     let _ = tokio::time::timeout(CONNECTION_TIME_MAX, served).await;
-                    drop(place);
                 });
             }
             Err(error) => {
@@ -113,31 +117,91 @@ async fn serve<W: Watched>(listener: StdListener, watched: Arc<W>) -> io::Result
             }
         }
     }
-    Ok(())
 }
 
-async fn connection<W: Watched>(stream: TcpStream, watched: Arc<W>) {
+async fn connection<W: Watched>(caller: StatusCaller, watched: Arc<W>) {
+    match caller.greet().await {
+        Ok((stream, certified, place)) => {
+            one_request(stream, place, Asker(certified), watched).await
+        }
+        Err(error) => debug!("HTTP: {error}"),
+    }
+}
+
+/// Serves one request: whoever has another one calls again. Until the head of the request is there, a newer caller may take
+/// the place.
+async fn one_request<W: Watched>(
+    stream: StatusStream,
+    mut place: StatusPlace,
+    asker: Asker,
+    watched: Arc<W>,
+) {
+    let asked = Notify::new();
     let service = service_fn(|request| {
-        let watched = Arc::clone(&watched);
-        async move { Ok::<_, Infallible>(answer(&request, &*watched).await) }
+        asked.notify_one();
+        let answered = answer(request, &asker, &*watched);
+        async { Ok::<_, Infallible>(answered.await) }
     });
-    let served = http1::Builder::new()
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME_MAX)
+        .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = served.await {
+    let mut serving = std::pin::pin!(serving);
+    let served = tokio::select! {
+        biased;
+        served = serving.as_mut() => served,
+        () = asked.notified() => match place.keep() {
+            true => serving.await,
+            false => return,
+        },
+        () = place.lost() => return,
+    };
+    if let Err(error) = served {
         debug!("HTTP: {error}");
     }
 }
 
-async fn answer<W: Watched>(request: &Request<Incoming>, watched: &W) -> Response<Full<Bytes>> {
+/// Whoever asks, by its certificate; none where the port asks for none.
+struct Asker(Option<CertifiedName>);
+
+impl Asker {
+    fn is_operator(&self) -> bool {
+        let role = self.0.as_ref().map(CertifiedName::role);
+        role == Some(NodeRole::Operator)
+    }
+
+    /// Why it is not answered.
+    fn refusal(&self) -> Option<String> {
+        let certified = self.0.as_ref().filter(|_| !self.is_operator())?;
+        Some(format!(
+            "this port answers operators, and the certificate is that of {certified}: call with one that was made by `thorp invite NAME \
+             --role operator --out DIR`\n"
+        ))
+    }
+}
+
+async fn answer<W: Watched>(
+    request: Request<Incoming>,
+    asker: &Asker,
+    watched: &W,
+) -> Response<Full<Bytes>> {
+    if let Some(words) = asker.refusal() {
+        return plain(StatusCode::FORBIDDEN, &words);
+    }
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "GET is all there is\n");
     }
     match request.uri().path() {
         "/metrics" => scraped(watched.look().await),
         "/health" => healthy(&watched.look().await.health),
-        "/status" => told(&watched.look().await),
+        "/status" => {
+            let mut status = watched.look().await;
+            if !asker.is_operator() {
+                status.hide_process_ids();
+            }
+            told(&status)
+        }
         _ => plain(StatusCode::NOT_FOUND, "/metrics, /health, /status\n"),
     }
 }

@@ -46,6 +46,7 @@ impl SiteServer {
             village: identity.village().to_owned(),
             since: Instant::now(),
         };
+        let own = identity.clone();
         let plan = Plan {
             identity,
             hello,
@@ -61,7 +62,9 @@ impl SiteServer {
             handle: handle.clone(),
             patience: Patience::default(),
         };
-        let http = config.http.map(|address| Http::start(address, view));
+        let http = config
+            .http
+            .map(|address| Http::start((address, config.http_for), &own, view));
         let mut core = RedirectorConfig::new(node, name.to_owned());
         core.cache_bytes = config.limits.cache.size();
         core.alive = Some(config.link.alive());

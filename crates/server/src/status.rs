@@ -18,7 +18,8 @@ pub struct Status {
     pub role: &'static str,
     /// Its name.
     pub name: String,
-    /// This process start, in hexadecimal digits.
+    /// This process start, in hexadecimal digits. For operators only.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub node: String,
     /// Its village.
     pub village: String,
@@ -139,7 +140,8 @@ pub struct ChildStatus {
     pub certificate: String,
     /// `site` or `member`.
     pub kind: &'static str,
-    /// Its process start.
+    /// Its process start. For operators only.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub node: String,
     /// Where it is.
     pub address: String,
@@ -369,6 +371,14 @@ impl Status {
             .map(|edge| child(edge, acked.get(&edge.edge), &positions))
             .collect();
         patience.judge(&mut self.children);
+    }
+
+    /// Leaves out the process ids, which are for operators.
+    pub(crate) fn hide_process_ids(&mut self) {
+        let children = self.children.iter_mut().map(|child| &mut child.node);
+        children
+            .chain([&mut self.node])
+            .for_each(|node| *node = String::new());
     }
 
     /// Sets the health from what is wrong.

@@ -78,6 +78,7 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
     options.common.apply(Parts {
         listen: &mut config.listen,
         http: &mut config.http,
+        http_for: &mut config.http_for,
         identity_dir: &mut config.identity_dir,
         cache: &mut config.limits.cache,
         child_delay: &mut config.child_delay,
@@ -126,7 +127,8 @@ fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> 
     }
     let local = config.local_identity_dir().map_err(wrong)?;
     let local = Identity::load(&local).is_ok().then_some(&*local);
-    node::say_ready(server.addresses(), local, server.http_address())
+    let http = (server.http_address(), config.http_for);
+    node::say_ready(server.addresses(), local, http)
 }
 
 /// The whole configuration as TOML.
@@ -135,7 +137,7 @@ fn render(config: &HomeConfigFile) -> String {
     toml.text("name", config.name.as_deref().unwrap_or(DEFAULT_NAME));
     toml.path("data_dir", config.data_dir.as_deref());
     toml.path("identity_dir", config.identity_dir.as_deref());
-    toml.listen(&config.listen, config.http);
+    toml.listen(&config.listen, (config.http, config.http_for));
     toml.flag("closed", config.closed);
     for other in &config.other_home {
         toml.table("[[other_home]]");
@@ -191,6 +193,7 @@ mod tests {
         let mut config = HomeConfigFile::parse(HomeConfigFile::EXAMPLE).unwrap();
         config.http = None;
         config.closed = true;
+        config.http_for = thorp_server::HttpFor::Operators;
         config.store.limit = Some(Bytes(12345));
         config.store.disk_reserve = Some(Bytes(1 << 30));
         config.other_home =

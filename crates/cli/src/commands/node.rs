@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use thorp_net::{Address, Congestion};
 use thorp_server::{
-    Bytes, ChildDelay, ConfigError, HttpAt, LinkLimits, LogConfig, LogFormat, ServerError,
+    Bytes, ChildDelay, ConfigError, HttpAt, HttpFor, LinkLimits, LogConfig, LogFormat, ServerError,
 };
 use thorp_store::OpenError;
 use tokio::sync::oneshot;
@@ -30,10 +30,16 @@ pub(super) struct Common {
     /// Where to listen: tcp://HOST:PORT or unix:/PATH.sock; may be given several times
     #[arg(long, value_name = "ADDR")]
     pub(super) listen: Vec<Address>,
-    /// Where to serve /status, /metrics and /health, without passwords: IP:PORT, or "off" [default: 127.0.0.1:7430 for a
-    /// home, 127.0.0.1:7431 for a site]
+    /// Where to serve /status, /metrics and /health: IP:PORT, or "off" [default: 127.0.0.1:7430 for a home, 127.0.0.1:7431
+    /// for a site]; an address that other machines reach needs one of the next two flags
     #[arg(long, value_name = "ADDR")]
     pub(super) http: Option<HttpAt>,
+    /// Answer there only operators, by TLS and their certificates
+    #[arg(long, conflicts_with = "http_open_to_everybody")]
+    pub(super) http_for_operators: bool,
+    /// Answer there everybody that can reach it: names and addresses of all who are connected, without a question
+    #[arg(long)]
+    pub(super) http_open_to_everybody: bool,
     /// Its certificate and key, if not in `identity` in its directory
     #[arg(long, value_name = "DIR")]
     pub(super) identity: Option<PathBuf>,
@@ -95,6 +101,7 @@ impl<T: FromStr<Err: std::fmt::Display>> FromStr for NameAnd<T> {
 pub(super) struct Parts<'a> {
     pub(super) listen: &'a mut Vec<Address>,
     pub(super) http: &'a mut Option<SocketAddr>,
+    pub(super) http_for: &'a mut HttpFor,
     pub(super) identity_dir: &'a mut Option<PathBuf>,
     pub(super) cache: &'a mut Bytes,
     pub(super) child_delay: &'a mut Vec<ChildDelay>,
@@ -110,6 +117,12 @@ impl Common {
         }
         if let Some(HttpAt(http)) = self.http {
             *parts.http = http;
+        }
+        if self.http_for_operators {
+            *parts.http_for = HttpFor::Operators;
+        }
+        if self.http_open_to_everybody {
+            *parts.http_for = HttpFor::Everybody;
         }
         if self.identity.is_some() {
             parts.identity_dir.clone_from(&self.identity);
@@ -256,7 +269,7 @@ pub(super) fn say_listening(addresses: &[Address]) -> Result<(), Failure> {
 pub(super) fn say_ready(
     addresses: &[Address],
     local: Option<&Path>,
-    http: Option<SocketAddr>,
+    (http, whom): (Option<SocketAddr>, HttpFor),
 ) -> Result<(), Failure> {
     if let Some(address) = addresses.first() {
         let here = address.to_string().replace("0.0.0.0", "127.0.0.1");
@@ -278,7 +291,11 @@ pub(super) fn say_ready(
     }
     if let Some(address) = http {
         say("  see how it does:")?;
-        say(&format!("    thorp status {address}"))?;
+        let identity = match whom {
+            HttpFor::Operators => " --identity OPERATOR-identity",
+            HttpFor::Machine | HttpFor::Everybody => "",
+        };
+        say(&format!("    thorp status {address}{identity}"))?;
     }
     say(&format!("{}{}", crate::demo::READY, HttpAt(http)))
 }

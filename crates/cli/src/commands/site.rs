@@ -56,7 +56,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             let above: Vec<String> = config.parent.iter().map(called).collect();
             say(&format!("site {name}, below {}", above.join(", ")))?;
             node::say_listening(server.addresses())?;
-            node::say_ready(server.addresses(), None, server.http_address())?;
+            let http = (server.http_address(), config.http_for);
+            node::say_ready(server.addresses(), None, http)?;
             server.run(shutdown).await;
             Ok(())
         },
@@ -88,6 +89,7 @@ fn effective(options: &Options) -> Result<SiteConfigFile, Failure> {
     options.common.apply(Parts {
         listen: &mut config.listen,
         http: &mut config.http,
+        http_for: &mut config.http_for,
         identity_dir: &mut config.identity_dir,
         cache: &mut config.limits.cache,
         child_delay: &mut config.child_delay,
@@ -132,7 +134,7 @@ fn render(config: &SiteConfigFile) -> String {
     toml.path("data_dir", config.data_dir.as_deref());
     toml.path("identity_dir", config.identity_dir.as_deref());
     toml.path("authority_dir", config.authority_dir.as_deref());
-    toml.listen(&config.listen, config.http);
+    toml.listen(&config.listen, (config.http, config.http_for));
     for parent in &config.parent {
         toml.table("[[parent]]");
         if let Some(name) = &parent.name {

@@ -7,7 +7,9 @@ use crate::http;
 use crate::text::{Side, Table, bytes, percent, time};
 use clap::Args;
 use serde::Deserialize;
+use std::path::PathBuf;
 use std::time::Duration;
+use thorp_net::Identity;
 use thorp_server::{HOME_HTTP_PORT, SITE_HTTP_PORT};
 
 /// What `thorp status` is told.
@@ -17,6 +19,9 @@ pub(crate) struct Options {
     /// Its --http address, HOST:PORT [default: the home and the site of this machine, whichever there is]
     #[arg(env = "THORP_HTTP", value_name = "ADDR")]
     node: Option<String>,
+    /// An operator's certificate and key: asks by TLS a node that answers operators only, and shows process ids in the JSON
+    #[arg(long, value_name = "DIR")]
+    identity: Option<PathBuf>,
     /// Print its own JSON
     #[arg(long)]
     json: bool,
@@ -146,13 +151,19 @@ struct Storage {
 /// Asks and shows.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let timeout = Duration::from_secs(options.timeout.max(1));
+    let identity = options.operator()?;
+    let ask = |node: &str| match &identity {
+        Some(operator) => http::get_as(operator, node, PATH, timeout),
+        None if node.starts_with(http::HTTPS) => Err(operators_only(node)),
+        None => http::get(node, PATH, timeout),
+    };
     if let Some(node) = &options.node {
-        return tell(&http::get(node, PATH, timeout)?, options);
+        return tell(&ask(node)?, options);
     }
     let mut end = None;
     for port in [HOME_HTTP_PORT, SITE_HTTP_PORT] {
         let node = format!("127.0.0.1:{port}");
-        let told = match http::get(&node, PATH, timeout) {
+        let told = match ask(&node) {
             Ok(body) => tell(&body, options),
             Err(_) if !http::is_taken(&node) => continue,
             // Somebody has the port and says nothing: one that hangs is the last to be left out.
@@ -165,6 +176,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         end = Some(end.unwrap_or(Ok(())).and(told));
     }
     end.unwrap_or_else(|| Err(nobody_here()))
+}
+
+impl Options {
+    fn operator(&self) -> Result<Option<Identity>, Failure> {
+        let loaded = self.identity.as_ref().map(Identity::load).transpose();
+        loaded.map_err(|error| {
+            let todo = "give the directory of an operator's certificate and key; `thorp invite NAME --role operator --out DIR` makes one";
+            Failure::new(error.to_string(), todo)
+        })
+    }
+}
+
+fn operators_only(node: &str) -> Failure {
+    let todo = "give an operator's certificate with --identity; `thorp invite NAME --role operator --out DIR` makes one";
+    Failure::new(format!("{node} answers operators only"), todo).with(Code::Usage)
 }
 
 fn nobody_here() -> Failure {
@@ -400,4 +426,5 @@ const PATH: &str = "/status";
 
 const HELP: &str = "\
 Shows who is connected to a home or a site, how far they are behind, hit ratios, and who is
-stuck. Exit code 3 if it is not well.";
+stuck. Exit code 3 if it is not well. A node that was started with --http-for-operators answers only to
+--identity.";

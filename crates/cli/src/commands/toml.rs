@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use thorp_net::Address;
-use thorp_server::{Bytes, ChildDelay, HttpAt, LinkLimits, LogConfig, LogFormat};
+use thorp_server::{Bytes, ChildDelay, HttpAt, HttpFor, LinkLimits, LogConfig, LogFormat};
 
 /// TOML of what homes and sites share.
 pub(super) struct Toml(pub(super) String);
@@ -22,9 +22,14 @@ impl Toml {
         }
     }
 
-    pub(super) fn listen(&mut self, listen: &[Address], http: Option<SocketAddr>) {
+    pub(super) fn listen(
+        &mut self,
+        listen: &[Address],
+        (http, whom): (Option<SocketAddr>, HttpFor),
+    ) {
         self.addresses("listen", listen);
         self.text("http", &HttpAt(http).to_string());
+        self.text("http_for", whom.as_str());
     }
 
     pub(super) fn flag(&mut self, key: &str, value: bool) {

@@ -13,8 +13,8 @@ use thorp_protocol::AliveLimitsError;
 
 use super::error::ConfigError;
 use super::parts::{
-    ChildDelay, HomeLimits, LinkLimits, LogConfig, OtherHome, ParentEntry, SiteLimits, StoreConfig,
-    THREADS_MAX,
+    ChildDelay, HomeLimits, HttpFor, LinkLimits, LogConfig, OtherHome, ParentEntry, SiteLimits,
+    StoreConfig, THREADS_MAX,
 };
 use super::values::{http_at, texts};
 
@@ -38,6 +38,8 @@ pub struct HomeConfigFile {
     pub http: Option<SocketAddr>,
     /// Whether a new home leaves it to operators who may make segments, and new segments to their makers (rule R3).
     pub closed: bool,
+    /// Whom it answers there.
+    pub http_for: HttpFor,
     /// `[[other_home]]`.
     pub other_home: Vec<OtherHome>,
     /// `[log]`.
@@ -72,6 +74,8 @@ pub struct SiteConfigFile {
     /// nowhere; in the file, `"off"`.
     #[serde(deserialize_with = "http_at")]
     pub http: Option<SocketAddr>,
+    /// Whom it answers there.
+    pub http_for: HttpFor,
     /// `[[parent]]`.
     pub parent: Vec<ParentEntry>,
     /// `[log]`.
@@ -169,6 +173,7 @@ impl HomeConfigFile {
         self.name()?;
         self.data_dir()?;
         check_listen(&self.listen)?;
+        check_http(self.http, self.http_for)?;
         self.check_other_homes()?;
         check_link(&self.link)?;
         if self.limits.outcomes_per_member < COMMITS_IN_FLIGHT_MAX as u64 {
@@ -266,6 +271,7 @@ impl SiteConfigFile {
         self.name()?;
         self.identity_dir()?;
         check_listen(&self.listen)?;
+        check_http(self.http, self.http_for)?;
         check_link(&self.link)?;
         if self.parent.iter().any(|parent| parent.addresses.is_empty()) {
             return Err(ConfigError::Missing {
@@ -307,6 +313,7 @@ impl Default for HomeConfigFile {
             listen: vec![anywhere(HOME_PORT)],
             http: Some(here(HOME_HTTP_PORT)),
             closed: false,
+            http_for: HttpFor::default(),
             other_home: Vec::new(),
             log: LogConfig::default(),
             store: StoreConfig::default(),
@@ -326,6 +333,7 @@ impl Default for SiteConfigFile {
             authority_dir: None,
             listen: vec![anywhere(SITE_PORT)],
             http: Some(here(SITE_HTTP_PORT)),
+            http_for: HttpFor::default(),
             parent: Vec::new(),
             log: LogConfig::default(),
             limits: SiteLimits::default(),
@@ -344,7 +352,7 @@ pub const HOME_HTTP_PORT: u16 = 7430;
 /// Where a site serves HTTP, on this machine only, if not told otherwise.
 pub const SITE_HTTP_PORT: u16 = 7431;
 
-/// It knows no passwords, so nobody else hears it.
+/// It answers everybody that reaches it, so only this machine does.
 fn here(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
@@ -401,6 +409,23 @@ fn check_addresses(key: &'static str, addresses: &[Address]) -> Result<(), Confi
         }
         _ => Ok(()),
     }
+}
+
+fn check_http(http: Option<SocketAddr>, whom: HttpFor) -> Result<(), ConfigError> {
+    let Some(address) = http.filter(|address| !address.ip().to_canonical().is_loopback()) else {
+        return Ok(());
+    };
+    if whom != HttpFor::Machine {
+        return Ok(());
+    }
+    Err(ConfigError::Value {
+        key: "http",
+        why: format!(
+            "other machines reach {address}, and it would show everybody who is in the village and where: answer operators only \
+             (--http-for-operators, or http_for = \"operators\"), listen on this machine only (127.0.0.1), or say that you want it \
+             (--http-open-to-everybody, or http_for = \"everybody\")"
+        ),
+    })
 }
 
 fn check_link(link: &LinkLimits) -> Result<(), ConfigError> {

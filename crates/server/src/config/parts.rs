@@ -17,6 +17,19 @@ pub struct LogConfig {
     pub format: LogFormat,
 }
 
+/// Whom the status port answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpFor {
+    /// Whoever is on this machine.
+    #[default]
+    Machine,
+    /// Operators, by TLS and their certificates.
+    Operators,
+    /// Whoever can reach it: without TLS, and without a question.
+    Everybody,
+}
+
 /// The form of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -172,6 +185,17 @@ pub const ROOM_LOW_MAX: u64 = 16 << 20;
 
 /// Between looks at whether there is space (again).
 const ROOM_PROBE_MS: u64 = 1_000;
+
+impl HttpFor {
+    /// As the configuration writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Operators => "operators",
+            Self::Everybody => "everybody",
+        }
+    }
+}
 
 impl Default for LogConfig {
     fn default() -> Self {

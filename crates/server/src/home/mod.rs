@@ -103,6 +103,7 @@ impl HomeServer {
             village: identity.village().to_owned(),
             since: Instant::now(),
         };
+        let own = identity.clone();
         let plan = Plan {
             identity,
             hello,
@@ -118,7 +119,7 @@ impl HomeServer {
         let view = Arc::new(View::new(plate, home, handle.clone(), Arc::clone(&shared)));
         let http = config
             .http
-            .map(|address| Http::start(address, Arc::clone(&view)));
+            .map(|address| Http::start((address, config.http_for), &own, Arc::clone(&view)));
         Ok(Self {
             home,
             node,
