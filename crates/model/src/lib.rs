@@ -21,6 +21,7 @@ mod audit;
 pub mod change;
 pub mod codec;
 mod digest;
+mod history;
 mod ids;
 mod image;
 pub mod limits;
@@ -40,6 +41,7 @@ mod storage;
 pub use audit::{AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord};
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
 pub use digest::{PageDigest, PartDigest};
+pub use history::{Closed, Incarnation, LifeEnd, LifeId, Lives, Point, ReceiptKey};
 pub use ids::{
     Attempt, CommitId, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NameId,
     NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference, Registration,

@@ -87,6 +87,10 @@ pub const DENIALS_MAX: usize = 64;
 
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
+/// Lives that a home knows of its own history (rule R9). A claim that rests on an older one makes its child forget.
+pub const LIVES_MAX: usize = 1_024;
+/// The last incarnation of a home: 12 bits (rule R9).
+pub const INCARNATIONS_MAX: u16 = 4_095;
 
 /// Pages granted at a time to a creator (foundation 2).
 pub const EXTENT_PAGES: u32 = 32;

@@ -2,9 +2,9 @@
 //! big-endian, so that they sort.
 
 use crate::{
-    Blob, CommitId, CommitRequest, HomeId, Image, MemberId, NameId, Op, Outcome, Overflow,
-    PageChange, PageId, PageNo, PageWrites, Part, Participant, Position, Registration, SegmentId,
-    SlotSet, Stamp, StorageError, Table,
+    Blob, CommitId, CommitRequest, HomeId, Image, Incarnation, MemberId, NameId, Op, Outcome,
+    Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position, Registration,
+    SegmentId, SlotSet, Stamp, StorageError, Table,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -40,6 +40,15 @@ pub struct NextRecord {
     pub registration: Registration,
     /// How often the home was opened: streams of different lives differ.
     pub life: u32,
+}
+
+impl NextRecord {
+    /// All numbers that are given from now on lie above those of earlier incarnations (rule R9).
+    pub fn raise_to(&mut self, incarnation: Incarnation) {
+        self.segment.0 = self.segment.0.max(incarnation.floor_32());
+        self.registration.0 = self.registration.0.max(incarnation.floor_64());
+        self.life = self.life.max(incarnation.floor_32());
+    }
 }
 
 /// One segment: `meta/segment/ID`.
@@ -362,6 +371,27 @@ mod tests {
     use super::*;
     use crate::Slot;
     use alloc::vec;
+
+    #[test]
+    fn numbers_of_the_next_incarnation_lie_above_all_before() {
+        let mut next = NextRecord {
+            segment: SegmentId(7),
+            registration: Registration(9),
+            life: 3,
+        };
+        let same = next;
+        next.raise_to(Incarnation::default());
+        assert_eq!(next, same);
+        let incarnation = Incarnation::default().next().expect("there are more");
+        next.raise_to(incarnation);
+        assert_eq!(next.segment.0, 1 << 20);
+        assert_eq!(next.registration.0, 1 << 52);
+        assert_eq!(next.life, 1 << 20);
+        next.life += 5;
+        let later = next;
+        next.raise_to(incarnation);
+        assert_eq!(next, later, "numbers never fall");
+    }
 
     /// As it was written when the form on the wire was the same.
     #[test]

@@ -7,6 +7,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// The tables of a home. An engine keeps each as an ordered map of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -47,7 +48,9 @@ impl Table {
 
 /// The number of a batch: one for each, rising by one from 1 in one life of a
 /// home. *Durable up to here* is told as a mark.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
 pub struct Mark(pub u64);
 
 impl Mark {

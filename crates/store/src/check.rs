@@ -3,14 +3,16 @@
 use crate::dir::Locked;
 use crate::engine::{self, Opened};
 use crate::error::OpenError;
+use crate::history::{self, Evidence, History};
 use crate::journal::{self, Verdict};
+use crate::origin::Origin;
 use crate::store::{ask_complete, read_usage, value_of};
 use crate::usage::{TableUsage, Usage};
 use crate::{manifest, marker, note, record};
 use std::path::Path;
 use std::{fmt, fs, io};
 use thorp_model::records::{self, QuarantineRecord};
-use thorp_model::{StorageError, Table};
+use thorp_model::{Closed, Incarnation, StorageError, Table};
 
 /// What a check found.
 #[derive(Clone, Debug)]
@@ -19,6 +21,10 @@ pub struct Report {
     pub format: u32,
     /// Groups committed since the store was made.
     pub groups: u64,
+    /// How often it was opened as closed; none in a store of an earlier build.
+    pub incarnation: Option<Incarnation>,
+    /// Why it is closed; none if it is open.
+    pub closed: Option<Closed>,
     /// What each table holds.
     pub tables: Vec<TableReport>,
     /// Damage, the first [`Report::DAMAGE_MAX`] of it.
@@ -53,6 +59,9 @@ impl fmt::Display for Report {
             "format {}, {} groups committed",
             self.format, self.groups
         )?;
+        if let Some(incarnation) = self.incarnation {
+            writeln!(f, "incarnation {incarnation}")?;
+        }
         for each in &self.tables {
             let (name, found) = (each.table.name(), each.found);
             writeln!(
@@ -115,12 +124,15 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, OpenError> {
     let mut report = Report {
         format: marker::read(dir)?.unwrap_or_default(),
         groups: 0,
+        incarnation: None,
+        closed: None,
         tables: Vec::new(),
         damage: Vec::new(),
         damage_count: 0,
         remarks: Vec::new(),
     };
-    let noted = note::read(dir).map_err(|error| OpenError::io(dir, error))?;
+    let read = note::read(dir).map_err(|error| OpenError::io(dir, error))?;
+    let noted = read.unwrap_or_default();
     let scratch =
         tempfile::tempdir().map_err(|error| OpenError::io(&std::env::temp_dir(), error))?;
     let copy = scratch.path().join("engine");
@@ -138,6 +150,7 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, OpenError> {
         Ok(opened) => {
             check_tables(&opened, noted, &mut report);
             list_aside(&opened, &mut report);
+            list_history(dir, &opened, read.is_some(), &mut report)?;
         }
         Err(OpenError::Damaged { detail, .. }) => report.add(Damage::Other(detail)),
         Err(error) => return Err(error),
@@ -217,6 +230,44 @@ fn walk_tables(opened: &Opened, usage: Option<Usage>, report: &mut Report) {
             )));
         }
     }
+}
+
+/// Tells how often it was opened as closed, whether it is closed, and whether its next start would have proof (rule R9).
+fn list_history(
+    dir: &Path,
+    opened: &Opened,
+    has_note: bool,
+    report: &mut Report,
+) -> Result<(), OpenError> {
+    let known = match history::read(opened) {
+        Ok(known) => known,
+        Err(detail) => {
+            report.add(Damage::Other(detail));
+            return Ok(());
+        }
+    };
+    let evidence = Evidence {
+        has_note: has_note || report.groups == 0,
+        origin: Origin::of(dir).map_err(|error| OpenError::io(dir, error))?,
+        origin_counts: true,
+    };
+    let closed = known.as_ref().and_then(History::closed);
+    let unproven = match &known {
+        Some(known) => known.unproven(&evidence),
+        None => (!evidence.has_note).then_some(Closed::NoNote),
+    };
+    report.incarnation = known.as_ref().map(History::incarnation);
+    report.closed = closed;
+    if let Some(why) = closed {
+        report
+            .remarks
+            .push(format!("it is closed, only operators get in: {why}"));
+    } else if let Some(why) = unproven {
+        report
+            .remarks
+            .push(format!("its home would start closed: {why}"));
+    }
+    Ok(())
 }
 
 /// Tells of the changes that a home keeps beside damaged pages.

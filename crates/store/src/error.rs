@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use thorp_model::limits::INCARNATIONS_MAX;
 
 /// Why a store could not be opened. The message says what to do about it.
 /// Nothing that was stored has been changed, unless it is [`OpenError::Damaged`]
@@ -58,6 +59,11 @@ pub enum OpenError {
     Full {
         /// The file or directory.
         path: PathBuf,
+    },
+    /// It was opened as restored more often than it can be.
+    NoIncarnations {
+        /// The directory.
+        dir: PathBuf,
     },
     /// Something that was stored is missing or is not what was written.
     Damaged {
@@ -138,6 +144,11 @@ impl fmt::Display for OpenError {
                 f,
                 "no room on the volume of {}: free some and open the store again",
                 path.display()
+            ),
+            OpenError::NoIncarnations { dir } => write!(
+                f,
+                "the store at {} has had all of its {INCARNATIONS_MAX} incarnations: copy its objects into a new home",
+                dir.display()
             ),
             OpenError::Damaged { dir, detail } => write!(
                 f,

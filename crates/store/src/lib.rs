@@ -10,7 +10,8 @@
 //! |----------------|-----------------------------------------------------------------------|
 //! | `thorp-store`  | the marker: one line with format version, engine and checksum         |
 //! | `thorp-lock`   | locked while a process has the store open                             |
-//! | `thorp-note`   | the number of the last acknowledged group, written but never synced   |
+//! | `thorp-note`   | the number of the last acknowledged group, synced when it is made only |
+//! | `thorp-origin` | empty: a copy of the directory has it with another inode number        |
 //! | `thorp-engine` | the engine's files                                                    |
 //! | `thorp-making` | an engine that was not finished when its making was cut short         |
 //!
@@ -67,6 +68,13 @@
 //! Nor does the engine compare its manifests with the checksums it keeps for them: a flipped
 //! bit there made it give out overwritten values. They are compared before each opening.
 //!
+//! # Whether a start continues the newest history (rule R9)
+//!
+//! A store has a [`History`] beside its tables: its incarnation, the lives of its home with their ends, the key for
+//! receipts, and whether it is *closed*. A start without `thorp-note`, or in a directory whose `thorp-origin` is another
+//! file than before, has no proof. The store closes then, and stays closed until an operator says how it goes on
+//! ([`Opening`]). What closed means is its home's matter: a store takes reads and commits all the same.
+//!
 //! # Settings
 //!
 //! - Values are not separated from keys. It would save rewriting pages in
@@ -87,11 +95,13 @@ mod committer;
 mod dir;
 mod engine;
 mod error;
+mod history;
 mod journal;
 mod manifest;
 mod marker;
 mod note;
 mod options;
+mod origin;
 mod record;
 mod space;
 mod store;
@@ -101,6 +111,7 @@ pub use access::{Access, READABLE_LISTED_MAX, readable_by_others};
 pub use check::{Damage, Report, TableReport, check};
 pub use committer::{Committer, CommitterLimits, Refused, Stats, Why};
 pub use error::OpenError;
+pub use history::{History, Opening};
 pub use options::Options;
 pub use store::Store;
 pub use usage::{TableUsage, Usage};

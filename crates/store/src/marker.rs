@@ -32,6 +32,14 @@ pub(crate) fn read(dir: &Path) -> Result<Option<u32>, OpenError> {
     Ok(Some(line.format))
 }
 
+/// Writes the marker if it is of an earlier format. Earlier builds do not open the store any more.
+pub(crate) fn write_if_older(dir: &Path) -> Result<(), OpenError> {
+    match read(dir)? {
+        Some(FORMAT) => Ok(()),
+        _ => write(dir),
+    }
+}
+
 /// Writes the marker, durably: afterwards it is there as a whole.
 pub(crate) fn write(dir: &Path) -> Result<(), OpenError> {
     let (fresh, file) = (dir.join(FRESH), dir.join(NAME));
@@ -58,8 +66,8 @@ pub(crate) const NAME: &str = "thorp-store";
 /// The marker while it is being written.
 pub(crate) const FRESH: &str = "thorp-store.new";
 
-/// The format that this program writes, and the highest that it reads.
-pub(crate) const FORMAT: u32 = 1;
+/// The format that this program writes, and the highest that it reads. Version 1 had no history and no marks (rule R9).
+pub(crate) const FORMAT: u32 = 2;
 
 const ENGINE: &str = "fjall-3";
 

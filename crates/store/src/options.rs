@@ -1,11 +1,18 @@
 //! How a store is opened.
 
+use crate::history::Opening;
+
 /// How a store is opened. The defaults suit a home in a few hundred MiB of memory.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Make the store if the directory is missing or empty; otherwise that is
     /// an error.
     pub create: bool,
+    /// What its operator states about it.
+    pub opening: Opening,
+    /// Whether a directory proves itself by the inode number and birth time of a file in it. To be
+    /// switched off where inode numbers do not survive a mount.
+    pub origin_proof: bool,
     /// The most that the store may hold, in bytes of keys, values and
     /// checksums; `None` for no limit. The files take more: the engine keeps
     /// overwritten values for a while, and journals.
@@ -28,6 +35,8 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             create: true,
+            opening: Opening::default(),
+            origin_proof: true,
             limit_bytes: None,
             cache_bytes: 64 << 20,
             disk_reserve_bytes: None,

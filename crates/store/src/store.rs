@@ -4,19 +4,25 @@ use crate::access::Access;
 use crate::dir::Locked;
 use crate::engine::{self, Opened};
 use crate::error::OpenError;
+use crate::history::{self, Evidence, History, Opening};
 use crate::journal::{self, Verdict};
 use crate::note::{self, Note};
 use crate::options::Options;
+use crate::origin::Origin;
 use crate::space::{Demand, Space, purpose_of};
 use crate::usage::{self, Usage};
-use crate::{manifest, record};
+use crate::{manifest, marker, record};
 use fjall::{OwnedWriteBatch, PersistMode, Readable as _};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thorp_model::limits::KEY_BYTES_MAX;
-use thorp_model::{Batch, Engine, Op, Purpose, Reader, Scan, StorageError, Table};
+use thorp_model::records::{self, NextRecord};
+use thorp_model::{
+    Batch, Engine, Incarnation, LifeEnd, LifeId, Mark, Op, Purpose, Reader, ReceiptKey, Scan,
+    StorageError, Table,
+};
 
 /// The durable tables of one home, in a directory that this process alone uses.
 ///
@@ -41,22 +47,104 @@ impl Store {
         };
         let access = Access::close(dir).map_err(|error| OpenError::io(dir, error))?;
         let noted = note::read(dir).map_err(|error| OpenError::io(dir, error))?;
-        inspect_files(&locked, noted)?;
+        inspect_files(&locked, noted.unwrap_or_default())?;
         let opened = engine::open(&locked.engine_dir(), options.cache_bytes, WORKERS)?;
-        let usage = read_usage(&opened).map_err(|detail| OpenError::damaged(dir, detail))?;
-        ask_complete(usage, noted).map_err(|detail| OpenError::damaged(dir, detail))?;
-        let note = Note::open(dir).map_err(|error| OpenError::io(dir, error))?;
-        Ok(Store {
+        let damaged = |detail| OpenError::damaged(dir, detail);
+        let usage = read_usage(&opened).map_err(damaged)?;
+        ask_complete(usage, noted.unwrap_or_default()).map_err(damaged)?;
+        let known = history::read(&opened).map_err(damaged)?;
+        let failed = |error| OpenError::io(dir, error);
+        // From here on there may be records that an earlier build would not understand.
+        marker::write_if_older(dir)?;
+        if known.is_none() && usage.groups == 0 {
+            // A new store: its note is there before anything else.
+            Note::open_or_made(dir, 0).map_err(failed)?;
+        }
+        let evidence = Evidence {
+            has_note: note::read(dir).map_err(failed)?.is_some(),
+            origin: Origin::of(dir).map_err(failed)?,
+            origin_counts: options.origin_proof,
+        };
+        let history = opened_history(dir, known.as_ref(), &evidence, options.opening)?;
+        let store = Store {
             opened,
             writing: Mutex::new(Writing {
                 usage,
-                note,
+                history: history.clone(),
+                note: None,
                 broken: None,
             }),
             space: Space::new(dir, &options),
             access,
             _locked: locked,
-        })
+        };
+        if known.as_ref() != Some(&history) {
+            store
+                .write_history(history, options.opening)
+                .map_err(|error| OpenError::damaged(dir, error.to_string()))?;
+        }
+        store.take_note(dir).map_err(failed)?;
+        Ok(store)
+    }
+
+    /// The note comes last: that the store is closed is durable before there is a note again.
+    fn take_note(&self, dir: &Path) -> std::io::Result<()> {
+        let mut writing = self.writing();
+        writing.note = Some(Note::open_or_made(dir, writing.usage.groups)?);
+        Ok(())
+    }
+
+    /// The history of the store.
+    pub fn history(&self) -> History {
+        self.writing().history.clone()
+    }
+
+    /// A life of the home begins: it is durable when this returns. The one before has ended there.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]: the engine cannot write.
+    pub fn begin_life(&self, life: LifeId, end_of_last: LifeEnd) -> Result<(), StorageError> {
+        let mut history = self.history();
+        history.begin_life(life, end_of_last);
+        self.write_history(history, Opening::Prove)
+    }
+
+    /// Writes the history as a group of its own. With a new incarnation also the numbers that are never given twice, so
+    /// that they lie above all that the lost history gave.
+    fn write_history(&self, history: History, opening: Opening) -> Result<(), StorageError> {
+        let raised = match opening {
+            Opening::Prove | Opening::Moved => None,
+            Opening::Restored { .. } => self.raised_numbers(history.incarnation())?,
+        };
+        let mut writing = self.writing();
+        writing.ask_whole()?;
+        let batches: Vec<Batch> = raised.into_iter().collect();
+        let mut plan = self.plan(writing.usage, &batches)?;
+        if history.lives().last() != writing.history.lives().last() {
+            // The new life counts its batches from 1.
+            plan.after.mark = Mark::default();
+        } else {
+            plan.after.mark = writing.usage.mark;
+        }
+        plan.history = Some(history.encode());
+        self.write_group(&mut writing, &plan)?;
+        writing.history = history;
+        Ok(())
+    }
+
+    fn raised_numbers(&self, incarnation: Incarnation) -> Result<Option<Batch>, StorageError> {
+        let Some(stored) = self.get(Table::Meta, records::NEXT_KEY)? else {
+            return Ok(None);
+        };
+        let mut next: NextRecord = records::decode(Table::Meta, records::NEXT_KEY, &stored)?;
+        next.raise_to(incarnation);
+        let op = records::put(Table::Meta, records::NEXT_KEY.to_vec(), &next);
+        Ok(Some(Batch {
+            mark: Mark::default(),
+            purpose: Purpose::Housekeeping,
+            ops: vec![op],
+        }))
     }
 
     /// Whether others could read the store's files when it was opened.
@@ -114,6 +202,7 @@ impl Store {
         let mut plan = Plan {
             after: before,
             changes: Vec::new(),
+            history: None,
             written: 0,
         };
         for ((table, key), value) in last_changes(group) {
@@ -133,6 +222,7 @@ impl Store {
             plan.changes.push((table, key, value));
         }
         plan.after.groups += 1;
+        plan.after.mark = group.last().map_or(before.mark, |batch| batch.mark);
         Ok(plan)
     }
 
@@ -162,12 +252,31 @@ impl Store {
         }
     }
 
+    fn write_group(&self, writing: &mut Writing, plan: &Plan<'_>) -> Result<(), StorageError> {
+        // Until the engine says otherwise: it might panic.
+        writing.broken = Some("a commit did not end".to_string());
+        if let Err(error) = self.write(plan) {
+            writing.broken = Some(error.to_string());
+            return Err(engine::broken(&error));
+        }
+        writing.broken = None;
+        writing.usage = plan.after;
+        if let Some(note) = &writing.note {
+            // The group is durable. Without the note it is only guarded less well.
+            let _ = note.write(plan.after.groups);
+        }
+        Ok(())
+    }
+
     fn write(&self, plan: &Plan<'_>) -> Result<(), fjall::Error> {
         let database = self.opened.database.clone();
-        let mut batch = OwnedWriteBatch::with_capacity(database, plan.changes.len() + 1)
+        let mut batch = OwnedWriteBatch::with_capacity(database, plan.changes.len() + 2)
             .durability(Some(PersistMode::SyncData));
         // First, so that a batch that was cut short can still say which it is.
         batch.insert(&self.opened.own, usage::KEY, plan.after.encode());
+        if let Some(history) = &plan.history {
+            batch.insert(&self.opened.own, history::KEY, history.as_slice());
+        }
         for (table, key, value) in &plan.changes {
             let keyspace = self.opened.table(*table);
             match value {
@@ -231,28 +340,14 @@ impl Reader for Store {
 impl Engine for Store {
     fn commit(&self, group: &[Batch]) -> Result<(), StorageError> {
         let mut writing = self.writing();
-        if let Some(detail) = &writing.broken {
-            return Err(StorageError::Broken {
-                detail: detail.clone(),
-            });
-        }
+        writing.ask_whole()?;
         let before = writing.usage;
         let plan = self.plan(before, group)?;
         if plan.changes.is_empty() {
             return Ok(());
         }
         self.space.ask(self.demand(before, &plan, group))?;
-        // Until the engine says otherwise: it might panic.
-        writing.broken = Some("a commit did not end".to_string());
-        if let Err(error) = self.write(&plan) {
-            writing.broken = Some(error.to_string());
-            return Err(engine::broken(&error));
-        }
-        writing.broken = None;
-        writing.usage = plan.after;
-        // The group is durable. Without the note it is only guarded less well.
-        let _ = writing.note.write(plan.after.groups);
-        Ok(())
+        self.write_group(&mut writing, &plan)
     }
 }
 
@@ -264,9 +359,22 @@ const CHANGE_OVERHEAD_BYTES: u64 = 64;
 
 struct Writing {
     usage: Usage,
-    note: Note,
+    history: History,
+    /// None while the store is being opened.
+    note: Option<Note>,
     /// Why no more is written.
     broken: Option<String>,
+}
+
+impl Writing {
+    fn ask_whole(&self) -> Result<(), StorageError> {
+        match &self.broken {
+            Some(detail) => Err(StorageError::Broken {
+                detail: detail.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What stands under a key before a change.
@@ -297,6 +405,8 @@ type Change<'a> = (Table, &'a [u8], Option<&'a [u8]>);
 struct Plan<'a> {
     after: Usage,
     changes: Vec<Change<'a>>,
+    /// The store's history, if it changes.
+    history: Option<Vec<u8>>,
     /// Bytes of the changes.
     written: u64,
 }
@@ -338,6 +448,41 @@ fn inspect_files(locked: &Locked, noted: u64) -> Result<(), OpenError> {
         Verdict::CutShort { file, at } => journal::cut(&file, at).map_err(failed),
         Verdict::Lost(detail) => Err(OpenError::damaged(locked.path(), detail)),
     }
+}
+
+/// The history with which a store goes on.
+fn opened_history(
+    dir: &Path,
+    known: Option<&History>,
+    evidence: &Evidence,
+    opening: Opening,
+) -> Result<History, OpenError> {
+    let mut history = match known {
+        Some(known) => known.clone(),
+        None => History::new(fresh_key(dir)?),
+    };
+    match opening {
+        Opening::Prove => history.prove(evidence),
+        Opening::Moved => history.moved(evidence),
+        Opening::Restored { apart } => {
+            let key = apart.then(|| fresh_key(dir)).transpose()?;
+            if !history.reopen(key) {
+                let dir = dir.to_path_buf();
+                return Err(OpenError::NoIncarnations { dir });
+            }
+        }
+    }
+    if history.closed().is_none() {
+        history.origin = Origin::of_or_made(dir).map_err(|error| OpenError::io(dir, error))?;
+    }
+    Ok(history)
+}
+
+fn fresh_key(dir: &Path) -> Result<ReceiptKey, OpenError> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random)
+        .map_err(|error| OpenError::io(dir, std::io::Error::other(error)))?;
+    Ok(ReceiptKey::new(random))
 }
 
 /// The store's usage, or what is wrong with it.

@@ -1,9 +1,10 @@
 //! What a store holds, counted. The counts are the first record of every
 //! group, so they are exact after every restart, and the number of the group
-//! says how far the store has come.
+//! says how far the store has come. So does the mark, within one life of a home
+//! (rule R9).
 
 use crate::record;
-use thorp_model::Table;
+use thorp_model::{Mark, Table};
 
 /// What one table holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,6 +20,9 @@ pub struct TableUsage {
 pub struct Usage {
     /// Groups committed since the store was made.
     pub groups: u64,
+    /// The last batch in the last group, in the last life of the home. A batch that
+    /// changed nothing is in no group.
+    pub mark: Mark,
     tables: [TableUsage; Table::ALL.len()],
 }
 
@@ -57,13 +61,14 @@ impl Usage {
             value.extend_from_slice(&table.records.to_le_bytes());
             value.extend_from_slice(&table.bytes.to_le_bytes());
         }
+        value.extend_from_slice(&self.mark.0.to_le_bytes());
         record::seal(KEYSPACE, KEY, &value)
     }
 
     /// The usage in a stored form, or what is wrong with it.
     pub(crate) fn decode(stored: &[u8]) -> Result<Usage, String> {
         let value = record::open(KEYSPACE, KEY, stored)?;
-        if value.len() != VALUE_BYTES {
+        if ![VALUE_BYTES, VALUE_BYTES_WITHOUT_MARK].contains(&value.len()) {
             return Err(format!("{} bytes instead of {VALUE_BYTES}", value.len()));
         }
         let (numbers, _) = value.as_chunks::<8>();
@@ -76,6 +81,7 @@ impl Usage {
             table.records = numbers.next().unwrap_or_default();
             table.bytes = numbers.next().unwrap_or_default();
         }
+        usage.mark = Mark(numbers.next().unwrap_or_default());
         Ok(usage)
     }
 }
@@ -86,7 +92,10 @@ pub(crate) const KEYSPACE: &str = "store";
 /// The key of the usage record.
 pub(crate) const KEY: &[u8] = b"usage";
 
-const VALUE_BYTES: usize = 8 + Table::ALL.len() * 16;
+/// As stores of format 1 have it.
+const VALUE_BYTES_WITHOUT_MARK: usize = 8 + Table::ALL.len() * 16;
+
+const VALUE_BYTES: usize = VALUE_BYTES_WITHOUT_MARK + 8;
 
 #[cfg(test)]
 mod tests {
@@ -96,6 +105,7 @@ mod tests {
     fn usage_round_trips() {
         let mut usage = Usage {
             groups: 7,
+            mark: Mark(3),
             ..Usage::default()
         };
         usage.add(Table::Log, 100);
@@ -105,5 +115,17 @@ mod tests {
         assert_eq!(Usage::decode(&usage.encode()), Ok(usage));
         assert_eq!(usage.bytes(), 59);
         assert_eq!(usage.table(Table::Log).records, 1);
+    }
+
+    #[test]
+    fn the_usage_of_an_earlier_build_has_no_mark() {
+        let usage = Usage {
+            groups: 7,
+            ..Usage::default()
+        };
+        let encoded = usage.encode();
+        let value = record::open(KEYSPACE, KEY, &encoded).unwrap();
+        let earlier = record::seal(KEYSPACE, KEY, &value[..VALUE_BYTES_WITHOUT_MARK]);
+        assert_eq!(Usage::decode(&earlier), Ok(usage));
     }
 }
