@@ -3,8 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, get, group, home, ifc, inspect, invite, ls, put, rights, rm, site, status,
-    watch,
+    audit, ca, check, confirm, get, group, home, ifc, inspect, invite, ls, put, rights, rm, site,
+    status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Ca(ca::Command),
     /// Read everything in a home's directory and tell what is damaged
     Check(check::Options),
+    /// Open a home that started closed: it goes on from an older state, and an operator says so
+    Confirm(confirm::Options),
     /// List segments
     Ls(ls::Options),
     /// Look into a segment, or at one object

@@ -42,6 +42,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Site(options) => commands::site::run(&options),
         Command::Invite(options) => commands::invite::run(&options),
         Command::Ca(command) => commands::ca::run(&command),
+        Command::Confirm(options) => commands::confirm::run(&options),
         Command::Check(options) => commands::check::run(&options),
         Command::Ls(options) => commands::ls::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),

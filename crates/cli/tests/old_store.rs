@@ -79,6 +79,12 @@ fn a_home_goes_on_from_the_store_of_an_earlier_build() {
     assert_eq!(get(&home, "greeting5"), "hello 5");
     assert_eq!(home.process.terminate(), 0, "a clean end");
 
+    // It has a history from now on.
+    let checked = thorp().run(&["check", "--json", data.to_str().unwrap()]);
+    let checked: serde_json::Value = serde_json::from_str(&checked.out).expect("JSON");
+    assert_eq!(checked["incarnation"], 0);
+    assert!(checked["closed"].is_null(), "{checked}");
+
     // What this build added to the earlier one's store is durable there.
     let home = thorp().home(dir.path());
     assert_eq!(get(&home, "greeting1"), "hello 1 again\n");

@@ -88,6 +88,17 @@ impl Collector for Reading {
         if let Some(agreement) = &status.agreement {
             agreed(to, agreement)?;
         }
+        if let Some(history) = &status.history {
+            let incarnation = f64::from(history.incarnation);
+            gauge(
+                to,
+                "incarnation",
+                "How often an operator opened it as closed",
+                incarnation,
+            )?;
+            let closed = f64::from(u8::from(history.closed.is_some()));
+            gauge(to, "closed", "Whether it lets in operators only", closed)?;
+        }
         children(to, &status.children)?;
         match &status.storage {
             Some(storage) => stored(to, storage),

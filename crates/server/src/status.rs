@@ -49,6 +49,8 @@ pub struct Status {
     pub down: TrafficLine,
     /// A home's storage.
     pub storage: Option<StorageStatus>,
+    /// Whether a home continues its history (rule R9).
+    pub history: Option<HistoryStatus>,
     /// What a home shares with others (rule 10).
     pub agreement: Option<AgreementStatus>,
 }
@@ -235,6 +237,17 @@ pub struct StorageStatus {
     pub commit_s: f64,
 }
 
+/// The history of a home.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HistoryStatus {
+    /// How often an operator has opened it as closed.
+    pub incarnation: u16,
+    /// The lives of its history that it knows.
+    pub lives: usize,
+    /// Why it lets in operators only; none if it is open.
+    pub closed: Option<String>,
+}
+
 /// How often a home was opened.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Opened {
@@ -301,6 +314,7 @@ impl Nameplate {
             up: totals.up.into(),
             down: totals.down.into(),
             storage: None,
+            history: None,
             agreement: None,
         }
     }

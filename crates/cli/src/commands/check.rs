@@ -19,12 +19,7 @@ pub(crate) struct Options {
 
 /// Exit code 3 if something is damaged.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let inner = options.dir.join(super::home::STORE_DIR);
-    let dir = if inner.is_dir() {
-        inner
-    } else {
-        options.dir.clone()
-    };
+    let dir = super::home::store_in(&options.dir);
     let report = thorp_store::check(&dir)
         .map_err(|error| Failure::new(error.to_string(), "give the directory of a stopped home"))?;
     let readable =

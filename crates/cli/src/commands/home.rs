@@ -7,9 +7,9 @@ use crate::failure::Failure;
 use clap::Args;
 use rustix::fs::Mode;
 use rustix::process::umask;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thorp_net::{Address, CertificateAuthority, Identity};
-use thorp_server::{Bytes, HomeConfigFile, HomeServer, OtherHome};
+use thorp_server::{Bytes, HomeConfigFile, HomeServer, Opening, OtherHome};
 
 /// What `thorp home` is told.
 #[derive(Args, Debug)]
@@ -32,6 +32,15 @@ pub(crate) struct Options {
     /// its maker's alone
     #[arg(long)]
     closed: bool,
+    /// Its directory was moved, and the old place is gone: it does not start closed for that
+    #[arg(long, conflicts_with = "restored")]
+    moved: bool,
+    /// It goes on from an older state, as from a backup: opens it with the next incarnation, at this start only
+    #[arg(long)]
+    restored: bool,
+    /// With --restored: the directory is a copy for a test, and proves nothing to the original
+    #[arg(long, requires = "restored")]
+    apart: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -72,6 +81,7 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
         config.store.limit = options.limit_bytes;
     }
     config.closed |= options.closed;
+    config.opening = options.opening();
     if !options.other_home.is_empty() {
         config.other_home = others(&options.other_home);
     }
@@ -86,6 +96,17 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
         log: &mut config.log,
     });
     Ok(config)
+}
+
+impl Options {
+    fn opening(&self) -> Opening {
+        let apart = self.apart;
+        match (self.moved, self.restored) {
+            (true, _) => Opening::Moved,
+            (false, true) => Opening::Restored { apart },
+            (false, false) => Opening::Prove,
+        }
+    }
 }
 
 fn others(homes: &[NameAnd<Address>]) -> Vec<OtherHome> {
@@ -155,6 +176,7 @@ fn render(config: &HomeConfigFile) -> String {
         toml.size("disk_reserve", reserve);
     }
     toml.number("room_probe_ms", config.store.room_probe_ms);
+    toml.flag("origin_proof", config.store.origin_proof);
     let limits = &config.limits;
     toml.table("[limits]");
     toml.size("cache", limits.cache);
@@ -167,6 +189,15 @@ fn render(config: &HomeConfigFile) -> String {
     toml.number("outcomes_per_member", limits.outcomes_per_member);
     toml.link(&config.link, &config.child_delay);
     toml.0
+}
+
+/// The store in a home's directory, or the directory itself if that is the store.
+pub(crate) fn store_in(dir: &Path) -> PathBuf {
+    let inner = dir.join(STORE_DIR);
+    match inner.is_dir() {
+        true => inner,
+        false => dir.to_path_buf(),
+    }
 }
 
 /// Of a home, if not told otherwise.
@@ -182,7 +213,10 @@ Keeps segments in a directory, orders and validates commits, and makes each one 
 first start in a directory makes the store, the village's authority (in `authority`, which no running
 home needs: `thorp ca init` moves it elsewhere), the home's certificate, and one of the member `local` for
 programs on this machine; and tells how others join. A further home of the village needs a certificate made by `thorp invite NAME --role home` at the first (--identity);
-where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.";
+where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.
+
+A home that cannot prove that its store has all that was acknowledged starts closed: it lets in operators
+only, also after restarts. So does a copy of a directory. --restored, --moved, and `thorp confirm` open it.";
 
 #[cfg(test)]
 mod tests {

@@ -40,6 +40,10 @@ impl Toml {
         let _ = writeln!(self.0, "{key} = {value}");
     }
 
+    pub(super) fn flag(&mut self, key: &str, value: bool) {
+        let _ = writeln!(self.0, "{key} = {value}");
+    }
+
     pub(super) fn size(&mut self, key: &str, value: Bytes) {
         self.text(key, &value.to_string());
     }

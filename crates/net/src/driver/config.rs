@@ -6,6 +6,7 @@ use std::time::Duration;
 use thorp_model::limits::{CHILDREN_MAX, OTHER_HOMES_MAX};
 use thorp_model::{NodeKind, Peer, codec};
 
+use super::gate::Gate;
 use crate::{Address, Config, Identity, Limits, LinkDelay, Listener, Role};
 
 /// What a driver is told when it is made.
@@ -21,6 +22,8 @@ pub struct DriverConfig {
     pub parents: Vec<ParentConfig>,
     /// Delays towards children, by name; others have that of their listener. Plays wide-area links.
     pub child_delays: BTreeMap<String, LinkDelay>,
+    /// Whom it lets in.
+    pub gate: Gate,
     /// Limits of this driver.
     pub limits: DriverLimits,
     /// Limits of each connection to a parent.
@@ -71,6 +74,7 @@ impl DriverConfig {
             listeners: Vec::new(),
             parents: Vec::new(),
             child_delays: BTreeMap::new(),
+            gate: Gate::default(),
             limits: DriverLimits::default(),
             net_limits: Limits::default(),
         }

@@ -21,6 +21,7 @@ mod config;
 mod counts;
 mod edges;
 mod follow;
+mod gate;
 mod greeting;
 mod handle;
 mod lapses;
@@ -38,6 +39,7 @@ pub use config::{
 };
 pub use counts::NoteCounts;
 pub use edges::{EdgeStatus, ParentState, ParentStatus, Totals};
+pub use gate::Gate;
 pub use handle::{Handle, Inspection, NotTaken};
 pub use run::{Driver, Ended};
 pub use time::{now, runtime, runtime_of};

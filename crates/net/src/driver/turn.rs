@@ -230,8 +230,10 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
         match arrival {
             Arrival::TrustChanged => self.edges.look_now(self.world.now()),
             Arrival::Child(incoming, peer) => {
-                let owner = incoming.peer().certified.name();
-                if let Some(words) = self.edges.refusal(owner) {
+                let certified = &incoming.peer().certified;
+                let owner = certified.name();
+                let closed = self.config.gate.refusal(certified);
+                if let Some(words) = closed.or_else(|| self.edges.refusal(owner)) {
                     if let Some(left_out) = self.turned_away.write(Instant::now(), owner.to_owned())
                     {
                         warn!(peer = peer.name, "turned away: {words}{left_out}");

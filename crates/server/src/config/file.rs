@@ -10,6 +10,7 @@ use thorp_model::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
 use thorp_net::driver::PARENTS_MAX;
 use thorp_net::{ADDRESSES_MAX, Address, LANES_MAX};
 use thorp_protocol::AliveLimitsError;
+use thorp_store::Opening;
 
 use super::error::ConfigError;
 use super::parts::{
@@ -29,6 +30,9 @@ pub struct HomeConfigFile {
     pub data_dir: Option<PathBuf>,
     /// Its certificate and key; `identity` in the data directory by default.
     pub identity_dir: Option<PathBuf>,
+    /// What its operator states about the store at this start, and at no other. Not in the file.
+    #[serde(skip)]
+    pub opening: Opening,
     /// Where it listens.
     #[serde(deserialize_with = "texts::deserialize")]
     pub listen: Vec<Address>,
@@ -310,6 +314,7 @@ impl Default for HomeConfigFile {
             name: None,
             data_dir: None,
             identity_dir: None,
+            opening: Opening::default(),
             listen: vec![anywhere(HOME_PORT)],
             http: Some(here(HOME_HTTP_PORT)),
             closed: false,

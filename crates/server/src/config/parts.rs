@@ -53,6 +53,9 @@ pub struct StoreConfig {
     pub disk_reserve: Option<Bytes>,
     /// Between looks at whether there is space (again), in milliseconds.
     pub room_probe_ms: u64,
+    /// A copy of the store's directory is noticed by the inode number of a file in it. To be switched off where inode
+    /// numbers do not survive a mount.
+    pub origin_proof: bool,
 }
 
 /// One `[[parent]]`: a home or another site that a site sits below.
@@ -213,6 +216,7 @@ impl Default for StoreConfig {
             cache: Bytes(thorp_store::Options::default().cache_bytes),
             disk_reserve: None,
             room_probe_ms: ROOM_PROBE_MS,
+            origin_proof: true,
         }
     }
 }

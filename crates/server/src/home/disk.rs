@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use thorp_model::{Batch, Engine, Mark, Purpose, Reader, Scan, StorageError, Table};
 use thorp_protocol::HomeCommand;
-use thorp_store::{Access, Options, Store};
+use thorp_store::{Access, Opening, Options, Store};
 use tracing::{info, warn};
 
 use crate::config::{HomeConfigFile, StoreConfig};
@@ -67,11 +67,13 @@ pub(super) struct Written {
 
 impl Disk {
     /// Opens the store of a home.
-    pub(super) fn open(config: &HomeConfigFile) -> Result<Self, ServerError> {
+    pub(super) fn open(config: &HomeConfigFile, opening: Opening) -> Result<Self, ServerError> {
         let options = Options {
             limit_bytes: config.store.limit.map(|limit| limit.0),
             cache_bytes: config.store.cache.0,
             disk_reserve_bytes: config.store.disk_reserve.map(|reserve| reserve.0),
+            opening,
+            origin_proof: config.store.origin_proof,
             ..Options::default()
         };
         let dir = config.store_dir()?;

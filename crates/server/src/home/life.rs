@@ -7,6 +7,7 @@ use thorp_net::driver::{Handle, now};
 use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig};
 
 use super::disk::Disk;
+use super::history;
 use super::view::Shared;
 use super::world::HomeWorld;
 use crate::config::HomeConfigFile;
@@ -47,7 +48,12 @@ impl Life {
         disk.begin();
         disk.look(|_| {});
         let opened = Home::open(core_config, &*disk, now(), &mut first);
-        let mut core = opened.map_err(|error| ServerError::Records { dir, error })?;
+        let failed = |error| ServerError::Records {
+            dir: dir.clone(),
+            error,
+        };
+        let mut core = opened.map_err(failed)?;
+        history::begin_life(disk.store(), core.durable(), failed)?;
         // Its first batch is on its way, and small.
         core.handle(
             now(),

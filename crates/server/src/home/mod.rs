@@ -6,6 +6,7 @@
 //! the log (rule 11).
 
 mod disk;
+mod history;
 mod identity;
 mod life;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use thorp_model::{HomeId, MemberId, StorageError};
 use thorp_net::driver::{Driver, Ended, Handle, ParentConfig};
 use thorp_net::{Address, Backoff, Identity};
 use thorp_protocol::Home;
+use thorp_store::Opening;
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
@@ -80,7 +82,7 @@ impl HomeServer {
             can_listen(&config.listen, config.http).await?;
         }
         // First of all: whoever has the store is the home.
-        let disk = Arc::new(Disk::open(&config)?);
+        let disk = Arc::new(Disk::open(&config, config.opening)?);
         let known = identity::known(&config, disk.store())?;
         // One that did not come far the first time is new as well.
         identity::check(&config, known.is_none())?;
@@ -112,9 +114,13 @@ impl HomeServer {
             child_delay: &config.child_delay,
         };
         let (mut driver_config, addresses) = plan.listen().await?;
-        driver_config.parents = others(&config);
+        if disk.store().history().closed().is_none() {
+            // A closed home asks nobody: what it is in doubt about may be of a lost history.
+            driver_config.parents = others(&config);
+        }
+        let gate = driver_config.gate.clone();
         let (driver, handle) = Driver::new(driver_config);
-        let shared = Arc::new(Shared::new(config.store.limit));
+        let shared = Arc::new(Shared::new((name, gate), config.store.limit));
         let life = Life::open(&config, (home, node), disk, &handle, &shared)?;
         let view = Arc::new(View::new(plate, home, handle.clone(), Arc::clone(&shared)));
         let http = config
@@ -279,7 +285,7 @@ async fn reopen(
     loop {
         let opened = match disk.take() {
             Some(disk) => Ok(disk),
-            None => Disk::open(config).map(Arc::new),
+            None => Disk::open(config, Opening::Prove).map(Arc::new),
         };
         let life =
             opened.and_then(|disk| Life::open(config, ids, disk, &control.handle, &control.shared));

@@ -56,7 +56,7 @@ async fn a_broken_engine_is_opened_again_and_the_limit_that_was_set_stays() {
 #[tokio::test]
 async fn a_home_that_did_not_come_far_the_first_time_begins_again() {
     let dir = tempfile::tempdir().unwrap();
-    drop(Disk::open(&config(&dir)).unwrap());
+    drop(Disk::open(&config(&dir), Opening::Prove).unwrap());
     let server = HomeServer::start(config(&dir)).await.unwrap();
     assert!(dir.path().join("identity").exists());
     server.run(std::future::ready(())).await;
@@ -118,7 +118,7 @@ async fn the_id_is_chosen_once_and_is_durable_before_the_home_ends() {
     let home = server.home();
     assert_ne!(home, HomeId(0));
     server.run(std::future::ready(())).await;
-    let disk = Disk::open(&config(&dir)).unwrap();
+    let disk = Disk::open(&config(&dir), Opening::Prove).unwrap();
     assert!(disk.get(Table::Meta, HOME_KEY).unwrap().is_some());
     assert_eq!(
         identity::known(&config(&dir), disk.store()).unwrap(),
@@ -145,7 +145,7 @@ async fn records_of_version_1_are_taken_over_and_those_of_a_later_one_are_not() 
         (1, true, FORMAT_VERSION),
         (FORMAT_VERSION + 1, false, FORMAT_VERSION + 1),
     ] {
-        let disk = Disk::open(&config(&dir)).unwrap();
+        let disk = Disk::open(&config(&dir), Opening::Prove).unwrap();
         let record = HomeRecord {
             format,
             ..read(&disk)
@@ -156,7 +156,7 @@ async fn records_of_version_1_are_taken_over_and_those_of_a_later_one_are_not() 
         disk.commit(&[Batch { mark, purpose, ops }]).unwrap();
         drop(disk);
         assert_eq!(run_once().await, starts, "format {format}");
-        let disk = Disk::open(&config(&dir)).unwrap();
+        let disk = Disk::open(&config(&dir), Opening::Prove).unwrap();
         assert_eq!(read(&disk).format, then);
     }
 }
@@ -185,7 +185,7 @@ fn put_batch((table, purpose): (Table, Purpose), mark: u64, value_bytes: usize) 
 fn limited(dir: &tempfile::TempDir, limit: u64) -> Arc<Disk> {
     let mut config = config(dir);
     config.store.limit = Some(Bytes(limit));
-    Arc::new(Disk::open(&config).unwrap())
+    Arc::new(Disk::open(&config, Opening::Prove).unwrap())
 }
 
 /// Commits in a thread, and tells how that ended.

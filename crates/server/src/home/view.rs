@@ -3,18 +3,24 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use thorp_model::{HomeId, Position, Table};
-use thorp_net::driver::{Handle, now};
+use thorp_net::driver::{Gate, Handle, now};
 use thorp_protocol::{Doubts, Home};
+use tracing::error;
 
 use super::disk::Disk;
+use super::history;
 use crate::config::Bytes;
 use crate::status::{
-    Acknowledged, AgreementStatus, HomeStatus, LOOK_TIME_MAX, Nameplate, Opened, Patience, Status,
-    StorageStatus, TableLine, Watched,
+    Acknowledged, AgreementStatus, HistoryStatus, HomeStatus, LOOK_TIME_MAX, Nameplate, Opened,
+    Patience, Status, StorageStatus, TableLine, Watched,
 };
 
 /// What outlives a life.
-pub(super) struct Shared(Mutex<State>);
+pub(super) struct Shared {
+    name: String,
+    gate: Gate,
+    state: Mutex<State>,
+}
 
 struct State {
     /// Weak: a look must not keep a broken store from being closed.
@@ -25,21 +31,38 @@ struct State {
     opened: Opened,
     /// What it does instead of serving.
     doing: Option<String>,
+    /// It lets in operators only, and why.
+    closed: Option<String>,
 }
 
 impl Shared {
-    pub(super) fn new(limit: Option<Bytes>) -> Self {
-        Self(Mutex::new(State {
-            disk: Weak::new(),
-            limit,
-            limit_set: false,
-            opened: Opened::default(),
-            doing: Some("starting".to_owned()),
-        }))
+    pub(super) fn new((name, gate): (&str, Gate), limit: Option<Bytes>) -> Self {
+        Self {
+            name: name.to_owned(),
+            gate,
+            state: Mutex::new(State {
+                disk: Weak::new(),
+                limit,
+                limit_set: false,
+                opened: Opened::default(),
+                doing: Some("starting".to_owned()),
+                closed: None,
+            }),
+        }
     }
 
     pub(super) fn running(&self, disk: &Arc<Disk>) {
+        let closed = disk.store().history().closed();
+        let closed = closed.map(|why| history::words(&self.name, why));
+        match &closed {
+            Some(words) => {
+                error!("{words}");
+                self.gate.close(words.clone());
+            }
+            None => self.gate.open(),
+        }
         let mut state = self.lock();
+        state.closed = closed;
         state.disk = Arc::downgrade(disk);
         state.opened.times += 1;
         state.doing = None;
@@ -71,7 +94,7 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics half-way through a change.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,6 +143,21 @@ impl View {
         }
     }
 
+    /// Why it is closed; none if it is open.
+    fn closed(&self) -> Option<String> {
+        self.shared.lock().closed.clone()
+    }
+
+    fn history(&self) -> Option<HistoryStatus> {
+        let disk = self.shared.lock().disk.upgrade()?;
+        let history = disk.store().history();
+        Some(HistoryStatus {
+            incarnation: history.incarnation().get(),
+            lives: history.lives().len(),
+            closed: history.closed().map(|why| why.to_string()),
+        })
+    }
+
     fn storage(&self) -> (Option<StorageStatus>, Option<String>) {
         let (disk, opened, doing) = {
             let state = self.shared.lock();
@@ -157,14 +195,18 @@ impl Watched for Arc<View> {
     async fn look(&self) -> Status {
         let mut status = self.plate.status(&self.handle);
         let (storage, doing) = self.storage();
-        let mut wrong = Vec::new();
+        let closed = self.closed();
+        status.history = self.history();
+        let mut wrong: Vec<String> = closed.iter().cloned().collect();
         let home = self.home;
         let looking = self.handle.inspect(move |core| View::find(home, core));
         match tokio::time::timeout(LOOK_TIME_MAX, looking).await {
             Ok(Some(found)) => {
                 status.set_sizes(&found.sizes);
                 let agreement = AgreementStatus::of(&found.doubts, &self.handle);
-                wrong.extend(agreement.trouble());
+                // A closed home has nobody to ask: that is not what is wrong.
+                let trouble = agreement.trouble().into_iter();
+                wrong.extend(trouble.filter(|_| closed.is_none()));
                 status.agreement = Some(agreement);
                 status.homes = vec![HomeStatus {
                     home: home.0,

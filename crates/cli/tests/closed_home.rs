@@ -1,0 +1,230 @@
+//! A home that cannot prove that it continues its newest history starts closed: against real processes (rule R9, threat 33).
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
+mod common;
+
+use common::thorp;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use thorp_model::records::{self, SegmentRecord};
+use thorp_model::{Reader as _, Scan, SegmentId, Table};
+use thorp_store::Store;
+use thorp_testing::{HomeProcess, Said, finish};
+
+/// A directory with a home's data in `home`, that holds `notes` with one root, and an operator's identity in `olga`.
+struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Place {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        let home = place.start(&[]);
+        home.out(&["put", "thorp://alps/notes", "--text", "one", "--root", "a"]);
+        let olga = place.path("olga").display().to_string();
+        let invite = ["invite", "olga", "--role", "operator"];
+        let flags = ["--dir", &home.authority, "--out", &olga];
+        let said = thorp().run(&[&invite[..], &flags].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(home.process.terminate(), 0);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path("home/store")
+    }
+
+    fn start(&self, flags: &[&str]) -> HomeProcess {
+        thorp().home_with(self.dir.path(), flags)
+    }
+
+    /// The home's directory becomes a copy of what it was.
+    fn replace_by_copy(&self) {
+        let (home, old) = (self.path("home"), self.path("old"));
+        fs::rename(&home, &old).unwrap();
+        copy(&old, &home);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status();
+    assert!(copied.unwrap().success());
+}
+
+/// The segments in the store of a stopped home.
+fn segments(store: &Path) -> Vec<(SegmentId, String)> {
+    let store = Store::open(store, thorp_store::Options::default()).unwrap();
+    let (from, to) = records::segment_range();
+    let mut found = Vec::new();
+    let mut visit = |key: &[u8], value: &[u8]| {
+        let record: SegmentRecord = records::decode(Table::Meta, key, value).unwrap();
+        found.push((records::segment_of(key).unwrap(), record.path));
+        Scan::Go
+    };
+    store.scan(Table::Meta, &from, &to, &mut visit).unwrap();
+    found
+}
+
+fn get(home: &HomeProcess, identity: &str) -> Said {
+    let mut command = home.command(&["get", "thorp://alps/notes", "--root", "a", "--timeout", "2"]);
+    command.env("THORP_IDENTITY", identity);
+    finish(command)
+}
+
+fn history(home: &HomeProcess) -> Value {
+    let said = thorp().run(&["status", &home.http, "--json"]);
+    let status: Value = serde_json::from_str(&said.out).unwrap();
+    status["history"].clone()
+}
+
+/// Members hear why, operators get in, and the status says what to do.
+fn assert_closed(place: &Place, home: &HomeProcess, why: &str) {
+    let said = get(home, &home.identity);
+    assert_ne!(said.code, 0, "{}", said.out);
+    for words in ["home alps is closed", why, "--restored", "--moved"] {
+        assert!(said.err.contains(words), "{words:?} in {}", said.err);
+    }
+    let said = get(home, place.path("olga").to_str().unwrap());
+    assert_eq!((said.code, said.out.as_str()), (0, "one"), "{}", said.err);
+    let said = thorp().run(&["status", &home.http]);
+    assert_eq!(said.code, 3, "{}", said.out);
+    assert!(
+        said.out.contains("NOT WELL: home alps is closed"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains(why), "{}", said.out);
+    assert!(history(home)["closed"].as_str().unwrap().contains(why));
+}
+
+fn assert_open(home: &HomeProcess, incarnation: u64) {
+    let said = get(home, &home.identity);
+    assert_eq!((said.code, said.out.as_str()), (0, "one"), "{}", said.err);
+    let history = history(home);
+    assert_eq!(history["closed"], Value::Null);
+    assert_eq!(history["incarnation"], incarnation);
+}
+
+/// Threat 33: the journal was cut and its note removed, and the home went on without a third of what was acknowledged.
+#[test]
+fn a_cut_journal_without_its_note_starts_closed() {
+    let place = Place::new();
+    let home = place.start(&[]);
+    for number in 0..40 {
+        let text = number.to_string();
+        let to = ["put", "thorp://alps/notes", "--text", &text, "--root", "b"];
+        home.out(&to);
+    }
+    assert_eq!(home.process.terminate(), 0);
+    let journal = place.store().join("thorp-engine/0.jnl");
+    let bytes = fs::read(&journal).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    fs::write(&journal, &bytes[..end * 7 / 10]).unwrap();
+    // With the note the cut is damage.
+    let data = place.path("home").display().to_string();
+    assert_eq!(thorp().run(&["check", &data]).code, 3);
+    fs::remove_file(place.store().join("thorp-note")).unwrap();
+    let checked = thorp().run(&["check", &data]);
+    assert!(
+        checked.out.contains("would start closed"),
+        "{}",
+        checked.out
+    );
+
+    for _ in 0..2 {
+        let home = place.start(&[]);
+        assert_closed(&place, &home, "thorp-note");
+        assert_eq!(home.process.terminate(), 0);
+    }
+    let home = place.start(&["--moved"]);
+    assert_closed(&place, &home, "thorp-note");
+    assert_eq!(home.process.terminate(), 0);
+    let home = place.start(&["--restored"]);
+    assert_open(&home, 1);
+    assert_eq!(home.process.terminate(), 0);
+    assert_open(&place.start(&[]), 1);
+}
+
+#[test]
+fn a_copy_starts_closed_and_stays_so_until_an_operator_opens_it() {
+    let place = Place::new();
+    place.replace_by_copy();
+    let why = "its directory is not the one where it ran";
+    for _ in 0..2 {
+        let home = place.start(&[]);
+        assert_closed(&place, &home, why);
+        let data = place.path("home").display().to_string();
+        let running = thorp().run(&["confirm", &data]);
+        assert_eq!(running.code, 1, "{}", running.err);
+        assert!(running.err.contains("in use"), "{}", running.err);
+        assert_eq!(home.process.terminate(), 0);
+    }
+    let data = place.path("home").display().to_string();
+    let confirmed = thorp().run(&["confirm", &data]);
+    assert_eq!(confirmed.code, 0, "{}", confirmed.err);
+    assert!(confirmed.out.contains("incarnation 1"), "{}", confirmed.out);
+    let home = place.start(&[]);
+    assert_open(&home, 1);
+    // What is made now has numbers that the original never gives.
+    home.out(&["put", "thorp://alps/new", "--text", "two", "--root", "a"]);
+    assert_eq!(home.process.terminate(), 0);
+    let segments = segments(&place.store());
+    let id = |path: &str| segments.iter().find(|(_, known)| known == path).unwrap().0;
+    assert!(
+        id("notes").0 < 1 << 20 && id("new").0 > 1 << 20,
+        "{segments:?}"
+    );
+}
+
+#[test]
+fn a_moved_directory_is_told_from_a_renamed_one() {
+    let place = Place::new();
+    // Within a file system nothing has to be said.
+    let (home, there) = (place.path("home"), place.path("there"));
+    fs::rename(&home, &there).unwrap();
+    fs::rename(&there, &home).unwrap();
+    let home = place.start(&[]);
+    assert_open(&home, 0);
+    assert_eq!(home.process.terminate(), 0);
+    // To another disk it is a copy, whether it has started closed or not.
+    place.replace_by_copy();
+    let home = place.start(&[]);
+    assert_closed(&place, &home, "its directory is not the one where it ran");
+    assert_eq!(home.process.terminate(), 0);
+    let home = place.start(&["--moved"]);
+    assert_open(&home, 0);
+    assert_eq!(home.process.terminate(), 0);
+    assert_open(&place.start(&[]), 0);
+}
+
+#[test]
+fn the_configuration_switches_the_proof_by_place_off() {
+    let place = Place::new();
+    place.replace_by_copy();
+    let config = place.path("home.toml");
+    fs::write(&config, "[store]\norigin_proof = false\n").unwrap();
+    let home = place.start(&["--config", config.to_str().unwrap()]);
+    assert_open(&home, 0);
+}
+
+#[test]
+fn a_store_counts_the_lives_of_its_home() {
+    let place = Place::new();
+    for lives in 2..5 {
+        let home = place.start(&[]);
+        assert_eq!(history(&home)["lives"], lives);
+        assert_eq!(home.process.terminate(), 0);
+    }
+}
