@@ -17,7 +17,6 @@ use crate::config::{
 };
 use crate::doorway::{Doorway, Place};
 use crate::handshake::within;
-use crate::listener::certified_by;
 use crate::places::Origin;
 use crate::{CertifiedName, Error, Identity};
 
@@ -25,7 +24,7 @@ use crate::{CertifiedName, Error, Identity};
 #[derive(Debug)]
 pub struct StatusPort {
     listener: TcpListener,
-    tls: Option<TlsConfig>,
+    identity: Option<Identity>,
     doorway: Arc<Doorway>,
 }
 
@@ -33,7 +32,7 @@ pub struct StatusPort {
 #[derive(Debug)]
 pub struct StatusCaller {
     socket: TcpStream,
-    tls: Option<TlsConfig>,
+    identity: Option<Identity>,
     place: StatusPlace,
 }
 
@@ -49,15 +48,6 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-#[derive(Clone)]
-struct TlsConfig(TlsAcceptor);
-
-impl std::fmt::Debug for TlsConfig {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TlsConfig")
-    }
-}
-
 impl StatusPort {
     /// Listens on a bound socket. With an identity every caller needs a certificate of the village.
     ///
@@ -66,10 +56,9 @@ impl StatusPort {
     /// What the system says.
     pub fn new(bound: StdListener, identity: Option<&Identity>) -> io::Result<Self> {
         bound.set_nonblocking(true)?;
-        let tls = identity.map(|identity| TlsAcceptor::from(Arc::clone(identity.server())));
         Ok(Self {
             listener: TcpListener::from_std(bound)?,
-            tls: tls.map(TlsConfig),
+            identity: identity.cloned(),
             doorway: Arc::new(Doorway::new(STATUS_CALLERS_MAX, STATUS_CALLERS_KNOWN_MAX)),
         })
     }
@@ -84,7 +73,7 @@ impl StatusPort {
         let place = self.doorway.enter(Origin::of(address)).await;
         Ok(StatusCaller {
             socket,
-            tls: self.tls.clone(),
+            identity: self.identity.clone(),
             place: StatusPlace(place),
         })
     }
@@ -99,12 +88,13 @@ impl StatusCaller {
     pub async fn greet(self) -> Result<(StatusStream, Option<CertifiedName>, StatusPlace), Error> {
         let Self {
             socket,
-            tls,
+            identity,
             mut place,
         } = self;
-        let Some(TlsConfig(acceptor)) = tls else {
+        let Some(identity) = identity else {
             return Ok((Box::new(socket), None, place));
         };
+        let acceptor = TlsAcceptor::from(Arc::clone(&identity.credentials().server));
         let shaking = async {
             let accepted = acceptor.accept(socket).await;
             accepted.map_err(|error| Error::from_tls("TLS", error))
@@ -114,7 +104,9 @@ impl StatusCaller {
             shaken = within(HANDSHAKE_TIMEOUT, "TLS", shaking) => shaken?,
             () = place.lost() => return Err(Error::Displaced),
         };
-        let certified = certified_by(stream.get_ref().1.peer_certificates())?;
+        // After every handshake: a resumed one asks nothing of the certificate (rule R1).
+        let standing = identity.accept(stream.get_ref().1.peer_certificates())?;
+        let certified = standing.certified.clone();
         Ok((Box::new(stream), Some(certified), place))
     }
 }
@@ -147,13 +139,14 @@ pub async fn call_status_port(
     let socket = within(CONNECT_TIMEOUT, "connecting", connecting).await?;
     // For session tickets only: a certificate names a role and a node, and no host.
     let name = ServerName::from(address.ip());
-    let connector = TlsConnector::from(Arc::clone(identity.client()));
+    let connector = TlsConnector::from(Arc::clone(&identity.credentials().client));
     let shaking = async {
         let connected = connector.connect(name, socket).await;
         connected.map_err(|error| Error::from_tls("TLS", error))
     };
     let stream = within(HANDSHAKE_TIMEOUT, "TLS", shaking).await?;
-    let certified = certified_by(stream.get_ref().1.peer_certificates())?;
+    let standing = identity.accept(stream.get_ref().1.peer_certificates())?;
+    let certified = &standing.certified;
     if !certified.role().is_parent() {
         return Err(Error::WrongName {
             expected: "a home or a site".to_owned(),

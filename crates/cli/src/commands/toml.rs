@@ -32,10 +32,6 @@ impl Toml {
         self.text("http_for", whom.as_str());
     }
 
-    pub(super) fn flag(&mut self, key: &str, value: bool) {
-        let _ = writeln!(self.0, "{key} = {value}");
-    }
-
     pub(super) fn number(&mut self, key: &str, value: u64) {
         let _ = writeln!(self.0, "{key} = {value}");
     }
