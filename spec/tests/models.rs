@@ -46,6 +46,11 @@ fn chain_holds() {
 }
 
 #[test]
+fn revocation_holds() {
+    holds("Revocation", &[revocation(), turned()], &[]);
+}
+
+#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -191,6 +196,41 @@ fn a_weaker_chain_breaks() {
 }
 
 #[test]
+fn a_weaker_revocation_breaks() {
+    let off = |guard| revocation().with(guard, "FALSE");
+    let turns = |guard| turned().with(guard, "FALSE");
+    breaks(&[
+        // An image of the home beside the stream is newer than what the redirector knows of rights.
+        (off("WaitsForLabel"), "NothingNewer"),
+        // Trap R2: one of those who wait has lost its right.
+        (off("EachWaiter"), "NothingNewer"),
+        (off("EachWaiter"), "NeverRefused"),
+        // The helper's image is not given, and the next helper's entry brings a step.
+        (off("NextTryChecks"), "NothingNewer"),
+        // Whoever holds the page gets its changes.
+        (off("EndsPages"), "NothingNewer"),
+        (off("EndsPages"), "NothingHeld"),
+        // A helper has given the page up, and nobody answers.
+        (off("TriesOn"), "Served"),
+        // Trap R5: the second redirector knows nothing of rights.
+        (turns("BeginHasReaders"), "NothingNewer"),
+        // What is reported is entered for whoever reports it.
+        (turns("ChecksReports"), "NothingNewer"),
+        // Revoked between a report and its answer.
+        (turns("StruckIsChanged"), "NothingNewer"),
+        (turns("StruckIsChanged"), "Copies"),
+    ]);
+}
+
+#[test]
+fn rights_that_are_checked_at_the_request_come_too_late() {
+    kept(
+        &at_request().only("NoLaterBytes"),
+        "rights-checked-at-request",
+    );
+}
+
+#[test]
 fn acknowledgements_alone_lose_an_update() {
     kept(
         &by_acknowledgements().only("Serializable"),
@@ -231,6 +271,12 @@ fn larger_villages_hold() {
         overtaking().with("Foreign", "1").with("Busy", "{1}"),
         over_two().with("Evictions", "1"),
         two_of_any().with("Evictions", "1"),
+        revocation()
+            .with("Commits", "3")
+            .with("Losers", "{1, 2, 3}"),
+        turned()
+            .with("Members", "{1, 2, 3}")
+            .with("Fetches", "<<1, 1, 1>>"),
     ];
     for run in runs {
         whole(&run);
@@ -331,6 +377,23 @@ fn two_of_any() -> Run {
         .with("AnyScript", "TRUE")
         .with("Reads", "<<{}, {}>>");
     run.with("Parks", "{1, 2}")
+}
+
+/// Three members of one site, one of which may lose its right; redirectors do not fail.
+fn revocation() -> Run {
+    Run::of("Revocation")
+}
+
+/// Two members turn to a second redirector, and both may lose their right.
+fn turned() -> Run {
+    let run = revocation().with("Crashes", "TRUE");
+    let run = run.with("Members", "{1, 2}").with("Losers", "{1, 2}");
+    run.with("Fetches", "<<0, 1>>")
+}
+
+/// The obvious protocol: a right is checked when somebody asks for a page.
+fn at_request() -> Run {
+    revocation().with("Checks", "\"request\"")
 }
 
 /// Checks each run of a model; every action happens in one of them, except those
