@@ -218,6 +218,12 @@ bugs! {
     WrongHelperAsked,
     /// Rule R5: a transaction over several homes may read and write a rights list.
     RightsInVote,
+    /// Rule R3: at a home, whoever may write may not read.
+    WriteWithoutRead,
+    /// Rule R3: a home ignores what a list gives to all members.
+    MembersIgnored,
+    /// Rule R3: whoever may write may change the rights list.
+    ListForWriters,
     /// Rule 4: a client's commit carries nothing of what it has read.
     SessionReadsOmitted,
     /// Rule 4: a client takes the position of its page cache for evidence, whatever has changed.

@@ -360,10 +360,14 @@ impl Access {
         RightsList(names.chain(groups).chain(members).collect())
     }
 
+    /// The right that an entry of its own gives to a name, whatever all members have.
+    pub fn own(&self, name: NameId) -> Option<Right> {
+        self.names.get(&name).copied()
+    }
+
     /// Whether a right is given to a name, without its groups.
     pub fn allows(&self, who: Principal, wanted: Right) -> bool {
-        let own = self.names.get(&who.name).copied();
-        who.is_operator || own.max(self.members) >= Some(wanted)
+        who.is_operator || self.own(who.name).max(self.members) >= Some(wanted)
     }
 }
 

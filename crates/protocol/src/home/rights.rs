@@ -135,6 +135,12 @@ impl Rights {
         right: Right,
     ) -> bool {
         let access = self.lists.get(&segment).unwrap_or(&WITHOUT_LIST);
+        if planted::is(Bug::MembersIgnored) && !who.is_operator {
+            return access.own(who.name) >= Some(right);
+        }
+        if planted::is(Bug::WriteWithoutRead) && right == Right::Read {
+            return !access.allows(who, Right::Write) || access.allows(who, Right::Admin);
+        }
         let is_in = |(group, held): (&str, Right)| {
             let members = self.group(segments, group);
             held >= right && members.is_some_and(|members| members.allows(who, Right::Read))
@@ -236,7 +242,8 @@ impl Rights {
             return Err(InvalidCommit::RightsOfSeveral.into());
         }
         for (segment, op) in lists {
-            if !self.may(segments, who, segment, Right::Admin) {
+            let is_admin = self.may(segments, who, segment, Right::Admin);
+            if !is_admin && !planted::is(Bug::ListForWriters) {
                 return Err(Denied::want(segment, Right::Admin));
             }
             let list = list_of(op).ok_or(InvalidCommit::BadRights)?;
