@@ -15,6 +15,8 @@ MODEL ?=
 TRANSACTIONS ?= 90000
 BROKEN_TRANSACTIONS ?= 3000
 OPERATIONS_MIN ?= 1000000
+ANSWERS ?= 100000
+WRONG_RULES ?= WriteWithoutRead MembersIgnored ListForWriters
 PYTHON ?=
 DEMO ?=
 LAB ?= cold --members 3 --repeats 1
@@ -24,7 +26,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories sim same campaign bugs fuzz bench failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories rights-elsewhere sim same campaign bugs fuzz bench failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -49,6 +51,7 @@ lint: ## Format, and lints as errors
 	cd spec && $(CARGO) fmt --check && $(CARGO) clippy --all-targets -- -D warnings
 	cd lab && $(CARGO) fmt --all --check && $(CARGO) clippy -p thorp-lab --all-targets -- -D warnings
 	cd fuzz && $(CARGO) fmt --check && $(CARGO) clippy --no-default-features -- -D warnings
+	cd rights-elsewhere && $(CARGO) fmt --check
 
 floors: ## The house stands: floors, files, modules and citations
 	$(CARGO) run -q -p thorp-floors
@@ -86,6 +89,17 @@ histories: ## What real processes did under faults, judged by another's checker;
 		$$run --workload lists --transactions $(BROKEN_TRANSACTIONS) --bug $$bug --out $(BUILT)/planted/$$bug.jsonl || exit 1; \
 	done
 	@$(BUILT)/release/thorp-histories sum $(BUILT)/histories.jsonl --operations-min $(OPERATIONS_MIN)
+
+rights-elsewhere: ## What homes and sites answer about rights, compared with casbin; wrong rules are noticed: make rights-elsewhere ANSWERS=100000
+	$(CARGO) build -p thorp-cli
+	$(CARGO) build -p thorp-cli --features planted-bugs --target-dir $(BUILT)/planted
+	cd rights-elsewhere && $(CARGO) clippy --target-dir $(abspath $(BUILT))/elsewhere -- -D warnings
+	cd rights-elsewhere && $(CARGO) build --target-dir $(abspath $(BUILT))/elsewhere
+	@run="$(BUILT)/elsewhere/debug/thorp-rights-elsewhere --answers $(ANSWERS)"; \
+	$$run --thorp $(BUILT)/debug/thorp || exit 1; \
+	for rule in $(WRONG_RULES); do \
+		THORP_PLANTED_BUG=$$rule $$run --thorp $(BUILT)/planted/debug/thorp || exit 1; \
+	done
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)

@@ -44,6 +44,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("thorp-examples", Wing),
     ("thorp-fuzz", Wing),
     ("thorp-spec", Wing),
+    ("thorp-rights-elsewhere", Wing),
     ("thorp-floors", Wing),
 ];
 
