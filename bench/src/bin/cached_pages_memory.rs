@@ -104,6 +104,7 @@ impl Village {
             watermark: Stamp::default(),
             silent_ms: 0,
             readers: Vec::new(),
+            sites: Vec::new(),
         }));
         village
     }

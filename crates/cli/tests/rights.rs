@@ -143,7 +143,7 @@ fn a_page_that_nobody_asked_for_is_dropped() {
     }));
     // What comes next is answered as ever.
     assert!(matches!(
-        mallory.call(CallRequest::Register),
+        mallory.call(CallRequest::Register(None)),
         Down::CallResult(_)
     ));
     let read = anna.transact(|tx| Ok(tx.read(&secret)?.to_vec())).unwrap();

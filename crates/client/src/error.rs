@@ -201,9 +201,12 @@ impl From<CallError> for Error {
             CallError::BadPath | CallError::Invalid => ErrorKind::Invalid,
             CallError::TooMany => ErrorKind::TooLarge,
             // The home has forgotten this member, which registers again with the next try.
-            CallError::Busy | CallError::NotRegistered => ErrorKind::Busy {
-                retry_after: BUSY_RETRY,
-            },
+            // Or the home takes no request of this member by this site, which signs anew (rule R2).
+            CallError::Busy | CallError::NotRegistered | CallError::NotDelegated(_) => {
+                ErrorKind::Busy {
+                    retry_after: BUSY_RETRY,
+                }
+            }
             CallError::Full => ErrorKind::Full,
             CallError::NoRight { .. } => ErrorKind::NoRight,
         };
@@ -222,6 +225,9 @@ impl From<Refusal> for Error {
             | Refusal::Elsewhere => ErrorKind::Conflict,
             Refusal::Busy { retry_after_ms } => ErrorKind::Busy {
                 retry_after: Duration::from_millis(u64::from(*retry_after_ms)),
+            },
+            Refusal::NotDelegated(_) => ErrorKind::Busy {
+                retry_after: BUSY_RETRY,
             },
             Refusal::Full => ErrorKind::Full,
             Refusal::Forgotten => ErrorKind::OutcomeLost,

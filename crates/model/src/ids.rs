@@ -209,6 +209,10 @@ impl fmt::Debug for ObjectId {
     }
 }
 
+number! {
+    /// A delegation of a member: each has a higher number than all before it (rule R2).
+    DelegationNo(u64)
+}
 /// A node's name, as ids carry it: the first 64 bits of BLAKE3 of the name (rule R1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct NameId(pub u64);
@@ -342,7 +346,7 @@ pub struct Now {
     /// Never goes back in one process; for timers. Begins no lower than
     /// [`Now::MONO_FIRST`].
     pub mono: Millis,
-    /// May jump; only stamps use it.
+    /// May jump; only stamps and the ends of delegations use it.
     pub wall: Millis,
 }
 

@@ -20,6 +20,7 @@ extern crate alloc;
 mod audit;
 pub mod change;
 pub mod codec;
+mod delegation;
 mod digest;
 mod history;
 mod ids;
@@ -40,12 +41,16 @@ mod storage;
 
 pub use audit::{AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord};
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
+pub use delegation::{
+    Certified, DELEGATION_VERSION, Delegation, DelegationText, NoSigner, NoVerifier, NotDelegated,
+    Proof, Signer, Verifier,
+};
 pub use digest::{PageDigest, PartDigest};
 pub use history::{Closed, Incarnation, LifeEnd, LifeId, Lives, Point, ReceiptKey};
 pub use ids::{
-    Attempt, CommitId, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis, NameId,
-    NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference, Registration,
-    ReportNo, RequestId, SegmentId, Slot, Stamp,
+    Attempt, CommitId, DelegationNo, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis,
+    NameId, NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference,
+    Registration, ReportNo, RequestId, SegmentId, Slot, Stamp,
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};

@@ -370,3 +370,19 @@ pub const WATERMARK_WAIT_MS: u64 = 1_000;
 /// Other homes that ask one for the outcomes of what they share, and other homes to which one
 /// knows an edge (rule 10).
 pub const OTHER_HOMES_MAX: usize = 256;
+
+/// How far ahead of its own clock a home lets a delegation end (rule R2).
+pub const DELEGATION_MS_MAX: u64 = 3_600_000;
+
+/// How far ahead of its own clock a member lets its delegations end. Half of what homes allow: the
+/// clock of a member may be wrong by the other half, either way.
+pub const DELEGATION_MS: u64 = DELEGATION_MS_MAX / 2;
+
+/// How old a delegation is when the member renews it.
+pub const DELEGATION_RENEWED_MS: u64 = DELEGATION_MS / 3;
+
+/// Sites that a delegation names, and that a parent names on the way to a home.
+pub const SITES_ON_WAY_MAX: usize = 8;
+
+/// Bytes of the certificate and the signature of a delegation.
+pub const PROOF_BYTES_MAX: usize = 8 << 10;

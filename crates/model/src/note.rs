@@ -218,6 +218,10 @@ notes! {
     ChildCutOff,
     /// Rule 15: a request of a child was refused at its limit.
     ChildLimited,
+    /// Rule R2: a request was dropped: its member has not signed that it may come this way.
+    NotDelegated,
+    /// Rule R2: a delegation was not taken.
+    DelegationNotTaken,
     /// Rule 11: a member was registered.
     Registered,
     /// Rule 11: a member was forgotten.

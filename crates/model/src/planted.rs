@@ -172,6 +172,14 @@ bugs! {
     OthersForgotten,
     /// Rule R2: a node fills in the values that it kept of a commit, whatever the home executed.
     ContentBelieved,
+    /// Rule R2: a home takes a request from whatever site brings it.
+    SiteBelieved,
+    /// Rule R2: a home refuses for ever what comes by a site that the member does not name.
+    UndelegatedRecorded,
+    /// Rule R2: a home takes a delegation with a lower number than the last one.
+    OldDelegationTaken,
+    /// Rule R2: a site names only itself on the way to the home, and no site above it.
+    UpperSitesNotTold,
     /// Outcomes are forgotten: a commit sent again runs again.
     OutcomeForgotten,
     /// The validation floor is ignored: what is not known counts as unchanged.

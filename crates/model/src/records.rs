@@ -2,9 +2,9 @@
 //! big-endian, so that they sort.
 
 use crate::{
-    Blob, CommitId, CommitRequest, HomeId, Image, Incarnation, MemberId, NameId, Op, Outcome,
-    Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position, Registration,
-    SegmentId, SlotSet, Stamp, StorageError, Table,
+    Blob, CommitId, CommitRequest, DelegationNo, HomeId, Image, Incarnation, MemberId, NameId, Op,
+    Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position,
+    Registration, SegmentId, SlotSet, Stamp, StorageError, Table,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
-/// had nothing set aside, version 2 had no rights lists.
-pub const FORMAT_VERSION: u32 = 3;
+/// had nothing set aside, version 2 had no rights lists, version 3 had no delegations.
+pub const FORMAT_VERSION: u32 = 4;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -151,6 +151,14 @@ pub struct CarrierRecord {
     pub carrier: NameId,
 }
 
+/// The last delegation that was taken of a registered member: `meta/delegation/REGISTRATION` (rule
+/// R2). What it allowed does not outlast the life of the home: the member signs anew for each stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DelegationRecord {
+    /// Only higher numbers count from now on.
+    pub number: DelegationNo,
+}
+
 /// One staged value: `staged/REGISTRATION/TOKEN`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StagedRecord {
@@ -195,6 +203,7 @@ const SEGMENT_PREFIX: &[u8] = b"segment/";
 const RIGHTS_PREFIX: &[u8] = b"rights/";
 const MEMBER_PREFIX: &[u8] = b"member/";
 const CARRIER_PREFIX: &[u8] = b"carrier/";
+const DELEGATION_PREFIX: &[u8] = b"delegation/";
 const ASIDE_PREFIX: &[u8] = b"aside/";
 const VOTE_PREFIX: &[u8] = b"vote/";
 
@@ -243,6 +252,22 @@ pub fn carrier_range() -> (Vec<u8>, Vec<u8>) {
 /// The registration of such a key.
 pub fn carried_of(key: &[u8]) -> Option<Registration> {
     let id = key.strip_prefix(CARRIER_PREFIX)?;
+    Some(Registration(u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of the last delegation of a member.
+pub fn delegation_key(registration: Registration) -> Vec<u8> {
+    [DELEGATION_PREFIX, &registration.0.to_be_bytes()].concat()
+}
+
+/// The range of all last delegations.
+pub fn delegation_range() -> (Vec<u8>, Vec<u8>) {
+    (DELEGATION_PREFIX.to_vec(), b"delegation0".to_vec())
+}
+
+/// The registration of such a key.
+pub fn delegation_of(key: &[u8]) -> Option<Registration> {
+    let id = key.strip_prefix(DELEGATION_PREFIX)?;
     Some(Registration(u64::from_be_bytes(id.try_into().ok()?)))
 }
 

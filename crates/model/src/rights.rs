@@ -71,7 +71,7 @@ pub enum DamagedRights {
 pub struct RightsList(BTreeMap<Subject, Right>);
 
 /// Who asks for something.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Principal {
     /// The id of its name.
     pub name: NameId,

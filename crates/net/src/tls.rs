@@ -7,7 +7,9 @@ use rustls::crypto::ring::cipher_suite::{
     TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
 };
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, ServerName, SignatureVerificationAlgorithm, UnixTime,
+};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
     ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
@@ -52,6 +54,37 @@ pub(crate) fn server_config(
     // One is enough: a member comes back on one connection.
     config.send_tls13_tickets = 1;
     Ok(Arc::new(config))
+}
+
+/// The schemes in which nodes sign other things than a handshake, the preferred first.
+pub(crate) const SIGNATURE_SCHEMES: [SignatureScheme; 5] = [
+    SignatureScheme::ECDSA_NISTP256_SHA256,
+    SignatureScheme::ECDSA_NISTP384_SHA384,
+    SignatureScheme::ED25519,
+    SignatureScheme::RSA_PSS_SHA256,
+    SignatureScheme::RSA_PSS_SHA384,
+];
+
+/// Checks a signature by the key of a certificate. Says nothing about the certificate. None: it is not good.
+pub(crate) fn verify_signature(
+    certificate: &CertificateDer<'_>,
+    scheme: SignatureScheme,
+    message: &[u8],
+    signature: &[u8],
+) -> Option<()> {
+    if !SIGNATURE_SCHEMES.contains(&scheme) {
+        return None;
+    }
+    let mapping = ring::default_provider()
+        .signature_verification_algorithms
+        .mapping;
+    let (_, algorithms) = mapping.iter().find(|(known, _)| *known == scheme)?;
+    let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
+    let fits = |algorithm: &&&dyn SignatureVerificationAlgorithm| {
+        let checked = certificate.verify_signature(**algorithm, message, signature);
+        checked.is_ok()
+    };
+    algorithms.iter().find(fits).map(|_| ())
 }
 
 /// SHA-256.

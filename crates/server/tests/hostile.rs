@@ -74,7 +74,7 @@ impl StateMachine for Locker {
                     member: self.member,
                     number: 1,
                 };
-                let (home, request) = (begin.home, CallRequest::Register);
+                let (home, request) = (begin.home, CallRequest::Register(None));
                 let call = message::Call {
                     call,
                     home,

@@ -34,7 +34,8 @@ async fn a_home_restarts_as_itself_and_remembers_outcomes() {
     assert_eq!(second.home, home);
     // The member comes back by itself, and asks again.
     anna.until(|seen| seen.streams() == 2).await;
-    let Ok(CallResponse::Registered(registration)) = anna.call(CallRequest::Register).await else {
+    let Ok(CallResponse::Registered(registration)) = anna.call(CallRequest::Register(None)).await
+    else {
         panic!("not registered any more");
     };
     let request = CallRequest::Outcome {

@@ -27,8 +27,7 @@ pub struct Byzantine {
     /// Children of its parent: limits are for each of them.
     neighbours: usize,
     homes: Vec<HomeId>,
-    /// It says that it is a site, and registers members that it makes up. Until members sign their
-    /// registrations, a site could do much worse (rule R2).
+    /// It says that it is a site, and speaks for members that it makes up, and for others (rule R2).
     is_site: bool,
     forger: Forger,
 }
@@ -162,7 +161,7 @@ impl Byzantine {
             let call = message::Call {
                 call: CallId { member, number },
                 home: *home,
-                request: CallRequest::Register,
+                request: CallRequest::Register(None),
             };
             outbox.up(edge, Up::Call(call));
         }
@@ -174,7 +173,7 @@ impl Byzantine {
             member: self.member,
             number: 0,
         };
-        let request = CallRequest::Register;
+        let request = CallRequest::Register(None);
         outbox.up(
             edge,
             Up::Call(message::Call {

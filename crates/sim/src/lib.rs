@@ -8,6 +8,7 @@
 
 pub mod byzantine;
 pub mod campaign;
+mod certificates;
 pub mod checkpoint;
 pub mod checks;
 pub mod counts;
@@ -36,6 +37,7 @@ pub mod turn;
 pub mod village;
 pub mod world;
 
+pub use certificates::Authority;
 pub use options::Options;
 pub use trace::Mode;
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::Cache;
 use thorp_model::{
     CommitId, EdgeId, HomeId, Image, MemberId, Millis, NameId, NodeKind, Now, PageId, Peer, Place,
-    Position, RequestId, StateMachine,
+    Position, Principal, RequestId, StateMachine,
 };
 use thorp_protocol::{Home, Member, Redirector, Response};
 
@@ -279,6 +279,14 @@ impl Node {
     /// Whether it is none of the village, and looks at everything in the end.
     pub fn is_operator(&self) -> bool {
         self.plan == usize::MAX && !self.rogue
+    }
+
+    /// Whose rights count for what its program does.
+    pub fn who(&self) -> Principal {
+        Principal {
+            name: self.id.name(),
+            is_operator: self.is_operator(),
+        }
     }
 
     /// Whether it runs.

@@ -1,6 +1,7 @@
 //! The simulated world: nodes, connections, what is going to happen, and the
 //! truth that all of it is held against.
 
+use crate::certificates::Authority;
 use crate::checks;
 use crate::checks::watches::Watches;
 use crate::counts::Counts;
@@ -298,6 +299,7 @@ impl World {
             log_trim_max: plan.log_trim_max,
             pages_removed_max: plan.pages_removed_max,
             alive: Some(self.village.alive),
+            verifier: Authority::default().verifier(),
             ..HomeConfig::new(*home, node.name.clone(), node.id)
         };
         let (home, mut outbox) = (*home, Outbox::new());
@@ -359,6 +361,7 @@ impl World {
             images_beside: self.village.beside,
             report_pages_max: self.village.report_pages_max,
             alive: Some(self.village.alive),
+            signer: Authority::default().signer(&node.name, node.who()),
             ..MemberConfig::new(node.id, node.name.clone())
         };
         let plan = self.village.members.get(node.plan).cloned();

@@ -96,6 +96,13 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::DecisionBelieved, "decided-by-a-rogue"),
     (Bug::OthersHeard, "decided-by-another"),
     (Bug::OthersForgotten, "a-name-forgets-its-own"),
+    (Bug::SiteBelieved, "a-site-speaks-for-nobody"),
+    (Bug::UndelegatedRecorded, "trap-r34-an-old-way-arrives-late"),
+    (
+        Bug::OldDelegationTaken,
+        "trap-r35-an-old-signature-comes-again",
+    ),
+    (Bug::UpperSitesNotTold, "trap-r44-a-site-above-the-site"),
     (Bug::ParticipantsBelieved, "a-vote-for-nobody"),
     (Bug::VoteKept, "in-doubt-last-to-hear"),
     (Bug::VoteNotLocked, "trap-14-deadlock"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thorp_model::{Message, Peer, codec};
+use thorp_model::{Delegation, DelegationText, Message, Peer, codec};
 use thorp_net::driver::{net_config, runtime_of};
 use thorp_net::{Address, FrameReceiver, FrameSender, Identity, Listener, dial};
 use tokio::runtime::Runtime;
@@ -40,6 +40,12 @@ impl Attacker {
     /// How it would greet if it kept the rules. A test changes what it wants.
     pub fn greeting(&self) -> Peer {
         self.identity.greeting(0xbad)
+    }
+
+    /// Signs a text with its own key, whosever text it is.
+    pub fn sign(&self, text: DelegationText) -> Delegation {
+        let proof = self.identity.signer().sign(&text);
+        Delegation { text, proof }
     }
 
     /// Calls a node and greets so.

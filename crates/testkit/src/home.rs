@@ -154,6 +154,7 @@ impl HomeNode {
         let address = own.unwrap_or_else(|| village.socket(&options.name));
         let listener = Listener::bind(&address, &identity, net).await.unwrap();
         let address = listener.address().clone();
+        let verifier = identity.verifier();
         let mut config = DriverConfig::new(identity, hello);
         config.listeners.push(listener);
         let others = options.others.iter().cloned();
@@ -167,6 +168,7 @@ impl HomeNode {
         let (start, starts) = mpsc::unbounded_channel();
         let mut config = HomeConfig::new(options.id, options.name.clone(), node);
         config.registrations_max = options.registrations_max;
+        config.verifier = verifier;
         let others = options.others.iter();
         config.other_homes = others
             .filter_map(|other| other.expect_name.clone())

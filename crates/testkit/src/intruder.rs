@@ -103,7 +103,7 @@ impl Intruder {
 
     /// Registers.
     pub fn register(&mut self) -> Registration {
-        match self.call(CallRequest::Register) {
+        match self.call(CallRequest::Register(None)) {
             Down::CallResult(message::CallResult {
                 result: Ok(CallResponse::Registered(registration)),
                 ..

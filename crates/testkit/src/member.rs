@@ -79,7 +79,9 @@ impl MemberNode {
         id: u64,
     ) -> (Self, std::pin::Pin<Box<impl Future<Output = ()> + use<>>>) {
         let hello = identity.greeting(id);
-        let mut member = Member::new(MemberConfig::new(hello.node, hello.name.clone()));
+        let mut member = MemberConfig::new(hello.node, hello.name.clone());
+        member.signer = identity.signer();
+        let mut member = Member::new(member);
         let mut config = DriverConfig::new(identity, hello);
         config.parents.push(ParentConfig::new(vec![parent]));
         let (mut driver, handle) = Driver::new(config);

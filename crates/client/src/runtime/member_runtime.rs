@@ -40,6 +40,7 @@ impl MemberRuntime {
         };
         let hello = identity.greeting(random_bits());
         let (node, name) = (hello.node, hello.name.clone());
+        let signer = identity.signer();
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, embedded_site.as_ref())?;
         driver_config.net_limits = edges.limits;
@@ -52,6 +53,7 @@ impl MemberRuntime {
         ));
         let mut member = MemberConfig::new(node, name);
         member.alive = Some(edges.alive);
+        member.signer = signer;
         member.images_beside = true;
         let member = Member::new(member);
         let (of_member, patience) = (Arc::clone(&shared), config.leave_timeout);

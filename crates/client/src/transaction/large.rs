@@ -175,7 +175,7 @@ impl Staged {
     pub(super) async fn register(&mut self, due: Instant) -> Result<()> {
         match self
             .requests
-            .call(self.home, CallRequest::Register, due)
+            .call(self.home, CallRequest::Register(None), due)
             .await?
         {
             CallResponse::Registered(registration) => self.registration = registration,

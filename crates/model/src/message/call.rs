@@ -1,6 +1,7 @@
 //! What a member asks of a home beside pages and commits, and the answers.
 
 use crate::change::Blob;
+use crate::delegation::{Delegation, NotDelegated};
 use crate::ids::{CommitId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::message::Outcome;
@@ -23,8 +24,9 @@ pub struct CallId {
 /// sent again: the second time it changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CallRequest {
-    /// Remember my commits (rule 11).
-    Register,
+    /// Remember my commits (rule 11), and take my requests by the sites that I name (rule R2). Without
+    /// a delegation it names none anew: so a program asks for the registration of its member.
+    Register(Option<Delegation>),
     /// A segment by its path.
     Open {
         /// The path in the home.
@@ -177,11 +179,14 @@ pub enum CallError {
         /// The right that it would need.
         right: Right,
     },
+    /// The member has not signed that it may come this way (rule R2).
+    NotDelegated(NotDelegated),
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            CallError::NotDelegated(why) => return write!(f, "{why}"),
             CallError::NoSuchSegment => "there is no such segment, or this node may not read it",
             CallError::NoRight { right } => {
                 return write!(

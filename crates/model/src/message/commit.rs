@@ -1,6 +1,7 @@
 //! A transaction on its way to its homes, and how it ended (rules 6, 10 and 11).
 
 use crate::change::{SlotSet, WriteOp};
+use crate::delegation::NotDelegated;
 use crate::digest::PartDigest;
 use crate::ids::{
     CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
@@ -125,7 +126,7 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-/// Which kind of refusal (rule 6). *Busy* and *full* leave the id usable;
+/// Which kind of refusal (rule 6). *Busy*, *full* and *not delegated* leave the id usable;
 /// every other refusal ends it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Refusal {
@@ -163,6 +164,8 @@ pub enum Refusal {
     Forgotten,
     /// Another home of the transaction refused its part (rule 10). Run it again.
     Elsewhere,
+    /// The member has not signed that it may come this way. The home has recorded nothing (rule R2).
+    NotDelegated(NotDelegated),
 }
 
 impl Refusal {
@@ -228,12 +231,16 @@ impl Refusal {
             Refusal::Invalid { .. } => "invalid",
             Refusal::Forgotten => "forgotten",
             Refusal::Elsewhere => "refused at another home",
+            Refusal::NotDelegated(_) => "not delegated",
         }
     }
 
     /// Whether the id may be sent again as it is (rule 11).
     pub fn leaves_id_usable(&self) -> bool {
-        matches!(self, Refusal::Busy { .. } | Refusal::Full)
+        matches!(
+            self,
+            Refusal::Busy { .. } | Refusal::Full | Refusal::NotDelegated(_)
+        )
     }
 }
 
@@ -254,6 +261,7 @@ impl fmt::Display for Refusal {
                 f,
                 "the home's store is full: commits are refused until there is room; reads go on"
             ),
+            Refusal::NotDelegated(why) => write!(f, "{why}"),
             Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
             Refusal::Unknown => write!(
                 f,

@@ -2,8 +2,8 @@
 
 use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
 use crate::{
-    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, Outcome, PageChange, PageDigest,
-    PageId, PartDigest, Position, Readers, ReportNo, SegmentId, Stamp,
+    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, NameId, Outcome, PageChange,
+    PageDigest, PageId, PartDigest, Position, Readers, ReportNo, SegmentId, Stamp,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -110,6 +110,9 @@ pub struct Begin {
     /// To a site: who may read each segment that not every member may read, as of the position
     /// (rule R4). Empty to a member.
     pub readers: Vec<(SegmentId, Readers)>,
+    /// The names of the sites on the way to the home, from the home on (rule R2). None at a child of
+    /// the home.
+    pub sites: Vec<NameId>,
 }
 
 /// The stream ends: the home is out of reach for now.

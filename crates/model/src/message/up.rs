@@ -72,22 +72,28 @@ impl Up {
         }
     }
 
+    /// The member in whose name it is sent, where it is one member's (rule R2).
+    pub fn member(&self) -> Option<MemberId> {
+        match self {
+            Up::Commit(request) => Some(request.id.member),
+            Up::Decide(Decide { commit, .. }) | Up::Settled(Settled { commit, .. }) => {
+                Some(commit.member)
+            }
+            Up::Call(call) => Some(call.call.member),
+            _ => None,
+        }
+    }
+
     /// Whether a member says it for itself: the commits and calls that it names are its own. A site passes on what others say.
     pub fn is_own(&self, member: MemberId) -> bool {
-        match self {
-            Up::Commit(request) => request.id.member == member,
-            Up::Decide(Decide { commit, .. }) | Up::Settled(Settled { commit, .. }) => {
-                commit.member == member
-            }
-            Up::Call(Call { call, request, .. }) => {
-                let asks_for_own = match request {
-                    CallRequest::Outcome { commit, .. } => commit.member == member,
-                    _ => true,
-                };
-                call.member == member && asks_for_own
-            }
+        let asks_for_own = match self {
+            Up::Call(Call {
+                request: CallRequest::Outcome { commit, .. },
+                ..
+            }) => commit.member == member,
             _ => true,
-        }
+        };
+        asks_for_own && self.member().is_none_or(|own| own == member)
     }
 }
 

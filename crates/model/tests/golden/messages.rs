@@ -307,7 +307,22 @@ fn call() -> CallId {
 fn requests() -> Vec<CallRequest> {
     let path = String::from("shop/stock");
     vec![
-        CallRequest::Register,
+        CallRequest::Register(None),
+        CallRequest::Register(Some(Delegation {
+            text: DelegationText {
+                version: DELEGATION_VERSION,
+                home: HOME,
+                member: member(),
+                number: DelegationNo(700),
+                ends: Millis(1_700_000_000_000),
+                sites: vec![NameId(1), NameId(u64::MAX)],
+            },
+            proof: Proof {
+                scheme: 0x0403,
+                certificate: blob(),
+                signature: blob(),
+            },
+        })),
         CallRequest::Open {
             path: path.clone(),
             create: true,
@@ -348,6 +363,7 @@ fn downs() -> Vec<Down> {
             watermark: stamp(),
             silent_ms: 300,
             readers: readers(),
+            sites: vec![NameId(1), NameId(u64::MAX)],
         }),
         Down::End(message::End { home: HOME }),
         Down::Step(step(Some(commit_id()))),
@@ -520,6 +536,7 @@ pub(crate) fn refused() -> Vec<Refusal> {
         },
         Refusal::Forgotten,
         Refusal::Elsewhere,
+        Refusal::NotDelegated(NotDelegated::Ended),
     ];
     refused.extend(invalid.map(|reason| Refusal::Invalid { reason }));
     refused
@@ -565,6 +582,7 @@ fn results() -> Vec<Result<CallResponse, CallError>> {
         CallError::NoRight {
             right: Right::Admin,
         },
+        CallError::NotDelegated(NotDelegated::OtherSite),
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

@@ -8,6 +8,7 @@
 mod certificates;
 mod certified;
 mod credentials;
+mod delegation;
 mod error;
 mod files;
 mod issuing;
@@ -24,7 +25,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use rustls::pki_types::CertificateDer;
-use thorp_model::{HomeId, Peer};
+use thorp_model::{HomeId, Peer, Signer, Verifier};
 use tokio::sync::watch;
 
 pub use certified::{CertifiedName, NodeRole};
@@ -37,6 +38,7 @@ pub use validity::{OutOfTime, Validity};
 
 use crate::Error;
 use credentials::{Credentials, certified_in};
+use delegation::{AuthorityVerifier, KeySigner};
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
 use issuing::subject;
 use revoked::Revoked;
@@ -201,6 +203,26 @@ impl Identity {
     /// The village, as 16 hexadecimal digits that come from its authority's public key.
     pub fn village(&self) -> &str {
         &self.inner.village
+    }
+
+    /// Signs with the key of this node's certificate, as it is then (rule R2).
+    pub fn signer(&self) -> Arc<dyn Signer> {
+        Arc::new(KeySigner::of(self))
+    }
+
+    /// Checks what nodes of this village have signed (rule R2).
+    pub fn verifier(&self) -> Arc<dyn Verifier> {
+        Arc::new(AuthorityVerifier::of(self))
+    }
+
+    /// What a certificate says that was signed by one of the authorities, and is good at a time and not revoked.
+    pub(crate) fn standing_at(
+        &self,
+        certificate: &CertificateDer<'static>,
+        now: Duration,
+    ) -> Option<Standing> {
+        let standing = self.credentials().trust.standing_at(certificate, now)?;
+        (!self.inner.revoked.has(&standing.serial)).then_some(standing)
     }
 
     /// Whether the certificate that a peer has shown is good, and what it says.

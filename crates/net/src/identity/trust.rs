@@ -1,5 +1,7 @@
 //! What a node accepts of a certificate (rule R1).
 
+use std::time::Duration;
+
 use rustls::RootCertStore;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::ring;
@@ -61,6 +63,18 @@ impl Trust {
                 .all,
         )?;
         Ok(validity)
+    }
+
+    /// What a certificate says, if one of the authorities has signed it and it is good at a time.
+    pub(crate) fn standing_at(
+        &self,
+        certificate: &CertificateDer<'static>,
+        now: Duration,
+    ) -> Option<Standing> {
+        let validity = self.check_signed(certificate, &[]).ok()?;
+        validity.check(now).ok()?;
+        let certified = CertifiedName::of(certificate).ok()?.ok()?;
+        Standing::new(certificate, certified, validity).ok()
     }
 
     /// Whether the certificate that a peer has shown is good, and what it says.

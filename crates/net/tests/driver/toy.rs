@@ -149,6 +149,7 @@ pub(crate) fn begin_of(home: u32) -> Message {
         watermark: Stamp::default(),
         silent_ms: 0,
         readers: Vec::new(),
+        sites: Vec::new(),
     }))
 }
 

@@ -30,8 +30,8 @@ impl Occasion {
         }
     }
 
-    /// The same, by the edge of this node. Until members sign (rule R2), only a member's own edge
-    /// proves that it was the member.
+    /// The same, by the edge of this node. A member signs who may carry its
+    /// requests, and not each request (rule R2): only its own edge proves that it was the member.
     pub(in crate::home) fn brought_by(self, carrier: Option<NameId>) -> Self {
         let site = carrier.filter(|carrier| *carrier != self.who);
         Occasion { site, ..self }

@@ -4,6 +4,7 @@ use crate::home::Outbox;
 use crate::home::audit::Occasion;
 use crate::home::commit::apply::extent_value;
 use crate::home::commit::effects::Effects;
+use crate::home::delegations::{Arrival, Delegated};
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::outcomes::{self, Known};
@@ -20,9 +21,9 @@ use thorp_model::planted::Bug;
 use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
 use thorp_model::{
     AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
-    EdgeId, Generation, NameId, Note, Now, Op, PageNo, Principal, Purpose, RIGHTS_SLOT,
-    Registration, Right, RightsList, SegmentId, Slot, SlotChange, Stamp, StorageError, Table,
-    planted, records, rights_page,
+    Delegation, DelegationNo, EdgeId, Generation, MemberId, NameId, NotDelegated, Note, Now, Op,
+    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, SegmentId, Slot,
+    SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
 };
 
 /// Segments told by one answer.
@@ -38,6 +39,7 @@ type Called = Result<CallResponse, CallError>;
 pub(super) struct Calls<'a> {
     /// The name of the child that calls. Another home registers nobody.
     pub(super) carrier: Option<NameId>,
+    pub(super) verifier: &'a dyn Verifier,
     pub(super) log: &'a mut Log,
     pub(super) tables: &'a mut Tables,
     pub(super) remover: &'a mut Remover,
@@ -49,6 +51,8 @@ pub(super) struct Caller {
     pub(super) edge: EdgeId,
     pub(super) call: CallId,
     pub(super) who: Principal,
+    /// The site that brings it; none: it comes on an edge of its own.
+    pub(super) site: Option<NameId>,
 }
 
 impl Calls<'_> {
@@ -60,7 +64,9 @@ impl Calls<'_> {
         request: CallRequest,
         outbox: &mut Outbox,
     ) {
-        let Caller { edge, call, who } = caller;
+        let Caller {
+            edge, call, who, ..
+        } = caller;
         let known = self.tables.outcomes.registration(call.member);
         let is_own = |registration| known == Some(registration);
         let result = match request {
@@ -72,7 +78,9 @@ impl Calls<'_> {
             CallRequest::Watermark { at_least } => {
                 return self.watermark(now, edge, call, at_least, outbox);
             }
-            CallRequest::Register => self.register(call, outbox),
+            CallRequest::Register(delegation) => {
+                self.register(now, caller, delegation.as_ref(), outbox)
+            }
             CallRequest::Open { path, create } => {
                 self.open_segment(now, who, (&path, create), outbox)
             }
@@ -156,32 +164,85 @@ impl Calls<'_> {
         self.log.after_reservation(now, then, outbox);
     }
 
-    fn register(&mut self, call: CallId, outbox: &mut Outbox) -> Called {
-        if let Some(registration) = self.tables.outcomes.registration(call.member) {
-            return Ok(CallResponse::Registered(registration));
+    /// Registers a member, or takes a newer delegation of one (rules 11 and R2).
+    fn register(
+        &mut self,
+        now: Now,
+        caller: Caller,
+        delegation: Option<&Delegation>,
+        outbox: &mut Outbox,
+    ) -> Called {
+        let member = caller.call.member;
+        let taken = delegation.map(|delegation| self.take_delegation(now, caller, delegation));
+        let delegated = taken.transpose().map_err(|why| {
+            outbox.note(Note::DelegationNotTaken);
+            CallError::NotDelegated(why)
+        })?;
+        let mut ops = Vec::new();
+        let registration = match self.tables.outcomes.registration(member) {
+            Some(registration) => registration,
+            None => self.register_new(member, &mut ops, outbox)?,
+        };
+        if let Some(delegated) = delegated {
+            let outcomes = &mut self.tables.outcomes;
+            outcomes.delegate(registration, delegated, &mut ops);
         }
+        if !ops.is_empty() {
+            self.log
+                .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
+        }
+        Ok(CallResponse::Registered(registration))
+    }
+
+    /// The sites that speak for the caller from now on.
+    fn take_delegation(
+        &mut self,
+        now: Now,
+        caller: Caller,
+        delegation: &Delegation,
+    ) -> Result<Delegated, NotDelegated> {
+        let member = caller.call.member;
+        let known = self.tables.outcomes.delegated(member);
+        let last = known.map_or(DelegationNo(0), Delegated::number);
+        let arrival = Arrival {
+            home: self.log.home(),
+            member,
+            site: caller.site,
+            wall: now.wall,
+        };
+        let (delegated, certified) = arrival.take(delegation, last, self.verifier)?;
+        if let Some(certified) = certified {
+            self.tables.audit.learn(&certified.name);
+        }
+        Ok(delegated)
+    }
+
+    fn register_new(
+        &mut self,
+        member: MemberId,
+        ops: &mut Vec<Op>,
+        outbox: &mut Outbox,
+    ) -> Result<Registration, CallError> {
         self.writable()?;
         // What a vote in doubt names has to be there when it is decided.
         let in_doubt = self.tables.votes.registrations_in_doubt();
         let may_go = |silent| !in_doubt.contains(&silent);
-        let (member, carrier) = (call.member, self.carrier.ok_or(CallError::Invalid)?);
+        let carrier = self.carrier.ok_or(CallError::Invalid)?;
         let newcomer = Newcomer { member, carrier };
         let place = self.tables.outcomes.place_for(newcomer, may_go);
         let place = place.ok_or(CallError::Busy)?;
         self.tables.next.registration = self.tables.next.registration.next();
         let registration = self.tables.next.registration;
-        let mut ops = alloc::vec![self.tables.put_next()];
+        ops.push(self.tables.put_next());
         self.tables
             .outcomes
-            .register(registration, newcomer, place, &mut ops);
+            .register(registration, newcomer, place, ops);
         if let Place::Of(forgotten) = place {
             outbox.note(Note::RegistrationForgotten);
-            self.tables.staging.drop_all(forgotten, &mut ops);
+            self.tables.staging.drop_all(forgotten, ops);
         }
         outbox.note(Note::Registered);
-        self.log
-            .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
-        Ok(CallResponse::Registered(registration))
+        Ok(registration)
     }
 
     fn outcome(&mut self, id: CommitId, registration: Registration, outbox: &mut Outbox) -> Called {

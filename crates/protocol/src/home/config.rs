@@ -3,8 +3,9 @@
 use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
-use thorp_model::{HomeId, MemberId, limits};
+use thorp_model::{HomeId, MemberId, NoVerifier, Verifier, limits};
 
 /// What a home is given when it starts.
 #[derive(Clone, Debug)]
@@ -52,10 +53,12 @@ pub struct HomeConfig {
     pub log_trim_max: u64,
     /// Pages of a removed segment deleted by one batch, at least one.
     pub pages_removed_max: u32,
+    /// Checks who has signed what sites bring (rule R2).
+    pub verifier: Arc<dyn Verifier>,
 }
 
 impl HomeConfig {
-    /// A home with the limits of `thorp_model::limits`.
+    /// A home with the limits of `thorp_model::limits`, to which members come by edges of their own.
     pub fn new(home: HomeId, name: String, node: MemberId) -> Self {
         HomeConfig {
             home,
@@ -78,6 +81,7 @@ impl HomeConfig {
             alive: Some(AliveLimits::default()),
             log_trim_max: limits::LOG_TRIM_MAX,
             pages_removed_max: limits::PAGES_REMOVED_MAX,
+            verifier: Arc::new(NoVerifier),
         }
     }
 }

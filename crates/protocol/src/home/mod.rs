@@ -18,6 +18,7 @@
 //! | `audit` | what is recorded about rights (rule R8) |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
+//! | `delegations` | by which sites the requests of a member may come (rule R2) |
 //! | `serve`, `resync`, `calls` | what children ask for |
 //! | `delivery` | what the children are sent when it is durable |
 //! | `housekeeping` | the home's own batches: installations and removals |
@@ -29,6 +30,7 @@ mod calls;
 mod clock;
 mod commit;
 mod config;
+mod delegations;
 mod delivery;
 mod housekeeping;
 mod interface;
@@ -79,7 +81,7 @@ use thorp_model::limits::{HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
-    MemberId, Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
+    Message, Millis, NameId, NodeKind, NotDelegated, Note, Now, Outcome, PageId, Peer, Position,
     Principal, Purpose, Reader, Refusal, Right, SegmentId, Stamp, StateMachine, StorageError, Up,
     message, planted,
 };
@@ -290,7 +292,8 @@ impl Home {
             outbox.note(Note::CameAgain);
             self.end_edge(old, "the same node has come again", outbox);
         }
-        if !self.children.begin(edge, peer, at, &name, 0, outbox) {
+        let of_home = (&*name, Vec::new());
+        if !self.children.begin(edge, peer, at, of_home, 0, outbox) {
             return outbox.close(edge, "too many children");
         }
         self.neighbours.came(edge);
@@ -343,6 +346,10 @@ impl Home {
         {
             return;
         }
+        let who = match self.speaker(now, edge, &message) {
+            Ok(who) => who,
+            Err(why) => return self.not_delegated(edge, message, why, outbox),
+        };
         match message {
             Up::Fetch(fetch) => {
                 let waiter = Waiter::of(edge, &fetch);
@@ -354,13 +361,64 @@ impl Home {
             Up::Ack(ack) => self.acknowledged(edge, ack.position, outbox),
             Up::Watch(watch) => self.watch(edge, &watch, outbox),
             Up::Report(report) => self.resync().report(edge, &report, outbox),
-            Up::Commit(request) => self.commit(now, edge, request, outbox),
+            Up::Commit(request) => self.commit(now, (edge, who), request, outbox),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
-            Up::Call(call) => self.called(now, edge, call, outbox),
+            Up::Call(call) => self.called(now, (edge, who), call, outbox),
             Up::Denied(denied) => self.denied_below(edge, &denied, outbox),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
+        }
+    }
+
+    /// Whose rights count for a message. What a site brings in the name of a member needs a valid
+    /// delegation; on its own edge the certificate of the connection names the member (rule R2).
+    fn speaker(&self, now: Now, edge: EdgeId, message: &Up) -> Result<Principal, NotDelegated> {
+        let child = self.children.get(edge);
+        let site = child.filter(|child| child.kind != NodeKind::Member);
+        let (Some(site), Some(member)) = (site, message.member()) else {
+            return Ok(child.map_or(Principal::default(), |child| child.who));
+        };
+        let is_registering = matches!(
+            message,
+            Up::Call(message::Call {
+                request: CallRequest::Register(Some(_)),
+                ..
+            })
+        );
+        if is_registering || planted::is(Bug::SiteBelieved) {
+            let name = member.name();
+            return Ok(Principal {
+                name,
+                is_operator: false,
+            });
+        }
+        if !message.is_own(member) {
+            return Err(NotDelegated::OtherSite);
+        }
+        let delegated = self.tables.outcomes.delegated(member);
+        let delegated = delegated.ok_or(NotDelegated::Missing)?;
+        delegated.judge(site.node.name(), now.wall)
+    }
+
+    /// Drops a message, and records nothing for the ids that it names (rule R2, trap R34).
+    fn not_delegated(&mut self, edge: EdgeId, message: Up, why: NotDelegated, outbox: &mut Outbox) {
+        outbox.note(Note::NotDelegated);
+        let home = self.config.home;
+        let refused = Outcome::Refused(Refusal::NotDelegated(why));
+        match message {
+            Up::Commit(request) if planted::is(Bug::UndelegatedRecorded) => {
+                let (tables, log) = (&mut self.tables, &mut self.log);
+                tables.refuse(edge, &request, Refusal::Unknown, log, outbox);
+            }
+            Up::Commit(request) => outbox.down(edge, Down::outcome(home, request.id, refused)),
+            Up::Decide(decide) => outbox.down(edge, Down::outcome(home, decide.commit, refused)),
+            Up::Call(call) => {
+                let result = Err(CallError::NotDelegated(why));
+                outbox.down(edge, responses::call_result(home, call.call, result));
+            }
+            // It has no answer. The homes find out by themselves that all of them know the outcome.
+            _ => {}
         }
     }
 
@@ -404,7 +462,13 @@ impl Home {
         outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
     }
 
-    fn called(&mut self, now: Now, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
+    fn called(
+        &mut self,
+        now: Now,
+        (edge, who): (EdgeId, Principal),
+        call: message::Call,
+        outbox: &mut Outbox,
+    ) {
         // The home refuses at once: an answer that waits for the disk would be one more that does.
         if self.log.is_busy() || self.allowance().has_all_calls(edge, outbox) {
             let busy = Err(CallError::Busy);
@@ -414,7 +478,8 @@ impl Home {
         let caller = Caller {
             edge,
             call: call.call,
-            who: self.principal(edge, call.call.member),
+            who,
+            site: self.site(edge),
         };
         let carrier = self.carrier(edge);
         self.calls(carrier).call(now, caller, call.request, outbox);
@@ -425,17 +490,20 @@ impl Home {
         self.children.get(edge).map(|child| child.node.name())
     }
 
-    /// Who asks for something: a name, and on its own edge also its role.
-    fn principal(&self, edge: EdgeId, member: MemberId) -> Principal {
+    /// The site whose edge brings something; none: it is a member's own edge.
+    fn site(&self, edge: EdgeId) -> Option<NameId> {
         let child = self.children.get(edge);
-        let own = child.filter(|child| child.kind == NodeKind::Member);
-        Principal {
-            name: member.name(),
-            is_operator: own.is_some_and(|child| child.who.is_operator),
-        }
+        let site = child.filter(|child| child.kind != NodeKind::Member);
+        site.map(|site| site.node.name())
     }
 
-    fn commit(&mut self, now: Now, edge: EdgeId, request: CommitRequest, outbox: &mut Outbox) {
+    fn commit(
+        &mut self,
+        now: Now,
+        (edge, who): (EdgeId, Principal),
+        request: CommitRequest,
+        outbox: &mut Outbox,
+    ) {
         if self.allowance().has_all_commits(edge, outbox) {
             outbox.note(Note::RefusedBusy);
             let (home, refused) = (self.config.home, Outcome::Refused(Refusal::busy()));
@@ -443,7 +511,7 @@ impl Home {
         }
         let parked = Parked {
             edge,
-            who: self.principal(edge, request.id.member),
+            who,
             carrier: self.carrier(edge),
             request,
             needs: BTreeSet::new(),
@@ -525,7 +593,8 @@ impl Home {
                 let caller = Caller {
                     edge,
                     call: call.call,
-                    who: self.principal(edge, call.call.member),
+                    who: Principal::default(),
+                    site: None,
                 };
                 self.calls(None).call(now, caller, call.request, outbox);
             }
@@ -659,6 +728,7 @@ impl Home {
     fn calls(&mut self, carrier: Option<NameId>) -> Calls<'_> {
         Calls {
             carrier,
+            verifier: &*self.config.verifier,
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,

@@ -1,19 +1,22 @@
 //! Outcomes of commits, remembered for a bounded window (rule 11).
 
+use crate::home::delegations::Delegated;
 use crate::home::registrars::{Group, Newcomer, Place, Registrars};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
-use thorp_model::records::{CarrierRecord, MemberRecord, OutcomeRecord};
+use thorp_model::records::{CarrierRecord, DelegationRecord, MemberRecord, OutcomeRecord};
 use thorp_model::{
-    CommitId, MemberId, NameId, Op, Outcome, Position, Refusal, Registration, Stamp, Table,
-    planted, records,
+    CommitId, DelegationNo, MemberId, NameId, Op, Outcome, Position, Refusal, Registration, Stamp,
+    Table, planted, records,
 };
 
 #[derive(Debug)]
 struct Remembered {
     /// The member, and who brought it.
     by: Newcomer,
+    /// The sites that speak for it.
+    delegated: Delegated,
     outcomes: BTreeMap<u64, Outcome>,
     /// Sequences up to here are below the window: never executed.
     below: u64,
@@ -60,6 +63,41 @@ impl Outcomes {
     /// A member's registration.
     pub(in crate::home) fn registration(&self, member: MemberId) -> Option<Registration> {
         self.by_member.get(&member).copied()
+    }
+
+    /// The sites that speak for a member, if it is registered.
+    pub(in crate::home) fn delegated(&self, member: MemberId) -> Option<&Delegated> {
+        let remembered = self.members.get(self.by_member.get(&member)?)?;
+        Some(&remembered.delegated)
+    }
+
+    /// A registered member has named other sites. Its number is durable before the answer is sent.
+    pub(in crate::home) fn delegate(
+        &mut self,
+        registration: Registration,
+        delegated: Delegated,
+        ops: &mut Vec<Op>,
+    ) {
+        let Some(remembered) = self.members.get_mut(&registration) else {
+            return;
+        };
+        if delegated.number() != remembered.delegated.number() {
+            let number = delegated.number();
+            let key = records::delegation_key(registration);
+            ops.push(records::put(Table::Meta, key, &DelegationRecord { number }));
+        }
+        remembered.delegated = delegated;
+    }
+
+    /// Takes the number of a member's last delegation from the store.
+    pub(in crate::home) fn recover_delegation(
+        &mut self,
+        registration: Registration,
+        number: DelegationNo,
+    ) {
+        if let Some(remembered) = self.members.get_mut(&registration) {
+            remembered.delegated = Delegated::to_nobody(remembered.by.member, number);
+        }
     }
 
     /// Registered members.
@@ -134,6 +172,7 @@ impl Outcomes {
         self.registrars.add(by);
         let remembered = Remembered {
             by,
+            delegated: Delegated::to_nobody(by.member, DelegationNo(0)),
             outcomes: BTreeMap::new(),
             below: 0,
             used: self.uses,
@@ -229,6 +268,10 @@ impl Outcomes {
         self.registrars.remove(member.by);
         let key = records::member_key(registration);
         ops.push(records::delete(Table::Meta, key));
+        if member.delegated.number() != DelegationNo(0) {
+            let key = records::delegation_key(registration);
+            ops.push(records::delete(Table::Meta, key));
+        }
         if member.by.carrier != member.by.member.name() {
             let key = records::carrier_key(registration);
             ops.push(records::delete(Table::Meta, key));

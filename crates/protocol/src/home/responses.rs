@@ -39,5 +39,6 @@ pub(super) fn begin_for_home(
         silent_ms: 0,
         // It gets no pages, and gives none.
         readers: Vec::new(),
+        sites: Vec::new(),
     })
 }

@@ -2,8 +2,10 @@
 
 use crate::member::calls::{Called, Calls, Purpose};
 use crate::member::homes::Homes;
+use crate::member::signing::Signing;
 use crate::member::uplink::Uplink;
 use crate::member::{MemberAction, Outbox, Response};
+use thorp_model::limits::{DELEGATION_RENEWED_MS, HEARTBEAT_MS};
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, HomeId, RequestId, Up, message,
 };
@@ -28,6 +30,7 @@ pub(super) struct Caller<'a> {
     pub(super) calls: &'a mut Calls,
     pub(super) homes: &'a mut Homes,
     pub(super) uplink: &'a mut Uplink,
+    pub(super) signing: &'a mut Signing,
 }
 
 impl Caller<'_> {
@@ -102,6 +105,11 @@ impl Caller<'_> {
             };
             *registration = own;
         }
+        if called.is_registering() {
+            let sites = replica.up.sites.clone();
+            let delegation = self.signing.sign(home, sites);
+            called.request = CallRequest::Register(Some(delegation));
+        }
         let request = called.request.clone();
         called.sent = true;
         self.uplink.call_sent(call, home, called.bytes);
@@ -135,12 +143,39 @@ impl Caller<'_> {
     /// The home remembers this member's commits from its first one on (rule 11).
     pub(super) fn register(&mut self, home: HomeId, outbox: &mut Outbox) {
         let replica = self.homes.at(home);
-        let is_due = replica.registration.is_none() && !replica.registering;
-        if is_due && replica.up.edge.is_some() {
+        let now = self.signing.now.mono;
+        if replica.registration.is_none() && replica.signs_at.is_none_or(|at| at <= now) {
+            self.sign(home, outbox);
+        }
+    }
+
+    /// Names to a home the sites that are on the way to it now (rule R2), unless that is under way.
+    fn sign(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let replica = self.homes.at(home);
+        if replica.up.edge.is_some() && !replica.registering {
             replica.registering = true;
-            let request = CallRequest::Register;
+            replica.signed_at = Some(self.signing.now.mono);
+            let request = CallRequest::Register(None);
             self.call(Called::new(Purpose::Registering, home, request), outbox);
         }
+    }
+
+    /// Renews a delegation before it ends, and one that the home does not take.
+    pub(super) fn sign_if_due(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let signs_at = self.homes.at(home).signs_at;
+        if signs_at.is_some_and(|at| at <= self.signing.now.mono) {
+            self.sign(home, outbox);
+        }
+    }
+
+    /// A home takes nothing of this member by this way until the member has signed anew. A member that
+    /// has just signed waits first: a site that gives wrong names must not keep both of them busy.
+    pub(super) fn is_not_delegated(&mut self, home: HomeId) {
+        let now = self.signing.now.mono;
+        let replica = self.homes.at(home);
+        replica.registration = None;
+        let again = replica.signed_at.map(|at| at.plus(HEARTBEAT_MS));
+        replica.signs_at = Some(again.map_or(now, |at| at.max(now)));
     }
 
     /// Takes an answer. Returns what the commits have to do about it.
@@ -157,12 +192,19 @@ impl Caller<'_> {
             return None;
         }
         match &result {
-            Err(CallError::NotRegistered) => self.homes.at(home).registration = None,
+            Err(CallError::NotRegistered) => self.homes.at(home).is_forgotten(),
             // Whoever asked: what is sent from now on is under the one that the home knows.
             Ok(CallResponse::Registered(registration)) => {
                 self.homes.at(home).registration = Some(*registration);
             }
             _ => {}
+        }
+        if matches!(result, Err(CallError::NotDelegated(_))) && !called.is_registering() {
+            self.is_not_delegated(home);
+            if matches!(called.purpose, Purpose::Program(_)) {
+                self.calls.open(called);
+                return None;
+            }
         }
         match called.purpose {
             Purpose::Program(request_id) => {
@@ -171,7 +213,7 @@ impl Caller<'_> {
             }
             Purpose::Forgotten => None,
             Purpose::Registering => {
-                self.homes.at(home).registering = false;
+                self.signed(home, result.is_ok());
                 Some(match result {
                     Ok(CallResponse::Registered(_)) => Answered::Registered,
                     Ok(_) => Answered::NotRegistered(CallError::Invalid),
@@ -180,6 +222,19 @@ impl Caller<'_> {
             }
             Purpose::Outcome(commit) => Some(Answered::Outcome(commit, result)),
         }
+    }
+
+    /// The home has answered whether it takes a delegation.
+    fn signed(&mut self, home: HomeId, is_taken: bool) {
+        let now = self.signing.now.mono;
+        let replica = self.homes.at(home);
+        replica.registering = false;
+        replica.signs_at = match replica.registration {
+            _ if is_taken => Some(now.plus(DELEGATION_RENEWED_MS)),
+            // The one before may stand still.
+            Some(_) => Some(now.plus(HEARTBEAT_MS)),
+            None => None,
+        };
     }
 
     /// The home cannot register this member now: the program learns that its calls, which wait for that, failed. The
@@ -212,7 +267,8 @@ impl Caller<'_> {
         self.homes.at(home).registering = false;
         self.calls.stream_began(home);
         self.uplink.forget_calls(home);
-        self.register(home, outbox);
+        // What follows on this edge comes after it: a new way, or a new life of the home (rule R2).
+        self.sign(home, outbox);
         self.send_waiting(home, outbox);
     }
 

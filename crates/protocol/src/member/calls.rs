@@ -194,6 +194,11 @@ impl Called {
         }
     }
 
+    /// Whether it registers the member.
+    pub(super) fn is_registering(&self) -> bool {
+        matches!(self.purpose, Purpose::Registering)
+    }
+
     /// Whether it gives up a staged value.
     pub(super) fn is_unstaging(&self) -> bool {
         matches!(self.request, CallRequest::Unstage { .. })
@@ -210,7 +215,7 @@ mod tests {
 
     fn of_program(number: u64, home: HomeId) -> Called {
         let purpose = Purpose::Program(RequestId(number));
-        Called::new(purpose, home, CallRequest::Register)
+        Called::new(purpose, home, CallRequest::Register(None))
     }
 
     fn numbers(calls: Vec<CallId>) -> Vec<u64> {
@@ -235,7 +240,7 @@ mod tests {
     #[test]
     fn a_new_stream_makes_the_calls_of_the_program_again() {
         let mut calls = Calls::new(MemberId(1));
-        let registering = Called::new(Purpose::Registering, HOME, CallRequest::Register);
+        let registering = Called::new(Purpose::Registering, HOME, CallRequest::Register(None));
         calls.open(registering);
         let call = calls.open(of_program(1, HOME));
         calls.get_mut(call).expect("it is open").sent = true;

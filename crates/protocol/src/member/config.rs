@@ -2,10 +2,11 @@
 
 use crate::edge::liveness::AliveLimits;
 use alloc::string::String;
-use thorp_model::MemberId;
+use alloc::sync::Arc;
 use thorp_model::limits::{
     KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, SEND_WINDOW_BYTES_MAX,
 };
+use thorp_model::{MemberId, NoSigner, Signer};
 
 /// What a member gets when it starts.
 #[derive(Clone, Debug)]
@@ -27,10 +28,12 @@ pub struct MemberConfig {
     pub report_pages_max: usize,
     /// When a parent is silent; none waits for ever.
     pub alive: Option<AliveLimits>,
+    /// Signs with the key of the certificate of the member (rule R2).
+    pub signer: Arc<dyn Signer>,
 }
 
 impl MemberConfig {
-    /// The usual limits.
+    /// The usual limits, and no key: such a member cannot go through a site.
     pub fn new(id: MemberId, name: String) -> Self {
         MemberConfig {
             id,
@@ -41,6 +44,7 @@ impl MemberConfig {
             upward_bytes_max: SEND_WINDOW_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
             alive: Some(AliveLimits::default()),
+            signer: Arc::new(NoSigner),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct AtPart {
     pub(super) state: PartState,
     /// The answer was lost with an edge: it has to be asked for (rule 11).
     pub(super) lost: bool,
+    /// The home dropped the decision: it is sent again when the member has signed anew (rule R2).
+    pub(super) is_dropped: bool,
     /// Its values are shown before they are delivered (rule 3).
     pub(super) shown: bool,
 }
@@ -64,6 +66,7 @@ impl InFlight {
             registration: None,
             state: PartState::Waiting,
             lost: false,
+            is_dropped: false,
             shown: false,
         };
         InFlight {

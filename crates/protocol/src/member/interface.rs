@@ -202,7 +202,7 @@ mod tests {
             Request::Fetch(place),
             Request::Prefetch(place),
             commit,
-            call(CallRequest::Register),
+            call(CallRequest::Register(None)),
             watch(true),
         ] {
             assert!(is_bounded(request.clone()), "{request:?}");

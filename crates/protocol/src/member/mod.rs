@@ -14,6 +14,7 @@
 //! | `requests` | the pages and watches that the program asks for |
 //! | `commits`, `in_flight`, `submit` | commits on their way, and how each goes to its end |
 //! | `calls`, `caller` | calls on their way, and registrations |
+//! | `signing` | what the member signs for the sites on its way (rule R2) |
 //! | `uplink` | the bytes on their way up |
 
 mod caller;
@@ -30,6 +31,7 @@ mod replica;
 mod requests;
 mod rests;
 mod resync;
+mod signing;
 mod speculation;
 mod submit;
 #[cfg(test)]
@@ -48,9 +50,11 @@ use crate::member::homes::Homes;
 use crate::member::in_flight::InFlight;
 use crate::member::replica::Replica;
 use crate::member::requests::Requests;
+use crate::member::signing::Signing;
 use crate::member::submit::Submitter;
 use crate::member::uplink::Uplink;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
@@ -68,6 +72,7 @@ pub struct Member {
     commits: Commits,
     calls: Calls,
     uplink: Uplink,
+    signing: Signing,
     pending_writes: PendingWrites,
     parents: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
@@ -79,6 +84,7 @@ impl StateMachine for Member {
     type Action = MemberAction;
 
     fn handle(&mut self, now: Now, event: Event<MemberCommand>, outbox: &mut Outbox) {
+        self.signing.now = now;
         let now = now.mono;
         if let Event::Received { edge, .. } = &event {
             self.neighbours.heard(*edge);
@@ -134,6 +140,7 @@ impl Member {
             commits: Commits::new(config.id),
             calls: Calls::new(config.id),
             uplink: Uplink::new(config.upward_bytes_max),
+            signing: Signing::new(config.id, Arc::clone(&config.signer)),
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             parents: BTreeMap::new(),
             neighbours: Neighbours::new(config.alive),
@@ -379,7 +386,12 @@ impl Member {
     fn answered(&mut self, now: Millis, result: message::CallResult, outbox: &mut Outbox) {
         let home = result.home;
         match self.caller().answered(result, outbox) {
-            Some(Answered::Registered) => self.send_waiting(home, outbox),
+            Some(Answered::Registered) => {
+                self.submitter().send_dropped_decisions(home, outbox);
+                self.send_waiting(home, outbox);
+            }
+            // What the home took before may stand still.
+            Some(Answered::NotRegistered(_)) if self.homes.at(home).registration.is_some() => {}
             Some(Answered::NotRegistered(failure)) => {
                 self.submitter().give_back_waiting(home, &failure, outbox);
             }
@@ -435,6 +447,10 @@ impl Member {
             let applied = replica.up.position;
             replica.up.acknowledge(applied, outbox);
         }
+        let homes: Vec<HomeId> = self.homes.iter().map(|(home, _)| home).collect();
+        for home in homes {
+            self.caller().sign_if_due(home, outbox);
+        }
         self.submitter().ask_unasked(outbox);
     }
 
@@ -457,6 +473,7 @@ impl Member {
                 calls: &mut self.calls,
                 homes: &mut self.homes,
                 uplink: &mut self.uplink,
+                signing: &mut self.signing,
             },
             pending_writes: &mut self.pending_writes,
         }

@@ -30,6 +30,10 @@ pub(super) struct Replica {
     recent_changes: RecentChanges,
     pub(super) registration: Option<Registration>,
     pub(super) registering: bool,
+    /// When the member last signed for this home.
+    pub(super) signed_at: Option<Millis>,
+    /// When the member signs anew for this home; none: when it has something for it.
+    pub(super) signs_at: Option<Millis>,
     /// What is watched, and by which request of the program.
     pub(super) watches: BTreeMap<SegmentId, RequestId>,
 }
@@ -46,8 +50,16 @@ impl Replica {
             recent_changes: RecentChanges::default(),
             registration: None,
             registering: false,
+            signed_at: None,
+            signs_at: None,
             watches: BTreeMap::new(),
         }
+    }
+
+    /// The home knows this member no more: it signs and registers when it has something for the home.
+    pub(super) fn is_forgotten(&mut self) {
+        self.registration = None;
+        self.signs_at = None;
     }
 
     /// Requests that wait for pages.

@@ -234,9 +234,14 @@ impl Submitter<'_> {
         outbox: &mut Outbox,
     ) {
         self.pending_writes.drop_commit(home, id);
+        if matches!(outcome, Outcome::Refused(Refusal::NotDelegated(_)))
+            && self.is_dropped(home, id)
+        {
+            return;
+        }
         if outcome == Outcome::Refused(Refusal::Forgotten) {
             // The home has forgotten this member: it registers again.
-            self.caller.homes.at(home).registration = None;
+            self.caller.homes.at(home).is_forgotten();
             if !self.commits.waiting_at(home).is_empty() {
                 self.caller.register(home, outbox);
             }
@@ -262,6 +267,40 @@ impl Submitter<'_> {
         self.go_on(id, outbox);
         if is_refused && is_told_first {
             self.withdraw(home, id, outbox);
+        }
+    }
+
+    /// A home has dropped what came in the name of this member, and recorded nothing. It is sent again,
+    /// under the same id, when the member has signed anew (rule R2, trap R34). False if the commit is
+    /// not on its way there.
+    fn is_dropped(&mut self, home: HomeId, id: CommitId) -> bool {
+        let Some(commit) = self.commits.get_mut(id) else {
+            return false;
+        };
+        let is_decided = commit.decision.is_some();
+        let Some(at) = commit.at(home).filter(|at| at.is_under_way()) else {
+            return false;
+        };
+        let was_unanswered = at.is_unanswered();
+        if is_decided {
+            at.is_dropped = true;
+        } else if at.state == PartState::Sent && !at.lost {
+            at.state = PartState::Waiting;
+        }
+        let caller = &mut self.caller;
+        caller.uplink.commit_answered(home, id, was_unanswered);
+        caller.is_not_delegated(home);
+        true
+    }
+
+    /// The member has signed anew: the decisions go again that a home has dropped.
+    pub(super) fn send_dropped_decisions(&mut self, home: HomeId, outbox: &mut Outbox) {
+        for id in self.commits.open_at(home, AtPart::is_under_way) {
+            if let Some(at) = self.commits.part_mut(home, id)
+                && core::mem::take(&mut at.is_dropped)
+            {
+                self.send_decision(home, id, outbox);
+            }
         }
     }
 
@@ -476,6 +515,7 @@ impl Submitter<'_> {
     ) {
         let refusal = match failure {
             CallError::Full => Refusal::Full,
+            CallError::NotDelegated(why) => Refusal::NotDelegated(*why),
             _ => Refusal::busy(),
         };
         for id in self.commits.waiting_at(home) {

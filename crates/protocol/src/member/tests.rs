@@ -83,6 +83,7 @@ impl Village {
             watermark: Stamp::default(),
             silent_ms: 0,
             readers: Vec::new(),
+            sites: Vec::new(),
         });
         self.down_on(edge, begin);
     }
@@ -241,7 +242,7 @@ impl Village {
 
     fn answer_call(&mut self, call: CallId, request: &CallRequest) {
         let response = match request {
-            CallRequest::Register => CallResponse::Registered(Registration(1)),
+            CallRequest::Register(_) => CallResponse::Registered(Registration(1)),
             CallRequest::Outcome { .. } => {
                 CallResponse::Outcome(Outcome::Refused(Refusal::Unknown))
             }

@@ -18,10 +18,11 @@ use crate::redirector::watch::{Watched, Watching};
 use crate::redirector::{Outbox, RedirectorConfig};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use thorp_model::limits::SITES_ON_WAY_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, Epoch, HomeId, Millis, Note, PageChange, PageDigest, PageId, PageSlots,
-    Peer, PeerImage, Readers, SegmentId, SlotChange, Step, Up, message, planted,
+    CommitId, Down, EdgeId, Epoch, HomeId, Millis, NameId, Note, PageChange, PageDigest, PageId,
+    PageSlots, Peer, PeerImage, Readers, SegmentId, SlotChange, Step, Up, message, planted,
 };
 
 /// What a redirector knows of one home.
@@ -30,6 +31,8 @@ use thorp_model::{
 /// between them.
 #[derive(Debug)]
 pub(super) struct Proxy {
+    /// This site, as certificates name it.
+    name: NameId,
     pub(super) up: Upstream<Waiter>,
     pub(super) children: Children,
     pub(super) images: Images,
@@ -50,6 +53,7 @@ impl Proxy {
         let mut reports = Reports::new();
         reports.limit(config.report_pages_max);
         Proxy {
+            name: config.node.name(),
             up,
             children: Children::new(home, Epoch(0), config.per_child),
             images: Images::new(config.cache_bytes),
@@ -141,9 +145,20 @@ impl Proxy {
         } else {
             now.since(up.heard)
         };
+        let sites = self.sites_on_way();
         // The number of children was checked when the child came.
         self.children
-            .begin(edge, peer, at, &up.name, silent_ms, outbox);
+            .begin(edge, peer, at, (&up.name, sites), silent_ms, outbox);
+    }
+
+    /// The sites that carry what children send to the home. The home looks at the first one; so where
+    /// there are too many, the last ones may be left out.
+    fn sites_on_way(&self) -> Vec<NameId> {
+        if planted::is(Bug::UpperSitesNotTold) {
+            return Vec::from([self.name]);
+        }
+        let above = self.up.sites.iter().copied();
+        above.chain([self.name]).take(SITES_ON_WAY_MAX).collect()
     }
 
     /// A child went: what it was to help with goes to another.

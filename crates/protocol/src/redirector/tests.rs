@@ -52,6 +52,7 @@ fn redirector() -> Redirector {
         watermark: Stamp::default(),
         silent_ms: 0,
         readers: Vec::new(),
+        sites: Vec::new(),
     }));
     for input in [
         connected(ABOVE, Direction::Up, NodeKind::Home),
@@ -233,6 +234,7 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
             watermark,
             silent_ms: 0,
             readers: Vec::new(),
+            sites: Vec::new(),
         }))
     };
     let mut redirector = redirector();

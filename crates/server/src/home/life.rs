@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use thorp_model::{Event, HomeId, Mark, MemberId, Outbox, StateMachine, StorageError};
+use thorp_model::{Event, HomeId, Mark, MemberId, Outbox, StateMachine, StorageError, Verifier};
 use thorp_net::driver::{Handle, now};
 use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig};
 
@@ -20,6 +20,14 @@ pub(super) struct Life {
     first: Outbox<HomeAction>,
 }
 
+/// What is the same in all lives of a home in one process.
+pub(super) struct Who {
+    pub(super) home: HomeId,
+    pub(super) node: MemberId,
+    /// Checks who has signed (rule R2).
+    pub(super) verifier: Arc<dyn Verifier>,
+}
+
 /// What is left of a life.
 pub(super) struct EndedLife {
     /// The store; nobody else has it any more.
@@ -34,13 +42,13 @@ impl Life {
     /// Opens the home in a store and starts the threads of its disk.
     pub(super) fn open(
         config: &HomeConfigFile,
-        (home, node): (HomeId, MemberId),
+        who: &Who,
         disk: Arc<Disk>,
         handle: &Handle<Home>,
         shared: &Arc<Shared>,
     ) -> Result<Self, ServerError> {
         let mut first = Outbox::new();
-        let core_config = core_config(config, home, node)?;
+        let core_config = core_config(config, who)?;
         let dir = config.store_dir()?;
         if let Some(limit) = shared.limit() {
             disk.store().set_limit(limit);
@@ -98,11 +106,7 @@ impl Life {
     }
 }
 
-fn core_config(
-    config: &HomeConfigFile,
-    home: HomeId,
-    node: MemberId,
-) -> Result<HomeConfig, ServerError> {
+fn core_config(config: &HomeConfigFile, who: &Who) -> Result<HomeConfig, ServerError> {
     let limits = &config.limits;
     let others = config.other_home.iter();
     Ok(HomeConfig {
@@ -117,6 +121,7 @@ fn core_config(
         registrations_max: limits.registrations_max,
         outcomes_per_member: limits.outcomes_per_member,
         alive: Some(config.link.alive()),
-        ..HomeConfig::new(home, config.name()?.to_owned(), node)
+        verifier: Arc::clone(&who.verifier),
+        ..HomeConfig::new(who.home, config.name()?.to_owned(), who.node)
     })
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use thorp_model::{HomeId, MemberId, StorageError};
+use thorp_model::{HomeId, StorageError};
 use thorp_net::driver::{Driver, Ended, Handle, ParentConfig};
 use thorp_net::{Address, Backoff, Identity};
 use thorp_protocol::Home;
@@ -36,14 +36,13 @@ use crate::node::{Plan, can_listen, fresh_greeting, listed, one_way};
 use crate::status::{Nameplate, Status, Watched};
 use disk::Disk;
 pub use identity::home_in_store;
-use life::{EndedLife, Life};
+use life::{EndedLife, Life, Who};
 use view::{Shared, View};
 
 /// A home that has its store open, listens, and is ready to [run](HomeServer::run).
 pub struct HomeServer {
     config: Arc<HomeConfigFile>,
-    home: HomeId,
-    node: MemberId,
+    who: Who,
     driver: Driver<Home>,
     life: Life,
     control: HomeControl,
@@ -98,6 +97,11 @@ impl HomeServer {
         identity::advise_about_authority(&config)?;
         let hello = fresh_greeting(&identity)?;
         let node = hello.node;
+        let who = Who {
+            home,
+            node,
+            verifier: identity.verifier(),
+        };
         let plate = Nameplate {
             role: "home",
             name: name.to_owned(),
@@ -121,14 +125,13 @@ impl HomeServer {
         let gate = driver_config.gate.clone();
         let (driver, handle) = Driver::new(driver_config);
         let shared = Arc::new(Shared::new((name, gate), config.store.limit));
-        let life = Life::open(&config, (home, node), disk, &handle, &shared)?;
+        let life = Life::open(&config, &who, disk, &handle, &shared)?;
         let view = Arc::new(View::new(plate, home, handle.clone(), Arc::clone(&shared)));
         let http = config
             .http
             .map(|address| Http::start((address, config.http_for), &own, Arc::clone(&view)));
         Ok(Self {
-            home,
-            node,
+            who,
             driver,
             life,
             control: HomeControl {
@@ -144,7 +147,7 @@ impl HomeServer {
 
     /// The home's id, fixed when its store was made.
     pub fn home(&self) -> HomeId {
-        self.home
+        self.who.home
     }
 
     /// Where it listens, with the ports that the system chose.
@@ -171,8 +174,7 @@ impl HomeServer {
     async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             config,
-            home,
-            node,
+            who,
             mut driver,
             life,
             control,
@@ -181,7 +183,7 @@ impl HomeServer {
         } = self;
         info!(
             listen = listed(&addresses),
-            home = home.0,
+            home = who.home.0,
             "the home is there"
         );
         let mut shutdown = pin!(shutdown);
@@ -199,7 +201,7 @@ impl HomeServer {
             // What the old disk still said is not for the new core.
             driver.forget_inputs();
             let pause = pause_after(began.elapsed(), &mut backoff);
-            let opening = reopen(&config, (home, node), left, pause, &control);
+            let opening = reopen(&config, &who, left, pause, &control);
             next = tokio::select! {
                 biased;
                 () = shutdown.as_mut() => None,
@@ -262,7 +264,7 @@ fn pause_after(lasted: Duration, backoff: &mut Backoff) -> Duration {
 /// Begins the next life after a pause, however long that takes.
 async fn reopen(
     config: &HomeConfigFile,
-    ids: (HomeId, MemberId),
+    who: &Who,
     ended: EndedLife,
     pause: Duration,
     control: &HomeControl,
@@ -288,7 +290,7 @@ async fn reopen(
             None => Disk::open(config, Opening::Prove).map(Arc::new),
         };
         let life =
-            opened.and_then(|disk| Life::open(config, ids, disk, &control.handle, &control.shared));
+            opened.and_then(|disk| Life::open(config, who, disk, &control.handle, &control.shared));
         match life {
             Ok(life) => {
                 info!("the home is open again");

@@ -137,7 +137,7 @@ impl Session {
             }
             Errand::Remove(segment) => CallRequest::Remove { segment: *segment },
             Errand::Reserve(segment) => CallRequest::Reserve { segment: *segment },
-            Errand::Register => CallRequest::Register,
+            Errand::Register => CallRequest::Register(None),
             Errand::Stage => match self.next_piece() {
                 Some(request) => request,
                 None => return Wish::Rest(0),

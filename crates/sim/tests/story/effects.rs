@@ -36,6 +36,9 @@ fn record(table: Table, key: &[u8]) -> String {
             _ if let Some(registration) = records::carried_of(key) => {
                 format!("who brought member {registration}")
             }
+            _ if let Some(registration) = records::delegation_of(key) => {
+                format!("delegation of member {registration}")
+            }
             _ if let Some(segment) = records::rights_of(key) => {
                 format!("rights of {}", names::segment(segment))
             }

@@ -122,7 +122,7 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
             is_operator: false,
         },
     });
-    founder.call(CallRequest::Register);
+    founder.call(CallRequest::Register(None));
     // Segments are counted at each home: this one's has the home's own number.
     for number in 1..=id.0 {
         let path = match number == id.0 {

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use thorp_model::{
     Action, EdgeId, EntryNo, Event, HomeId, MemberId, Millis, NodeKind, Now, Outbox, Place,
-    Position, StateMachine,
+    Position, Principal, StateMachine,
 };
 use thorp_protocol::{
     AliveLimits, ChildLimits, Home, HomeAction, HomeCommand, HomeConfig, Member, MemberAction,
     MemberCommand, MemberConfig, Redirector, RedirectorConfig,
 };
+use thorp_sim::Authority;
 
 /// The first home of every story, and mostly the only one.
 pub(crate) const HOME: HomeId = HomeId(1);
@@ -184,6 +185,13 @@ impl Node {
                 self.limit("report", |n| config.report_pages_max = n as usize);
                 self.limit("beside", |n| config.images_beside = n > 0);
                 config.alive = self.alive();
+                config.signer = Authority::default().signer(
+                    &self.name,
+                    Principal {
+                        name: id.name(),
+                        is_operator: false,
+                    },
+                );
                 Machine::Member(Box::new(Member::new(config)))
             }
         });
@@ -199,6 +207,7 @@ impl Node {
     fn home_config(&self) -> HomeConfig {
         let mut config = HomeConfig::new(self.home(), self.name.clone(), self.id);
         config.other_homes = self.other_homes.clone();
+        config.verifier = Authority::default().verifier();
         self.limit("changes", |n| config.changes_known_max = n as usize);
         self.limit("mob", |n| config.mob_bytes_high = n as usize);
         self.limit("cache", |n| config.cache_bytes = n as usize);

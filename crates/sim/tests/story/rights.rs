@@ -5,10 +5,17 @@ use thorp_model::{NameId, Right, RightsList, Subject};
 /// Whoever made the first objects.
 const FOUNDER: NameId = NameId(u64::MAX);
 
-/// The id of a member's name: it rises with its number, as the members' own ids do.
+/// Above the members are the names of sites.
+const FIRST_SITE: u64 = 1_000;
+
+/// The id of a node's name: it rises with its number, as the nodes' own ids do.
 pub(crate) fn name_id(name: &str) -> NameId {
-    let number = name.strip_prefix('m').and_then(|of| of.parse::<u64>().ok());
-    number.map_or(NameId(0), |number| NameId(number + 1))
+    let (kind, number) = name.split_at(name.len().min(1));
+    match (kind, number.parse::<u64>()) {
+        ("m", Ok(number)) => NameId(number + 1),
+        ("R", number) => NameId(FIRST_SITE + number.unwrap_or(1)),
+        _ => NameId(0),
+    }
 }
 
 /// The name of an id.
@@ -16,6 +23,10 @@ pub(crate) fn name(id: NameId) -> String {
     match id {
         FOUNDER => String::from("founder"),
         NameId(0) => String::from("nobody"),
+        NameId(FIRST_SITE..) => match id.0 - FIRST_SITE {
+            1 => String::from("R"),
+            number => format!("R{number}"),
+        },
         NameId(number) => format!("m{}", number - 1),
     }
 }

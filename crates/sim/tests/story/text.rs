@@ -245,7 +245,14 @@ impl Pen<'_> {
 
     fn request(&self, request: &CallRequest) -> String {
         match request {
-            CallRequest::Register => String::from("register"),
+            CallRequest::Register(delegation) => {
+                let sites = delegation.iter().flat_map(|given| &given.text.sites);
+                let sites: Vec<String> = sites.map(|site| rights::name(*site)).collect();
+                match sites.as_slice() {
+                    [] | [_] => String::from("register"),
+                    several => format!("register, by {}", several.join(" and ")),
+                }
+            }
             CallRequest::Open { path, create } => {
                 format!(
                     "open \"{path}\"{}",

@@ -21,9 +21,9 @@ use alloc::vec::Vec;
 use thorp_model::limits::CHILDREN_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NodeKind, Note, Outbox, PageChange, PageId,
-    PageSlots, Peer, Position, Principal, Readers, Reported, SegmentId, Stamp, Step, message,
-    planted,
+    Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NameId, NodeKind, Note, Outbox, PageChange,
+    PageId, PageSlots, Peer, Position, Principal, Readers, Reported, SegmentId, Stamp, Step,
+    message, planted,
 };
 
 /// Closes the edge of a child that breaks the protocol.
@@ -99,7 +99,7 @@ impl Children {
         edge: EdgeId,
         peer: &Peer,
         at: (Position, Stamp),
-        name: &str,
+        (name, sites): (&str, Vec<NameId>),
         silent_ms: u64,
         outbox: &mut Outbox<A>,
     ) -> bool {
@@ -141,6 +141,7 @@ impl Children {
                     NodeKind::Member => Vec::new(),
                     _ => self.readership.all(),
                 },
+                sites,
             }),
         );
         true
@@ -691,7 +692,14 @@ mod tests {
         };
         let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
         let at = (Position(0), Stamp::default());
-        assert!(children.begin(EDGE, &peer, at, "", 0, &mut Outbox::<()>::new()));
+        assert!(children.begin(
+            EDGE,
+            &peer,
+            at,
+            ("", Vec::new()),
+            0,
+            &mut Outbox::<()>::new()
+        ));
         children
     }
 

@@ -546,6 +546,7 @@ mod tests {
             watermark: Stamp::default(),
             silent_ms: 0,
             readers: Vec::new(),
+            sites: Vec::new(),
         };
         up.begin(EdgeId(1), begin, false, NOW, &mut Outbox::<()>::new());
         up.ask(page, Want::default(), (), NOW, &mut Outbox::<()>::new());

@@ -12,9 +12,10 @@ use crate::edge::upstream::parent::Parent;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+use thorp_model::limits::SITES_ON_WAY_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, Note, Outbox, PageChange, PageId,
+    Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, NameId, Note, Outbox, PageChange, PageId,
     PeerImage, Position, SegmentId, Stamp, Up, message, planted,
 };
 
@@ -25,6 +26,8 @@ pub(crate) struct Upstream<W> {
     pub home: HomeId,
     /// The home's name.
     pub name: String,
+    /// The sites on the way to the home, from the home on (rule R2).
+    pub sites: Vec<NameId>,
     /// The edge it comes down on, while it is live.
     pub edge: Option<EdgeId>,
     /// Whether the parent has children that can help (it is a redirector).
@@ -70,6 +73,7 @@ impl<W> Upstream<W> {
         Upstream {
             home,
             name: String::new(),
+            sites: Vec::new(),
             edge: None,
             helpers: false,
             images_beside: false,
@@ -98,6 +102,8 @@ impl<W> Upstream<W> {
         self.edge = Some(edge);
         self.unheard.remove(&edge);
         self.name = begin.name;
+        self.sites = begin.sites;
+        self.sites.truncate(SITES_ON_WAY_MAX);
         self.epoch = begin.epoch;
         self.sent = Progress {
             position: begin.position,

@@ -32,6 +32,7 @@ pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
         Refusal::Full => Note::RefusedFull,
         Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
         Refusal::Unknown | Refusal::Forgotten => Note::RefusedUnknown,
+        Refusal::NotDelegated(_) => Note::NotDelegated,
         Refusal::NoRight { .. } => Note::RefusedNoRight,
         Refusal::Invalid { .. } => Note::RefusedInvalid,
     }

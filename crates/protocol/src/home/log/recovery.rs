@@ -18,8 +18,9 @@ use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
-    AuditMark, CarrierRecord, FORMAT_VERSION, HomeRecord, LogRecord, MemberRecord, NextRecord,
-    OutcomeRecord, QuarantineRecord, RightsRecord, SegmentRecord, StagedRecord, VoteRecord,
+    AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LogRecord,
+    MemberRecord, NextRecord, OutcomeRecord, QuarantineRecord, RightsRecord, SegmentRecord,
+    StagedRecord, VoteRecord,
 };
 use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
 
@@ -187,6 +188,19 @@ impl Parts {
             |key, record: CarrierRecord| {
                 if let Some(registration) = records::carried_of(key) {
                     self.outcomes.recover_carrier(registration, record.carrier);
+                }
+            },
+        )?;
+        let (from, to) = records::delegation_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: DelegationRecord| {
+                if let Some(registration) = records::delegation_of(key) {
+                    self.outcomes
+                        .recover_delegation(registration, record.number);
                 }
             },
         )?;

@@ -1,6 +1,6 @@
 //! A flood of registrations at a home: nobody else is forgotten (rule R2).
 
-use crate::home::tests::world::{HOME, SITE, World};
+use crate::home::tests::world::{HOME, SITE, World, register};
 use thorp_model::{
     CallId, CallRequest, Direction, EdgeId, MemberId, Message, NameId, NodeKind, Note, Up, message,
 };
@@ -14,7 +14,10 @@ fn registers(world: &mut World, edge: EdgeId, member: MemberId) -> bool {
     let call = message::Call {
         call: CallId { member, number: 1 },
         home: HOME,
-        request: CallRequest::Register,
+        request: match edge {
+            SITE => register(member, 1),
+            _ => CallRequest::Register(None),
+        },
     };
     world.receive_on(edge, Message::Up(Up::Call(call)));
     world.sync();

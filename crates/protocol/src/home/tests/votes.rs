@@ -6,7 +6,9 @@ use crate::home::tests::decisions::{
     MEMBER, TO_OTHER, asked_for, asked_with, commit_at, decide, other_answers, voted, voted_for,
     world,
 };
-use crate::home::tests::world::{HOME, OTHER, SITE, World, create, inline, on, page, write};
+use crate::home::tests::world::{
+    HOME, OTHER, SITE, World, create, inline, on, page, register, write,
+};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -106,7 +108,7 @@ fn a_member_speaks_for_itself() {
             registration,
         }),
         call(MemberId(9), outcome),
-        call(id.member, CallRequest::Register),
+        call(id.member, CallRequest::Register(None)),
     ];
     for says in says {
         world.connect(MEMBER, Direction::Down, NodeKind::Member, MemberId(9));
@@ -169,7 +171,7 @@ fn a_vote_in_doubt_keeps_its_own_members_values_and_nobody_elses() {
     let own = stage(world.registration, 1);
     world.called(own).expect("space");
     let other = MemberId(8);
-    let registered = call_of(&mut world, other, CallRequest::Register);
+    let registered = call_of(&mut world, other, register(other, 1));
     let Ok(CallResponse::Registered(registration)) = registered else {
         panic!("it is not registered");
     };

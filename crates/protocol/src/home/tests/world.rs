@@ -3,14 +3,16 @@
 use crate::home::{Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Outbox};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{
-    Action, Attempt, Batch, Blob, CallError, CallId, CallRequest, CallResponse, CommitId,
-    CommitRequest, Direction, Down, EdgeId, Epoch, Event, FetchResult, Generation, HomeId, Mark,
-    MemberId, Message, Millis, NewValue, NodeKind, Note, Now, Op, PageId, PageWrites, Part, Peer,
-    Position, Reader, Refusal, Registration, Scan, SegmentId, Slot, SlotSet, Stamp, StateMachine,
-    StorageError, Table, Up, WriteOp, message,
+    Action, Attempt, Batch, Blob, CallError, CallId, CallRequest, CallResponse, Certified,
+    CommitId, CommitRequest, DELEGATION_VERSION, Delegation, DelegationNo, DelegationText,
+    Direction, Down, EdgeId, Epoch, Event, FetchResult, Generation, HomeId, Mark, MemberId,
+    Message, Millis, NameId, NewValue, NodeKind, NotDelegated, Note, Now, Op, PageId, PageWrites,
+    Part, Peer, Position, Principal, Proof, Reader, Refusal, Registration, Scan, SegmentId, Slot,
+    SlotSet, Stamp, StateMachine, StorageError, Table, Up, Verifier, WriteOp, message,
 };
 
 pub(super) const HOME: HomeId = HomeId(1);
@@ -18,6 +20,24 @@ pub(super) const SITE: EdgeId = EdgeId(1);
 /// The other home that is configured.
 pub(super) const OTHER: HomeId = HomeId(2);
 const HEARD_BY: EdgeId = EdgeId(6);
+
+/// A verifier that takes the certificate for the name, and believes everything.
+#[derive(Debug)]
+struct Names;
+
+impl Verifier for Names {
+    fn verify(&self, delegation: &Delegation, _: Millis) -> Result<Certified, NotDelegated> {
+        let name = <[u8; 8]>::try_from(delegation.proof.certificate.bytes());
+        let name = name.map_err(|_| NotDelegated::NotProven)?;
+        Ok(Certified {
+            name: String::from("somebody"),
+            who: Principal {
+                name: NameId(u64::from_be_bytes(name)),
+                is_operator: false,
+            },
+        })
+    }
+}
 
 #[derive(Default)]
 struct Disk(BTreeMap<(Table, Vec<u8>), Vec<u8>>);
@@ -63,6 +83,7 @@ impl World {
     /// A home with a segment of 32 pages beside its first one, all durable.
     pub(super) fn new(limit: impl FnOnce(&mut HomeConfig)) -> Self {
         let mut config = HomeConfig::new(HOME, String::from("h"), MemberId(1));
+        config.verifier = Arc::new(Names);
         config.other_homes = Vec::from([String::from(name_of(OTHER))]);
         limit(&mut config);
         let (disk, mut outbox) = (Disk::default(), Outbox::new());
@@ -84,7 +105,7 @@ impl World {
         };
         world.work(outbox);
         world.sync();
-        world.connect(SITE, Direction::Down, NodeKind::Redirector, MemberId(2));
+        world.connect(SITE, Direction::Down, NodeKind::Redirector, site());
         let begun = world.sent.iter().find_map(|down| match down {
             Down::Begin(message::Begin { epoch, .. }) => Some(*epoch),
             _ => None,
@@ -93,7 +114,7 @@ impl World {
         // It was there when this life began.
         world.other_home(OTHER, HEARD_BY);
         world.handle(Event::Disconnected { edge: HEARD_BY });
-        match world.called(CallRequest::Register) {
+        match world.called(register(anna(), 1)) {
             Ok(CallResponse::Registered(registration)) => world.registration = registration,
             other => panic!("{other:?}"),
         }
@@ -193,7 +214,7 @@ impl World {
     pub(super) fn call(&mut self, request: CallRequest) -> CallId {
         self.last += 1;
         let call = CallId {
-            member: MemberId(3),
+            member: anna(),
             number: self.last,
         };
         self.receive(Up::Call(message::Call {
@@ -252,7 +273,7 @@ impl World {
         };
         CommitRequest {
             id: CommitId {
-                member: MemberId(3),
+                member: anna(),
                 sequence: self.last,
             },
             registration: self.registration,
@@ -331,6 +352,7 @@ impl World {
             watermark: Stamp::default(),
             silent_ms: 0,
             readers: Vec::new(),
+            sites: Vec::new(),
         });
         self.receive_on(edge, Message::Down(begin));
     }
@@ -362,6 +384,38 @@ impl World {
             _ => None,
         })
     }
+}
+
+/// The member that the site brings.
+pub(super) fn anna() -> MemberId {
+    MemberId(3)
+}
+
+/// The site.
+pub(super) fn site() -> MemberId {
+    MemberId::new(NameId(100), 2)
+}
+
+/// A delegation of a member to the site.
+pub(super) fn register(member: MemberId, number: u64) -> CallRequest {
+    register_until(member, number, Millis(200_000))
+}
+
+/// A delegation of a member to the site, until a time.
+pub(super) fn register_until(member: MemberId, number: u64, ends: Millis) -> CallRequest {
+    let text = DelegationText {
+        version: DELEGATION_VERSION,
+        home: HOME,
+        member,
+        number: DelegationNo(number),
+        ends,
+        sites: Vec::from([site().name()]),
+    };
+    let proof = Proof {
+        certificate: Vec::from(member.name().0.to_be_bytes()).into(),
+        ..Proof::none()
+    };
+    CallRequest::Register(Some(Delegation { text, proof }))
 }
 
 fn name_of(home: HomeId) -> &'static str {
