@@ -272,6 +272,7 @@ fn a_home_speaks_for_itself_alone() {
             watermark: Stamp::default(),
             silent_ms: 0,
             readers: Vec::new(),
+            sites: Vec::new(),
         }));
         let here = format!("unix:{}", path(&format!("dale-{number}.sock")));
         attacker.listen_and_say(&here, &attacker.greeting(), &[begin]);

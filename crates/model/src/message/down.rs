@@ -265,6 +265,8 @@ pub struct Resynchronised {
     pub changed: Vec<PageId>,
     /// The pages that this says nothing of: another answer will.
     pub open: Vec<PageId>,
+    /// To a site: digests of some pages that have not changed (rule R6). Empty to a member.
+    pub digests: Vec<(PageId, PageDigest)>,
 }
 
 /// Everything of one position that concerns a child: applied as one (rule 1).

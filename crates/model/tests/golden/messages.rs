@@ -422,6 +422,7 @@ fn downs() -> Vec<Down> {
             position: POSITION,
             changed: vec![page()],
             open: vec![PageId::new(18, 2)],
+            digests: vec![(page(), PageDigest([0xd2; 16]))],
         }),
     ];
     let refusals = [

@@ -116,7 +116,9 @@ mod tests {
         let dir = format!("thorp-net-delegation-{}-{name}", std::process::id());
         let dir = std::env::temp_dir().join(dir);
         let _ = std::fs::remove_dir_all(&dir);
-        let home = Identity::open_or_create(dir.join("home"), "alps").unwrap();
+        let home =
+            Identity::open_or_create(dir.join("home"), dir.join("home"), ("alps", HomeId(7)))
+                .unwrap();
         (dir, home)
     }
 

@@ -5,11 +5,12 @@ use crate::home::Outbox;
 use crate::home::commit::changes::Verdict;
 use crate::home::log::Log;
 use crate::home::tables::Tables;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::REPORT_PAGES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, HomeId, Note, PageId, Position, Reported, SlotSet, message, planted,
+    Down, EdgeId, HomeId, Note, PageDigest, PageId, Position, Reported, SlotSet, message, planted,
 };
 
 /// Answers a child's report.
@@ -44,6 +45,10 @@ impl Resync<'_> {
         let stale = pages.iter().filter(|page| self.may_have_changed(page));
         changed.extend(stale.map(|reported| reported.page));
         changed.extend(hidden.iter().map(|reported| reported.page));
+        let digests = match self.children.is_member(edge) {
+            true => Vec::new(),
+            false => self.digests(&pages, &changed),
+        };
         outbox.down(
             edge,
             Down::Resynchronised(message::Resynchronised {
@@ -53,8 +58,22 @@ impl Resync<'_> {
                 position: self.log.durable(),
                 changed,
                 open: Vec::new(),
+                digests,
             }),
         );
+    }
+
+    /// The digests of pages that have not changed and are in memory. Of others a site asks for an image, if it needs one
+    /// (rule R6).
+    fn digests(&self, pages: &[Reported], changed: &[PageId]) -> Vec<(PageId, PageDigest)> {
+        let changed: BTreeSet<PageId> = changed.iter().copied().collect();
+        let same = pages.iter().map(|reported| reported.page);
+        let same = same.filter(|page| !changed.contains(page));
+        let known = |page| {
+            let image = self.tables.pages.durable_image(page)?;
+            Some((page, PageDigest::of(image)))
+        };
+        same.filter_map(known).collect()
     }
 
     /// Whether a page may have changed since a child's copy was right, as far as

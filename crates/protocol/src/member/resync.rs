@@ -167,6 +167,7 @@ mod tests {
             position: Position(2),
             changed: vec![CHANGED],
             open: Vec::new(),
+            digests: Vec::new(),
         }
     }
 

@@ -44,6 +44,11 @@ impl Digests {
         }
     }
 
+    /// The digest of a page, if it is known.
+    pub(super) fn get(&self, page: PageId) -> Option<PageDigest> {
+        self.0.get(&page).map(|(_, digest)| *digest)
+    }
+
     /// A page is not held here any more, or is no more.
     pub(super) fn forget(&mut self, page: PageId) {
         self.0.remove(&page);

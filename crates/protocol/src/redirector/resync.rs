@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use thorp_model::limits::{REPORT_PAGES_MAX, REPORTS_UNDER_WAY_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Note, PageId, Position, ReportNo, Reported, message, planted,
+    Down, EdgeId, EntryNo, Note, PageDigest, PageId, Position, ReportNo, Reported, message, planted,
 };
 
 /// Whose pages a piece of a report has.
@@ -111,9 +111,14 @@ impl Resync<'_> {
             entry,
         };
         if asked.len() < message.pages.len() {
-            let open = asked.iter().map(|reported| reported.page).collect();
+            let open: Vec<PageId> = asked.iter().map(|reported| reported.page).collect();
+            let other: BTreeSet<PageId> = changed.iter().chain(&open).copied().collect();
+            let same = pages.iter().map(|reported| reported.page);
+            let same = same.filter(|page| !other.contains(page));
+            let digests = same.filter_map(|page| Some((page, self.digests.get(page)?)));
+            let digests = digests.collect();
             outbox.note(Note::ResynchronisedFromMemory);
-            self.answer_report(&piece, changed, open, outbox);
+            self.answer_report(&piece, (changed, open), digests, outbox);
         }
         if !asked.is_empty() {
             self.reports.push(Whose::Child(piece), asked);
@@ -169,13 +174,17 @@ impl Resync<'_> {
     fn answer_report(
         &mut self,
         piece: &Piece,
-        changed: Vec<PageId>,
-        open: Vec<PageId>,
+        (changed, open): (Vec<PageId>, Vec<PageId>),
+        known: Vec<(PageId, PageDigest)>,
         outbox: &mut Outbox,
     ) {
         if self.children.get(piece.edge).is_none() {
             return;
         }
+        let digests = match self.children.is_member(piece.edge) {
+            true => Vec::new(),
+            false => known,
+        };
         outbox.down(
             piece.edge,
             Down::Resynchronised(message::Resynchronised {
@@ -185,6 +194,7 @@ impl Resync<'_> {
                 position: self.up.position,
                 changed,
                 open,
+                digests,
             }),
         );
     }
@@ -213,7 +223,13 @@ impl Resync<'_> {
 
     /// The parent has answered for a piece: this node's own, or a child's, which gets the answer.
     pub(super) fn settle_report(&mut self, answer: message::Resynchronised, outbox: &mut Outbox) {
-        let message::Resynchronised { changed, open, .. } = answer;
+        let message::Resynchronised {
+            changed,
+            open,
+            digests,
+            position,
+            ..
+        } = answer;
         let Some(piece) = self.reports.answered(answer.report, &open) else {
             return outbox.note(Note::OtherEpochDropped);
         };
@@ -231,7 +247,8 @@ impl Resync<'_> {
             // would believe it up to there. A page that is given up in vain does no harm.
             Whose::Child(piece) if self.up.lags() && !planted::is(Bug::WordFromBehindPassed) => {
                 let all = gone.iter().chain(&same).map(|reported| reported.page);
-                self.answer_report(&piece, all.collect(), open, outbox);
+                let answer = (all.collect(), open);
+                self.answer_report(&piece, answer, Vec::new(), outbox);
             }
             Whose::Child(piece) => {
                 let mut changed = changed;
@@ -242,10 +259,23 @@ impl Resync<'_> {
                         changed.push(reported.page);
                     }
                 }
-                self.answer_report(&piece, changed, open, outbox);
+                self.take_digests(&same, &digests, position);
+                self.answer_report(&piece, (changed, open), digests, outbox);
             }
         }
         self.send_reports(outbox);
+    }
+
+    /// What the parent vouches for of pages that have not changed. It says nothing of others (rule R6).
+    fn take_digests(
+        &mut self,
+        same: &[Reported],
+        digests: &[(PageId, PageDigest)],
+        position: Position,
+    ) {
+        let same: BTreeSet<PageId> = same.iter().map(|reported| reported.page).collect();
+        let own = digests.iter().filter(|(page, _)| same.contains(page));
+        own.for_each(|(page, digest)| self.digests.set(*page, position, *digest));
     }
 
     fn settle_own(&mut self, gone: &[Reported], same: &[Reported], outbox: &mut Outbox) {
