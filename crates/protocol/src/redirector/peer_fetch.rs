@@ -257,6 +257,10 @@ impl Serve<'_> {
             // It did when it came.
             counts: false,
         };
+        // It is entered for the next helper, too: from then on it would hear of the page (rule R4).
+        if !self.may_be_given(waiter.edge, page) {
+            return self.deny(page, waiter, outbox);
+        }
         if self.subtree.has_own(page)
             || !self.redirect(now, page, waiter, redirecting.asked, outbox)
         {
