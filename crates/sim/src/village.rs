@@ -17,6 +17,8 @@ pub struct Village {
     pub sites: Vec<SitePlan>,
     /// The members.
     pub members: Vec<MemberPlan>,
+    /// Whether all of them are programs of one user, with one name (rule R1).
+    pub one_user: bool,
     /// Delays between neighbours.
     pub near: Delay,
     /// Delays to a home, or to a site far above.
@@ -207,6 +209,12 @@ const WALL_APART_MS_MAX: u64 = 30_000;
 /// Of a hundred villages, those where pages are full.
 const FULL_PAGES_PERCENT: u64 = 12;
 
+/// Rogues and visitors need a place, too.
+const REGISTRATIONS_LEAST: usize = 4;
+
+/// Of a hundred villages, those where all members have one name.
+const ONE_USER_PERCENT: u64 = 5;
+
 /// Of a hundred villages with several homes, those where chains are over them.
 const CHAINS_OVER_HOMES_PERCENT: u64 = 25;
 
@@ -224,6 +232,7 @@ impl Village {
             homes: vec![draw_home(prng)],
             sites,
             members,
+            one_user: false,
             near: Delay {
                 least_us: 100,
                 jitter_us: [50, 1_000, 20_000][prng.index(3)],
@@ -262,6 +271,21 @@ impl Village {
         .with_hints(prng)
         .with_full_pages(prng)
         .with_chains_over_homes(prng)
+        .with_one_user(prng)
+    }
+
+    /// In some, all members are programs of one user, and a home remembers about as many of one name as there are. A
+    /// program that registers, or comes again, is one too many then: the longest silent one of that name is forgotten,
+    /// also while it lives and waits for an outcome (rule R2). Drawn last: other villages are what they were before.
+    fn with_one_user(mut self, prng: &mut Xoshiro256) -> Self {
+        if prng.percent(ONE_USER_PERCENT) {
+            self.one_user = true;
+            for home in &mut self.homes {
+                let most = 2 * self.members.len() + prng.below(4) as usize;
+                home.registrations_max = most.saturating_sub(2).max(REGISTRATIONS_LEAST);
+            }
+        }
+        self
     }
 
     /// In some villages the pages are full, and new slots come all the time.

@@ -233,9 +233,10 @@ impl World {
         let random = self.prng.bits();
         let now = self.now;
         let mono_per_mille = self.draw_mono_drift();
+        let name = self.name_of(no);
         let node = self.node(no);
         // Who comes again has another id, and the same name (rule R1).
-        let id = MemberId::new(NameId::of(&node.name), random);
+        let id = MemberId::new(name, random);
         node.life += 1;
         node.started = now;
         node.mono_per_mille = mono_per_mille;
@@ -261,6 +262,13 @@ impl World {
             self.plan_local(no, now.plus_us(delay), Local::Dial { parent });
         }
         Ok(())
+    }
+
+    /// The name in a node's certificate: its own, unless one user has all members.
+    fn name_of(&self, no: NodeNo) -> NameId {
+        let node = &self.nodes[no.0];
+        let is_users = self.village.one_user && node.kind == NodeKind::Member && !node.rogue;
+        NameId::of(if is_users { "user" } else { &node.name })
     }
 
     /// How wrong a monotone clock goes, either way.
