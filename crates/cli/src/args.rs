@@ -3,8 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, confirm, get, group, home, ifc, inspect, invite, ls, put, rights, rm, site,
-    status, watch,
+    audit, ca, check, confirm, get, group, home, ifc, inspect, invite, join, ls, put, rights, rm,
+    site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -23,8 +23,10 @@ pub(crate) enum Command {
     Home(home::Options),
     /// Run a site: the redirector that its members share
     Site(site::Options),
-    /// Let another node into the village: makes a directory with its certificate
+    /// Let another node into the village: makes a directory with its certificate, or a token for `thorp join`
     Invite(invite::Options),
+    /// Join a village with a token: makes a key and gets a certificate for it
+    Join(join::Options),
     /// The authority, whose key lets nodes into the village
     #[command(subcommand)]
     Ca(ca::Command),

@@ -41,6 +41,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Home(options) => commands::home::run(&options),
         Command::Site(options) => commands::site::run(&options),
         Command::Invite(options) => commands::invite::run(&options),
+        Command::Join(options) => commands::join::run(&options),
         Command::Ca(command) => commands::ca::run(&command),
         Command::Confirm(options) => commands::confirm::run(&options),
         Command::Check(options) => commands::check::run(&options),

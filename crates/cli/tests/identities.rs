@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use thorp_client::{JoinConfig, Member, Ref};
 use thorp_model::{Down, Epoch, MemberId, Message, NodeKind, Peer, Position, Stamp, message};
 use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
-use thorp_testing::{Attacker, HomeProcess, OF_A_TEST, PATIENCE, Process, eventually};
+use thorp_testing::{Attacker, HomeProcess, OF_A_TEST, PATIENCE, Process, Said, eventually};
 
 /// A home, a site below it, and a member of the site; and mallory, whom the village has let in as a member.
 struct Village {
@@ -415,6 +415,142 @@ fn new_certificates_are_taken_without_dropping_an_edge() {
     let said = thorp().run(&["status", &http]);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert_eq!(site_process.terminate(), 0);
+}
+
+/// The authority's process, beside a home.
+struct Ca {
+    process: Process,
+    dir: String,
+}
+
+impl Ca {
+    fn start(home: &HomeProcess, dir: &Path) -> Self {
+        let listen = format!("unix:{}", dir.join("ca.sock").display());
+        let serve = ["ca", "serve", &home.authority, "--listen", &listen];
+        let mut command = thorp().command(&serve);
+        command.arg("--until-stdin-closes");
+        let process = Process::start(command);
+        process.ready();
+        let dir = home.authority.clone();
+        Ca { process, dir }
+    }
+
+    /// What `thorp invite` without `--out` prints to be run on the node's machine.
+    fn token(&self, name: &str, flags: &[&str]) -> String {
+        let invite = ["invite", name, "--dir", &self.dir];
+        let said = thorp().run(&[&invite[..], flags].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        let mut words = said.out.split_whitespace();
+        words
+            .find(|word| word.starts_with("thorp1-"))
+            .unwrap()
+            .to_owned()
+    }
+}
+
+fn join(token: &str, out: &str) -> Said {
+    thorp().run(&["join", token, "--out", out])
+}
+
+/// Threat 11: private keys travelled with the directory that `thorp invite` made.
+#[test]
+fn a_node_makes_its_own_key_and_joins_once_with_a_token() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    // Nobody knows yet where the authority's process is.
+    let said = thorp().run(&["invite", "anna", "--dir", &home.authority]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("thorp ca serve"), "{}", said.err);
+    let ca = Ca::start(&home, dir.path());
+    let token = ca.token("anna", &[]);
+    let said = join(&token, &path("anna"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = thorp().run(&["ls", "--via", &home.via, "--identity", &path("anna")]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    // Again on the same machine changes nothing; elsewhere it is too late, also for the thief of a token.
+    assert_eq!(join(&token, &path("anna")).code, 0);
+    let said = join(&token, &path("thief"));
+    assert_eq!(said.code, 4, "{}", said.out);
+    assert!(said.err.contains("it has been used"), "{}", said.err);
+    assert!(!dir.path().join("thief/node.pem").exists());
+    let made_up = token.replacen("thorp1-", "thorp1-00", 1);
+    let said = join(&made_up, &path("made-up"));
+    assert!(said.err.contains("does not know it"), "{}", said.err);
+    // The answer to the first try was lost: the same key gets its certificate.
+    fs::remove_file(dir.path().join("anna/node.pem")).unwrap();
+    assert_eq!(join(&token, &path("anna")).code, 0);
+
+    // Another process that answers there is not taken for the authority.
+    let stranger = tempfile::tempdir().unwrap();
+    let other = thorp().home(stranger.path());
+    let other_ca = Ca::start(&other, stranger.path());
+    let theirs = other_ca.token("bert", &[]);
+    let (secrets, _) = ca.token("bert", &[]).split_once('@').map(own).unwrap();
+    let (_, address) = theirs.split_once('@').map(own).unwrap();
+    let said = join(&format!("{secrets}@{address}"), &path("bert"));
+    assert_eq!(said.code, 4, "{}", said.out);
+    assert!(said.err.contains("another village"), "{}", said.err);
+
+    // A carrier's two certificates, and a home whose store takes over the id.
+    let said = join(&ca.token("carl", &["--with-site"]), &path("carl"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(
+        Identity::load(path("carl/site")).unwrap().role(),
+        NodeRole::Site
+    );
+    let said = join(&ca.token("dale", &["--role=home"]), &path("dale-identity"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let dale = ["--identity", &path("dale-identity")];
+    fs::create_dir(dir.path().join("dale")).unwrap();
+    let dale = thorp().home_as("dale", &dir.path().join("dale"), &dale);
+    assert_eq!(dale.process.terminate(), 0);
+    assert_eq!(ca.process.terminate(), 0);
+}
+
+fn own((first, second): (&str, &str)) -> (String, String) {
+    (first.to_owned(), second.to_owned())
+}
+
+/// A node renews its certificate by itself, and its edge outlives the first one. A revoked node does not get another.
+#[test]
+fn a_node_renews_itself_while_the_authority_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let ca = Ca::start(&home, dir.path());
+    let authority = CertificateAuthority::open(&home.authority).unwrap();
+    let grant = Grant {
+        life: Some(Duration::from_secs(12)),
+        ..Grant::new(NodeRole::Member, "anna")
+    };
+    let token = authority.invite(&grant, Duration::from_secs(60)).unwrap();
+    assert_eq!(join(&token.to_string(), &path("anna")).code, 0);
+    let config = JoinConfig::new(&home.via).identity(dir.path().join("anna"));
+    let anna = Member::join(config.join_timeout(PATIENCE)).unwrap();
+    let notes = anna.open_or_create("thorp://alps/notes").unwrap();
+    let counter = anna.transact(|tx| tx.create_typed(&notes, &0u64)).unwrap();
+    let edge = || {
+        let said = thorp().run(&["status", &home.http, "--json"]);
+        let status: Value = serde_json::from_str(&said.out).unwrap();
+        status["children"][0]["edge"].as_u64()
+    };
+    let before = edge();
+    let first = Identity::load(path("anna")).unwrap().validity().until();
+    eventually("the first certificate has expired", || {
+        SystemTime::now() > first + SPARE
+    });
+    assert!(before.is_some() && edge() == before, "the edge is the same");
+    assert_eq!(count(&anna, &counter), 1);
+    assert!(Identity::load(path("anna")).unwrap().validity().until() > first);
+
+    // Nobody tells the home: but there is no further certificate.
+    authority.revoke("anna").unwrap();
+    let last = Identity::load(path("anna")).unwrap().validity().until();
+    eventually("anna is cut off", || edge().is_none());
+    assert_eq!(Identity::load(path("anna")).err().map(|_| ()), Some(()));
+    assert!(SystemTime::now() > last);
+    assert_eq!(ca.process.terminate(), 0);
 }
 
 /// A node looks at its edges in the second after a certificate has expired.

@@ -92,6 +92,10 @@ impl Role {
     pub(crate) const PROOF: Self = Self(5);
     /// The authority, which announces something in its hello.
     pub(crate) const AUTHORITY: Self = Self(6);
+    /// No node yet, and it asks the authority for its first certificate.
+    pub(crate) const JOIN: Self = Self(7);
+    /// A node that asks the authority for a new certificate.
+    pub(crate) const RENEW: Self = Self(8);
 }
 
 impl fmt::Display for Role {
@@ -103,6 +107,8 @@ impl fmt::Display for Role {
             Self::LANE => f.write_str("lane"),
             Self::PROOF => f.write_str("proof"),
             Self::AUTHORITY => f.write_str("authority"),
+            Self::JOIN => f.write_str("node that joins"),
+            Self::RENEW => f.write_str("node that renews its certificate"),
             Self(other) => write!(f, "node of role {other}"),
         }
     }

@@ -13,7 +13,9 @@ use crate::handshake::{self, within};
 use crate::identity::Standing;
 use crate::lanes::Token;
 use crate::socket::{Socket, Stream};
-use crate::{Address, CertifiedName, Config, Connection, Error, Identity, Peer, Role};
+use crate::{
+    Address, CertifiedName, Config, Connection, Error, Identity, IdentityError, Peer, Role,
+};
 use rustls::pki_types::{DnsName, ServerName};
 
 /// No address led to the node. In the order they were tried.
@@ -158,7 +160,7 @@ impl Caller<'_> {
             (Some(name), _) => name.as_bytes().to_vec(),
             (None, Target::Unix(path)) => path.as_os_str().as_encoded_bytes().to_vec(),
         };
-        let digest = crate::tls::digest(&file).unwrap_or_default();
+        let digest = crate::crypto::digest(&file).unwrap_or_default();
         let label: String = digest
             .iter()
             .take(16)
@@ -251,10 +253,41 @@ pub(crate) async fn greet_as_authority(
     identity: &Identity,
     hello: &[u8],
 ) -> Result<(), DialError> {
-    let config = Config::new(Role::AUTHORITY);
+    let greeted = ask(address, identity, (Role::AUTHORITY, None), hello);
+    greeted.await.map(drop)
+}
+
+/// Greets the authority's process; its answer.
+pub(crate) async fn ask_authority(
+    address: &Address,
+    identity: &Identity,
+    role: Role,
+    hello: &[u8],
+) -> Result<Vec<u8>, IdentityError> {
+    let authority = CertifiedName::authority();
+    let asked = ask(address, identity, (role, Some(authority.name())), hello).await;
+    let peer = asked.map_err(|error| IdentityError::Authority {
+        why: error.to_string(),
+    })?;
+    match peer.certified == authority {
+        true => Ok(peer.hello),
+        false => Err(IdentityError::Authority {
+            why: format!("what answers is {}", peer.certified),
+        }),
+    }
+}
+
+/// Greets a node once; who it is, and its answer.
+async fn ask(
+    address: &Address,
+    identity: &Identity,
+    (role, expect_name): (Role, Option<&str>),
+    hello: &[u8],
+) -> Result<Peer, DialError> {
+    let config = Config::new(role);
     let caller = Caller {
         identity,
-        expect_name: None,
+        expect_name,
         hello,
         config: &config,
     };
@@ -264,7 +297,7 @@ pub(crate) async fn greet_as_authority(
         Ok(targets) => {
             for target in targets {
                 match caller.reach(&target).await {
-                    Ok(_) => return Ok(()),
+                    Ok((_, peer)) => return Ok(peer),
                     Err(error) => attempts.push((target.to_string(), error)),
                 }
             }

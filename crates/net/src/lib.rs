@@ -21,11 +21,13 @@
 mod abort;
 mod address;
 mod announce;
+mod authority_server;
 mod backoff;
 mod clock;
 mod config;
 mod congestion;
 mod connection;
+mod crypto;
 mod dialer;
 mod doorway;
 pub mod driver;
@@ -34,6 +36,7 @@ mod frame;
 mod handshake;
 mod identity;
 mod intake;
+mod join;
 mod lanes;
 mod listener;
 mod local;
@@ -50,6 +53,7 @@ mod writer;
 
 pub use address::{Address, AddressError};
 pub use announce::{NotAnnounced, announce_revoked};
+pub use authority_server::AuthorityServer;
 pub use backoff::Backoff;
 pub use config::{
     ADDRESSES_MAX, ATTEMPTS_MAX, BACKOFF_MAX, BACKOFF_MIN, CLOSE_LINGER_MAX, CONNECT_TIMEOUT,
@@ -65,9 +69,10 @@ pub use error::{Error, ErrorKind, Side};
 pub use frame::Frame;
 pub use identity::{
     CertificateAuthority, CertifiedName, Grant, HomeIdOf, Identity, IdentityError,
-    IssuedCertificate, NodeRole, OutOfTime, Validity, issue, issue_with_site, may_hold_identity,
-    site_dir,
+    IssuedCertificate, JoinToken, NodeRole, NotAToken, OutOfTime, Validity, issue, issue_with_site,
+    may_hold_identity, site_dir,
 };
+pub use join::join;
 pub use listener::{AcceptError, Incoming, Listener};
 pub use receiver::FrameReceiver;
 pub use status_port::{

@@ -186,11 +186,7 @@ impl Incoming {
     /// The authority announces what is no longer accepted. It is durable before the answer.
     fn announce(self, identity: &Identity) {
         match announce::take(identity, &self.peer.hello) {
-            Ok(()) => match handshake::acceptance(&self.config, &[]) {
-                Ok(answer) => self.dismiss(answer),
-                // An empty hello is not too long.
-                Err(_) => drop(self),
-            },
+            Ok(()) => self.answer(&[]),
             Err(error) => self.reject(&format!("the announcement is not taken: {error}")),
         }
     }
@@ -199,6 +195,14 @@ impl Incoming {
     pub fn reject(self, reason: &str) {
         let words = handshake::rejection(&self.config, reason);
         self.dismiss(words);
+    }
+
+    /// Answers the greeting with this, and hangs up.
+    pub(crate) fn answer(self, hello: &[u8]) {
+        match handshake::acceptance(&self.config, hello) {
+            Ok(answer) => self.dismiss(answer),
+            Err(error) => self.reject(&error.to_string()),
+        }
     }
 
     /// Says so, and hangs up.

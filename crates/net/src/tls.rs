@@ -13,7 +13,6 @@ use rustls::pki_types::{
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
     ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
-    SupportedCipherSuite,
 };
 
 use crate::identity::Trust;
@@ -39,7 +38,7 @@ pub(crate) fn client_config(
 /// How a node is called.
 pub(crate) fn server_config(
     trust: Arc<Trust>,
-    certificate: CertificateDer<'static>,
+    chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
 ) -> Result<Arc<ServerConfig>, Error> {
     let provider = provider();
@@ -48,7 +47,7 @@ pub(crate) fn server_config(
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(callers)
-        .with_single_cert(vec![certificate], key)?;
+        .with_single_cert(chain, key)?;
     // What is needed to resume travels in the ticket, so it costs a home nothing to remember many members.
     config.ticketer = ring::Ticketer::new()?;
     // One is enough: a member comes back on one connection.
@@ -85,26 +84,6 @@ pub(crate) fn verify_signature(
         checked.is_ok()
     };
     algorithms.iter().find(fits).map(|_| ())
-}
-
-/// SHA-256.
-pub(crate) fn digest(bytes: &[u8]) -> Option<Vec<u8>> {
-    match TLS13_AES_128_GCM_SHA256 {
-        SupportedCipherSuite::Tls13(suite) => {
-            Some(suite.common.hash_provider.hash(bytes).as_ref().to_vec())
-        }
-        #[allow(
-            unreachable_patterns,
-            reason = "TLS 1.2's variant exists if any crate in the build asks for it"
-        )]
-        _ => None,
-    }
-}
-
-/// Fills the bytes with randomness for keys and numbers.
-pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Error> {
-    let filled = ring::default_provider().secure_random.fill(bytes);
-    filled.map_err(Error::from)
 }
 
 /// The short key first: its strength is beyond attack, and a page costs less to encrypt.

@@ -4,6 +4,7 @@ use super::say;
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thorp_net::{
     CertificateAuthority, Grant, Identity, IdentityError, NodeRole, may_hold_identity, site_dir,
 };
@@ -14,9 +15,12 @@ use thorp_net::{
 pub(crate) struct Options {
     /// The node's name: letters, digits, hyphens and full stops
     name: String,
-    /// Where to put it
+    /// Where to put it; without it a token is printed, for `thorp join` on the node's machine
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    out: Option<PathBuf>,
+    /// How long the token works
+    #[arg(long, value_name = "N", default_value_t = 24, conflicts_with = "out", value_parser = clap::value_parser!(u32).range(1..=720))]
+    hours: u32,
     /// What the node may be: member (a program), site, home, or operator (a program that administers the village)
     #[arg(long, value_name = "ROLE", default_value = "member")]
     role: NodeRole,
@@ -30,7 +34,9 @@ pub(crate) struct Options {
 
 /// Prints what to do with the directory.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    check_out(&options.out)?;
+    if let Some(out) = &options.out {
+        check_out(out)?;
+    }
     if options.with_site && options.role != NodeRole::Member {
         let what = format!("{} {} carries no redirector", options.role, options.name);
         let todo = "only a member does: leave out --role, or --with-site";
@@ -41,9 +47,22 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         ..Grant::new(options.role, &*options.name)
     };
     let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
-    let issued = authority.and_then(|authority| authority.issue(&grant, &options.out));
-    let identity = issued.map_err(|error| failed(&error, &grant, &options.out))?;
-    say_how(&identity, &options.out, options.with_site)
+    let Some(out) = &options.out else {
+        let life = Duration::from_secs(u64::from(options.hours) * 60 * 60);
+        let token = authority.and_then(|authority| authority.invite(&grant, life));
+        let token = token.map_err(|error| failed(&error, &grant, Path::new("")))?;
+        say(&format!(
+            "{} {} joins with this, once and within {} hours, while `thorp ca serve` runs:",
+            grant.role, grant.name, options.hours
+        ))?;
+        return say(&format!(
+            "  thorp join {token} --out {}-identity",
+            grant.name
+        ));
+    };
+    let issued = authority.and_then(|authority| authority.issue(&grant, out));
+    let identity = issued.map_err(|error| failed(&error, &grant, out))?;
+    say_how(&identity, out, options.with_site)
 }
 
 /// A key among other files would be carried to wherever these go.
@@ -94,8 +113,13 @@ fn advice(error: &IdentityError, grant: &Grant, out: &Path) -> &'static str {
             "take another name, or give the --role that the name has"
         }
         IdentityError::OwnHome { .. } | IdentityError::HomeIdTaken { .. } => "take another name",
+        IdentityError::Token { .. } => {
+            "or give --out DIR: then the directory with key and certificate is carried to the node"
+        }
         IdentityError::OtherNode { .. } | IdentityError::OtherVillage { .. } => EMPTY,
-        IdentityError::File { path, .. } if path.starts_with(out) => EMPTY,
+        IdentityError::File { path, .. } if out.file_name().is_some() && path.starts_with(out) => {
+            EMPTY
+        }
         _ => {
             "give the authority's directory with --dir, or that of the home that was started first: its first start makes the authority"
         }
@@ -106,7 +130,8 @@ const EMPTY: &str = "give a directory that is empty, or not there yet, with --ou
 
 const HELP: &str = "\
 Makes a directory with a certificate and a key for another node: to be carried to its machine
-and named there with --identity (or THORP_IDENTITY). A node that has it may join, with that name and
-in that role. A site needs --role site, a further home --role home. A name has one role for ever:
+and named there with --identity (or THORP_IDENTITY). Without --out it prints a token instead: with
+`thorp join`, the node makes a key of its own and gets the certificate from `thorp ca serve`. A node that has it may join, with that name and
+in that role. In the last third of its life, the same command renews it. A site needs --role site, a further home --role home. A name has one role for ever:
 the authority keeps a list of what it issued. Doing it again for the same name and the same directory
 changes nothing.";

@@ -10,6 +10,7 @@ pub(crate) mod home;
 pub(crate) mod ifc;
 pub(crate) mod inspect;
 pub(crate) mod invite;
+pub(crate) mod join;
 pub(crate) mod ls;
 mod node;
 #[cfg(feature = "planner")]

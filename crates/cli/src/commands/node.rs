@@ -156,32 +156,32 @@ impl Common {
             parts.log.format = LogFormat::Json;
         }
     }
+}
 
-    /// Becomes ready when the process should end: by a signal, or as its starter wishes.
-    fn shutdown(&self) -> Result<Shutdown, Failure> {
-        let (sender, receiver) = oneshot::channel();
-        let sender = Arc::new(Mutex::new(Some(sender)));
-        let from_stdin = Arc::clone(&sender);
-        let mut again = false;
-        signals::on_each(move || {
-            // A second signal is from somebody who does not want to wait.
-            if std::mem::replace(&mut again, true) {
-                std::process::exit(130);
-            }
-            ring(&sender);
-        })?;
-        if self.until_stdin_closes {
-            std::thread::spawn(move || {
-                // An error is an end too.
-                let _ = std::io::copy(&mut std::io::stdin().lock().by_ref(), &mut std::io::sink());
-                ring(&from_stdin);
-            });
+/// Becomes ready when the process should end: by a signal, or as its starter wishes.
+pub(super) fn shutdown(until_stdin_closes: bool) -> Result<Shutdown, Failure> {
+    let (sender, receiver) = oneshot::channel();
+    let sender = Arc::new(Mutex::new(Some(sender)));
+    let from_stdin = Arc::clone(&sender);
+    let mut again = false;
+    signals::on_each(move || {
+        // A second signal is from somebody who does not want to wait.
+        if std::mem::replace(&mut again, true) {
+            std::process::exit(130);
         }
-        Ok(Box::pin(async move {
-            // The sender lives in the thread of the signals, which never ends.
-            let _ = receiver.await;
-        }))
+        ring(&sender);
+    })?;
+    if until_stdin_closes {
+        std::thread::spawn(move || {
+            // An error is an end too.
+            let _ = std::io::copy(&mut std::io::stdin().lock().by_ref(), &mut std::io::sink());
+            ring(&from_stdin);
+        });
     }
+    Ok(Box::pin(async move {
+        // The sender lives in the thread of the signals, which never ends.
+        let _ = receiver.await;
+    }))
 }
 
 /// What ends a server.
@@ -216,7 +216,7 @@ where
     thorp_server::init_logs(log).map_err(|error| config_failure(&error))?;
     let runtime = thorp_server::runtime_of(link.threads)
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
-    runtime.block_on(async { server(common.shutdown()?).await })
+    runtime.block_on(async { server(shutdown(common.until_stdin_closes)?).await })
 }
 
 /// What a server's refusal to start means to a person.

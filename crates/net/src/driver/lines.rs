@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 /// Counts log lines for each key: at most [`LINES_MAX`] in each minute, and [`KEYS_MAX`] keys in each minute. So a caller
 /// that fails again and again does not fill the disk.
-pub(super) struct Lines<K> {
+#[derive(Debug)]
+pub(crate) struct Lines<K> {
+    max: usize,
     minute: Option<Instant>,
     by_key: HashMap<K, usize>,
     /// Lines that were not written since the last that was.
@@ -16,11 +18,17 @@ pub(super) struct Lines<K> {
 
 /// So many lines are missing before this one. For its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct LeftOut(u64);
+pub(crate) struct LeftOut(u64);
 
 impl<K: Hash + Eq> Lines<K> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
+        Self::of(LINES_MAX)
+    }
+
+    /// So many for each key in a minute.
+    pub(crate) fn of(max: usize) -> Self {
         Self {
+            max,
             minute: None,
             by_key: HashMap::new(),
             left_out: 0,
@@ -28,7 +36,7 @@ impl<K: Hash + Eq> Lines<K> {
     }
 
     /// Whether to write a line about `key`; if so, how many lines about anybody were left out since the last one.
-    pub(super) fn write(&mut self, now: Instant, key: K) -> Option<LeftOut> {
+    pub(crate) fn write(&mut self, now: Instant, key: K) -> Option<LeftOut> {
         let is_over = |began: Instant| now.saturating_duration_since(began) >= MINUTE;
         if self.minute.is_none_or(is_over) {
             self.minute = Some(now);
@@ -43,7 +51,7 @@ impl<K: Hash + Eq> Lines<K> {
                 return None;
             }
         };
-        if *lines >= LINES_MAX {
+        if *lines >= self.max {
             self.left_out += 1;
             return None;
         }

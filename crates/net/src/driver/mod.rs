@@ -41,6 +41,7 @@ pub use counts::NoteCounts;
 pub use edges::{EdgeStatus, ParentState, ParentStatus, Totals};
 pub use gate::Gate;
 pub use handle::{Handle, Inspection, NotTaken};
+pub(crate) use lines::Lines;
 pub use run::{Driver, Ended};
 pub use time::{now, runtime, runtime_of};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SignatureAlgorithm,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
@@ -15,7 +15,7 @@ use super::files::{self, AUTHORITY_CERTIFICATE, AUTHORITY_KEY};
 use super::register::Entry;
 use super::validity::{DAY, Validity};
 use super::{CertifiedName, IdentityError};
-use crate::tls;
+use crate::crypto;
 
 /// Bytes of the digest that names a village, or a key in the register.
 const DIGEST_BYTES: usize = 8;
@@ -74,7 +74,7 @@ impl Authority {
     /// A certificate for a node with this key, and its line for the register.
     pub(crate) fn sign_node(
         &self,
-        key: &KeyPair,
+        key: &impl PublicKeyData,
         (subject, is_of_carrier): (&CertifiedName, bool),
         validity: Validity,
     ) -> Result<Issued, IdentityError> {
@@ -130,6 +130,44 @@ impl Authority {
     }
 }
 
+/// The key in a node's own certificate. All nodes have keys of one kind.
+pub(crate) struct NodeKey(Vec<u8>);
+
+impl NodeKey {
+    /// Of the public key as a certificate has it.
+    pub(crate) fn new(public_key: &[u8]) -> Result<Self, IdentityError> {
+        match public_key.strip_prefix(P256) {
+            Some(point) if point.len() == POINT_BYTES => Ok(Self(point.to_vec())),
+            _ => Err(IdentityError::crypto(
+                "a node's key has to be one of the curve P-256: let `thorp join` make it",
+            )),
+        }
+    }
+}
+
+impl PublicKeyData for NodeKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &rcgen::PKCS_ECDSA_P256_SHA256
+    }
+}
+
+/// The village of the authorities in a file: the first one names it.
+pub(crate) fn village_in(authorities: &[CertificateDer<'_>]) -> Result<String, rustls::Error> {
+    let none = || rustls::Error::General("there is no authority".to_owned());
+    village_of(authorities.first().ok_or_else(none)?)
+}
+
+/// What stands before the point in a public key of the curve P-256.
+const P256: &[u8] = &[
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
+    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+const POINT_BYTES: usize = 65;
+
 fn days_of(life: Duration) -> u32 {
     u32::try_from(life.as_secs() / DAY.as_secs()).unwrap_or(u32::MAX)
 }
@@ -142,7 +180,7 @@ pub(crate) fn key_digest(key: &impl PublicKeyData) -> Result<String, IdentityErr
 /// A serial number that no other certificate has.
 fn fresh_serial() -> Result<[u8; SERIAL_BYTES], IdentityError> {
     let mut serial = [0; SERIAL_BYTES];
-    tls::random(&mut serial).map_err(IdentityError::crypto)?;
+    crypto::random(&mut serial).map_err(IdentityError::crypto)?;
     // Positive, and without leading zeros: the certificate has the same digits as the register.
     serial[0] = serial[0] & 0x3f | 0x40;
     Ok(serial)
@@ -188,7 +226,7 @@ fn village_name(public_key: &[u8]) -> Result<String, IdentityError> {
 
 fn short_digest(bytes: &[u8]) -> Result<String, IdentityError> {
     let digest =
-        tls::digest(bytes).ok_or_else(|| IdentityError::crypto("no digest is available"))?;
+        crypto::digest(bytes).ok_or_else(|| IdentityError::crypto("no digest is available"))?;
     Ok(hexadecimal(&digest[..digest.len().min(DIGEST_BYTES)]))
 }
 

@@ -85,6 +85,15 @@ impl CertifiedName {
         }
     }
 
+    /// A node that has no certificate of the village yet. No node has its name.
+    pub(crate) fn stranger() -> Self {
+        Self {
+            role: NodeRole::Member,
+            name: String::new(),
+            home: None,
+        }
+    }
+
     /// Checks the name and puts it into lower case.
     pub(crate) fn new(role: NodeRole, name: &str) -> Result<Self, BadName> {
         let name = name.to_ascii_lowercase();

@@ -37,38 +37,44 @@ impl Credentials {
         Ok(loaded)
     }
 
-    /// Of the authority, in memory.
+    /// Of the authority, in memory. Its process also hears strangers, and shows them its own certificate, too.
     pub(crate) fn of_authority(
-        authority: &CertificateDer<'static>,
+        authorities: &[CertificateDer<'static>],
         pem: &str,
-        key: &[u8],
+        (key, hears_strangers): (&[u8], bool),
     ) -> Result<Self, IdentityError> {
         let wrong = |error: rustls::Error| IdentityError::crypto(error);
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes());
         let certificate = certificate.map_err(IdentityError::crypto)?;
-        let trust = Arc::new(Trust::new(std::slice::from_ref(authority)).map_err(wrong)?);
+        let trust = Trust::new(authorities).map_err(wrong)?;
         let validity = trust.check_signed(&certificate, &[]).map_err(wrong)?;
         let own = Standing::new(&certificate, CertifiedName::authority(), validity);
+        let trust = Arc::new(match hears_strangers {
+            true => trust.and_strangers(),
+            false => trust,
+        });
+        let chain = std::iter::once(certificate.clone()).chain(authorities.iter().cloned());
+        let chain = chain.collect();
         let key = || PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.to_vec()));
         let shown = certificate.clone();
         Ok(Self {
             own: own.map_err(wrong)?,
-            village: certificates::village_of(authority).map_err(wrong)?,
+            village: certificates::village_in(authorities).map_err(wrong)?,
             client: tls::client_config(Arc::clone(&trust), shown, key()).map_err(wrong)?,
-            server: tls::server_config(Arc::clone(&trust), certificate, key()).map_err(wrong)?,
+            server: tls::server_config(Arc::clone(&trust), chain, key()).map_err(wrong)?,
             trust,
         })
     }
 
     fn load_at_any_time(dir: &Path) -> Result<Self, IdentityError> {
         let authority_path = dir.join(AUTHORITY_CERTIFICATE);
-        let authority = files::read_certificate(&authority_path)?;
+        let authorities = files::read_certificates(&authority_path)?;
         let malformed = |error: rustls::Error| IdentityError::Malformed {
             path: authority_path.clone(),
             why: error.to_string(),
         };
-        let village = certificates::village_of(&authority).map_err(malformed)?;
-        let trust = Arc::new(Trust::new(&[authority]).map_err(malformed)?);
+        let village = certificates::village_in(&authorities).map_err(malformed)?;
+        let trust = Arc::new(Trust::new(&authorities).map_err(malformed)?);
         let path = dir.join(NODE_CERTIFICATE);
         let certificate = files::read_certificate(&path)?;
         let certified = certified_in(&certificate, &path)?;
@@ -82,7 +88,7 @@ impl Credentials {
         let shown = certificate.clone();
         let client = tls::client_config(Arc::clone(&trust), shown, key()?).map_err(mismatch)?;
         let server =
-            tls::server_config(Arc::clone(&trust), certificate, key()?).map_err(mismatch)?;
+            tls::server_config(Arc::clone(&trust), vec![certificate], key()?).map_err(mismatch)?;
         Ok(Self {
             own,
             village,
@@ -123,7 +129,7 @@ impl Credentials {
             own: Standing::new(&certificate, certified, validity).unwrap(),
             village: certificates::village_of(&authority).unwrap(),
             client: tls::client_config(Arc::clone(&trust), certificate.clone(), key()).unwrap(),
-            server: tls::server_config(Arc::clone(&trust), certificate, key()).unwrap(),
+            server: tls::server_config(Arc::clone(&trust), vec![certificate], key()).unwrap(),
             trust,
         }
     }

@@ -86,6 +86,16 @@ pub enum IdentityError {
         /// The name.
         name: String,
     },
+    /// A token, or a request, that the authority does not take.
+    Token {
+        /// Why not.
+        why: &'static str,
+    },
+    /// The authority's process was not reached, or what it sent is not good.
+    Authority {
+        /// What went wrong.
+        why: String,
+    },
     /// A key or certificate could not be made.
     Crypto {
         /// What the library said.
@@ -205,6 +215,8 @@ impl fmt::Display for IdentityError {
                 f,
                 "{name:?} is not a name: write labels of a-z, 0-9 and inner hyphens, at most 63 each, 200 in all, with dots between"
             ),
+            Self::Token { why } => f.write_str(why),
+            Self::Authority { why } => write!(f, "the authority has sent no certificate: {why}"),
             Self::Crypto { why } => write!(f, "could not make a key or certificate: {why}"),
         }
     }

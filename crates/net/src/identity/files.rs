@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::IdentityError;
+use crate::{Address, AddressError};
 
 pub(crate) const AUTHORITY_CERTIFICATE: &str = "authority.pem";
 pub(crate) const AUTHORITY_KEY: &str = "authority.key";
@@ -22,6 +23,8 @@ pub(crate) const SITE_DIR: &str = "site";
 pub(crate) const AUTHORITY_DIR: &str = "authority";
 /// In a home's directory, beside its store.
 pub(crate) const IDENTITY_DIR: &str = "identity";
+/// Where the authority's process is: in its own directory, and in that of a node that renews its certificate there.
+pub(crate) const ADDRESS: &str = "authority.address";
 /// Beside the authority's key.
 pub(crate) const REGISTER: &str = "issued";
 
@@ -64,6 +67,39 @@ pub(crate) fn read_certificate(path: &Path) -> Result<CertificateDer<'static>, I
         path: path.to_owned(),
         why: pem_text("certificate", &error),
     })
+}
+
+/// All certificates in the file: at least one.
+pub(crate) fn read_certificates(
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    let malformed = |why| IdentityError::Malformed {
+        path: path.to_owned(),
+        why,
+    };
+    let bytes = read(path)?;
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let all = all.map_err(|error| malformed(pem_text("certificate", &error)))?;
+    match all.is_empty() {
+        true => Err(malformed("it holds no certificate in PEM form".to_owned())),
+        false => Ok(all),
+    }
+}
+
+/// The address of the authority's process, if the directory has one.
+pub(crate) fn read_address(dir: &Path) -> Result<Option<Address>, IdentityError> {
+    let path = dir.join(ADDRESS);
+    if !exists(&path)? {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&read(&path)?).into_owned();
+    let address = text.trim().parse();
+    address
+        .map(Some)
+        .map_err(|error: AddressError| IdentityError::Malformed {
+            path,
+            why: error.to_string(),
+        })
 }
 
 pub(crate) fn read_private_key(path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {

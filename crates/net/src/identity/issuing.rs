@@ -6,17 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use thorp_model::HomeId;
 
-use super::certificates::Authority;
+use super::certificates::{Authority, NodeKey};
 use super::credentials::Credentials;
 use super::files::{
-    self, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR, NODE_CERTIFICATE,
-    NODE_KEY, SITE_DIR,
+    self, ADDRESS, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR,
+    NODE_CERTIFICATE, NODE_KEY, SITE_DIR,
 };
 use super::register::{Entry, Register};
 use super::revoked::Revocation;
-use super::validity::{self, Validity, usual_life};
+use super::tokens::{self, Given, JoinToken, Tokens};
+use super::trust::{Standing, fingerprint_of};
+use super::validity::{self, DAY, Validity, usual_life};
 use super::{CertifiedName, Identity, IdentityError, NodeRole, certificates, moving};
-use crate::tls;
+use crate::{Address, crypto};
 
 /// Makes an identity for another node of the village: `out_dir` gets `authority.pem`, `node.pem` and `node.key`, to be
 /// carried to the node's machine and opened there with [`Identity::load`]. `authority_dir` must hold the authority's
@@ -128,6 +130,13 @@ pub struct IssuedCertificate {
     pub days: Option<u32>,
     /// When it was revoked, if it was.
     pub revoked: Option<SystemTime>,
+}
+
+/// What the authority's process sends to a node.
+pub(crate) struct Answer {
+    pub(crate) subject: CertifiedName,
+    /// A line that says whether there is a second certificate; then the certificate and the authorities.
+    pub(crate) text: String,
 }
 
 impl Grant {
@@ -296,14 +305,142 @@ impl CertificateAuthority {
 
     /// What the authority shows when it calls a node: a certificate of its own for a short time.
     pub(super) fn credentials(&self) -> Result<Credentials, IdentityError> {
+        self.credentials_for(CALL_LIFE, false)
+    }
+
+    /// What the authority's process shows.
+    pub(super) fn serving_credentials(&self) -> Result<Credentials, IdentityError> {
+        self.credentials_for(DAY * 365, true)
+    }
+
+    fn credentials_for(&self, life: Duration, hears: bool) -> Result<Credentials, IdentityError> {
         let key = rcgen::KeyPair::generate().map_err(IdentityError::crypto)?;
         let subject = CertifiedName::authority();
-        let validity = Validity::of_life(CALL_LIFE);
+        let validity = Validity::of_life(life);
         let signed = self
             .authority
             .sign_node(&key, (&subject, false), validity)?;
-        let authority = files::read_certificate(&self.dir.join(AUTHORITY_CERTIFICATE))?;
-        Credentials::of_authority(&authority, &signed.pem, &key.serialize_der())
+        let authorities = files::read_certificates(&self.dir.join(AUTHORITY_CERTIFICATE))?;
+        Credentials::of_authority(&authorities, &signed.pem, (&key.serialize_der(), hears))
+    }
+
+    /// Where others reach the authority's process, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]: the file that says so cannot be read.
+    pub fn address(&self) -> Result<Option<Address>, IdentityError> {
+        files::read_address(&self.dir)
+    }
+
+    pub(crate) fn set_address(&self, address: &Address) -> Result<(), IdentityError> {
+        let text = format!("{address}\n");
+        files::replace(&self.dir.join(ADDRESS), text.as_bytes(), files::PUBLIC)
+    }
+
+    /// A token with which a node joins, once, at the [address](CertificateAuthority::address) of the authority's process.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]; among others if the name belongs to another role, or if nobody knows where the process is.
+    pub fn invite(&self, grant: &Grant, life: Duration) -> Result<JoinToken, IdentityError> {
+        let address = self.address()?.ok_or(IdentityError::Token {
+            why: "the authority's process has not run here: start `thorp ca serve`",
+        })?;
+        let subject = subject(grant.role, &grant.name)?;
+        let register = Register::open(&self.dir)?;
+        self.check_is_here()?;
+        register.check(&subject, grant.with_site, None)?;
+        let authorities = files::read_certificates(&self.dir.join(AUTHORITY_CERTIFICATE))?;
+        let first = authorities
+            .first()
+            .ok_or_else(|| IdentityError::crypto("no authority"))?;
+        let fingerprint = fingerprint_of(first).map_err(IdentityError::crypto)?;
+        let token = JoinToken::new(address, fingerprint, life)?;
+        Tokens::load(&self.dir)?.add(Given {
+            digest: tokens::digest(&token.secret)?,
+            expires: token.expires,
+            subject,
+            with_site: grant.with_site,
+            life: grant.life,
+            used: [None, None],
+        })?;
+        Ok(token)
+    }
+
+    /// The first certificate of a node with this public key. `place` 1 is that of the redirector that a member carries.
+    pub(crate) fn join(
+        &self,
+        secret: &str,
+        place: usize,
+        public_key: &[u8],
+    ) -> Result<Answer, IdentityError> {
+        let key = NodeKey::new(public_key)?;
+        let digest = certificates::key_digest(&key)?;
+        let mut register = Register::open(&self.dir)?;
+        self.check_is_here()?;
+        let mut tokens = Tokens::load(&self.dir)?;
+        let given = tokens.find(secret, place, &digest)?;
+        let subject = match place {
+            0 => given.subject.clone(),
+            _ => subject(NodeRole::Site, given.subject.name())?,
+        };
+        register.check(&subject, given.with_site, Some(&digest))?;
+        let subject = bound(&subject, &register)?;
+        // From here on no other key gets anything for it.
+        tokens.set_used(&given, place, &digest)?;
+        let has_more = given.with_site && place == 0;
+        self.sign(
+            &mut register,
+            &key,
+            (subject, given.with_site),
+            (given.life, has_more),
+        )
+    }
+
+    /// A new certificate for a node that has shown a good one. It says the same, for the same key.
+    pub(crate) fn renew(&self, standing: &Standing) -> Result<Answer, IdentityError> {
+        let refused = |why| Err(IdentityError::Token { why });
+        let subject = standing.certified.clone();
+        if subject.name().is_empty() {
+            return refused("its certificate is not of this village: join with a token");
+        }
+        let key = NodeKey::new(&standing.public_key)?;
+        let mut register = Register::open(&self.dir)?;
+        self.check_is_here()?;
+        if register.revoked_at(&standing.serial).is_some() {
+            return refused(
+                "its certificate is revoked: ask whoever has the authority to let it in again",
+            );
+        }
+        let Some(entry) = register.entry_of(&standing.serial) else {
+            return refused("the authority has not issued its certificate: ask for a token");
+        };
+        let (is_of_carrier, days) = (entry.is_of_carrier, entry.days);
+        if subject.home() != register.home_of(subject.name()) && subject.home().is_some() {
+            return refused("the home has another id now: it has a newer certificate");
+        }
+        // One of less than a day was not issued by days.
+        let life = days.filter(|days| *days > 0).map(|days| DAY * days);
+        let life = life.or(Some(standing.validity.life()).filter(|life| *life < DAY));
+        self.sign(&mut register, &key, (subject, is_of_carrier), (life, false))
+    }
+
+    /// Registers a certificate, and gives it with the authorities.
+    fn sign(
+        &self,
+        register: &mut Register,
+        key: &NodeKey,
+        (subject, is_of_carrier): (CertifiedName, bool),
+        (life, has_more): (Option<Duration>, bool),
+    ) -> Result<Answer, IdentityError> {
+        let life = life.unwrap_or_else(|| usual_life(subject.role()));
+        let of = (&subject, is_of_carrier);
+        let signed = self.authority.sign_node(key, of, Validity::of_life(life))?;
+        register.add(vec![signed.entry])?;
+        let first = if has_more { "more" } else { "all" };
+        let text = format!("{first}\n{}{}", signed.pem, self.authority.pem());
+        Ok(Answer { subject, text })
     }
 
     fn fresh_home_id(&self) -> Result<HomeId, IdentityError> {
@@ -442,7 +579,7 @@ fn bound(subject: &CertifiedName, register: &Register) -> Result<CertifiedName, 
 fn fresh_home_id(register: &Register) -> Result<HomeId, IdentityError> {
     loop {
         let mut bytes = [0; 4];
-        tls::random(&mut bytes).map_err(IdentityError::crypto)?;
+        crypto::random(&mut bytes).map_err(IdentityError::crypto)?;
         let home = HomeId(u32::from_le_bytes(bytes));
         if home != HomeId(0) && register.node_of(home).is_none() {
             return Ok(home);

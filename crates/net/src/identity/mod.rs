@@ -12,9 +12,11 @@ mod delegation;
 mod error;
 mod files;
 mod issuing;
+mod joining;
 mod moving;
 mod register;
 mod revoked;
+mod tokens;
 mod trust;
 mod validity;
 
@@ -34,9 +36,10 @@ pub use issuing::{
     CertificateAuthority, Grant, HomeIdOf, IssuedCertificate, issue, issue_with_site,
     may_hold_identity, site_dir,
 };
+pub use tokens::{JoinToken, NotAToken};
 pub use validity::{OutOfTime, Validity};
 
-use crate::Error;
+use crate::{Address, Error};
 use credentials::{Credentials, certified_in};
 use delegation::{AuthorityVerifier, KeySigner};
 use files::{AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
@@ -98,7 +101,7 @@ impl Identity {
         Ok(Self::new(dir, Credentials::load(dir)?, Revoked::load(dir)?))
     }
 
-    fn new(dir: &Path, current: Credentials, revoked: Revoked) -> Self {
+    pub(super) fn new(dir: &Path, current: Credentials, revoked: Revoked) -> Self {
         let inner = Inner {
             dir: dir.to_owned(),
             certified: current.own.certified.clone(),
@@ -267,6 +270,11 @@ impl Identity {
         self.inner.changes.subscribe()
     }
 
+    /// Where the authority's process is, if the directory says so.
+    pub(crate) fn authority_address(&self) -> Result<Option<Address>, IdentityError> {
+        files::read_address(&self.inner.dir)
+    }
+
     /// Changes when a file of the directory does.
     pub(crate) fn stamp(&self) -> [Option<(SystemTime, u64)>; 4] {
         let files = [
@@ -291,6 +299,19 @@ impl Identity {
     }
 }
 
+/// What the authority's process answers with. It hears strangers.
+pub(crate) fn authority_serving(
+    authority: &CertificateAuthority,
+) -> Result<Identity, IdentityError> {
+    let dir = authority.dir();
+    let revoked = Revoked::load(dir)?;
+    Ok(Identity::new(
+        dir,
+        authority.serving_credentials()?,
+        revoked,
+    ))
+}
+
 /// What the authority calls a node with.
 pub(crate) fn authority_identity(
     authority: &CertificateAuthority,
@@ -304,7 +325,7 @@ pub(crate) fn authority_identity(
 }
 
 fn village_at(path: &Path) -> Result<String, IdentityError> {
-    certificates::village_of(&files::read_certificate(path)?).map_err(|error| {
+    certificates::village_in(&files::read_certificates(path)?).map_err(|error| {
         IdentityError::Malformed {
             path: path.to_owned(),
             why: error.to_string(),
@@ -326,6 +347,8 @@ impl fmt::Debug for Identity {
 }
 
 pub(crate) use error::{NEW_CERTIFICATE, RENEWED, WITH_HOME_ID};
+pub(crate) use issuing::Answer;
+pub(crate) use joining::{joining, take_first, take_renewed};
 pub(crate) use revoked::Revocation;
 pub(crate) use trust::{Standing, Trust};
 

@@ -134,6 +134,11 @@ impl Register {
         Ok(())
     }
 
+    /// The certificate with this serial number.
+    pub(crate) fn entry_of(&self, serial: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.serial == serial)
+    }
+
     /// When a certificate was revoked, if it was.
     pub(crate) fn revoked_at(&self, serial: &str) -> Option<Duration> {
         self.revoked.get(serial).copied()

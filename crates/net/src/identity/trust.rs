@@ -10,7 +10,7 @@ use rustls::server::ParsedCertificate;
 
 use super::certified::{CertifiedName, NameFault, hexadecimal};
 use super::validity::{self, Validity};
-use crate::{Error, Side};
+use crate::{Error, Side, crypto};
 
 /// The authorities that a node trusts.
 ///
@@ -20,7 +20,19 @@ use crate::{Error, Side};
 #[derive(Debug)]
 pub(crate) struct Trust {
     authorities: Vec<CertificateDer<'static>>,
-    roots: RootCertStore,
+    signers: Signers,
+}
+
+/// Whose signature on a certificate counts.
+#[derive(Debug)]
+enum Signers {
+    /// One of the authorities.
+    Authorities(RootCertStore),
+    /// An authority of which only the fingerprint is known. The peer shows its certificate, too.
+    Pinned(String),
+    /// Anybody's, also the node's own: the authority's process hears nodes that have no certificate yet. Those of the
+    /// village are told from them.
+    Anybody(RootCertStore),
 }
 
 /// What a certificate says that is accepted.
@@ -30,6 +42,8 @@ pub(crate) struct Standing {
     /// In hexadecimal digits.
     pub(crate) serial: String,
     pub(crate) validity: Validity,
+    /// As in the certificate.
+    pub(crate) public_key: Vec<u8>,
 }
 
 impl Trust {
@@ -41,8 +55,25 @@ impl Trust {
         }
         Ok(Self {
             authorities: authorities.to_vec(),
-            roots,
+            signers: Signers::Authorities(roots),
         })
+    }
+
+    /// Of the authority with this fingerprint.
+    pub(crate) fn pinned(fingerprint: String) -> Self {
+        Self {
+            authorities: Vec::new(),
+            signers: Signers::Pinned(fingerprint),
+        }
+    }
+
+    /// Of these authorities, and of nobody: that one is [a stranger](CertifiedName::stranger).
+    pub(crate) fn and_strangers(self) -> Self {
+        let signers = match self.signers {
+            Signers::Authorities(roots) => Signers::Anybody(roots),
+            other => other,
+        };
+        Self { signers, ..self }
     }
 
     /// Whether one of the authorities has signed the certificate, whenever it is good.
@@ -51,18 +82,28 @@ impl Trust {
         certificate: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
     ) -> Result<Validity, rustls::Error> {
-        let parsed = ParsedCertificate::try_from(certificate)?;
-        let validity = Validity::of(certificate)?;
-        verify_server_cert_signed_by_trust_anchor(
-            &parsed,
-            &self.roots,
-            intermediates,
-            UnixTime::since_unix_epoch(validity.until),
-            ring::default_provider()
-                .signature_verification_algorithms
-                .all,
-        )?;
-        Ok(validity)
+        match &self.signers {
+            Signers::Authorities(roots) => check_chain(certificate, intermediates, roots),
+            Signers::Anybody(_) => Validity::of(certificate),
+            Signers::Pinned(fingerprint) => {
+                let shown = intermediates
+                    .iter()
+                    .find(|shown| fingerprint_of(shown).is_ok_and(|found| found == *fingerprint));
+                let unknown = rustls::CertificateError::UnknownIssuer;
+                let authority = shown.ok_or(rustls::Error::InvalidCertificate(unknown))?;
+                let mut roots = RootCertStore::empty();
+                roots.add(authority.clone().into_owned())?;
+                check_chain(certificate, &[], &roots)
+            }
+        }
+    }
+
+    /// Whether a caller that anybody may be is of the village.
+    fn is_stranger(&self, certificate: &CertificateDer<'_>) -> bool {
+        match &self.signers {
+            Signers::Anybody(roots) => check_chain(certificate, &[], roots).is_err(),
+            Signers::Authorities(_) | Signers::Pinned(_) => false,
+        }
     }
 
     /// What a certificate says, if one of the authorities has signed it and it is good at a time.
@@ -86,8 +127,13 @@ impl Trust {
         let certificate = shown
             .and_then(<[_]>::first)
             .ok_or(Error::NoCertificate { whose })?;
-        let signed = self.check_signed(certificate, &[]);
+        let beside = shown.and_then(|shown| shown.get(1..)).unwrap_or_default();
+        let signed = self.check_signed(certificate, beside);
         let validity = signed.map_err(Error::from_rustls)?;
+        if self.is_stranger(certificate) {
+            let stranger = CertifiedName::stranger();
+            return Standing::new(certificate, stranger, validity).map_err(Error::Tls);
+        }
         let certified = CertifiedName::of(certificate).map_err(Error::Tls)?;
         let certified = certified.map_err(|fault| match fault {
             NameFault::NoRole => Error::NoRole,
@@ -128,6 +174,36 @@ impl Standing {
             certified,
             serial: hexadecimal(parsed.serial()),
             validity,
+            public_key: parsed.subject_public_key_info().to_vec(),
         })
     }
+}
+
+/// Whether one of these authorities has signed the certificate, whenever it is good.
+fn check_chain(
+    certificate: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    roots: &RootCertStore,
+) -> Result<Validity, rustls::Error> {
+    let parsed = ParsedCertificate::try_from(certificate)?;
+    let validity = Validity::of(certificate)?;
+    verify_server_cert_signed_by_trust_anchor(
+        &parsed,
+        roots,
+        intermediates,
+        UnixTime::since_unix_epoch(validity.until),
+        ring::default_provider()
+            .signature_verification_algorithms
+            .all,
+    )?;
+    Ok(validity)
+}
+
+/// SHA-256 of a certificate's public key, in hexadecimal digits.
+pub(crate) fn fingerprint_of(certificate: &CertificateDer<'_>) -> Result<String, rustls::Error> {
+    let parsed = ParsedCertificate::try_from(certificate)?;
+    let digest = crypto::digest(&parsed.subject_public_key_info());
+    let digest =
+        digest.ok_or_else(|| rustls::Error::General("no digest is available".to_owned()))?;
+    Ok(hexadecimal(&digest))
 }

@@ -4,6 +4,7 @@ mod init;
 mod issue;
 mod list;
 mod revoke;
+mod serve;
 
 use crate::failure::Failure;
 use clap::Subcommand;
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     List(list::Options),
     /// Revoke a node's certificates, and announce that to homes and sites
     Revoke(revoke::Options),
+    /// Answer nodes that join, and that renew their certificates
+    Serve(serve::Options),
 }
 
 /// Does it.
@@ -28,5 +31,6 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Issue(options) => issue::run(options),
         Command::List(options) => list::run(options),
         Command::Revoke(options) => revoke::run(options),
+        Command::Serve(options) => serve::run(options),
     }
 }

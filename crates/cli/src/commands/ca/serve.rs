@@ -1,0 +1,60 @@
+//! `thorp ca serve`: the authority's process.
+
+use crate::commands::node::shutdown;
+use crate::commands::say;
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+use thorp_net::{Address, AuthorityServer, CertificateAuthority};
+use thorp_server::{LogConfig, init_logs};
+
+/// What `thorp ca serve` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    /// The directory of the authority, or of the home that made the village
+    #[arg(value_name = "DIR", default_value = crate::commands::home::DEFAULT_DIR)]
+    dir: PathBuf,
+    /// Where to listen: tcp://HOST:PORT or unix:/PATH.sock
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7440")]
+    listen: Address,
+    /// The address that nodes call, if it is another one
+    #[arg(long, value_name = "ADDR")]
+    public: Option<Address>,
+    /// Shut down when standard input ends: for programs that start this one
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
+}
+
+/// Runs until it is told to end.
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let failed = |error: String| {
+        let todo = "give the authority's directory, and an address that is free with --listen";
+        Failure::new(error, todo)
+    };
+    // A log that cannot begin is no reason to let nobody in.
+    let _ = init_logs(&LogConfig::default());
+    let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
+    let authority = authority.map_err(|error| failed(error.to_string()))?;
+    let village = authority.village().to_owned();
+    let runtime = thorp_server::runtime().map_err(|error| failed(error.to_string()))?;
+    runtime.block_on(async {
+        let public = options.public.as_ref();
+        let server = AuthorityServer::bind(authority, &options.listen, public).await;
+        let server = server.map_err(|error| failed(error.to_string()))?;
+        let public = public.unwrap_or(server.address());
+        say(&format!(
+            "the authority of village {village} answers at {public}"
+        ))?;
+        say("  let a node in, and run what it prints on the node's machine:")?;
+        say("    thorp invite NAME --role ROLE --dir DIR")?;
+        say("ready")?;
+        server.run(shutdown(options.until_stdin_closes)?).await;
+        Ok(())
+    })
+}
+
+const HELP: &str = "\
+Runs beside the authority's directory, on any machine. Nodes need it to join with a token, and to renew
+their certificates in the last third of their lives. While it does not run, nobody with a good certificate
+is affected. --listen with 0.0.0.0 needs --public. SIGTERM and SIGINT end it.";
