@@ -553,6 +553,53 @@ fn a_node_renews_itself_while_the_authority_is_there() {
     assert_eq!(ca.process.terminate(), 0);
 }
 
+/// The authority gets a new key. A running home takes both authorities without a restart, and lets in nodes of either.
+#[test]
+fn a_running_home_goes_along_with_a_new_authority() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let done = |arguments: &[&str]| {
+        let said = thorp().run(arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+    };
+    invite(&home.authority, "anna", &path("anna"));
+    let early = thorp().run(&["ca", "rotate", &home.authority, "--switch"]);
+    assert!(
+        early.code == 1 && early.err.contains("--begin"),
+        "{}",
+        early.err
+    );
+    done(&["ca", "rotate", &home.authority, "--begin"]);
+    let issue = [
+        "ca",
+        "issue",
+        "--role=home",
+        "--name=alps",
+        "--dir",
+        &home.authority,
+    ];
+    done(&[&issue[..], &["--out", &home.own]].concat());
+    done(&["ca", "rotate", &home.authority, "--switch"]);
+    invite(&home.authority, "bert", &path("bert"));
+    let ls = |name: &str| {
+        let identity = path(name);
+        thorp().run(&[
+            "ls",
+            "--via",
+            &home.via,
+            "--identity",
+            &identity,
+            "--timeout=1",
+        ])
+    };
+    eventually("bert is let in", || ls("bert").code == 0);
+    invite(&home.authority, "anna", &path("anna"));
+    let said = ls("anna");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(home.process.terminate(), 0);
+}
+
 /// A node looks at its edges in the second after a certificate has expired.
 const SPARE: Duration = Duration::from_secs(3);
 

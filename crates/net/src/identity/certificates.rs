@@ -8,6 +8,7 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SignatureAlgorithm,
 };
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use rustls::server::ParsedCertificate;
 
 use super::certified::hexadecimal;
@@ -29,6 +30,7 @@ pub(crate) struct Issued {
 /// What lets nodes into a village.
 pub(crate) struct Authority {
     key: KeyPair,
+    certificate: CertificateDer<'static>,
     pem: String,
     village: String,
 }
@@ -45,24 +47,53 @@ impl Authority {
         Self::load(dir)
     }
 
+    /// The authority whose key is in `dir`. Its certificate is one of those that nodes are to trust.
     pub(crate) fn load(dir: &Path) -> Result<Self, IdentityError> {
         let (key_path, path) = (dir.join(AUTHORITY_KEY), dir.join(AUTHORITY_CERTIFICATE));
         let key = files::read_key(&key_path)?;
-        let village = village_name(&key.subject_public_key_info())?;
-        let found = super::village_at(&path)?;
-        if found != village {
+        let all = files::read_certificates(&path)?;
+        let malformed = |why: String| IdentityError::Malformed {
+            path: path.clone(),
+            why,
+        };
+        let village = village_in(&all).map_err(|error| malformed(error.to_string()))?;
+        let public_key = key.subject_public_key_info();
+        let is_own = |certificate: &&CertificateDer<'static>| {
+            let parsed = ParsedCertificate::try_from(*certificate);
+            parsed.is_ok_and(|parsed| *parsed.subject_public_key_info() == *public_key)
+        };
+        let Some(certificate) = all.iter().find(is_own).cloned() else {
             return Err(IdentityError::KeyMismatch {
                 key: key_path,
                 certificate: path,
             });
-        }
-        let pem = String::from_utf8(files::read(&path)?).map_err(|_| IdentityError::Malformed {
-            path,
-            why: "it is not a text".to_owned(),
-        })?;
-        Ok(Self { key, pem, village })
+        };
+        let pem = String::from_utf8(files::read(&path)?);
+        let pem = pem.map_err(|_| malformed("it is not a text".to_owned()))?;
+        Ok(Self {
+            key,
+            certificate,
+            pem,
+            village,
+        })
     }
 
+    /// Its own certificate.
+    pub(crate) fn certificate(&self) -> CertificateDer<'static> {
+        self.certificate.clone()
+    }
+
+    /// Its own certificate, as files have it.
+    pub(crate) fn own_pem(&self) -> String {
+        let is_own = |block: &&String| {
+            let read = CertificateDer::from_pem_slice(block.as_bytes());
+            read.is_ok_and(|read| read == self.certificate)
+        };
+        let blocks = blocks_of(&self.pem);
+        blocks.iter().find(is_own).cloned().unwrap_or_default()
+    }
+
+    /// All that nodes are to trust, as files have them.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
@@ -194,7 +225,23 @@ fn sign_authority(key: &KeyPair) -> Result<String, IdentityError> {
         .pem())
 }
 
-/// Everything in an authority's certificate but its time follows from its key: so it can be made again from the key alone, and
+/// The certificate of an authority that comes after another one. It names the village, which its key does not.
+pub(crate) fn sign_next_authority(key: &KeyPair, village: &str) -> Result<String, IdentityError> {
+    let mut params = authority_params(village);
+    let uri = format!("{VILLAGE}{village}").try_into();
+    params.subject_alt_names = vec![SanType::URI(uri.map_err(IdentityError::crypto)?)];
+    let signed = params.self_signed(key);
+    Ok(signed.map_err(IdentityError::crypto)?.pem())
+}
+
+/// The certificates in a text, each as it stands there.
+pub(crate) fn blocks_of(pem: &str) -> Vec<String> {
+    let blocks = pem.split_inclusive(PEM_END);
+    let blocks = blocks.map(|block| format!("{}\n", block.trim()));
+    blocks.filter(|block| block.contains(PEM_END)).collect()
+}
+
+/// Everything in a first authority's certificate but its time follows from its key: so it can be made again from the key alone, and
 /// two villages never carry the same name.
 fn authority_params(village: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
@@ -212,8 +259,16 @@ fn distinguished_name(common_name: &str) -> DistinguishedName {
     name
 }
 
-/// The village whose authority has this certificate.
+/// The village whose authority has this certificate: it is named there, or else has the name of the key.
 pub(crate) fn village_of(authority: &CertificateDer<'_>) -> Result<String, rustls::Error> {
+    let parsed = webpki::EndEntityCert::try_from(authority)
+        .map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))?;
+    let named = parsed
+        .valid_uri_names()
+        .find_map(|uri| uri.strip_prefix(VILLAGE));
+    if let Some(village) = named {
+        return Ok(village.to_owned());
+    }
     let parsed = ParsedCertificate::try_from(authority)?;
     village_name(&parsed.subject_public_key_info())
         .map_err(|error| rustls::Error::General(error.to_string()))
@@ -230,6 +285,9 @@ fn short_digest(bytes: &[u8]) -> Result<String, IdentityError> {
     Ok(hexadecimal(&digest[..digest.len().min(DIGEST_BYTES)]))
 }
 
+/// Begins the URI name of a village in the certificate of an authority that is not its first.
+const VILLAGE: &str = "thorp:village/";
+const PEM_END: &str = "-----END CERTIFICATE-----";
 /// Of the authority: whoever trusts it has its certificate as a file, and no time is looked at there.
 const AUTHORITY_LIFE: Duration = Duration::from_secs(3653 * 24 * 60 * 60);
 /// Bytes of a serial number: 126 of its bits are random.

@@ -24,7 +24,9 @@ pub(crate) const AUTHORITY_DIR: &str = "authority";
 /// In a home's directory, beside its store.
 pub(crate) const IDENTITY_DIR: &str = "identity";
 /// Where the authority's process is: in its own directory, and in that of a node that renews its certificate there.
-pub(crate) const ADDRESS: &str = "authority.address";
+const ADDRESS: &str = "authority.address";
+/// Beside the authority's key, while a rotation has begun: the key that will sign.
+pub(crate) const NEXT_KEY: &str = "next.key";
 /// Beside the authority's key.
 pub(crate) const REGISTER: &str = "issued";
 
@@ -100,6 +102,14 @@ pub(crate) fn read_address(dir: &Path) -> Result<Option<Address>, IdentityError>
             path,
             why: error.to_string(),
         })
+}
+
+pub(crate) fn write_address(dir: &Path, address: &Address) -> Result<(), IdentityError> {
+    replace(
+        &dir.join(ADDRESS),
+        format!("{address}\n").as_bytes(),
+        PUBLIC,
+    )
 }
 
 pub(crate) fn read_private_key(path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {

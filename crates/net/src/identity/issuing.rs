@@ -2,20 +2,23 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
+use rustls::pki_types::CertificateDer;
 use thorp_model::HomeId;
 
 use super::certificates::{Authority, NodeKey};
 use super::credentials::Credentials;
 use super::files::{
-    self, ADDRESS, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR,
-    NODE_CERTIFICATE, NODE_KEY, SITE_DIR,
+    self, AUTHORITY_CERTIFICATE, AUTHORITY_DIR, AUTHORITY_KEY, IDENTITY_DIR, NODE_CERTIFICATE,
+    NODE_KEY, SITE_DIR,
 };
+use super::grant::{Grant, HomeIdOf, IssuedCertificate};
 use super::register::{Entry, Register};
 use super::revoked::Revocation;
+use super::rotation::{self, Rotation};
 use super::tokens::{self, Given, JoinToken, Tokens};
-use super::trust::{Standing, fingerprint_of};
+use super::trust::{Standing, Trust, fingerprint_of};
 use super::validity::{self, DAY, Validity, usual_life};
 use super::{CertifiedName, Identity, IdentityError, NodeRole, certificates, moving};
 use crate::{Address, crypto};
@@ -91,65 +94,11 @@ pub(crate) fn subject(role: NodeRole, name: &str) -> Result<CertifiedName, Ident
     })
 }
 
-/// What is to be certified.
-#[derive(Debug, Clone)]
-pub struct Grant {
-    /// What the node may be.
-    pub role: NodeRole,
-    /// Its name.
-    pub name: String,
-    /// A member that carries its site's redirector gets a second certificate, of role site (rule R4).
-    pub with_site: bool,
-    /// How long the certificate is good; if nobody says, as long as is usual for the role.
-    pub life: Option<Duration>,
-    /// Of a home: which id its name is bound to (rule R1).
-    pub home_id: HomeIdOf,
-}
-
-/// Which id a home's certificate carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HomeIdOf {
-    /// That of the name's earlier certificates; of a new name, one that no home has.
-    Name,
-    /// That of a store. The name is bound to it from now on.
-    Store(HomeId),
-    /// One that no home has had, for a home that begins with an empty store again.
-    Nobody,
-}
-
-/// A certificate that an authority has issued.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IssuedCertificate {
-    /// Whose it is.
-    pub subject: CertifiedName,
-    /// Its serial number, in hexadecimal digits.
-    pub serial: String,
-    /// Until when it is good.
-    pub not_after: SystemTime,
-    /// The life that was asked for, if the register has it.
-    pub days: Option<u32>,
-    /// When it was revoked, if it was.
-    pub revoked: Option<SystemTime>,
-}
-
 /// What the authority's process sends to a node.
 pub(crate) struct Answer {
     pub(crate) subject: CertifiedName,
     /// A line that says whether there is a second certificate; then the certificate and the authorities.
     pub(crate) text: String,
-}
-
-impl Grant {
-    /// With a life of the usual length, and of a home with the id of its name.
-    pub fn new(role: NodeRole, name: impl Into<String>) -> Self {
-        Self {
-            role,
-            name: name.into(),
-            with_site: false,
-            life: None,
-            home_id: HomeIdOf::Name,
-        }
-    }
 }
 
 /// The authority of a village, in its directory: a certificate, a key, and the register of what it issued. Whoever can read
@@ -334,8 +283,7 @@ impl CertificateAuthority {
     }
 
     pub(crate) fn set_address(&self, address: &Address) -> Result<(), IdentityError> {
-        let text = format!("{address}\n");
-        files::replace(&self.dir.join(ADDRESS), text.as_bytes(), files::PUBLIC)
+        files::write_address(&self.dir, address)
     }
 
     /// A token with which a node joins, once, at the [address](CertificateAuthority::address) of the authority's process.
@@ -351,11 +299,8 @@ impl CertificateAuthority {
         let register = Register::open(&self.dir)?;
         self.check_is_here()?;
         register.check(&subject, grant.with_site, None)?;
-        let authorities = files::read_certificates(&self.dir.join(AUTHORITY_CERTIFICATE))?;
-        let first = authorities
-            .first()
-            .ok_or_else(|| IdentityError::crypto("no authority"))?;
-        let fingerprint = fingerprint_of(first).map_err(IdentityError::crypto)?;
+        let fingerprint = fingerprint_of(&self.authority.certificate());
+        let fingerprint = fingerprint.map_err(IdentityError::crypto)?;
         let token = JoinToken::new(address, fingerprint, life)?;
         Tokens::load(&self.dir)?.add(Given {
             digest: tokens::digest(&token.secret)?,
@@ -461,7 +406,7 @@ impl CertificateAuthority {
         let mut missing = Vec::new();
         for (dir, subject) in wanted {
             // Only one process at a time comes here.
-            if is_wanted(dir, subject)? {
+            if self.is_wanted(dir, subject)? {
                 let key = key_at(dir)?;
                 register.check(subject, is_of_carrier, key.as_deref())?;
                 missing.push((*dir, bound(subject, &register)?));
@@ -503,7 +448,61 @@ impl CertificateAuthority {
                 authority: self.dir.join(AUTHORITY_CERTIFICATE),
             });
         }
-        Ok(())
+        if files::read(&path)? != self.authority.pem().as_bytes() {
+            // Another authority has come or gone: the node trusts the same ones.
+            files::replace(&path, self.authority.pem().as_bytes(), files::PUBLIC)?;
+        }
+        match self.address()? {
+            // It renews its certificate there.
+            Some(address) if files::read_address(dir)?.as_ref() != Some(&address) => {
+                files::write_address(dir, &address)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a node needs a certificate in this directory.
+    fn is_wanted(&self, dir: &Path, subject: &CertifiedName) -> Result<bool, IdentityError> {
+        let path = dir.join(NODE_CERTIFICATE);
+        if !files::exists(&path)? {
+            return Ok(true);
+        }
+        match super::certified_at(&path) {
+            Ok(held) if held.is_same_node(subject) => {
+                let is_other_home = subject.home().is_some() && held.home() != subject.home();
+                let certificate = files::read_certificate(&path)?;
+                let is_aging = Validity::of(&certificate)
+                    .is_ok_and(|validity| validity.is_aging(validity::now()));
+                Ok(is_other_home || is_aging || self.is_of_earlier_key(&certificate))
+            }
+            Err(IdentityError::NoHomeId { .. }) => Ok(subject.role() == NodeRole::Home),
+            // Loading it says what is wrong.
+            Ok(_) | Err(_) => Ok(false),
+        }
+    }
+
+    /// Whether an authority has signed it that is still trusted, and no longer signs.
+    fn is_of_earlier_key(&self, certificate: &CertificateDer<'_>) -> bool {
+        let path = self.dir.join(AUTHORITY_CERTIFICATE);
+        let is_signed_by = |authorities: &[CertificateDer<'static>]| {
+            Trust::new(authorities).is_ok_and(|trust| trust.check_signed(certificate, &[]).is_ok())
+        };
+        let all = files::read_certificates(&path);
+        all.is_ok_and(|all| is_signed_by(&all) && !is_signed_by(&[self.authority.certificate()]))
+    }
+
+    /// Goes one step further with a new key for the authority. Between the steps, all nodes have to get what the step
+    /// before has changed: by a renewal, or by issuing again into their directories.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]; among others if another step comes first.
+    pub fn rotate(dir: impl AsRef<Path>, step: Rotation) -> Result<Self, IdentityError> {
+        let dir = dir.as_ref();
+        // Nobody issues anything meanwhile.
+        let _register = Register::open(dir)?;
+        rotation::rotate(dir, step)?;
+        Self::open(dir)
     }
 
     fn check_is_here(&self) -> Result<(), IdentityError> {
@@ -536,25 +535,6 @@ impl CertificateAuthority {
 
 /// How long the authority may take to call a node.
 const CALL_LIFE: Duration = Duration::from_secs(600);
-
-/// Whether a node needs a certificate in this directory.
-fn is_wanted(dir: &Path, subject: &CertifiedName) -> Result<bool, IdentityError> {
-    let path = dir.join(NODE_CERTIFICATE);
-    if !files::exists(&path)? {
-        return Ok(true);
-    }
-    match super::certified_at(&path) {
-        Ok(held) => {
-            let is_other_home = subject.home().is_some() && held.home() != subject.home();
-            let is_aging = Validity::of(&files::read_certificate(&path)?)
-                .is_ok_and(|validity| validity.is_aging(validity::now()));
-            Ok(held.is_same_node(subject) && (is_other_home || is_aging))
-        }
-        Err(IdentityError::NoHomeId { .. }) => Ok(subject.role() == NodeRole::Home),
-        // Loading it says what is wrong.
-        Err(_) => Ok(false),
-    }
-}
 
 /// A home with its id: the one that is wanted, or that of its name, or one that no home has. No other name may have it.
 fn bound(subject: &CertifiedName, register: &Register) -> Result<CertifiedName, IdentityError> {

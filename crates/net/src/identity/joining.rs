@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::certificates::village_of;
 use super::certified::CertifiedName;
 use super::credentials::Credentials;
-use super::files::{self, ADDRESS, AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
+use super::files::{self, AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
 use super::revoked::Revoked;
 use super::tokens::JoinToken;
 use super::trust::{Standing, Trust, fingerprint_of};
@@ -53,8 +53,7 @@ pub(crate) fn take_first(dir: &Path, token: &JoinToken, text: &str) -> Result<()
     let key = files::read_key(&dir.join(NODE_KEY))?;
     received.check(&key.subject_public_key_info())?;
     let (pem, bundle) = (received.node_pem, received.bundle);
-    let address = format!("{}\n", token.address);
-    files::replace(&dir.join(ADDRESS), address.as_bytes(), files::PUBLIC)?;
+    files::write_address(dir, &token.address)?;
     files::publish_or_keep(
         &dir.join(AUTHORITY_CERTIFICATE),
         bundle.as_bytes(),

@@ -11,11 +11,13 @@ mod credentials;
 mod delegation;
 mod error;
 mod files;
+mod grant;
 mod issuing;
 mod joining;
 mod moving;
 mod register;
 mod revoked;
+mod rotation;
 mod tokens;
 mod trust;
 mod validity;
@@ -32,10 +34,9 @@ use tokio::sync::watch;
 
 pub use certified::{CertifiedName, NodeRole};
 pub use error::IdentityError;
-pub use issuing::{
-    CertificateAuthority, Grant, HomeIdOf, IssuedCertificate, issue, issue_with_site,
-    may_hold_identity, site_dir,
-};
+pub use grant::{Grant, HomeIdOf, IssuedCertificate};
+pub use issuing::{CertificateAuthority, issue, issue_with_site, may_hold_identity, site_dir};
+pub use rotation::Rotation;
 pub use tokens::{JoinToken, NotAToken};
 pub use validity::{OutOfTime, Validity};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::files::{self, AUTHORITY_CERTIFICATE, AUTHORITY_KEY, REGISTER};
+use super::files::{self, AUTHORITY_CERTIFICATE, AUTHORITY_KEY, NEXT_KEY, REGISTER};
 use super::register::Register;
 use super::{IdentityError, village_at};
 
@@ -37,9 +37,14 @@ pub(super) fn move_authority(from: &Path, to: &Path) -> Result<(), IdentityError
         });
     }
     Register::open(to)?.merge(&issued)?;
+    let (next, moved) = (from.join(NEXT_KEY), to.join(NEXT_KEY));
+    if files::exists(&next)? {
+        files::publish_or_keep(&moved, &files::read(&next)?, files::SECRET)?;
+    }
     files::publish_or_keep(&to.join(AUTHORITY_KEY), &bytes, files::SECRET)?;
     // Only now: what is at the new place has to be the authority.
     super::certificates::Authority::load(to)?;
+    files::remove(&next)?;
     files::remove(&key)?;
     files::remove(&from.join(REGISTER))
 }

@@ -4,6 +4,7 @@ mod init;
 mod issue;
 mod list;
 mod revoke;
+mod rotate;
 mod serve;
 
 use crate::failure::Failure;
@@ -20,6 +21,8 @@ pub(crate) enum Command {
     List(list::Options),
     /// Revoke a node's certificates, and announce that to homes and sites
     Revoke(revoke::Options),
+    /// Give the authority a new key, in three steps
+    Rotate(rotate::Options),
     /// Answer nodes that join, and that renew their certificates
     Serve(serve::Options),
 }
@@ -31,6 +34,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Issue(options) => issue::run(options),
         Command::List(options) => list::run(options),
         Command::Revoke(options) => revoke::run(options),
+        Command::Rotate(options) => rotate::run(options),
         Command::Serve(options) => serve::run(options),
     }
 }

@@ -1,0 +1,192 @@
+//! What the authority does for nodes that have been let in.
+
+use super::*;
+
+#[test]
+fn a_homes_name_is_bound_to_one_id_and_no_id_to_two_names() {
+    let (home, out, other) = (Dir::new("ids"), Dir::new("ids-dale"), Dir::new("ids-jura"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    assert_eq!(alps.certified().home(), Some(HomeId(7)));
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    let dale = issue(&home.0, &out.0, NodeRole::Home, "dale").unwrap();
+    let id = dale.certified().home().unwrap();
+    assert!(id != HomeId(0) && id != HomeId(7));
+    let grant = |name, home_id| Grant {
+        home_id,
+        ..Grant::new(NodeRole::Home, name)
+    };
+    let error = authority
+        .issue(&grant("jura", HomeIdOf::Store(id)), &other.0)
+        .unwrap_err();
+    assert!(
+        matches!(error, IdentityError::HomeIdTaken { .. }),
+        "{error}"
+    );
+    assert!(!other.0.exists(), "nothing was made");
+    // Another node does not get the name, with whatever id.
+    for home_id in [HomeIdOf::Name, HomeIdOf::Store(id), HomeIdOf::Nobody] {
+        let error = authority
+            .issue(&grant("dale", home_id), &other.0)
+            .unwrap_err();
+        assert!(matches!(error, IdentityError::OwnHome { .. }), "{error}");
+    }
+    // The node itself keeps its id, until somebody says that it has another.
+    let key = fs::read(out.0.join("node.key")).unwrap();
+    let again = |home_id| {
+        let issued = authority.issue(&grant("dale", home_id), &out.0);
+        issued.unwrap().certified().home().unwrap()
+    };
+    assert_eq!(again(HomeIdOf::Name), id);
+    assert_eq!(again(HomeIdOf::Store(HomeId(9))), HomeId(9));
+    assert_eq!(again(HomeIdOf::Name), HomeId(9));
+    let new = again(HomeIdOf::Nobody);
+    assert!(new != HomeId(9) && new != id);
+    assert_eq!(fs::read(out.0.join("node.key")).unwrap(), key);
+    let issued = authority.issued().unwrap();
+    let ids: Vec<_> = issued.iter().map(|one| one.subject.home()).collect();
+    assert_eq!(ids, [HomeId(7), id, HomeId(9), new].map(Some));
+    assert!(issued.iter().all(|one| one.days == Some(365)));
+}
+
+#[test]
+fn a_homes_certificate_without_an_id_is_not_loaded_and_is_replaced() {
+    let dir = Dir::new("no-id");
+    let alps = subject(NodeRole::Home, "alps").unwrap();
+    identity_with(&dir.0, &alps, |authority, key| {
+        authority.sign_without_home(key, "alps")
+    });
+    let error = Identity::load(&dir.0).unwrap_err();
+    assert!(matches!(error, IdentityError::NoHomeId { .. }), "{error}");
+    assert!(error.to_string().contains("thorp ca init DIR --from"));
+    let grant = Grant {
+        home_id: HomeIdOf::Store(HomeId(7)),
+        ..Grant::new(NodeRole::Home, "alps")
+    };
+    let authority = CertificateAuthority::open(&dir.0).unwrap();
+    let alps = authority.issue(&grant, &dir.0).unwrap();
+    assert_eq!(alps.certified().home(), Some(HomeId(7)));
+}
+
+#[tokio::test]
+async fn a_homes_certificate_without_an_id_is_refused_by_either_side() {
+    let (home, old) = (Dir::new("no-id-new"), Dir::new("no-id-old"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    share_authority(&home, &old);
+    let dale = subject(NodeRole::Home, "dale").unwrap();
+    let old = identity_with(&old.0, &dale, |authority, key| {
+        authority.sign_without_home(key, "dale")
+    });
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let config = Config::new(Role::HOME);
+    for (listens, calls) in [(&alps, &old), (&old, &alps)] {
+        let mut listener = Listener::bind(&any, listens, config.clone()).await.unwrap();
+        let address = [listener.address().clone()];
+        let (dialed, heard) = tokio::join!(
+            dial(&address, calls, None, b"", &config),
+            tokio::time::timeout(Duration::from_secs(5), listener.accept())
+        );
+        let error = dialed.unwrap_err().to_string();
+        assert!(error.contains("names no id of the home"), "{error}");
+        let heard = heard.unwrap().unwrap_err().error;
+        let is_told = matches!(heard, Error::NoHomeId);
+        assert_eq!(is_told, std::ptr::eq(calls, &old), "{heard}");
+    }
+}
+
+/// An ordinary certificate revokes nobody: only one that names the authority does.
+#[tokio::test]
+async fn only_the_authority_announces_who_is_revoked() {
+    let (home, member) = (Dir::new("announces-home"), Dir::new("announces-member"));
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    let anna = issue(&home.0, &member.0, NodeRole::Operator, "anna").unwrap();
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let mut listener = Listener::bind(&any, &alps, Config::new(Role::HOME))
+        .await
+        .unwrap();
+    let address = listener.address().clone();
+    let line = Revocation {
+        serial: alps.credentials().own.serial.clone(),
+        until: validity::now() + validity::DAY,
+    };
+    let hello = line.line().into_bytes();
+    let (dialed, ()) = tokio::join!(
+        crate::dialer::greet_as_authority(&address, &anna, &hello),
+        async { listener.accept().await.unwrap().reject("no") }
+    );
+    assert!(dialed.is_err());
+    assert!(!home.0.join("revoked").exists());
+    // The authority does, and nothing arrives at the owner of the listener.
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    assert_eq!(authority.revoke("Anna").unwrap(), 1);
+    crate::announce_revoked(&authority, &address).await.unwrap();
+    let text = fs::read_to_string(home.0.join("revoked")).unwrap();
+    assert!(text.starts_with(&anna.credentials().own.serial), "{text}");
+    let (address, config) = ([address], Config::new(Role::MEMBER));
+    let (dialed, accepted) =
+        tokio::join!(dial(&address, &anna, None, b"", &config), listener.accept());
+    assert!(dialed.unwrap_err().to_string().contains("is revoked"));
+    assert!(matches!(accepted.unwrap_err().error, Error::Revoked));
+}
+
+/// Both ends, and whether they let each other in.
+async fn meet(listens: &Identity, calls: &Identity) -> bool {
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let mut listener = Listener::bind(&any, listens, Config::new(Role::HOME))
+        .await
+        .unwrap();
+    let (address, config) = ([listener.address().clone()], Config::new(Role::MEMBER));
+    let (dialed, accepted) = tokio::join!(dial(&address, calls, None, b"", &config), async {
+        listener
+            .accept()
+            .await
+            .map(|incoming| incoming.accept(b"").map(drop))
+    });
+    assert!(dialed.is_err() || accepted.is_ok());
+    dialed.is_ok()
+}
+
+/// Two authorities are trusted during a rotation, and every node that keeps up meets every other at each step.
+#[tokio::test]
+async fn an_authority_gets_a_new_key_while_nodes_of_both_meet() {
+    let (ca, home) = (Dir::new("rotates-ca"), Dir::new("rotates-home"));
+    let (anna_dir, bert_dir) = (Dir::new("rotates-anna"), Dir::new("rotates-bert"));
+    let alps = Identity::open_or_create(&home.0, &ca.0, ("alps", HomeId(7))).unwrap();
+    let anna = issue(&ca.0, &anna_dir.0, NodeRole::Member, "anna").unwrap();
+    let village = alps.village().to_owned();
+    let rotate = |step| CertificateAuthority::rotate(&ca.0, step);
+    for too_early in [Rotation::Switch, Rotation::Finish] {
+        assert!(rotate(too_early).is_err());
+    }
+    assert_eq!(rotate(Rotation::Begin).unwrap().village(), village);
+    assert!(rotate(Rotation::Begin).is_err() && rotate(Rotation::Finish).is_err());
+    assert_eq!(mode(ca.0.join("next.key")), 0o600);
+    // All of them get both authorities, and keep the certificates that they have.
+    let again = |role, name, dir: &Dir| issue(&ca.0, &dir.0, role, name).map(drop);
+    let serial = |of: &Identity| of.credentials().own.serial.clone();
+    let first = (serial(&alps), serial(&anna));
+    again(NodeRole::Home, "alps", &home).unwrap();
+    again(NodeRole::Member, "anna", &anna_dir).unwrap();
+    assert!(alps.reload().unwrap() && anna.reload().unwrap());
+    assert_eq!((serial(&alps), serial(&anna)), first);
+
+    assert_eq!(rotate(Rotation::Switch).unwrap().village(), village);
+    assert!(!ca.0.join("next.key").exists());
+    let bert = issue(&ca.0, &bert_dir.0, NodeRole::Member, "bert").unwrap();
+    assert_eq!(bert.village(), village);
+    assert!(meet(&alps, &bert).await && meet(&alps, &anna).await && meet(&bert, &anna).await);
+    // The home gets a certificate of the new one, and anna does not keep up.
+    again(NodeRole::Home, "alps", &home).unwrap();
+    assert!(alps.reload().unwrap());
+    assert_ne!(serial(&alps), first.0);
+    assert!(meet(&alps, &anna).await);
+
+    assert_eq!(rotate(Rotation::Finish).unwrap().village(), village);
+    again(NodeRole::Home, "alps", &home).unwrap();
+    assert!(alps.reload().unwrap());
+    assert!(meet(&alps, &bert).await && !meet(&alps, &anna).await);
+    // The old certificate is renewed under the new authority, and the village has the name that it had.
+    fs::remove_file(anna_dir.0.join("node.pem")).unwrap();
+    again(NodeRole::Member, "anna", &anna_dir).unwrap();
+    assert!(anna.reload().unwrap() && meet(&alps, &anna).await);
+    assert_eq!((anna.village(), alps.village()), (&*village, &*village));
+}
