@@ -4,7 +4,7 @@
 use crate::commands::plan;
 use crate::commands::{
     audit, ca, check, confirm, get, group, home, ifc, inspect, invite, join, ls, put, rights, rm,
-    site, status, watch,
+    salvage, site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Ca(ca::Command),
     /// Read everything in a home's directory and tell what is damaged
     Check(check::Options),
+    /// Copy all that can be read of a damaged home into a new directory
+    Salvage(salvage::Options),
     /// Open a home that started closed: it goes on from an older state, and an operator says so
     Confirm(confirm::Options),
     /// List segments

@@ -44,6 +44,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Join(options) => commands::join::run(&options),
         Command::Ca(command) => commands::ca::run(&command),
         Command::Confirm(options) => commands::confirm::run(&options),
+        Command::Salvage(options) => commands::salvage::run(&options),
         Command::Check(options) => commands::check::run(&options),
         Command::Ls(options) => commands::ls::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),

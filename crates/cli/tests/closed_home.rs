@@ -228,3 +228,61 @@ fn a_store_counts_the_lives_of_its_home() {
         assert_eq!(home.process.terminate(), 0);
     }
 }
+
+/// Threat 31: one flipped bit in the journal, and no command saved what was readable.
+#[test]
+fn what_is_readable_of_a_damaged_home_is_salvaged_and_closed() {
+    let place = Place::new();
+    let home = place.start(&[]);
+    for number in 0..40 {
+        let text = number.to_string();
+        let to = ["put", "thorp://alps/notes", "--text", &text, "--root", "b"];
+        home.out(&to);
+    }
+    assert_eq!(home.process.terminate(), 0);
+    let journal = place.store().join("thorp-engine/0.jnl");
+    let mut bytes = fs::read(&journal).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[end * 7 / 10] ^= 1;
+    fs::write(&journal, bytes).unwrap();
+    let damaged = place.path("damaged");
+    fs::rename(place.path("home"), &damaged).unwrap();
+    let start = [
+        "home",
+        "--name",
+        "alps",
+        "--http=off",
+        "--listen=127.0.0.1:0",
+    ];
+    let damaged = damaged.to_str().unwrap();
+    let refused = thorp().run(&[&start[..], &["--dir", damaged]].concat());
+    assert_eq!(refused.code, 1, "{}", refused.err);
+
+    let into = place.path("home");
+    let into = into.to_str().unwrap();
+    let said = thorp().run(&["salvage", damaged, into]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(said.out.contains("lost: groups "), "{}", said.out);
+    assert!(
+        said.out.contains("all commits above position "),
+        "{}",
+        said.out
+    );
+    copy(
+        &Path::new(damaged).join("identity"),
+        &place.path("home/identity"),
+    );
+    let home = place.start(&[]);
+    assert_closed(&place, &home, "its store was salvaged");
+    assert_eq!(home.process.terminate(), 0);
+    let confirmed = thorp().run(&["confirm", into]);
+    assert_eq!(confirmed.code, 0, "{}", confirmed.err);
+    let home = place.start(&[]);
+    assert_open(&home, 1);
+    let later: u32 = home
+        .out(&["get", "thorp://alps/notes", "--root", "b"])
+        .parse()
+        .unwrap();
+    assert!((1..39).contains(&later), "{later}");
+    home.out(&["put", "thorp://alps/notes", "--text", "on", "--root", "b"]);
+}

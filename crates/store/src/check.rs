@@ -159,11 +159,11 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, OpenError> {
 }
 
 /// Memory for blocks: a walk reads each only once.
-const CACHE_BYTES: u64 = 8 << 20;
+pub(crate) const CACHE_BYTES: u64 = 8 << 20;
 
 /// Links to the table files, which the engine never changes, and copies of
 /// all others, which it may.
-fn mirror(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn mirror(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     let from = from.canonicalize()?;
     for entry in fs::read_dir(&from)? {

@@ -68,6 +68,38 @@ pub(crate) fn cut(file: &Path, at: u64) -> io::Result<()> {
     file.sync_all()
 }
 
+/// How far journals can be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Reach {
+    /// The last group before the first damage.
+    pub(crate) last_group: Option<u64>,
+    /// A group after it is known to have been there: the highest such.
+    pub(crate) later_group: Option<u64>,
+}
+
+/// Leaves of all journals only what stands before the first damage.
+pub(crate) fn keep_readable(engine_dir: &Path) -> io::Result<Reach> {
+    let mut reach = Reach::default();
+    let mut is_cut = false;
+    for file in journals(engine_dir)? {
+        let walk = walk(&fs::read(&file)?);
+        let torn = walk.torn.as_ref();
+        let later = torn.and_then(|torn| torn.group.max(torn.followed_by));
+        if is_cut {
+            reach.later_group = reach.later_group.max(walk.last_group).max(later);
+            fs::remove_file(&file)?;
+            continue;
+        }
+        reach.last_group = reach.last_group.max(walk.last_group);
+        if torn.is_some() {
+            cut(&file, walk.good_bytes as u64)?;
+            reach.later_group = later;
+            is_cut = true;
+        }
+    }
+    Ok(reach)
+}
+
 /// The journals in a directory, oldest first.
 pub(crate) fn journals(engine_dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();

@@ -20,8 +20,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use thorp_model::limits::KEY_BYTES_MAX;
 use thorp_model::records::{self, NextRecord};
 use thorp_model::{
-    Batch, Engine, Incarnation, LifeEnd, LifeId, Mark, Op, Purpose, Reader, ReceiptKey, Scan,
-    StorageError, Table,
+    Batch, Closed, Engine, Incarnation, LifeEnd, LifeId, Mark, Op, Purpose, Reader, ReceiptKey,
+    Scan, StorageError, Table,
 };
 
 /// The durable tables of one home, in a directory that this process alone uses.
@@ -97,6 +97,16 @@ impl Store {
     /// The history of the store.
     pub fn history(&self) -> History {
         self.writing().history.clone()
+    }
+
+    /// Goes on from the history of another store, from which it was copied as far as that could be read. It is closed.
+    pub(crate) fn continue_salvaged(&self, from: History) -> Result<(), StorageError> {
+        let history = History {
+            closed: Some(Closed::Salvaged),
+            origin: self.history().origin,
+            ..from
+        };
+        self.write_history(history, Opening::Prove)
     }
 
     /// A life of the home begins: it is durable when this returns. The one before has ended there.

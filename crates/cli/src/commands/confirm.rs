@@ -35,9 +35,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             error.to_string(),
             "stop the home first, or start it again with --restored",
         ),
-        OpenError::Damaged { .. } => {
-            Failure::new(error.to_string(), "`thorp check DIR` tells more").with(Code::Wrong)
-        }
+        OpenError::Damaged { .. } => Failure::new(
+            error.to_string(),
+            "`thorp salvage DIR INTO` copies what can be read",
+        )
+        .with(Code::Wrong),
         _ => Failure::new(error.to_string(), "give the directory of a stopped home"),
     })?;
     say(&format!(

@@ -18,6 +18,7 @@ pub(crate) mod plan;
 pub(crate) mod put;
 pub(crate) mod rights;
 pub(crate) mod rm;
+pub(crate) mod salvage;
 pub(crate) mod signals;
 pub(crate) mod site;
 pub(crate) mod status;
