@@ -384,5 +384,8 @@ pub const DELEGATION_RENEWED_MS: u64 = DELEGATION_MS / 3;
 /// Sites that a delegation names, and that a parent names on the way to a home.
 pub const SITES_ON_WAY_MAX: usize = 8;
 
+/// Delegations of one name that a site above other sites knows.
+pub const DELEGATIONS_OF_A_NAME_MAX: usize = 256;
+
 /// Bytes of the certificate and the signature of a delegation.
 pub const PROOF_BYTES_MAX: usize = 8 << 10;

@@ -180,6 +180,8 @@ bugs! {
     OldDelegationTaken,
     /// Rule R2: a site names only itself on the way to the home, and no site above it.
     UpperSitesNotTold,
+    /// Rule R2: a site above other sites takes a request from whichever of them brings it.
+    SitesBelowNotChecked,
     /// Outcomes are forgotten: a commit sent again runs again.
     OutcomeForgotten,
     /// The validation floor is ignored: what is not known counts as unchanged.

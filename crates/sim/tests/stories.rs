@@ -97,6 +97,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::OthersHeard, "decided-by-another"),
     (Bug::OthersForgotten, "a-name-forgets-its-own"),
     (Bug::SiteBelieved, "a-site-speaks-for-nobody"),
+    (Bug::SitesBelowNotChecked, "a-site-beside-speaks-for-nobody"),
     (Bug::UndelegatedRecorded, "trap-r34-an-old-way-arrives-late"),
     (
         Bug::OldDelegationTaken,

@@ -53,6 +53,7 @@ pub use crate::home::config::HomeConfig;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
+use crate::edge::delegation;
 use crate::edge::downstream::{Children, cut_off};
 use crate::edge::liveness::Neighbours;
 use crate::home::allowance::Allowance;
@@ -348,7 +349,7 @@ impl Home {
         }
         let who = match self.speaker(now, edge, &message) {
             Ok(who) => who,
-            Err(why) => return self.not_delegated(edge, message, why, outbox),
+            Err(why) => return self.not_delegated(edge, &message, why, outbox),
         };
         match message {
             Up::Fetch(fetch) => {
@@ -402,23 +403,22 @@ impl Home {
     }
 
     /// Drops a message, and records nothing for the ids that it names (rule R2, trap R34).
-    fn not_delegated(&mut self, edge: EdgeId, message: Up, why: NotDelegated, outbox: &mut Outbox) {
+    fn not_delegated(
+        &mut self,
+        edge: EdgeId,
+        message: &Up,
+        why: NotDelegated,
+        outbox: &mut Outbox,
+    ) {
         outbox.note(Note::NotDelegated);
-        let home = self.config.home;
-        let refused = Outcome::Refused(Refusal::NotDelegated(why));
-        match message {
-            Up::Commit(request) if planted::is(Bug::UndelegatedRecorded) => {
-                let (tables, log) = (&mut self.tables, &mut self.log);
-                tables.refuse(edge, &request, Refusal::Unknown, log, outbox);
-            }
-            Up::Commit(request) => outbox.down(edge, Down::outcome(home, request.id, refused)),
-            Up::Decide(decide) => outbox.down(edge, Down::outcome(home, decide.commit, refused)),
-            Up::Call(call) => {
-                let result = Err(CallError::NotDelegated(why));
-                outbox.down(edge, responses::call_result(home, call.call, result));
-            }
-            // It has no answer. The homes find out by themselves that all of them know the outcome.
-            _ => {}
+        if let Up::Commit(request) = message
+            && planted::is(Bug::UndelegatedRecorded)
+        {
+            let (tables, log) = (&mut self.tables, &mut self.log);
+            return tables.refuse(edge, request, Refusal::Unknown, log, outbox);
+        }
+        if let Some(answer) = delegation::not_delegated(self.config.home, message, why) {
+            outbox.down(edge, answer);
         }
     }
 

@@ -229,11 +229,11 @@ impl Caller<'_> {
         let now = self.signing.now.mono;
         let replica = self.homes.at(home);
         replica.registering = false;
-        replica.signs_at = match replica.registration {
+        // One that was due stays due: a decision may wait for it that the home has dropped. Else the
+        // next request signs again.
+        replica.signs_at = match replica.signs_at {
             _ if is_taken => Some(now.plus(DELEGATION_RENEWED_MS)),
-            // The one before may stand still.
-            Some(_) => Some(now.plus(HEARTBEAT_MS)),
-            None => None,
+            due => due.map(|_| now.plus(HEARTBEAT_MS)),
         };
     }
 

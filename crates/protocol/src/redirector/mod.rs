@@ -7,6 +7,7 @@
 //! | part | what it keeps or does |
 //! |---|---|
 //! | `requests` | commits and calls on their way up, and the edges that they came by |
+//! | `delegations` | which site below brings the requests of which member (rule R2) |
 //! | `proxy` | what the redirector knows of one home |
 //! | `peer_fetch`, `redirects` | pages for children: from memory, from a neighbour, or from above (rule 9) |
 //! | `digests` | what the home vouches for of the pages that neighbours send (rule R6) |
@@ -16,6 +17,7 @@
 //! | `watch` | the segments that are watched below and above |
 
 mod config;
+mod delegations;
 mod digests;
 mod peer_fetch;
 mod prefetch;
@@ -32,10 +34,12 @@ mod watch;
 
 pub use config::RedirectorConfig;
 
+use crate::edge::delegation;
 use crate::edge::downstream::cut_off;
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
 use crate::edge::reply_routes::ReplyRoutes;
+use crate::redirector::delegations::Delegations;
 use crate::redirector::prefetch::hints;
 use crate::redirector::proxy::Proxy;
 use crate::redirector::requests::{Forwarder, PassedRequests};
@@ -46,8 +50,9 @@ use core::convert::Infallible;
 use thorp_model::limits::{CHILDREN_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message, Millis, NameId,
-    NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up, message, planted,
+    CallRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message, Millis,
+    NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up, message,
+    planted,
 };
 
 /// What a redirector fills.
@@ -62,6 +67,7 @@ pub struct Redirector {
     neighbours: Neighbours,
     homes: BTreeMap<HomeId, Proxy>,
     passed: PassedRequests,
+    delegations: Delegations,
     pending_writes: PendingWrites,
     next_beat: Millis,
 }
@@ -127,6 +133,7 @@ impl Redirector {
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             neighbours: Neighbours::new(config.alive),
             passed: PassedRequests::new(config.upward_bytes_max),
+            delegations: Delegations::default(),
             config,
             below: BTreeMap::new(),
             above: BTreeMap::new(),
@@ -214,6 +221,7 @@ impl Redirector {
             ("restricted", sum(|p| p.children.restricted())),
             ("commits", self.passed.commits()),
             ("calls", self.passed.calls()),
+            ("delegations", self.delegations.len()),
             ("upward_bytes", self.passed.bytes()),
             ("kept", self.pending_writes.len()),
         ]
@@ -233,6 +241,15 @@ impl Redirector {
             return cut_off(edge, "it speaks for another member", outbox);
         }
         let home = message.home();
+        if child.kind == NodeKind::Redirector
+            && let Err(why) = self.delegations.judge(child.node.name(), &message)
+        {
+            outbox.note(Note::NotDelegated);
+            if let Some(answer) = delegation::not_delegated(home, &message, why) {
+                outbox.down(edge, answer);
+            }
+            return;
+        }
         let is_of_epoch = |epoch| self.is_of_epoch(home, edge, epoch, outbox);
         if !message.epoch().is_none_or(is_of_epoch) {
             return;
@@ -244,7 +261,7 @@ impl Redirector {
             (Up::Settled(settled), _) => {
                 self.forwarder().pass_up(home, Up::Settled(settled), outbox);
             }
-            (Up::Call(call), _) => self.forwarder().call(edge, call, outbox),
+            (Up::Call(call), _) => self.call(edge, call, outbox),
             (Up::Fetch(fetch), Some(proxy)) => proxy.asked(now, edge, &fetch, outbox),
             (Up::Evict(evict), Some(proxy)) => proxy.evicted(edge, &evict, outbox),
             (Up::Ack(ack), Some(proxy)) => proxy.children.ack(edge, ack.position),
@@ -263,6 +280,17 @@ impl Redirector {
                 }
             }
             (_, None) => {}
+        }
+    }
+
+    fn call(&mut self, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
+        let (home, id) = (call.home, call.call);
+        let request =
+            matches!(call.request, CallRequest::Register(_)).then(|| call.request.clone());
+        if self.forwarder().call(edge, call, outbox)
+            && let Some(request) = request
+        {
+            self.delegations.passed(home, id, &request);
         }
     }
 
@@ -384,7 +412,10 @@ impl Redirector {
                     .outcome(home, refused.commit, &outcome, outbox);
             }
             (Down::Committed(committed), _) => self.committed(now, &committed, outbox),
-            (Down::CallResult(result), _) => self.forwarder().call_result(&result, outbox),
+            (Down::CallResult(result), _) => {
+                self.delegations.answered(&result);
+                self.forwarder().call_result(&result, outbox);
+            }
             (Down::Image(response), Some(proxy)) => proxy.image(now, response, outbox),
             (Down::Peer(peer), Some(proxy)) => proxy.peer_image(now, peer, outbox),
             (Down::Redirect(redirect), Some(proxy)) => proxy.help(edge, redirect, outbox),
@@ -409,6 +440,7 @@ impl Redirector {
         let home = begin.home;
         outbox.note(Note::StreamBegan);
         self.passed.stream_began(home);
+        self.delegations.forget_home(home);
         if !self.homes.contains_key(&home) {
             self.homes.insert(home, Proxy::new(home, &self.config));
             self.share_memory(outbox);
@@ -437,6 +469,7 @@ impl Redirector {
         let proxy = self.homes.get_mut(&home);
         if proxy.is_some_and(|proxy| proxy.end(outbox)) {
             self.passed.stream_ended(home);
+            self.delegations.forget_home(home);
             self.pending_writes.forget_home(home);
         }
     }

@@ -233,8 +233,13 @@ impl Forwarder<'_> {
         up.is_some()
     }
 
-    /// Passes a call on.
-    pub(super) fn call(&mut self, edge: EdgeId, message: message::Call, outbox: &mut Outbox) {
+    /// Passes a call on. False if it does not go up.
+    pub(super) fn call(
+        &mut self,
+        edge: EdgeId,
+        message: message::Call,
+        outbox: &mut Outbox,
+    ) -> bool {
         let (call, home) = (message.call, message.home);
         let bytes = message.request.staged_bytes();
         let up = self.stream_edge(home);
@@ -243,16 +248,16 @@ impl Forwarder<'_> {
         if !has_space || self.passed.calls_of(edge).has_all_calls() {
             outbox.note(Note::ChildLimited);
             let result = Err(CallError::Busy);
-            return outbox.down(
-                edge,
-                Down::CallResult(message::CallResult { home, call, result }),
-            );
+            let busy = Down::CallResult(message::CallResult { home, call, result });
+            outbox.down(edge, busy);
+            return false;
         }
         // Without the home the call is lost; it is made again when the stream begins.
         if let Some(up) = up {
             self.passed.call_sent(call, home, edge, bytes);
             outbox.up(up, Up::Call(message));
         }
+        up.is_some()
     }
 
     fn stream_edge(&self, home: HomeId) -> Option<EdgeId> {

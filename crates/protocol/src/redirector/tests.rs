@@ -7,10 +7,11 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use thorp_model::limits::{FETCHES_AHEAD_PER_CHILD_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
 use thorp_model::{
-    Action, Attempt, CommitId, CommitRequest, Decision, Direction, Down, EdgeId, EntryNo, Epoch,
-    Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis, NodeKind, Note, Now,
-    PageId, Part, Participant, Peer, Position, Registration, Stamp, StateMachine, Step, Up,
-    message,
+    Action, Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest,
+    DELEGATION_VERSION, Decision, Delegation, DelegationNo, DelegationText, Direction, Down,
+    EdgeId, EntryNo, Epoch, Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis,
+    NodeKind, Note, Now, PageId, Part, Participant, Peer, Position, Proof, Registration, Stamp,
+    StateMachine, Step, Up, message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -180,6 +181,39 @@ fn a_child_that_goes_takes_nothing_off_the_way_up() {
     }
 }
 
+/// The member names this site, and the home takes that.
+fn signs_for(redirector: &mut Redirector, site: EdgeId) {
+    let member = id_of(CHILD).member;
+    let text = DelegationText {
+        version: DELEGATION_VERSION,
+        home: HOME,
+        member,
+        number: DelegationNo(site.0),
+        ends: Millis(0),
+        sites: Vec::from([MemberId(u128::from(site.0)).name()]),
+    };
+    let proof = Proof::none();
+    let (home, number) = (HOME, site.0);
+    let call = CallId { member, number };
+    let request = CallRequest::Register(Some(Delegation { text, proof }));
+    let asked = message::Call {
+        call,
+        home,
+        request,
+    };
+    let message = Message::Up(Up::Call(asked));
+    tell(
+        redirector,
+        Event::Received {
+            edge: site,
+            message,
+        },
+    );
+    let result = Ok(CallResponse::Registered(Registration(1)));
+    let answer = message::CallResult { home, call, result };
+    tell(redirector, from_above(Down::CallResult(answer)));
+}
+
 /// A member moves from one site to another, all below this one.
 #[test]
 fn every_way_that_a_commit_came_hears_how_it_ended() {
@@ -188,6 +222,7 @@ fn every_way_that_a_commit_came_hears_how_it_ended() {
     for site in SITES {
         let came = connected(site, Direction::Down, NodeKind::Redirector);
         tell(&mut redirector, came);
+        signs_for(&mut redirector, site);
         tell(&mut redirector, commit(site, CHILD, 2));
     }
     tell(&mut redirector, Event::Disconnected { edge: SITES[2] });
