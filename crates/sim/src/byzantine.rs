@@ -5,15 +5,21 @@ use crate::forger::Forger;
 use crate::made_up::MADE_UP_NAMES;
 use crate::node::WALL_MS_FIRST;
 use std::convert::Infallible;
-use thorp_model::limits::{CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_PER_CHILD_MAX};
+use thorp_model::limits::{
+    CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, DELEGATION_MS, FETCHES_PER_CHILD_MAX,
+};
 use thorp_model::{
-    Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Decision, Down, EdgeId,
-    EntryNo, Epoch, Event, HomeId, MemberId, Message, Millis, NameId, Now, Outbox, PageId, Part,
-    Participant, Position, Registration, SegmentId, Stamp, StateMachine, Up, Xoshiro256, message,
+    Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, DELEGATION_VERSION,
+    Decision, Delegation, DelegationNo, DelegationText, Down, EdgeId, EntryNo, Epoch, Event,
+    HomeId, MemberId, Message, Millis, NameId, Now, Outbox, PageId, Part, Participant, Position,
+    Proof, Registration, SegmentId, Stamp, StateMachine, Up, Xoshiro256, message,
 };
 
 /// A home that is not there. No vote may wait for it (rule R7).
 const NOBODYS: HomeId = HomeId(u32::MAX);
+
+/// What a rogue fills.
+type ToParent = Outbox<Infallible>;
 
 /// Members that a rogue makes up at a time.
 const MADE_UP_MEMBERS: u64 = 60;
@@ -54,7 +60,7 @@ impl Byzantine {
 
     /// When a stream begins it does its worst; else it is silent. Where its help is wanted it sends what it was given,
     /// mostly forged.
-    fn provoked(&mut self, event: &Event<Infallible>, outbox: &mut Outbox<Infallible>) {
+    fn provoked(&mut self, now: Now, event: &Event<Infallible>, outbox: &mut ToParent) {
         let Event::Received {
             edge,
             message: Message::Down(message),
@@ -69,7 +75,12 @@ impl Byzantine {
             return outbox.up(*edge, Up::Peer(peer));
         }
         if self.is_site {
-            return self.register_made_up(*edge, message, outbox);
+            if let Down::Begin(message::Begin { home, .. }) = message {
+                self.register_made_up(now, *edge, *home, outbox);
+                self.speak_for_another(*edge, *home, outbox);
+                self.commit_for(self.other, (*edge, *home), outbox);
+            }
+            return;
         }
         if let Down::CallResult(message::CallResult {
             home,
@@ -147,21 +158,32 @@ impl Byzantine {
         }
     }
 
-    /// Half of them have a name of their own, the others have one that comes again and again.
-    fn register_made_up(&mut self, edge: EdgeId, message: &Down, outbox: &mut Outbox<Infallible>) {
-        let Down::Begin(message::Begin { home, .. }) = message else {
-            return;
-        };
+    /// Signs itself what only a member can sign, for members that it makes up and for another one. Half
+    /// of those that it makes up have a name of their own, the others have one that comes again and again.
+    fn register_made_up(&mut self, now: Now, edge: EdgeId, home: HomeId, outbox: &mut ToParent) {
         for number in 0..MADE_UP_MEMBERS {
             let name = match number % 2 {
                 0 => NameId(0),
                 _ => NameId(self.prng.below(MADE_UP_NAMES)),
             };
-            let member = MemberId::new(name, self.prng.bits());
+            let member = match number {
+                0 => self.other,
+                _ => MemberId::new(name, self.prng.bits()),
+            };
+            let text = DelegationText {
+                version: DELEGATION_VERSION,
+                home,
+                member,
+                number: DelegationNo(self.prng.below(1_000)),
+                ends: now.wall.plus(DELEGATION_MS),
+                sites: Vec::from([self.member.name()]),
+            };
+            let proof = Proof::none();
+            let delegation = (number % 8 != 7).then_some(Delegation { text, proof });
             let call = message::Call {
                 call: CallId { member, number },
-                home: *home,
-                request: CallRequest::Register(None),
+                home,
+                request: CallRequest::Register(delegation),
             };
             outbox.up(edge, Up::Call(call));
         }
@@ -285,13 +307,19 @@ impl Byzantine {
     }
 
     /// Commits under registrations that are not its own.
-    fn commit_all(&mut self, edge: EdgeId, home: HomeId, outbox: &mut Outbox<Infallible>) {
+    fn commit_all(&mut self, edge: EdgeId, home: HomeId, outbox: &mut ToParent) {
+        self.commit_for(self.member, (edge, home), outbox);
+    }
+
+    fn commit_for(
+        &mut self,
+        member: MemberId,
+        (edge, home): (EdgeId, HomeId),
+        outbox: &mut ToParent,
+    ) {
         let most = (self.neighbours + 1) * COMMITS_IN_FLIGHT_MAX;
         for sequence in 1..=most as u64 {
-            let id = CommitId {
-                member: self.member,
-                sequence,
-            };
+            let id = CommitId { member, sequence };
             let registration = Registration(self.prng.below(5));
             outbox.up(edge, Up::Commit(nothing(id, registration, home)));
         }
@@ -333,8 +361,8 @@ impl StateMachine for Byzantine {
     type Command = Infallible;
     type Action = Infallible;
 
-    fn handle(&mut self, _: Now, event: Event<Infallible>, outbox: &mut Outbox<Infallible>) {
-        self.provoked(&event, outbox);
+    fn handle(&mut self, now: Now, event: Event<Infallible>, outbox: &mut Outbox<Infallible>) {
+        self.provoked(now, &event, outbox);
     }
 
     fn deadline(&self) -> Option<Millis> {

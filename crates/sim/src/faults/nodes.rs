@@ -183,8 +183,7 @@ impl World {
         let members: Vec<MemberId> = members.map(|node| node.id).collect();
         let own = self.nodes[no.0].id;
         let other = self.fault_prng.pick(&members).copied().unwrap_or(own);
-        // A site above would pass on what it makes up as its own (rule R2).
-        let is_site = kind == NodeKind::Home && self.fault_prng.percent(ROGUE_SITES_PERCENT);
+        let is_site = self.fault_prng.percent(ROGUE_SITES_PERCENT);
         if is_site {
             self.node(no).greets_as = NodeKind::Redirector;
         }
@@ -203,7 +202,7 @@ impl World {
     }
 }
 
-/// Of a hundred rogues at a home, those that say that they are sites.
+/// Of a hundred rogues, those that say that they are sites.
 const ROGUE_SITES_PERCENT: u64 = 25;
 
 /// Whether a commit only writes, and depends on nothing that was there.
