@@ -321,6 +321,8 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// a thousand seeds for each, of nothing but villages with full pages and with chains over their homes, drew none of these.
 /// `ContentBelieved` needs a member that writes two contents under one id. The rogue writes nothing, because checkers know
 /// only what programs wrote. `ParkedNotChecked` needs a right that is lost while a commit waits for its page.
+/// `OldDelegationTaken` needs a site that keeps what a member signed, and the rogue has no members. `OthersForgotten` needs more
+/// registrations than a home remembers, and nobody can make them up any more.
 const STORIES_ONLY: &[Bug] = &[
     Bug::WordFromBehindPassed,
     Bug::StruckSaidSame,
@@ -333,6 +335,8 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::KnownElsewhere,
     Bug::ContentBelieved,
     Bug::ParkedNotChecked,
+    Bug::OldDelegationTaken,
+    Bug::OthersForgotten,
 ];
 
 fn catch_all(only: Option<Bug>, first: u64, seeds_max: u64, jobs: u64) -> ExitCode {

@@ -1,14 +1,21 @@
 //! A member that speaks the protocol by hand.
 
 use crate::attacker::{Attacker, AttackerEdge};
+use std::time::{SystemTime, UNIX_EPOCH};
+use thorp_model::limits::DELEGATION_MS;
 use thorp_model::{
-    Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Down, Epoch, HomeId,
-    MemberId, Message, ObjectId, Outcome, PageId, PageWrites, Part, Position, Registration,
-    SlotSet, Stamp, Up, WriteOp, message,
+    Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, DELEGATION_VERSION,
+    DelegationNo, DelegationText, Down, Epoch, HomeId, MemberId, Message, Millis, NameId, ObjectId,
+    Outcome, PageId, PageWrites, Part, Position, Registration, SlotSet, Stamp, Up, WriteOp,
+    message,
 };
 
 /// An attacker on an edge, in the middle of a stream of a home.
 pub struct Intruder {
+    attacker: Attacker,
+    /// The sites on the way to the home, for which it signs like any member.
+    sites: Vec<NameId>,
+    signed: DelegationNo,
     /// Its edge.
     pub edge: AttackerEdge,
     /// Its process id.
@@ -22,7 +29,7 @@ pub struct Intruder {
 }
 
 impl Intruder {
-    /// Joins as an ordinary member with the certificate in a directory, and waits for the beginning of a stream.
+    /// Joins as an ordinary member with the certificate in a directory, and registers once a stream has begun.
     pub fn enter(identity: &str, via: &str) -> Self {
         let attacker = Attacker::at(identity);
         let hello = attacker.greeting();
@@ -34,13 +41,18 @@ impl Intruder {
                     readers.is_empty(),
                     "a member is told of no others: {readers:?}"
                 );
-                return Intruder {
+                let mut intruder = Intruder {
+                    attacker,
+                    sites: begin.sites,
+                    signed: DelegationNo(0),
                     edge,
                     member: hello.node,
                     home: begin.home,
                     epoch: begin.epoch,
                     position: begin.position,
                 };
+                intruder.register();
+                return intruder;
             }
         }
     }
@@ -103,7 +115,19 @@ impl Intruder {
 
     /// Registers.
     pub fn register(&mut self) -> Registration {
-        match self.call(CallRequest::Register(None)) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let now = Millis(u64::try_from(since.as_millis()).unwrap());
+        // It comes more than once under one process id.
+        self.signed = self.signed.next().max(DelegationNo(now.0));
+        let delegation = self.attacker.sign(DelegationText {
+            version: DELEGATION_VERSION,
+            home: self.home,
+            member: self.member,
+            number: self.signed,
+            ends: now.plus(DELEGATION_MS),
+            sites: self.sites.clone(),
+        });
+        match self.call(CallRequest::Register(Some(delegation))) {
             Down::CallResult(message::CallResult {
                 result: Ok(CallResponse::Registered(registration)),
                 ..
