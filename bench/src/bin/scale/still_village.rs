@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thorp_bench::Result;
@@ -19,6 +20,26 @@ use thorp_protocol::{
 use thorp_store::{Options, Store};
 
 const HOME: HomeId = HomeId(1);
+/// Believes whatever a member says: nobody is hostile here, and what is measured are no signatures.
+#[derive(Debug)]
+struct Believes;
+
+impl thorp_model::Verifier for Believes {
+    fn verify(
+        &self,
+        delegation: &thorp_model::Delegation,
+        _: thorp_model::Millis,
+    ) -> std::result::Result<thorp_model::Certified, thorp_model::NotDelegated> {
+        Ok(thorp_model::Certified {
+            name: String::from("member"),
+            who: thorp_model::Principal {
+                name: delegation.text.member.name(),
+                is_operator: false,
+            },
+        })
+    }
+}
+
 /// So that nothing has to do with the clock unless a time is passed.
 const WALL_MS_FIRST: u64 = 1_000_000;
 /// Of every object.
@@ -174,6 +195,7 @@ impl StillVillage {
     fn found_home(&mut self) -> Result<()> {
         let config = HomeConfig {
             alive: None,
+            verifier: Arc::new(Believes),
             ..HomeConfig::new(HOME, "home".into(), MemberId(1))
         };
         let mut first = Outbox::new();
