@@ -8,18 +8,15 @@
 mod common;
 
 use common::thorp;
-use serde_json::Value;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use thorp_client::{JoinConfig, Member, Reference};
+use thorp_client::{JoinConfig, Member, Reference, Session};
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CommitId, CommitRequest, DELEGATION_VERSION, Decision,
     DelegationNo, DelegationText, Down, Generation, HomeId, MemberId, Message, Millis, NewValue,
     NotDelegated, PageWrites, Part, Position, Refusal, Registration, Stamp, Up, WriteOp, message,
 };
-use thorp_testing::{
-    Attacker, AttackerEdge, HomeProcess, OF_A_TEST, PATIENCE, Process, eventually,
-};
+use thorp_testing::{Attacker, AttackerEdge, HomeProcess, OF_A_TEST, PATIENCE, Process};
 
 /// The newest registrations of the home, one of which is anna's.
 const REGISTRATIONS: std::ops::RangeInclusive<u64> = 1..=4;
@@ -29,7 +26,6 @@ struct Village {
     home: HomeProcess,
     _valley: Process,
     valley_via: String,
-    valley_http: String,
     evil: Attacker,
 }
 
@@ -62,12 +58,11 @@ impl Village {
             .args(["--listen", &valley_via])
             .args(OF_A_TEST);
         let valley = Process::start(command);
-        let (_, valley_http) = valley.ready();
+        valley.ready();
         Village {
             home,
             _valley: valley,
             valley_via,
-            valley_http,
             evil: Attacker::at(&path("evil")),
         }
     }
@@ -75,21 +70,6 @@ impl Village {
     fn join(&self, dir: &Path, name: &str) -> Member {
         let config = JoinConfig::new(&self.valley_via).identity(dir.join(name));
         Member::join(config.join_timeout(PATIENCE)).unwrap()
-    }
-
-    /// The process id of the only member of the honest site: it is in the status of the site, and every neighbour sees it.
-    fn process_id(&self) -> MemberId {
-        eventually("anna is a child of the site", || self.nodes().len() == 1);
-        let node = &self.nodes()[0];
-        MemberId(u128::from_str_radix(node, 16).unwrap())
-    }
-
-    fn nodes(&self) -> Vec<String> {
-        let said = thorp().run(&["status", &self.valley_http, "--json"]);
-        let status: Value = serde_json::from_str(&said.out).unwrap();
-        let children = status["children"].as_array().unwrap().iter();
-        let node = |child: &Value| child["node"].as_str().unwrap().to_owned();
-        children.map(node).collect()
     }
 
     fn enter(&self) -> EvilEdge {
@@ -182,6 +162,13 @@ fn now() -> Millis {
     Millis(u64::try_from(since.as_millis()).unwrap())
 }
 
+/// A member's process id is in its commits. Every neighbour sees it, too.
+fn process_id(member: &Member, note: &Reference) -> MemberId {
+    let mut transaction = member.begin(Session::new());
+    transaction.write(note, b"mine".to_vec()).unwrap();
+    transaction.commit().unwrap().id.unwrap().member
+}
+
 /// Threats 3, 7 and 22: a site that knew the process id of a member committed in its name, ended its ids in advance by asking
 /// for their outcomes, and registered it by its own edge.
 #[test]
@@ -192,7 +179,7 @@ fn a_site_speaks_for_no_member_that_has_not_signed_so() {
     let notes = anna.create("thorp://alps/notes").unwrap();
     let note = anna.transact(|tx| tx.create(&notes, b"mine".to_vec()));
     let note = note.unwrap();
-    let member = village.process_id();
+    let member = process_id(&anna, &note);
     let mut evil = village.enter();
     let text = DelegationText {
         version: DELEGATION_VERSION,
