@@ -56,11 +56,8 @@ impl Village {
         self.0.member.clone()
     }
 
-    /// The identity of a home, whose certificate names its id (rule R1): the village's first home is `alps`.
-    ///
-    /// # Panics
-    ///
-    /// The name has another id.
+    /// The identity of a home, whose certificate names its id (rule R1). The home `alps` has the id 7 until a test wants
+    /// another one.
     pub fn home_identity(&self, name: &str, id: HomeId) -> Identity {
         let own = self.identity();
         if (own.name(), own.certified().home()) == (name, Some(id)) {
@@ -70,10 +67,13 @@ impl Village {
             home_id: HomeIdOf::Store(id),
             ..Grant::new(NodeRole::Home, name)
         };
+        // A home's name belongs to its key, and the key to its directory.
+        let dir = match own.name() == name {
+            true => self.path("identity"),
+            false => self.path(&format!("home-{name}")),
+        };
         let authority = CertificateAuthority::open(self.path("authority")).unwrap();
-        authority
-            .issue(&grant, self.path(&format!("home-{name}")))
-            .unwrap()
+        authority.issue(&grant, dir).unwrap()
     }
 
     /// The identity of a node: the first home's if it is `alps`, or else one that the authority issues.
