@@ -190,3 +190,39 @@ async fn an_authority_gets_a_new_key_while_nodes_of_both_meet() {
     assert!(anna.reload().unwrap() && meet(&alps, &anna).await);
     assert_eq!((anna.village(), alps.village()), (&*village, &*village));
 }
+
+#[test]
+fn a_renewal_is_for_the_same_node_and_key_and_not_for_a_revoked_one() {
+    let (home, member, other) = (
+        Dir::new("again"),
+        Dir::new("again-anna"),
+        Dir::new("again-other"),
+    );
+    let alps = open_or_create(&home.0, "alps").unwrap();
+    let anna = issue(&home.0, &member.0, NodeRole::Member, "anna").unwrap();
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    let standing = anna.credentials().own.clone();
+    let answer = authority.renew(&standing).unwrap();
+    assert_eq!(answer.subject, standing.certified);
+    take_renewed(&anna, answer.text.split_once('\n').unwrap().1).unwrap();
+    assert!(anna.reload().unwrap());
+    let renewed = anna.credentials().own.clone();
+    assert!(renewed.serial != standing.serial && renewed.public_key == standing.public_key);
+    // What is meant for another node, or signed by somebody else, is not taken.
+    let of_alps = authority.renew(&alps.credentials().own).unwrap();
+    assert_eq!(of_alps.subject.home(), Some(HomeId(7)));
+    let stranger = open_or_create(&other.0, "alps").unwrap();
+    let elsewhere = CertificateAuthority::open(&other.0).unwrap();
+    let theirs = elsewhere.renew(&stranger.credentials().own).unwrap();
+    for wrong in [of_alps.text, theirs.text, String::new()] {
+        let text = wrong.split_once('\n').unwrap_or_default().1;
+        assert!(take_renewed(&anna, text).is_err());
+    }
+    // Nor does an authority renew what it has not issued, or what is revoked: also with a certificate from before.
+    assert!(elsewhere.renew(&renewed).is_err());
+    authority.revoke("anna").unwrap();
+    for standing in [standing, renewed] {
+        let error = authority.renew(&standing).err().unwrap().to_string();
+        assert!(error.contains("revoked"), "{error}");
+    }
+}
