@@ -131,7 +131,8 @@ const EMPTY: &str = "give a directory that is empty, or not there yet, with --ou
 const HELP: &str = "\
 Makes a directory with a certificate and a key for another node: to be carried to its machine
 and named there with --identity (or THORP_IDENTITY). Without --out it prints a token instead: with
-`thorp join`, the node makes a key of its own and gets the certificate from `thorp ca serve`. A node that has it may join, with that name and
-in that role. In the last third of its life, the same command renews it. A site needs --role site, a further home --role home. A name has one role for ever:
-the authority keeps a list of what it issued. Doing it again for the same name and the same directory
+`thorp join`, the node makes a key of its own and gets the certificate from `thorp ca serve`. A node
+that has a certificate may join, with that name and in that role. A site needs --role site, a further home
+--role home. A name has one role for ever: the authority keeps a list of what it issued. Doing it again
+for the same name and the same directory renews the certificate in the last third of its life, and else
 changes nothing.";

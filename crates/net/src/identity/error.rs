@@ -235,8 +235,8 @@ impl std::error::Error for IdentityError {
 pub(crate) const NEW_CERTIFICATE: &str =
     "issue a new one with `thorp invite NAME --role ROLE --out DIR`";
 /// What to do about a certificate that is not good any more.
-pub(crate) const RENEWED: &str = "where the authority is, renew it with the same `thorp invite NAME --role ROLE --out DIR` as \
-     at first, or copy that directory's node.pem here";
+pub(crate) const RENEWED: &str = "renew it with the same `thorp invite NAME --role ROLE --out DIR` as at first, where the \
+     authority is, and bring node.pem from there";
 /// What to do about a home's certificate without the home's id.
 pub(crate) const WITH_HOME_ID: &str = "stop the home, and where the authority is, issue one with `thorp ca init DIR --from HOMEDIR` \
      for the home that made the village, or else `thorp ca issue --role home --store HOMEDIR --out IDENTITYDIR`";
