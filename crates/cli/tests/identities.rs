@@ -301,11 +301,7 @@ fn an_edge_ends_with_its_certificate_and_the_words_say_what_to_do() {
     authority.issue(&grant, &out).unwrap();
     let mallory = Attacker::at(&out.display().to_string());
     let mut edge = mallory.call(&home.via, &mallory.greeting()).unwrap();
-    while edge
-        .receive_within(PATIENCE)
-        .expect("the home ends it")
-        .is_some()
-    {}
+    edge.eventually_ends();
     // Also by a session that TLS resumes.
     let Err(said) = mallory.call(&home.via, &mallory.greeting()) else {
         panic!("it is let in again");
@@ -351,11 +347,7 @@ fn a_revoked_member_is_cut_off_where_that_is_announced_and_nobody_else_is() {
         "{}",
         said.err
     );
-    while edges[0]
-        .receive_within(PATIENCE)
-        .expect("the home ends it")
-        .is_some()
-    {}
+    edges[0].eventually_ends();
     let refused = |address: &str| match mallory.call(address, &honest) {
         Ok(_) => false,
         Err(said) => said.contains("its certificate is revoked"),
@@ -365,11 +357,7 @@ fn a_revoked_member_is_cut_off_where_that_is_announced_and_nobody_else_is() {
     assert!(!refused(&village.site_via));
     let said = revoke(&[&format!("--at={}", village.site_via)]);
     assert_eq!(said.code, 0, "{}", said.err);
-    while edges[1]
-        .receive_within(PATIENCE)
-        .expect("the site ends it")
-        .is_some()
-    {}
+    edges[1].eventually_ends();
     assert!(refused(&village.site_via));
     assert_eq!(village.children().into_iter().find(of_anna), before);
     assert_eq!(count(&anna, &counter), 1);

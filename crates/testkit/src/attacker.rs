@@ -9,7 +9,7 @@ use thorp_net::{Address, FrameReceiver, FrameSender, Identity, Listener, dial};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::patience::SOON;
+use crate::patience::{SOON, eventually};
 
 /// A node with an ordinary certificate that greets and sends what a test wants. It runs on threads of its own, until it
 /// and its edges are dropped.
@@ -108,6 +108,25 @@ impl AttackerEdge {
         self.sender.try_send(frame).unwrap();
     }
 
+    /// Waits until the other end hangs up, and gives it no other reason to: it hears that this end is alive.
+    ///
+    /// # Panics
+    ///
+    /// It does not hang up.
+    pub fn eventually_ends(&mut self) {
+        eventually("the other end hangs up", || {
+            match self.receive_within(ALIVE_EVERY) {
+                Some(message) => message.is_none(),
+                None => {
+                    let alive = codec::encode(&Message::Alive).unwrap();
+                    // Fails if it has just hung up.
+                    let _ = self.sender.try_send(alive);
+                    false
+                }
+            }
+        });
+    }
+
     /// The next message, or none if the other end hangs up.
     ///
     /// # Panics
@@ -129,6 +148,8 @@ impl AttackerEdge {
         }
     }
 }
+
+const ALIVE_EVERY: Duration = Duration::from_millis(200);
 
 fn encoded(hello: &Peer) -> Vec<u8> {
     postcard::to_allocvec(hello).unwrap()
