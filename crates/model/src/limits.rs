@@ -358,6 +358,9 @@ pub const UNSETTLED_MS: u64 = 30_000;
 /// [`DECIDED_AHEAD_MS_MAX`].
 pub const CLOCK_DRIFT_MS_MAX: u64 = 60_000;
 
+/// How long a home shows that a stamp came from further ahead.
+pub const DRIFT_SHOWN_MS: u64 = 60_000;
+
 /// How far ahead of its own time a home moves its clock on a member's word that the other homes
 /// voted so high (rule 10). Right clocks of homes are never so far apart, wrong ones may be: then
 /// the home asks the others. A rogue moves it no further, however often it tries.

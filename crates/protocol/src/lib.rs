@@ -112,6 +112,6 @@ pub mod takeover;
 pub use edge::directory::{ChildNo, Directory, Holder};
 pub use edge::downstream::ChildLimits;
 pub use edge::liveness::{AliveLimits, AliveLimitsError};
-pub use home::{Doubts, Home, HomeAction, HomeCommand, HomeConfig, LoadResult};
+pub use home::{ClockDrift, Doubts, Home, HomeAction, HomeCommand, HomeConfig, LoadResult};
 pub use member::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response, Source};
 pub use redirector::{Redirector, RedirectorConfig};

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{Village, get, is_committed};
-use thorp_model::{CallRequest, CallResponse, Outcome, Refusal, Slot};
+use thorp_model::{CallRequest, CallResponse, HomeId, Outcome, Refusal, Slot, Stamp};
+use thorp_net::driver::now;
 use thorp_server::{Bytes, HomeConfigFile, HomeServer, ServerError, SiteServer};
 use thorp_store::OpenError;
 use thorp_testing::{create, holds};
@@ -377,6 +378,34 @@ async fn a_shutdown_is_quick_also_without_room_and_with_members_connected() {
     let _bert = village.member(&home.address, home.home, 2).await;
     home.control.set_limit(None);
     wait_for_health(&home.control).await;
+    home.stop().await;
+}
+
+/// Threat 30: the clock of one home ran 25 hours ahead, and no node reported it.
+#[tokio::test]
+async fn a_clock_that_differs_from_that_of_another_home_is_told_with_both_times() {
+    let village = Village::new();
+    let home = village.home().await;
+    let anna = village.member(&home.address, home.home, 1).await;
+    let segment = anna.open_or_create("letters").await;
+    let page = anna.fresh_page(segment).await;
+    let hours = |hours: u64| Stamp {
+        clock: Stamp::clock_of(now().wall.plus(hours * 3_600_000)),
+        home: HomeId(77),
+    };
+    let write = |slot| vec![(Slot(slot), create(b"dear bert"))];
+    let (_, same) = anna.commit_after(page, write(0), hours(0)).await;
+    assert!(is_committed(&same), "{same:?}");
+    assert!(home.control.status().await.health.ok);
+    let (_, ahead) = anna.commit_after(page, write(1), hours(25)).await;
+    assert!(is_committed(&ahead), "{ahead:?}");
+    let health = home.control.status().await.health;
+    let [reason] = &health.reasons[..] else {
+        panic!("{health:?}");
+    };
+    assert!(reason.contains("a clock is wrong"), "{reason}");
+    assert!(reason.contains("a stamp of home id 77"), "{reason}");
+    assert_eq!(reason.matches(" UTC").count(), 2, "{reason}");
     home.stop().await;
 }
 

@@ -191,6 +191,16 @@ impl MemberNode {
         page: PageId,
         slots: Vec<(Slot, WriteOp)>,
     ) -> (CommitId, Outcome) {
+        self.commit_after(page, slots, Stamp::default()).await
+    }
+
+    /// The same by a program that has read up to a stamp of another home.
+    pub async fn commit_after(
+        &self,
+        page: PageId,
+        slots: Vec<(Slot, WriteOp)>,
+        after: Stamp,
+    ) -> (CommitId, Outcome) {
         let part = Part {
             home: self.home,
             evidence: self.position(),
@@ -200,7 +210,7 @@ impl MemberNode {
         let request = Request::Commit {
             parts: vec![part],
             depends_on: vec![],
-            after: Stamp::default(),
+            after,
             early: false,
         };
         match self.ask(request).await {

@@ -1,8 +1,9 @@
 //! A home's hybrid logical clock, and what it may promise (rules 5 and 12).
 
+use crate::home::drift::{ClockDrift, DriftWatch};
 use thorp_model::limits::{CLOCK_DRIFT_MS_MAX, CLOCK_RESERVE_MS, DECIDED_AHEAD_MS_MAX};
 use thorp_model::records::CLOCK_KEY;
-use thorp_model::{HomeId, Mark, Millis, Op, Stamp, Table, records};
+use thorp_model::{HomeId, Mark, Millis, Now, Op, Stamp, Table, records};
 
 /// Gives stamps that rise, and reserves what it promises before it does.
 #[derive(Debug)]
@@ -13,6 +14,7 @@ pub(super) struct Clock {
     ceiling: u64,
     /// Reserved by the last such batch that is not durable yet.
     reserving: Option<(Mark, u64)>,
+    watch: DriftWatch,
 }
 
 impl Clock {
@@ -23,6 +25,7 @@ impl Clock {
             last: ceiling,
             ceiling,
             reserving: None,
+            watch: DriftWatch::default(),
         }
     }
 
@@ -77,6 +80,20 @@ impl Clock {
     pub(super) fn pass(&mut self, wall: Millis) {
         let now = Stamp::clock_of(wall).min(self.ceiling.saturating_sub(1));
         self.last = self.last.max(now);
+    }
+
+    /// A stamp of another home has come, by whatever way.
+    pub(super) fn see(&mut self, now: Now, stamp: Stamp) {
+        self.watch.see(now, stamp);
+    }
+
+    /// Whether one of the clocks is wrong, for people.
+    pub(super) fn drift(&self, now: Now) -> Option<ClockDrift> {
+        let own = Stamp {
+            clock: self.last,
+            home: self.home,
+        };
+        self.watch.report(now, own)
     }
 
     /// A reader wants to stand at a stamp: later ones lie above it, unless that is too far

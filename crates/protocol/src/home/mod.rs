@@ -32,6 +32,7 @@ mod commit;
 mod config;
 mod delegations;
 mod delivery;
+mod drift;
 mod housekeeping;
 mod interface;
 pub(crate) mod log;
@@ -50,6 +51,7 @@ mod tests;
 mod two_phase;
 
 pub use crate::home::config::HomeConfig;
+pub use crate::home::drift::ClockDrift;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
@@ -223,6 +225,11 @@ impl Home {
     /// How far the log is durable and told.
     pub fn durable(&self) -> Position {
         self.log.durable()
+    }
+
+    /// Whether this home's clock or another home's is wrong, as far as stamps show it.
+    pub fn clock_drift(&self, now: Now) -> Option<ClockDrift> {
+        self.log.clock.drift(now)
     }
 
     /// What is in doubt here.

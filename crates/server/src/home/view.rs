@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use thorp_model::{HomeId, Position, Table};
+use thorp_model::{HomeId, Millis, Position, Table};
 use thorp_net::driver::{Gate, Handle, now};
-use thorp_protocol::{Doubts, Home};
+use thorp_protocol::{ClockDrift, Doubts, Home};
+use time::OffsetDateTime;
 use tracing::error;
 
 use super::disk::Disk;
@@ -113,6 +114,7 @@ struct Found {
     acked: Acknowledged,
     sizes: Vec<(&'static str, usize)>,
     doubts: Doubts,
+    drift: Option<ClockDrift>,
 }
 
 impl View {
@@ -140,6 +142,7 @@ impl View {
                 .collect(),
             sizes: core.sizes(),
             doubts: core.doubts(now().mono),
+            drift: core.clock_drift(now()),
         }
     }
 
@@ -191,6 +194,36 @@ impl View {
     }
 }
 
+/// What is wrong with a clock. Nobody knows whose is right.
+fn clock_words(own: HomeId, drift: &ClockDrift) -> String {
+    let whose = match drift.home == own {
+        true => "of its own".to_owned(),
+        false => format!("of home id {}", drift.home.0),
+    };
+    format!(
+        "a clock is wrong: it was {} here when a stamp {whose} said {}; set the clocks of all homes right, with NTP for one",
+        utc(drift.clock),
+        utc(drift.stamp)
+    )
+}
+
+/// A time as `2026-11-24 13:05:09 UTC`; the number itself if it is no time.
+fn utc(wall: Millis) -> String {
+    let seconds = i64::try_from(wall.0 / 1_000).ok();
+    match seconds.and_then(|of| OffsetDateTime::from_unix_timestamp(of).ok()) {
+        Some(time) => format!(
+            "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
+            time.year(),
+            u8::from(time.month()),
+            time.day(),
+            time.hour(),
+            time.minute(),
+            time.second()
+        ),
+        None => format!("{} ms", wall.0),
+    }
+}
+
 impl Watched for Arc<View> {
     async fn look(&self) -> Status {
         let mut status = self.plate.status(&self.handle);
@@ -207,6 +240,7 @@ impl Watched for Arc<View> {
                 // A closed home has nobody to ask: that is not what is wrong.
                 let trouble = agreement.trouble().into_iter();
                 wrong.extend(trouble.filter(|_| closed.is_none()));
+                wrong.extend(found.drift.map(|drift| clock_words(home, &drift)));
                 status.agreement = Some(agreement);
                 status.homes = vec![HomeStatus {
                     home: home.0,
@@ -227,5 +261,27 @@ impl Watched for Arc<View> {
         status.storage = storage;
         status.set_health(wrong);
         status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_clock_is_told_with_both_times() {
+        let drift = ClockDrift {
+            home: HomeId(7),
+            stamp: Millis(1_795_615_509_000),
+            clock: Millis(1_795_525_509_000),
+        };
+        let words = clock_words(HomeId(1), &drift);
+        for part in [
+            "2026-11-24 13:05:09 UTC here",
+            "a stamp of home id 7 said 2026-11-25 14:05:09 UTC",
+        ] {
+            assert!(words.contains(part), "{words}");
+        }
+        assert!(clock_words(HomeId(7), &drift).contains("of its own"));
     }
 }

@@ -55,6 +55,7 @@ impl Pipeline<'_> {
             Ok(effects)
         });
         if judged.is_ok() {
+            self.log.clock.see(now, request.after);
             self.log.clock.move_up(now.wall, request.after);
         }
         match judged {
