@@ -10,6 +10,8 @@ use common::{batch, get, open, put};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 use thorp_model::records::{self, NextRecord};
 use thorp_model::{
     Closed, Engine as _, LifeEnd, LifeId, Mark, Point, Position, Reader as _, Registration,
@@ -23,7 +25,13 @@ fn open_as(dir: &Path, opening: Opening) -> Store {
         opening,
         ..Options::default()
     };
-    Store::open(dir, options).unwrap()
+    loop {
+        match Store::open(dir, options.clone()) {
+            // A process that another test forks here holds the lock, too, until it runs `cp`.
+            Err(OpenError::InUse { .. }) => thread::sleep(Duration::from_millis(1)),
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 fn closed(dir: &Path) -> Option<Closed> {
