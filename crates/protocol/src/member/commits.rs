@@ -97,6 +97,18 @@ impl Commits {
         self.open_at(home, AtPart::is_waiting)
     }
 
+    /// The commits with a part at a home that may go when there is a way to that home: they wait to be sent there, or to
+    /// another of their homes, which has dropped its part (rule R2). A commit goes to all of its homes at once.
+    pub(super) fn to_send_by(&self, home: HomeId) -> Vec<CommitId> {
+        let commits = self.in_flight.iter();
+        let waits = |commit: &InFlight| {
+            let mut parts = commit.parts().iter();
+            parts.any(|at| at.home() == home) && commit.parts().iter().any(AtPart::is_waiting)
+        };
+        let waiting = commits.filter(|(_, commit)| waits(commit));
+        waiting.map(|(id, _)| *id).collect()
+    }
+
     /// The parts whose answers were lost, and which no home is asked for.
     pub(super) fn unasked(&self, asked: &BTreeSet<(HomeId, CommitId)>) -> Vec<(HomeId, CommitId)> {
         let commits = self.in_flight.iter();

@@ -110,7 +110,7 @@ impl Submitter<'_> {
     /// home holds nothing up here.
     pub(super) fn send_waiting(&mut self, home: HomeId, outbox: &mut Outbox) {
         let here = self.caller.homes.edge(home);
-        for id in self.commits.waiting_at(home) {
+        for id in self.commits.to_send_by(home) {
             let homes = &*self.caller.homes;
             if self.commits.writes_over_withdrawn(home, id, homes) {
                 // Nor does what builds on this one go.
