@@ -56,6 +56,14 @@ impl Calls {
         self.open.len()
     }
 
+    /// Calls that register, which also happens while a member rests: its delegation ends (rule R2).
+    pub(super) fn registering(&self) -> usize {
+        self.open
+            .values()
+            .filter(|called| called.is_registering())
+            .count()
+    }
+
     /// Calls that give up a value, and wait for the next tick.
     pub(super) fn unstaging(&self) -> usize {
         self.unstaging.len()
