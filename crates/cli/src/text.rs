@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use time::OffsetDateTime;
 
 /// Prints a line of results. A reader that has gone (`thorp ls | head`) ends the command in silence.
 pub(crate) fn line(text: &str) -> io::Result<()> {
@@ -63,23 +62,6 @@ pub(crate) fn time(time: Duration) -> String {
         s if s >= 10. => format!("{s:.1} s"),
         s if s >= 1. => format!("{s:.2} s"),
         s => format!("{:.1} ms", s * 1000.),
-    }
-}
-
-/// A time as `2026-11-24 13:05:09`; the number itself if it is no time.
-pub(crate) fn utc(wall_ms: u64) -> String {
-    let seconds = i64::try_from(wall_ms / 1_000).ok();
-    match seconds.and_then(|of| OffsetDateTime::from_unix_timestamp(of).ok()) {
-        Some(time) => format!(
-            "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
-            time.year(),
-            u8::from(time.month()),
-            time.day(),
-            time.hour(),
-            time.minute(),
-            time.second()
-        ),
-        None => format!("{wall_ms} ms"),
     }
 }
 

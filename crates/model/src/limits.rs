@@ -101,6 +101,9 @@ pub const STAGE_PAGES_MAX: usize = 64;
 /// Children of one parent.
 pub const CHILDREN_MAX: usize = 4096;
 
+/// Groups that a rights list may name (rule R3).
+pub const GROUPS_PER_LIST_MAX: usize = 16;
+
 /// Names of nodes that sent wrong images of a home's pages, at a redirector (rule R6).
 pub const WRONG_HELPERS_MAX: usize = 1024;
 

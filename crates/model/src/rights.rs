@@ -10,7 +10,7 @@
 //! ```
 
 use crate::ids::{NameId, PageId, PageNo, SegmentId, Slot};
-use crate::limits::RIGHTS_BYTES_MAX;
+use crate::limits::{GROUPS_PER_LIST_MAX, RIGHTS_BYTES_MAX};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -58,6 +58,8 @@ pub enum Subject {
 pub enum DamagedRights {
     /// It has more than [`RIGHTS_BYTES_MAX`] bytes.
     TooLong,
+    /// It names more than [`GROUPS_PER_LIST_MAX`] groups.
+    TooManyGroups,
     /// It is not text.
     NotText,
     /// This line, counted from 1, is not `RIGHT SUBJECT`.
@@ -209,6 +211,12 @@ impl fmt::Display for DamagedRights {
             DamagedRights::TooLong => {
                 write!(f, "a rights list has at most {RIGHTS_BYTES_MAX} bytes")
             }
+            DamagedRights::TooManyGroups => {
+                write!(
+                    f,
+                    "a rights list names at most {GROUPS_PER_LIST_MAX} groups"
+                )
+            }
             DamagedRights::NotText => f.write_str("a rights list is a text"),
             DamagedRights::Line(line) => {
                 write!(f, "line {line} of the rights list is not RIGHT SUBJECT")
@@ -257,6 +265,10 @@ impl RightsList {
             if list.0.insert(subject, right).is_some() {
                 return Err(DamagedRights::Twice(number));
             }
+        }
+        let is_group = |subject: &&Subject| matches!(subject, Subject::Group(_));
+        if list.0.keys().filter(is_group).count() > GROUPS_PER_LIST_MAX {
+            return Err(DamagedRights::TooManyGroups);
         }
         Ok(list)
     }
@@ -462,6 +474,15 @@ mod tests {
         assert_eq!(
             wrong(&vec![b'r'; RIGHTS_BYTES_MAX + 1]),
             DamagedRights::TooLong
+        );
+        let groups = |count: usize| -> alloc::string::String {
+            let lines = (0..count).map(|group| alloc::format!("read @g{group}\n"));
+            lines.collect()
+        };
+        assert!(RightsList::parse(groups(GROUPS_PER_LIST_MAX).as_bytes()).is_ok());
+        assert_eq!(
+            wrong(groups(GROUPS_PER_LIST_MAX + 1).as_bytes()),
+            DamagedRights::TooManyGroups
         );
         let access = Access::of(b"write @members\nreads ben\n");
         assert!(!access.allows(who("anna"), Right::Read));

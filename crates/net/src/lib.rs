@@ -49,6 +49,7 @@ mod socket;
 mod status_port;
 mod tls;
 mod traffic;
+mod utc;
 mod writer;
 
 pub use address::{Address, AddressError};
@@ -79,3 +80,4 @@ pub use status_port::{
     Duplex, StatusCaller, StatusPlace, StatusPort, StatusStream, call_status_port,
 };
 pub use traffic::Traffic;
+pub use utc::Utc;

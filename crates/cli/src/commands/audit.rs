@@ -3,9 +3,11 @@
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::Failure;
-use crate::text::{Side, Table, utc};
+use crate::text::{Side, Table};
 use clap::Args;
+use std::time::Duration;
 use thorp_client::{AuditEntry, AuditEvent, ErrorKind};
+use thorp_net::Utc;
 
 /// What `thorp audit` is told.
 #[derive(Args, Debug)]
@@ -36,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let mut table = Table::new(&[
         ("no", Side::Right),
-        ("time (UTC)", Side::Left),
+        ("time", Side::Left),
         ("position", Side::Right),
         ("who", Side::Left),
         ("what", Side::Left),
@@ -47,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for entry in &entries {
         table.row(vec![
             entry.number.to_string(),
-            utc(entry.wall_ms),
+            Utc(Duration::from_millis(entry.wall_ms)).to_string(),
             entry.position.to_string(),
             entry.who.clone(),
             what(entry),
@@ -95,16 +97,3 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
 const HELP: &str = "\
 Equal events are one record with a count; time and position are those of the last one. A home keeps the last 992
 records. What a site denied carries the site's name. Only operators may read the audit, and whom they let.";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_printed_as_a_date() {
-        assert_eq!(utc(0), "1970-01-01 00:00:00");
-        assert_eq!(utc(951_782_400_000), "2000-02-29 00:00:00");
-        assert_eq!(utc(1_795_525_509_999), "2026-11-24 13:05:09");
-        assert_eq!(utc(u64::MAX), "18446744073709551615 ms");
-    }
-}

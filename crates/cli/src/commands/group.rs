@@ -1,5 +1,6 @@
 //! `thorp group`: names that rights lists mean by one word.
 
+use super::rights::change_list;
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
@@ -127,24 +128,9 @@ fn change(
     segment: &Segment,
     change: impl Fn(&mut RightsList) -> Result<(), Failure>,
 ) -> Result<RightsList, Failure> {
-    let mut refused = None;
-    let list = member.transact(|tx| {
-        let mut list = tx.rights(segment)?.unwrap_or_default();
-        refused = change(&mut list).err();
-        if refused.is_none() {
-            tx.set_rights(segment, &list)?;
-        }
-        Ok(list)
-    });
-    if let Some(refused) = refused {
-        return Err(refused);
-    }
-    list.map_err(|error| match error.kind() {
-        ErrorKind::NoRight => {
-            let todo = "only an operator, and who has admin in the group, may change it";
-            Failure::new(format!("{group}: {error}"), todo)
-        }
-        _ => error.into(),
+    change_list(member, segment, RightsList::default, change, |error| {
+        let todo = "only an operator, and who has admin in the group, may change it";
+        Failure::new(format!("{group}: {error}"), todo)
     })
 }
 

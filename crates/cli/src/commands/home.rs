@@ -212,8 +212,8 @@ const HELP: &str = "\
 Keeps segments in a directory, orders and validates commits, and makes each one durable. The
 first start in a directory makes the store, the village's authority (in `authority`, which no running
 home needs: `thorp ca init` moves it elsewhere), the home's certificate, and one of the member `local` for
-programs on this machine; and tells how others join. A further home of the village needs a certificate made by `thorp invite NAME --role home` at the first (--identity);
-where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.
+programs on this machine; and tells how others join. A further home of the village needs a certificate
+made by `thorp invite NAME --role home` at the first (--identity); where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.
 
 A home that cannot prove that its store has all that was acknowledged starts closed: it lets in operators
 only, also after restarts. So does a copy of a directory. --restored, --moved, and `thorp confirm` open it.";

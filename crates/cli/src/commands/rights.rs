@@ -84,6 +84,30 @@ fn open(member: &Member, segment: &str) -> Result<Segment, Failure> {
     Ok(member.open(segment)?)
 }
 
+/// Changes a segment's list in one commit. What the change refuses, leaves the list as it was.
+pub(super) fn change_list(
+    member: &Member,
+    segment: &Segment,
+    without: fn() -> RightsList,
+    change: impl Fn(&mut RightsList) -> Result<(), Failure>,
+    no_right: impl FnOnce(&thorp_client::Error) -> Failure,
+) -> Result<RightsList, Failure> {
+    let mut refused = None;
+    let list = member.transact(|tx| {
+        let mut list = tx.rights(segment)?.unwrap_or_else(without);
+        refused = change(&mut list).err();
+        if refused.is_none() {
+            tx.set_rights(segment, &list)?;
+        }
+        Ok(list)
+    });
+    match (refused, list) {
+        (Some(refused), _) => Err(refused),
+        (None, Err(error)) if error.kind() == ErrorKind::NoRight => Err(no_right(&error)),
+        (None, list) => Ok(list?),
+    }
+}
+
 /// All subjects in one commit.
 fn changed(
     member: &Member,
@@ -92,28 +116,12 @@ fn changed(
     change: impl Fn(&mut RightsList, &Subject) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let segment = open(member, name)?;
-    let mut refused = None;
-    let list = member.transact(|tx| {
-        let mut list = tx
-            .rights(&segment)?
-            .unwrap_or_else(RightsList::without_list);
-        refused = subjects.iter().find_map(|of| change(&mut list, of).err());
-        if refused.is_none() {
-            tx.set_rights(&segment, &list)?;
-        }
-        Ok(list)
-    });
-    if let Some(refused) = refused {
-        return Err(refused);
-    }
-    let list = list.map_err(|error| match error.kind() {
-        ErrorKind::NoRight => {
-            let todo = format!(
-                "only an admin of {name} and an operator may change its rights: `thorp rights show {name}` names the admins"
-            );
-            Failure::new(error.to_string(), todo)
-        }
-        _ => error.into(),
+    let all = |list: &mut RightsList| subjects.iter().try_for_each(|of| change(list, of));
+    let list = change_list(member, &segment, RightsList::without_list, all, |error| {
+        let todo = format!(
+            "only an admin of {name} and an operator may change its rights: `thorp rights show {name}` names the admins"
+        );
+        Failure::new(error.to_string(), todo)
     })?;
     show(Some(&list), false)
 }

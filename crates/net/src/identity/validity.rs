@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::CertificateParams;
 use rustls::pki_types::{CertificateDer, UnixTime};
-use time::OffsetDateTime;
 
 use super::NodeRole;
+use crate::utc::Utc;
 
 /// The time in which a certificate is good, in whole seconds from the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,28 +142,6 @@ impl fmt::Display for OutOfTime {
                 "is good from {} on, and the clock says {clock}",
                 Utc(self.validity.from)
             ),
-        }
-    }
-}
-
-/// As `2026-11-24 13:05:09 UTC`.
-struct Utc(Duration);
-
-impl fmt::Display for Utc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = i64::try_from(self.0.as_secs()).ok();
-        match seconds.and_then(|of| OffsetDateTime::from_unix_timestamp(of).ok()) {
-            Some(time) => write!(
-                f,
-                "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
-                time.year(),
-                u8::from(time.month()),
-                time.day(),
-                time.hour(),
-                time.minute(),
-                time.second()
-            ),
-            None => write!(f, "{} s after 1970", self.0.as_secs()),
         }
     }
 }

@@ -88,7 +88,7 @@ impl Calls<'_> {
                 let Tables {
                     rights, segments, ..
                 } = &*self.tables;
-                let may_read = |segment| rights.may(segments, who, segment, Right::Read);
+                let may_read = |segment| rights.may(who, segment, Right::Read);
                 let (segments, more) = segments.list((&prefix, &after), LIST_MAX, may_read);
                 Ok(CallResponse::Segments { segments, more })
             }
@@ -340,7 +340,11 @@ impl Calls<'_> {
     /// # Errors
     ///
     /// The store has no space for them: a home that should be closed does not begin open.
-    pub(super) fn close(&mut self, now: Now, outbox: &mut Outbox) -> Result<(), StorageError> {
+    pub(super) fn found_closed_lists(
+        &mut self,
+        now: Now,
+        outbox: &mut Outbox,
+    ) -> Result<(), StorageError> {
         for path in [TEMPLATE_PATH, CREATORS_PATH] {
             let place = (String::from(path), PageNo(1));
             let made = self.found_segment(now, place, &RightsList::default(), outbox);

@@ -33,6 +33,7 @@ mod config;
 mod delegations;
 mod delivery;
 mod drift;
+mod groups;
 mod housekeeping;
 mod interface;
 pub(crate) mod log;
@@ -184,8 +185,8 @@ impl Home {
         let epoch = Epoch(u64::from(tables.next.life) << 32);
         let removed = tables.segments.removing();
         let mut children = Children::new(config.home, epoch, config.per_child);
-        children.set_readers(tables.rights.readers(&tables.segments));
-        let is_closed = config.begins_closed && tables.next.segment == SegmentId(0);
+        children.set_readers(tables.rights.readers());
+        let begins_closed = config.begins_closed && tables.next.segment == SegmentId(0);
         let mut home = Home {
             remover: Remover::new(removed, config.pages_removed_max),
             installer: Installer::new(installed, config.log_records_high, config.log_trim_max),
@@ -199,8 +200,8 @@ impl Home {
             neighbours: Neighbours::new(config.alive),
             config,
         };
-        if is_closed {
-            home.calls(None).close(now, outbox)?;
+        if begins_closed {
+            home.calls(None).found_closed_lists(now, outbox)?;
         }
         Ok(home)
     }
@@ -628,7 +629,6 @@ impl Home {
         let gone = self.remover.made_durable(durable);
         if let Some(segment) = gone {
             self.tables.segments.end_removal(segment);
-            self.tables.rights.forget(segment);
         }
     }
 

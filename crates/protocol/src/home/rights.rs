@@ -1,9 +1,9 @@
 //! Who may do what in the segments of a home (rules R3 and R4).
 
 use crate::home::commit::refusal::NotNow;
+use crate::home::groups::{self, Groups};
 use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
 use alloc::vec::Vec;
 use thorp_model::limits::READERS_BYTES_MAX;
 use thorp_model::planted::Bug;
@@ -11,7 +11,7 @@ use thorp_model::records::RightsRecord;
 use thorp_model::{
     Access, Blob, CallError, InvalidCommit, NewValue, ObjectId, Op, PageChange, PageId, PageSlots,
     Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList, SegmentId, SlotChange,
-    SlotSet, Subject, Table, WriteOp, planted, records, rights_page,
+    SlotSet, Table, WriteOp, planted, records, rights_page,
 };
 
 /// The rights list of each segment, at the accepted tip of the log.
@@ -19,13 +19,13 @@ use thorp_model::{
 /// Requests are judged by it. What goes down a stream is judged by what the children of the home
 /// were told, at the durable end: a grant that a crash can undo opens nothing yet.
 ///
-/// A group is a segment: who has a right in its list by name is in the group. So a change of a group is a commit like
-/// any other, has a position, and is durable, told and audited as a change of a list (record 0020).
-///
-/// Invariant: sites are told no more than [`READERS_BYTES_MAX`] about all segments.
+/// Invariant: `told_bytes` is the sum of what a site is told about each segment, at most. The list of a segment that is
+/// being removed is as one that is not there.
 #[derive(Debug, Default)]
 pub(super) struct Rights {
     lists: BTreeMap<SegmentId, Access>,
+    groups: Groups,
+    told_bytes: usize,
 }
 
 /// A segment without a list is from before there were rights.
@@ -33,9 +33,6 @@ static WITHOUT_LIST: Access = Access::without_list();
 
 /// What a segment is charged of [`READERS_BYTES_MAX`] beside its names.
 const READERS_ENTRY_BYTES: usize = 16;
-
-/// Where the segment of a group is. Who has a right in its list by name is in the group.
-const GROUP_PREFIX: &str = ".group/";
 
 /// The segment whose list a new segment begins with.
 pub(super) const TEMPLATE_PATH: &str = ".new";
@@ -45,65 +42,92 @@ pub(super) const CREATORS_PATH: &str = ".create";
 
 /// Whether a path is one that only an operator may make a segment at.
 pub(super) fn is_operators_path(path: &str) -> bool {
-    let group = path.strip_prefix(GROUP_PREFIX);
-    let is_group = |group: &str| matches!(format!("@{group}").parse(), Ok(Subject::Group(_)));
-    group.is_some_and(is_group) || [TEMPLATE_PATH, CREATORS_PATH].contains(&path)
+    groups::name_in(path).is_some() || [TEMPLATE_PATH, CREATORS_PATH].contains(&path)
 }
 
 impl Rights {
     /// Takes a list from the store.
-    pub(super) fn recover(&mut self, segment: SegmentId, record: &RightsRecord) {
-        self.lists.insert(segment, Access::of(record.list.bytes()));
+    pub(super) fn recover(
+        &mut self,
+        segments: &Segments,
+        segment: SegmentId,
+        record: &RightsRecord,
+    ) {
+        self.set(segments, segment, Access::of(record.list.bytes()));
     }
 
     /// An object was changed by an accepted commit. Returns the operation that stores its list, if
     /// it is one.
-    pub(super) fn follow(&mut self, object: ObjectId, change: &SlotChange) -> Option<Op> {
+    pub(super) fn follow(
+        &mut self,
+        segments: &Segments,
+        object: ObjectId,
+        change: &SlotChange,
+    ) -> Option<Op> {
         let list = list_in(object, change)?;
         let segment = object.page.segment;
-        self.lists.insert(segment, Access::of(list.bytes()));
+        self.set(segments, segment, Access::of(list.bytes()));
         let record = RightsRecord { list: list.clone() };
         let key = records::rights_key(segment);
         Some(records::put(Table::Meta, key, &record))
     }
 
-    /// A segment is gone, and its number is never given again.
+    fn set(&mut self, segments: &Segments, segment: SegmentId, list: Access) {
+        let Some(record) = segments.get(segment) else {
+            return self.forget(segment);
+        };
+        if let Some(group) = groups::name_in(&record.path) {
+            self.groups.found(group, segment);
+        }
+        self.told_bytes = self.told_bytes_with(segment, Some(&list));
+        self.groups
+            .follow(segment, self.lists.get(&segment), Some(&list));
+        self.lists.insert(segment, list);
+    }
+
+    /// A segment is removed, and its number is never given again. If it was a group, nobody is in it any more.
     pub(super) fn forget(&mut self, segment: SegmentId) {
+        self.told_bytes = self.told_bytes_with(segment, None);
+        self.groups.follow(segment, self.lists.get(&segment), None);
         self.lists.remove(&segment);
     }
 
-    /// Who may read each segment.
-    pub(super) fn readers(&self, segments: &Segments) -> Vec<(SegmentId, Readers)> {
-        let lists = self.lists.iter();
+    /// After a change of these lists: who may read their segments, and those that name a group whose list it is (rule R4).
+    /// A group that was removed is forgotten with this.
+    pub(super) fn readers_after(
+        &mut self,
+        changed: &BTreeSet<SegmentId>,
+        removed: Option<SegmentId>,
+    ) -> Vec<(SegmentId, Readers)> {
+        let mut told = changed.clone();
+        for segment in changed.iter().copied().chain(removed) {
+            told.extend(self.groups.naming(segment));
+        }
+        if let Some(removed) = removed {
+            self.forget(removed);
+            self.groups.end(removed);
+            told.remove(&removed);
+        }
+        let lists = told.into_iter();
+        let lists = lists.filter_map(|segment| Some((segment, self.lists.get(&segment)?)));
         lists
-            .map(|(segment, access)| (*segment, self.resolved(segments, access)))
+            .map(|(segment, list)| (segment, self.resolved(list)))
             .collect()
     }
 
-    /// Who may read the segments whose lists have changed, and those that name a group whose list has, or which is gone
-    /// (rule R4).
-    pub(super) fn readers_after(
-        &self,
-        segments: &Segments,
-        changed: &BTreeSet<SegmentId>,
-    ) -> Vec<(SegmentId, Readers)> {
-        let groups = changed.iter().filter_map(|segment| segments.path(*segment));
-        let groups = groups.filter_map(|path| path.strip_prefix(GROUP_PREFIX));
-        let groups: BTreeSet<&str> = groups.collect();
-        let names = |access: &Access| access.groups().any(|(group, _)| groups.contains(group));
+    /// Who may read each segment.
+    pub(super) fn readers(&self) -> impl Iterator<Item = (SegmentId, Readers)> + '_ {
         let lists = self.lists.iter();
-        let told = lists.filter(|(segment, access)| changed.contains(*segment) || names(access));
-        told.map(|(segment, access)| (*segment, self.resolved(segments, access)))
-            .collect()
+        lists.map(|(segment, list)| (*segment, self.resolved(list)))
     }
 
     /// Who may read by a list, with the nodes in its groups.
-    fn resolved(&self, segments: &Segments, access: &Access) -> Readers {
-        let Readers::Names(mut names) = access.readers() else {
+    fn resolved(&self, list: &Access) -> Readers {
+        let Readers::Names(mut names) = list.readers() else {
             return Readers::Members;
         };
-        for (group, _) in access.groups() {
-            match self.group(segments, group).map(Access::readers) {
+        for (group, _) in list.groups() {
+            match self.group(group).map(Access::readers) {
                 Some(Readers::Members) => return Readers::Members,
                 Some(Readers::Names(more)) => names.extend(more),
                 None => {}
@@ -115,9 +139,8 @@ impl Rights {
     }
 
     /// The list that says who is in a group. Groups in it count for nothing.
-    fn group(&self, segments: &Segments, group: &str) -> Option<&Access> {
-        let segment = segments.find(&format!("{GROUP_PREFIX}{group}"))?;
-        self.lists.get(&segment)
+    fn group(&self, name: &str) -> Option<&Access> {
+        self.lists.get(&self.groups.segment(name)?)
     }
 
     /// The list that the home's operators want new segments to begin with.
@@ -127,13 +150,7 @@ impl Rights {
     }
 
     /// Whether a principal has a right in a segment, at the accepted tip.
-    pub(super) fn may(
-        &self,
-        segments: &Segments,
-        who: Principal,
-        segment: SegmentId,
-        right: Right,
-    ) -> bool {
+    pub(super) fn may(&self, who: Principal, segment: SegmentId, right: Right) -> bool {
         let access = self.lists.get(&segment).unwrap_or(&WITHOUT_LIST);
         if planted::is(Bug::MembersIgnored) && !who.is_operator {
             return access.own(who.name) >= Some(right);
@@ -142,31 +159,39 @@ impl Rights {
             return !access.allows(who, Right::Write) || access.allows(who, Right::Admin);
         }
         let is_in = |(group, held): (&str, Right)| {
-            let members = self.group(segments, group);
+            let members = self.group(group);
             held >= right && members.is_some_and(|members| members.allows(who, Right::Read))
         };
         access.allows(who, right) || access.groups().any(is_in)
     }
 
-    /// Bytes of what sites are told of all segments, at most, if one of them had another list.
-    fn told_bytes_with(&self, segments: &Segments, segment: SegmentId, list: &Access) -> usize {
-        let list_of = |of: SegmentId| match of == segment {
-            true => Some(list),
+    /// Bytes of what sites are told of all segments, at most, if one of them had another list, or were gone.
+    fn told_bytes_with(&self, segment: SegmentId, list: Option<&Access>) -> usize {
+        let then = |of: SegmentId| match of == segment {
+            true => list,
             false => self.lists.get(&of),
         };
-        let names_in = |group: &str| {
-            let of = segments.find(&format!("{GROUP_PREFIX}{group}"));
-            of.and_then(list_of).map_or(0, Access::named)
+        let concerned: BTreeSet<SegmentId> = self.groups.naming(segment).chain([segment]).collect();
+        let concerned = || concerned.iter().copied();
+        let before = concerned().map(|of| self.told_bytes_of(of, |of| self.lists.get(&of)));
+        let after = concerned().map(|of| self.told_bytes_of(of, then));
+        (self.told_bytes + after.sum::<usize>()).saturating_sub(before.sum())
+    }
+
+    fn told_bytes_of<'a>(
+        &self,
+        segment: SegmentId,
+        list_of: impl Fn(SegmentId) -> Option<&'a Access>,
+    ) -> usize {
+        let Some(list) = list_of(segment).filter(|list| list.readers_are_named()) else {
+            return 0;
         };
-        let told = |access: &Access| {
-            let groups = access.groups().map(|(group, _)| names_in(group));
-            READERS_ENTRY_BYTES + 8 * (access.named() + groups.sum::<usize>())
+        let named_in = |(group, _): (&str, Right)| {
+            let members = self.groups.segment(group).and_then(&list_of);
+            members.map_or(0, Access::named)
         };
-        let others = self.lists.keys().filter(|of| **of != segment);
-        let all = others.filter_map(|of| self.lists.get(of)).chain([list]);
-        all.filter(|access| access.readers_are_named())
-            .map(told)
-            .sum()
+        let in_groups: usize = list.groups().map(named_in).sum();
+        READERS_ENTRY_BYTES + 8 * (list.named() + in_groups)
     }
 
     /// Judges a call about a segment. A segment that the caller may not read is as one that is not
@@ -179,10 +204,10 @@ impl Rights {
         right: Right,
     ) -> Result<(), CallError> {
         let is_there = segments.get(segment).is_some();
-        if !is_there || !self.may(segments, who, segment, Right::Read) {
+        if !is_there || !self.may(who, segment, Right::Read) {
             return Err(CallError::NoSuchSegment);
         }
-        if !self.may(segments, who, segment, right) {
+        if !self.may(who, segment, right) {
             return Err(CallError::NoRight { right });
         }
         Ok(())
@@ -199,9 +224,11 @@ impl Rights {
     ) -> Result<(), Denied> {
         let read = part.reads.iter().map(|(page, _)| page.segment);
         let written = part.writes.iter().map(|writes| writes.page.segment);
-        for segment in read.chain(written) {
+        // Each once: a list with groups takes longer to ask.
+        let named: BTreeSet<SegmentId> = read.chain(written.clone()).collect();
+        for segment in named {
             let is_there = segments.get(segment).is_some();
-            let is_shown = self.may(segments, who, segment, Right::Read);
+            let is_shown = self.may(who, segment, Right::Read);
             if !is_there || !(is_shown || planted::is(Bug::RightsNotChecked)) {
                 return Err(Denied {
                     why: InvalidCommit::NoSuchSegment.into(),
@@ -213,22 +240,14 @@ impl Rights {
             return Ok(());
         }
         let mut written = part.writes.iter().map(|writes| writes.page.segment);
-        if let Some(segment) =
-            written.find(|segment| !self.may(segments, who, *segment, Right::Write))
-        {
+        if let Some(segment) = written.find(|segment| !self.may(who, *segment, Right::Write)) {
             return Err(Denied::want(segment, Right::Write));
         }
-        self.check_lists(segments, who, part, of_several)
+        self.check_lists(who, part, of_several)
     }
 
     /// Judges what a part does to rights lists (rules R3 and R5).
-    fn check_lists(
-        &self,
-        segments: &Segments,
-        who: Principal,
-        part: &Part,
-        of_several: bool,
-    ) -> Result<(), Denied> {
+    fn check_lists(&self, who: Principal, part: &Part, of_several: bool) -> Result<(), Denied> {
         let reads_list =
             |(page, slots): &(PageId, SlotSet)| is_list_page(*page) && slots.contains(RIGHTS_SLOT);
         let writes = part.writes.iter().filter(|w| is_list_page(w.page));
@@ -242,13 +261,13 @@ impl Rights {
             return Err(InvalidCommit::RightsOfSeveral.into());
         }
         for (segment, op) in lists {
-            let is_admin = self.may(segments, who, segment, Right::Admin);
+            let is_admin = self.may(who, segment, Right::Admin);
             if !is_admin && !planted::is(Bug::ListForWriters) {
                 return Err(Denied::want(segment, Right::Admin));
             }
             let list = list_of(op).ok_or(InvalidCommit::BadRights)?;
             let list = Access::of(list.bytes());
-            if self.told_bytes_with(segments, segment, &list) > READERS_BYTES_MAX {
+            if self.told_bytes_with(segment, Some(&list)) > READERS_BYTES_MAX {
                 return Err(InvalidCommit::TooLarge.into());
             }
         }
@@ -321,4 +340,124 @@ pub(super) fn lists_in(changes: &[PageChange]) -> BTreeSet<SegmentId> {
         list_in(ObjectId { page, slot: *slot }, change).map(|_| page.segment)
     });
     changed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use thorp_model::records::SegmentRecord;
+    use thorp_model::{Generation, NameId, PageNo, Xoshiro256};
+
+    const STAFF: SegmentId = SegmentId(1);
+    const PLANS: SegmentId = SegmentId(2);
+
+    fn home(paths: &[(SegmentId, &str)]) -> Segments {
+        let mut segments = Segments::default();
+        for (id, path) in paths {
+            let record = SegmentRecord {
+                path: (*path).to_string(),
+                granted: PageNo(1),
+                extent: PageNo(1),
+                overflow: PageNo::OVERFLOW_FIRST,
+                removing: false,
+            };
+            segments.insert(*id, record);
+        }
+        segments
+    }
+
+    fn change(rights: &mut Rights, segments: &Segments, segment: SegmentId, list: &str) {
+        let object = ObjectId {
+            page: rights_page(segment),
+            slot: RIGHTS_SLOT,
+        };
+        let change = SlotChange::Value {
+            generation: Generation(1),
+            bytes: list.as_bytes().into(),
+        };
+        assert!(rights.follow(segments, object, &change).is_some());
+    }
+
+    fn may_read(rights: &Rights, name: &str) -> bool {
+        let who = Principal {
+            name: NameId::of(name),
+            is_operator: false,
+        };
+        rights.may(who, PLANS, Right::Read)
+    }
+
+    fn after(rights: &mut Rights, changed: SegmentId) -> Vec<(SegmentId, Readers)> {
+        rights.readers_after(&BTreeSet::from([changed]), None)
+    }
+
+    #[test]
+    fn a_change_of_a_group_changes_the_readers_of_what_names_it() {
+        let segments = home(&[(STAFF, ".group/staff"), (PLANS, "plans")]);
+        let mut rights = Rights::default();
+        change(&mut rights, &segments, PLANS, "read @staff\n");
+        assert!(!may_read(&rights, "anna"));
+        change(&mut rights, &segments, STAFF, "read anna\n");
+        assert!(may_read(&rights, "anna") && !may_read(&rights, "ben"));
+        let anna = Readers::Names(Vec::from([NameId::of("anna")]));
+        let told = [(STAFF, anna.clone()), (PLANS, anna)];
+        assert_eq!(after(&mut rights, STAFF), told);
+        // A commit that changes no list costs nothing here.
+        assert!(rights.readers_after(&BTreeSet::new(), None).is_empty());
+        let nobody = Readers::Names(Vec::new());
+        let told = rights.readers_after(&BTreeSet::new(), Some(STAFF));
+        assert_eq!(told, [(PLANS, nobody)], "the group is no more");
+        assert!(!may_read(&rights, "anna"));
+    }
+
+    #[test]
+    fn a_group_in_a_group_counts_for_nothing() {
+        let inner = SegmentId(3);
+        let paths = [
+            (STAFF, ".group/staff"),
+            (PLANS, "plans"),
+            (inner, ".group/in"),
+        ];
+        let segments = home(&paths);
+        let mut rights = Rights::default();
+        change(&mut rights, &segments, inner, "read anna\n");
+        change(&mut rights, &segments, STAFF, "read @in\n");
+        change(&mut rights, &segments, PLANS, "read @staff\n");
+        assert!(!may_read(&rights, "anna"));
+    }
+
+    /// The sum is kept while lists change in any order. It never falls short of what is told.
+    #[test]
+    fn what_sites_are_told_is_counted() {
+        let paths = [
+            (STAFF, ".group/staff"),
+            (PLANS, "plans"),
+            (SegmentId(3), "notes"),
+        ];
+        let segments = home(&paths);
+        let lists = [
+            "",
+            "read a\n",
+            "read a\nread @staff\n",
+            "read @members\n",
+            "read @staff\nread @x\n",
+        ];
+        let (mut rights, mut prng) = (Rights::default(), Xoshiro256::new(7));
+        for _ in 0..500 {
+            let (segment, list) = (paths[prng.index(3)].0, lists[prng.index(lists.len())]);
+            if prng.percent(10) {
+                rights.readers_after(&BTreeSet::new(), Some(segment));
+            } else {
+                change(&mut rights, &segments, segment, list);
+            }
+            let all = rights.lists.keys();
+            let counted = all.map(|of| rights.told_bytes_of(*of, |of| rights.lists.get(&of)));
+            assert_eq!(rights.told_bytes, counted.sum::<usize>());
+            let told = rights.readers().map(|(_, readers)| match readers {
+                Readers::Members => 0,
+                Readers::Names(names) => READERS_ENTRY_BYTES + 8 * names.len(),
+            });
+            assert!(told.sum::<usize>() <= rights.told_bytes);
+        }
+    }
 }

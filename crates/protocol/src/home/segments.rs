@@ -59,11 +59,6 @@ impl Segments {
         })
     }
 
-    /// The path of a segment, also of one that is being removed.
-    pub(super) fn path(&self, id: SegmentId) -> Option<&str> {
-        self.by_id.get(&id).map(|record| record.path.as_str())
-    }
-
     /// A segment by its path.
     pub(super) fn find(&self, path: &str) -> Option<SegmentId> {
         self.by_path.get(path).copied()

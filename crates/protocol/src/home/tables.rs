@@ -170,10 +170,8 @@ impl Tables {
         } else {
             Purpose::NewData
         };
-        let mut lists = rights::lists_in(&record.changes);
-        lists.extend(removed);
-        let mut readers = self.rights.readers_after(&self.segments, &lists);
-        readers.retain(|(segment, _)| Some(*segment) != removed);
+        let lists = rights::lists_in(&record.changes);
+        let readers = self.rights.readers_after(&lists, removed);
         let pages = record.changes.iter().map(|change| change.page);
         let image_bytes = pages.map(|page| self.pages.tip_bytes(page)).sum();
         let then = OnDurable::Reach(Reached {
@@ -216,7 +214,7 @@ impl Tables {
                             floor_rose |= self.changes.note(object, position);
                         }
                         self.follow_extent(object, slot_change, ops);
-                        ops.extend(self.rights.follow(object, slot_change));
+                        ops.extend(self.rights.follow(&self.segments, object, slot_change));
                     }
                 }
             }

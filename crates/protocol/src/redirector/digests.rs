@@ -105,7 +105,7 @@ impl WrongHelpers {
         !is_wrong || planted::is(Bug::WrongHelperAsked)
     }
 
-    /// All names.
+    /// The names of nodes that are asked no more.
     pub(super) fn names(&self) -> impl Iterator<Item = NameId> + '_ {
         self.0.iter().copied()
     }

@@ -1,11 +1,12 @@
 //! What others see of a home, whichever life it is in.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use thorp_model::{HomeId, Millis, Position, Table};
+use thorp_model::{HomeId, Position, Table};
+use thorp_net::Utc;
 use thorp_net::driver::{Gate, Handle, now};
 use thorp_protocol::{ClockDrift, Doubts, Home};
-use time::OffsetDateTime;
 use tracing::error;
 
 use super::disk::Disk;
@@ -202,26 +203,9 @@ fn clock_words(own: HomeId, drift: &ClockDrift) -> String {
     };
     format!(
         "a clock is wrong: it was {} here when a stamp {whose} said {}; set the clocks of all homes right, with NTP for one",
-        utc(drift.clock),
-        utc(drift.stamp)
+        Utc(Duration::from_millis(drift.clock.0)),
+        Utc(Duration::from_millis(drift.stamp.0))
     )
-}
-
-/// A time as `2026-11-24 13:05:09 UTC`; the number itself if it is no time.
-fn utc(wall: Millis) -> String {
-    let seconds = i64::try_from(wall.0 / 1_000).ok();
-    match seconds.and_then(|of| OffsetDateTime::from_unix_timestamp(of).ok()) {
-        Some(time) => format!(
-            "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
-            time.year(),
-            u8::from(time.month()),
-            time.day(),
-            time.hour(),
-            time.minute(),
-            time.second()
-        ),
-        None => format!("{} ms", wall.0),
-    }
 }
 
 impl Watched for Arc<View> {
@@ -267,6 +251,7 @@ impl Watched for Arc<View> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thorp_model::Millis;
 
     #[test]
     fn a_wrong_clock_is_told_with_both_times() {

@@ -2,11 +2,11 @@
 
 use crate::commands::{say, say_json};
 use crate::failure::Failure;
-use crate::text::{Side, Table, utc};
+use crate::text::{Side, Table};
 use clap::Args;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
-use thorp_net::{CertificateAuthority, IssuedCertificate};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use thorp_net::{CertificateAuthority, IssuedCertificate, Utc};
 
 /// What `thorp ca list` is told.
 #[derive(Args, Debug)]
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("name", Side::Left),
         ("role", Side::Left),
-        ("until (UTC)", Side::Left),
+        ("until", Side::Left),
         ("days", Side::Right),
         ("state", Side::Left),
         ("home id", Side::Left),
@@ -46,7 +46,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         table.row(vec![
             one.subject.name().to_owned(),
             one.subject.role().to_string(),
-            utc(wall_ms(one.not_after)),
+            Utc(Duration::from_millis(wall_ms(one.not_after))).to_string(),
             one.days.map(|days| days.to_string()).unwrap_or_default(),
             state(one, now).to_owned(),
             home.unwrap_or_default(),

@@ -151,7 +151,7 @@ impl Parts {
             &to,
             |key, record: RightsRecord| {
                 if let Some(segment) = records::rights_of(key) {
-                    self.rights.recover(segment, &record);
+                    self.rights.recover(&self.segments, segment, &record);
                 }
             },
         )?;
